@@ -171,7 +171,7 @@ del _thing
 
 
 def __getattr__(name: str) -> Any:
-    # They derive from scikit-learn's classes; scikit-learn is optional and takes a second to import.
+    # Their base classes are in scikit-learn, which is optional and takes a second to import.
     if name not in ("SparseTopicModel", "TopicModel"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from hdpkit.models import estimator

@@ -1,8 +1,7 @@
-"""Checks of what callers pass: each returns the value in the type that is wanted, or raises.
+"""Checks of arguments: each returns the value in the required type, or raises an error.
 
-Written once, so that every function of the package refuses the same things in the same words. A bool is
-never taken for a number, a string never for a number or a sequence, and no number is taken that a double
-can't hold.
+All functions of the package use them, so the same input raises the same error everywhere. A bool is never
+accepted as a number, a string never as a number or a sequence, and a number must be in the range of a double.
 """
 
 from __future__ import annotations
@@ -54,10 +53,10 @@ else:
 
 
 class ByClass(_OfProtocols):
-    """The metaclass of a protocol of methods alone: a class has them or has not, which is looked up once.
+    """Metaclass of a protocol that has only methods, which caches the check by class.
 
-    By itself `isinstance` goes through all attributes of a protocol at every use, and takes longer than many
-    a step of a chain.
+    Without it `isinstance` checks all attributes of a protocol at every call, which takes longer than many
+    steps of a chain.
     """
 
     def __instancecheck__(cls, instance: Any) -> bool:
@@ -67,7 +66,7 @@ class ByClass(_OfProtocols):
 def whole_number(
     name: str, value: Any, low: int = 0, high: int | None = None, *, remedy: str = "Give a whole number."
 ) -> int:
-    """Return `value` as an int from `low` to `high` (included; None: no end)."""
+    """Return `value` as an int from `low` to `high` (inclusive; None: no limit)."""
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         number = int(value)
         if low <= number and (high is None or number <= high):
@@ -77,7 +76,7 @@ def whole_number(
 
 
 def as_float(value: Any) -> float:
-    """Return a real number as a float, infinite where it is too large; NaN for whatever is no number."""
+    """Return a real number as a float, infinite if it is too large; NaN for anything else."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         return math.nan
     try:
@@ -105,20 +104,20 @@ def positive_number(name: str, value: Any, *, remedy: str = "Give a positive int
 def number_array(values: Any) -> npt.NDArray[np.float64] | None:
     """Return real numbers (one, or nested sequences of one shape) as a new float64 array, or None.
 
-    NaN and infinities pass, unless what became infinite was finite.
+    NaN and infinities are accepted, unless a finite number became infinite.
     """
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         return None
     try:
         given = np.asarray(values)
-        if given.dtype.kind == "O":  # numbers that no type of NumPy holds, or no numbers at all
+        if given.dtype.kind == "O":  # numbers beyond NumPy's types, or not numbers
             made = np.array([as_float(value) for value in given.flat]).reshape(given.shape)
             return made if np.isfinite(made).all() else None
         # NumPy reads [True, 2] as [1, 2].
         if given.dtype.kind not in "iuf" or (not hasattr(values, "dtype") and _has_bool(values)):
             return None
         return np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):  # ragged, or what refuses to be an array
+    except (TypeError, ValueError):  # ragged, or not convertible to an array
         return None
 
 
@@ -132,10 +131,10 @@ def whole_numbers(
     length: int | None = None,
     remedy: str,
 ) -> npt.NDArray[Any]:
-    """Return whole numbers from `low` to `high` (included) as a contiguous one-dimensional array."""
+    """Return whole numbers from `low` to `high` (inclusive) as a contiguous one-dimensional array."""
     try:
         given = np.asarray(values)
-    except (TypeError, ValueError):  # ragged, or what refuses to be an array
+    except (TypeError, ValueError):  # ragged, or not convertible to an array
         given = np.empty((0, 0))
     fits = given.ndim == 1 and (given.dtype.kind in "iu" or given.size == 0)
     fits = fits and (length is None or len(given) == length)
@@ -150,9 +149,9 @@ def whole_numbers(
 def numbers_between(
     name: str, values: Any, low: float, high: float, *, whole: bool = False, remedy: str
 ) -> npt.NDArray[Any]:
-    """Return numbers from `low` to `high` (included), in any shape, as a new array of float64 or int64.
+    """Return numbers from `low` to `high` (inclusive), in any shape, as a new array of float64 or int64.
 
-    Whole numbers are wanted as integers: 2.0 is none.
+    For int64 they must be of an integer type: 2.0 is an error.
     """
     made = number_array(values)
     fits = made is not None and (not whole or np.asarray(values).dtype.kind in "iu" or made.size == 0)
@@ -163,7 +162,7 @@ def numbers_between(
 
 
 def broadcast(size: Any, **arrays: npt.NDArray[Any]) -> tuple[tuple[int, ...], list[npt.NDArray[Any]]]:
-    """Return the shape of what is drawn, and the parameters broadcast to it, each as one row.
+    """Return the shape of the draws, and the parameters broadcast to it, each as one row.
 
     `size` is None (the parameters' own shape), a whole number or a tuple of them.
     """
@@ -187,7 +186,7 @@ def broadcast(size: Any, **arrays: npt.NDArray[Any]) -> tuple[tuple[int, ...], l
 
 
 def array_in_place(name: str, value: Any, dtype: Any, length: int, *, remedy: str) -> npt.NDArray[Any]:
-    """Return `value` if it is an array that can be changed in place: this type and length, contiguous."""
+    """Return `value` if it is a writable contiguous array of this type and length."""
     if (
         isinstance(value, np.ndarray)
         and value.dtype == dtype
@@ -207,7 +206,7 @@ def _has_bool(values: Any) -> bool:
 
 
 def path(name: str, value: Any, *, remedy: str) -> Path:
-    """Return `value` as a path of the file system: a string that isn't empty, or a path object."""
+    """Return `value` as a path of the file system: a nonempty string, or a path object."""
     if isinstance(value, (str, os.PathLike)):
         given = os.fspath(value)
         if isinstance(given, str) and given and "\0" not in given:
@@ -216,11 +215,11 @@ def path(name: str, value: Any, *, remedy: str) -> Path:
 
 
 def absolute_path(name: str, value: Any, *, remedy: str) -> Path:
-    """Return the same in full, so that it stays where it is when the process changes its folder."""
+    """Return `value` as an absolute path, which doesn't depend on later changes of the current folder."""
     given = path(name, value, remedy=remedy)
     try:
         return given.absolute()
-    except OSError:  # the folder that the process is in was removed
+    except OSError:  # the current folder was removed
         raise ParameterError(name, value, "an absolute path: the present folder is gone", remedy) from None
 
 
@@ -232,7 +231,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def text(name: str, value: Any, *, remedy: str) -> str:
-    """Return `value` if it is a string that isn't empty."""
+    """Return `value` if it is a nonempty string."""
     if isinstance(value, str) and value:
         return value
     raise ParameterError(name, value, "a non-empty string", remedy)
@@ -247,33 +246,33 @@ def choice(name: str, value: Any, known: Iterable[str], *, remedy: str) -> str:
 
 
 def function(name: str, value: Any, *, remedy: str = "Pass the function itself.") -> Any:
-    """Return `value` if it can be called."""
+    """Return `value` if it is callable."""
     if callable(value):
         return value
     raise ParameterError(name, value, "a function", remedy)
 
 
 def instance(name: str, value: Any, kind: type | tuple[type, ...], allowed: str, *, remedy: str) -> Any:
-    """Return `value` if it is an instance of a class (protocols included; a class is never one)."""
+    """Return `value` if it is an instance of a class or protocol; a class itself is never accepted."""
     if isinstance(value, kind) and not isinstance(value, type):
         return value
     raise ParameterError(name, value, allowed, remedy)
 
 
 def items(name: str, values: Any, allowed: str, *, remedy: str) -> tuple[Any, ...]:
-    """Return a sequence's items. A string is none, and a set or a mapping has no order of its own."""
+    """Return a sequence's items. Strings aren't accepted, nor are sets and mappings, which have no order."""
     if not isinstance(values, (str, bytes, Set, Mapping)) and not isinstance(values, type):
         try:
             iterator = iter(values)
         except TypeError:
             pass
         else:
-            return tuple(iterator)  # errors of a generator are its own
+            return tuple(iterator)  # errors of a generator are passed on
     raise ParameterError(name, values, allowed, remedy)
 
 
 def validator(check: Callable[..., Any], *arguments: Any, **options: Any) -> Callable[[Any, Any, Any], None]:
-    """Return a check of this module as the validator of an attrs field, whose name it takes."""
+    """Return a check of this module as a validator of an attrs field, with the name of the field."""
 
     def validate(instance: Any, attribute: Any, value: Any) -> None:
         check(attribute.name, value, *arguments, **options)
@@ -282,9 +281,9 @@ def validator(check: Callable[..., Any], *arguments: Any, **options: Any) -> Cal
 
 
 def naming_keywords(kind: type) -> None:
-    """Have a class's constructor name the class itself, and the nearest keyword, where it doesn't know one.
+    """Make a class's constructor name the class and the most similar keyword if a keyword isn't known.
 
-    Python names the class that the constructor comes from, which may be a part that nobody has heard of.
+    Python would name the class that defines the constructor, which may be an internal base class.
     """
     construct: Any = kind.__init__  # type: ignore[misc]
     if construct is object.__init__ or getattr(construct, "_hdpkit_kind", None) is kind:

@@ -18,7 +18,7 @@ __all__ = ["expected_tables"]
 Floats = npt.NDArray[np.float64]
 Method = Literal["exact", "sum", "digamma", "antoniak", "corrected"]
 
-# Customers whose terms "exact" adds one by one; the rest uses the asymptotic series of psi.
+# Number of terms that "exact" adds one by one; the rest uses the asymptotic series of psi.
 _SHIFT = 16
 # B_2k / 2k for k = 1..5, B the Bernoulli numbers. The next term is 691/32760 / 16^12 < 1e-16.
 _SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132)
@@ -63,7 +63,7 @@ def expected_tables(n: npt.ArrayLike, mass: npt.ArrayLike, method: Method = "exa
     Raises
     ------
     ParameterError
-        If an argument is out of its range, or the shapes don't fit.
+        If an argument is out of range, or the shapes don't fit.
     """
     formula = _METHODS[choice("method", method, _METHODS, remedy="The default is 'exact'.")]
     customers, masses = _whole_numbers(n), _positive_numbers(mass)
@@ -79,7 +79,7 @@ def expected_tables(n: npt.ArrayLike, mass: npt.ArrayLike, method: Method = "exa
             "such that they broadcast",
             "Give one of them another axis, as in n[:, None].",
         ) from None
-    with np.errstate(all="ignore"):  # 0 customers, and masses at the ends of the range of doubles
+    with np.errstate(all="ignore"):  # for 0 customers, and masses at the ends of the range of doubles
         expected = np.where(customers > 0, formula(customers, masses), 0.0)
     return float(expected) if expected.ndim == 0 else expected
 
@@ -135,7 +135,7 @@ _METHODS: dict[str, Callable[[Floats, Floats], Floats]] = {
 
 
 def _log1p_ratio(x: Floats, y: Floats) -> Floats:
-    """log((x + y) / y), also where the quotient overflows."""
+    """log((x + y) / y), also if the quotient overflows."""
     ratio = x / y
     return np.where(np.isfinite(ratio), np.log1p(ratio), np.log(x) - np.log(y))
 

@@ -41,23 +41,23 @@ __all__ = [
 
 
 _COMMANDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Categories of letters that command a terminal, change the order of others, or end a line."""
+"""Unicode categories of characters that control a terminal, change text direction, or end a line."""
 
-_HARMLESS = "\xad\u200c\u200d"  # a soft hyphen, and joiners, which words of many scripts are written with
+_HARMLESS = "\xad\u200c\u200d"  # a soft hyphen, and joiners, which occur in words of many scripts
 
 
 def printable(text: str, keep: str = "") -> str:
-    r"""Return a text that is safe to print whatever it came from: for a terminal, a log, a message.
+    r"""Return a text that is safe to print, in a terminal, a log or a message, whatever its source.
 
-    Control characters (C0 and C1, and with them every escape sequence), marks that turn the direction of
-    writing, separators of lines and paragraphs, and halves of surrogate pairs become visible: ``\x1b``,
-    ``\u202e``. Other letters of any script stay.
+    Control characters (C0 and C1, and so all escape sequences), marks that change the direction of writing,
+    separators of lines and paragraphs, and lone surrogates are escaped: ``\x1b``, ``\u202e``. Other
+    characters of any script are unchanged.
 
     Parameters
     ----------
     text : str
     keep : str
-        Letters that stay all the same, such as the ends of lines of a text that has several.
+        Characters that are never escaped, such as line ends in a text of several lines.
     """
     if text.isprintable():
         return text
@@ -75,10 +75,10 @@ def _number(letter: str) -> str:
 
 
 def short_repr(value: Any) -> str:
-    """Return a representation of some 30 characters, whatever the value is."""
+    """Return a representation of about 30 characters, for any value."""
     try:
         return printable(reprlib.repr(value).replace("\n", " "))
-    except Exception:  # an int with more digits than Python writes out, a __repr__ that fails
+    except Exception:  # an int with more digits than Python prints, or a __repr__ that fails
         return f"<{type(value).__name__}>"
 
 
@@ -105,7 +105,7 @@ class HdpkitError(Exception):
         super().__init__(parameter, value, allowed, remedy)
 
     def __str__(self) -> str:
-        told = f"must be {self.allowed}. {self.remedy}"  # may name files, and quote what is in them
+        told = f"must be {self.allowed}. {self.remedy}"  # may contain names and content of files
         return f"{printable(str(self.parameter))} = {short_repr(self.value)}: {printable(told, keep=chr(10))}"
 
 
@@ -137,7 +137,7 @@ class ShardError(DataError):
 
 
 class ChangedDataError(DataError):
-    """The files that a corpus is mapped from were changed since it was opened."""
+    """The files of a mapped corpus were changed after it was opened."""
 
 
 class DeclarationError(HdpkitError, ValueError):
@@ -210,7 +210,7 @@ class RunError(HdpkitError, RuntimeError):
 
 
 class LostPartError(RunError):
-    """A worker of a cluster that had documents of a run is gone, and what it held with it."""
+    """A worker of a cluster that had documents of a run was lost, with its part of the state."""
 
 
 class StorageError(RunError):

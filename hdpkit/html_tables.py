@@ -1,4 +1,4 @@
-"""Small HTML tables, as notebooks show them; every text is escaped."""
+"""Small HTML tables for notebooks; all text is escaped."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ __all__ = ["html_table"]
 
 
 def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], note: str = "") -> str:
-    """A table with a caption, a heading a column, and a note below.
+    """A table with a caption, a heading for each column, and a note below.
 
     Parameters
     ----------
     caption : str
     columns : sequence of str
     rows : iterable of sequences
-        Texts as they are; numbers with thousands separated, floats with four significant digits.
+        Texts are shown unchanged, integers with thousands separators, floats with four significant digits.
     note : str
-        What to say below the table.
+        Text below the table.
     """
     head = "".join(f'<th scope="col">{_text(column)}</th>' for column in columns)
     body = "".join(f"<tr>{''.join(f'<td>{_text(value)}</td>' for value in row)}</tr>" for row in rows)

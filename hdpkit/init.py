@@ -1,4 +1,4 @@
-"""Starts: objects that a scheduler accepts as ``init``, beside names, arrays and states."""
+"""Starts: objects that a scheduler accepts as ``init``, in addition to names, arrays and states."""
 
 from hdpkit.franchise.starts import Factors, Random, TermClusters
 

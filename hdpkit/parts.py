@@ -96,7 +96,7 @@ class Part:
         return copy.deepcopy(self)
 
     def memory_bytes(self) -> int:
-        """Bytes of memory held, as far as they are known."""
+        """Bytes of memory used, as far as known."""
         return 0
 
     def log_density(self, state: Any) -> float:

@@ -34,11 +34,11 @@ __all__ = [
     "support_of",
 ]
 
-# Draws are kept inside the open support: with a small shape, a double underflows to 0 with a probability that
-# one meets (Gamma(0.01, 1): one draw in 1,200), and a concentration of 0 or a discount of 1 is illegal.
+# Draws are kept inside the open support: with a small shape, a double underflows to 0 with noticeable
+# probability (Gamma(0.01, 1): one draw in 1,200), and a concentration of 0 or a discount of 1 isn't valid.
 _SMALLEST = float(np.finfo(np.float64).tiny)
 _BELOW_ONE = math.nextafter(1.0, 0.0)
-_SMALLEST_SHAPE = 1e-300  # that a source draws with; a smaller one's draws underflow all the same
+_SMALLEST_SHAPE = 1e-300  # used for smaller shapes, whose draws underflow anyway
 
 
 @runtime_checkable
@@ -83,7 +83,7 @@ class Gamma:
 
     def __init__(self, shape: float, rate: float) -> None:
         self.__attrs_init__(positive_number("Gamma shape", shape), positive_number("Gamma rate", rate))
-        # The mean is where a hyperparameter starts, so it has to be a usable one.
+        # A hyperparameter starts at the mean, so the mean must be a valid value.
         if not 0.0 < self.mean < math.inf:
             raise ParameterError(
                 "Gamma (shape, rate)",
@@ -129,17 +129,17 @@ class Gamma:
         Returns
         -------
         float or ndarray
-            Draws; what would underflow to 0 is the smallest normal double.
+            Draws; a draw that would underflow to 0 is the smallest normal double.
         """
         if isinstance(generator, ChoiceSource):
             drawn = generator.gamma(max(self.shape, _SMALLEST_SHAPE), size) / self.rate
-        else:  # NumPy's second parameter is the scale, ours the rate
+        else:  # NumPy's second parameter is the scale, not the rate
             drawn = generator.gamma(self.shape, 1.0 / self.rate, size)
         return max(float(drawn), _SMALLEST) if size is None else np.maximum(drawn, _SMALLEST)
 
 
 def _shape(name: str, value: Any) -> Any:
-    """A positive number, or a prior of one."""
+    """A positive number, or a prior of a positive number."""
     number = isinstance(value, float | int)
     if not number and isinstance(value, Prior) and not isinstance(value, type):
         if support_of(value)[0] >= 0.0:
@@ -158,7 +158,7 @@ class Beta:
     ----------
     a, b : float or prior
         Shapes, finite and above 0. Only `SparseDirichletMultinomial` accepts priors of them, and resamples
-        them; elsewhere a Beta with such shapes is refused.
+        them; elsewhere a Beta with such shapes raises an error.
 
     Raises
     ------
@@ -171,7 +171,7 @@ class Beta:
 
     def __init__(self, a: float | Prior, b: float | Prior) -> None:
         self.__attrs_init__(_shape("Beta a", a), _shape("Beta b", b))
-        # The mean is where a discount starts, and a discount of 1 is illegal.
+        # A discount starts at the mean, and a discount of 1 isn't valid.
         if not self._of_priors and not 0.0 < self.mean < 1.0:
             raise ParameterError(
                 "Beta (a, b)",
@@ -231,7 +231,7 @@ class Beta:
         Returns
         -------
         float or ndarray
-            Draws, strictly between 0 and 1: what rounds to an end is the nearest normal double inside.
+            Draws, strictly between 0 and 1; a draw that rounds to an end is the nearest normal double inside.
         """
         drawn = draw_beta(self.a, self.b, generator, size)
         return float(drawn) if size is None else drawn
@@ -292,7 +292,7 @@ class Normal:
 
 
 def support_of(prior: Prior) -> tuple[float, float]:
-    """Open interval of a prior's possible values; one that doesn't say (`support`) is taken as positive."""
+    """Open interval of a prior's possible values; without `support`, the positive numbers."""
     given = getattr(prior, "support", (0.0, math.inf))
     try:
         low, high = (float(end) for end in given)
@@ -316,8 +316,9 @@ def log_density_at(prior: Prior, x: float) -> float:
 def draw_from(prior: Prior, source: ChoiceSource, size: int | None = None) -> Any:
     """Draw one number from a prior, or an array of shape ``(size,)``.
 
-    A prior of a user's own draws from the NumPy generator on the source's stream; one of finitely many values
-    that has ``choose(source)`` draws a single number by that, so that moves over it can be enumerated.
+    A user-defined prior draws from the NumPy generator on the source's stream. A prior with finitely many
+    values and a method ``choose(source)`` draws a single number by that method, so that moves can be
+    enumerated.
     """
     if size is None and callable(getattr(prior, "choose", None)):
         return real_values(prior, "choose", prior.choose(source), ())  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Registries: how the package, and the test harness, know which moves, stores and measures there are."""
+"""Registries of moves, stores and measures, for the package and the test harness."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Entry(Generic[T]):
-    """One registered thing.
+    """A registered object.
 
     Attributes
     ----------
@@ -34,14 +34,14 @@ class Entry(Generic[T]):
 
 
 class Registry(Mapping[str, Entry[T]]):
-    """A registry of things of one kind by name. The test harness tests every entry, and nothing else."""
+    """A registry of objects of one kind by name. The test harness tests all entries, and only these."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self._entries: dict[str, Entry[T]] = {}
 
     def register(self, name: str, thing: T, examples: Callable[[], list[Any]] = list) -> T:
-        """Enter a thing under a name that is free, and return it."""
+        """Register an object under an unused name, and return it."""
         text("name", name, remedy="It is what users write.")
         function("thing", thing, remedy=f"Register the class of the {self.kind}, not an instance.")
         function("examples", examples, remedy="For instance lambda: [MyMove()].")
@@ -53,7 +53,7 @@ class Registry(Mapping[str, Entry[T]]):
         return thing
 
     def remove(self, name: str) -> None:
-        """Forget a name."""
+        """Remove a name."""
         del self._entries[self[name].name]
 
     def __getitem__(self, name: str) -> Entry[T]:

@@ -1,7 +1,7 @@
-"""Checks of what a user's code returns: a measure, a move, a prior, a component, a store.
+"""Checks of values returned by user code: a measure, a move, a prior, a component, a store.
 
-Each is made where the value enters the package, once. The error names the class and the method. A check of
-a shape costs the same whatever the size; one of numbers passes over them once.
+Each value is checked once, where it enters the package. The error names the class and the method. The cost
+of a check of a shape doesn't depend on the size; a check of numbers reads them once.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def log_density(owner: Any, method: str, value: Any) -> float:
 
 
 def real_values(owner: Any, method: str, value: Any, shape: tuple[int, ...] | None) -> Any:
-    """Return finite numbers of this shape (None: of any) as they are."""
+    """Return finite numbers of this shape (None: of any shape) unchanged."""
     array = _as_array(value)
     if array is None or not np.isfinite(array).all():
         raise refuse(owner, method, value, "finite numbers: one, or an array")
@@ -66,7 +66,7 @@ def real_values(owner: Any, method: str, value: Any, shape: tuple[int, ...] | No
 
 
 def one_of_kind(owner: Any, method: str, value: Any, kind: type | tuple[type, ...], allowed: str) -> Any:
-    """Return a value that is an instance of a class."""
+    """Return the value if it is an instance of a class."""
     if isinstance(value, kind) and not isinstance(value, type):
         return value
     raise refuse(owner, method, value, allowed, "Return one.")
@@ -91,7 +91,7 @@ def _as_array(value: Any) -> npt.NDArray[np.float64] | None:
     """Real numbers as a float64 array; None for generators, objects, strings, bools, complex numbers."""
     try:
         array = np.asarray(value)
-    except (TypeError, ValueError):  # ragged, or what refuses to be an array
+    except (TypeError, ValueError):  # ragged, or not convertible to an array
         return None
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         return None

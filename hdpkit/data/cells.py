@@ -17,14 +17,14 @@ Wide = npt.NDArray[np.int64]
 
 @attrs.frozen(eq=False)
 class Cells:
-    """How often each document has each of its terms. Read-only.
+    """Counts of the terms in each document. Read-only.
 
     Attributes
     ----------
     begin : int64 array, shape (n_documents + 1,)
         First cell of each document, and the end.
     term, count : int32 arrays, shape (n_cells,)
-        Of each cell, terms ascending within a document; counts are positive.
+        Term and count of each cell; terms ascend within a document, and counts are positive.
     n_customers : int
         Sum of the counts.
     """
@@ -36,28 +36,28 @@ class Cells:
 
     @classmethod
     def of(cls, begin: Wide, term: Ints, count: Ints) -> Cells:
-        """Return cells, after arrays were made read-only."""
+        """Make the arrays read-only and return them as cells."""
         for array in (begin, term, count):
             array.setflags(write=False)
         return cls(begin, term, count, int(count.sum(dtype=np.int64)))
 
     @classmethod
     def of_counts(cls, counts: Counts) -> Cells:
-        """Return the cells of counts that were read."""
+        """Return the cells of counts."""
         matrix = counts.matrix()
         begin, term = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
         return cls.of(begin, term, matrix.data.astype(np.int32))
 
     @property
     def lengths(self) -> Wide:
-        """Customers of each document: int64, shape (n_documents,)."""
+        """Number of customers of each document: int64, shape (n_documents,)."""
         lengths: Wide = np.zeros(len(self.begin) - 1, np.int64)
         for first in range(0, len(self.count), CHUNK):
             add_counts(lengths, self.begin, first, self.count[first : first + CHUNK])
         return lengths
 
     def tokens(self) -> Ints:
-        """Term of each customer, cell by cell: int32, shape (n_customers,)."""
+        """Term of each customer, in the order of the cells: int32, shape (n_customers,)."""
         return np.repeat(self.term, self.count)
 
     def documents(self) -> Ints:
@@ -66,13 +66,13 @@ class Cells:
 
 
 class Tokens:
-    """Term of each customer of a corpus: an array, or cells that stand for one until somebody needs it.
+    """Term of each customer of a corpus: an array, or cells from which it is computed when needed.
 
     Parameters
     ----------
     terms : int32 array, optional
     cells : Cells, optional
-        One of the two.
+        Exactly one of the two is given.
     """
 
     __slots__ = ("_cells", "_terms")
@@ -83,17 +83,17 @@ class Tokens:
 
     @property
     def cells(self) -> Cells | None:
-        """The cells, of a corpus that was made from counts; None of any other."""
+        """The cells, if the corpus was made from counts; otherwise None."""
         return self._cells
 
     def terms(self) -> Ints:
-        """Term of each customer; made from the cells when it is first asked for, and kept."""
+        """Term of each customer; computed from the cells at the first access, and kept."""
         terms = self._terms
         if terms is None:
             assert self._cells is not None
             terms = self._cells.tokens()
             terms.setflags(write=False)
-            self._terms = terms  # two threads may both make it: it is the same
+            self._terms = terms  # two threads may both compute it, with equal results
         return terms
 
     def __getstate__(self) -> tuple[Ints | None, Cells | None]:

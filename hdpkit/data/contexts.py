@@ -1,7 +1,7 @@
-"""Contexts as numbers of symbols: of the words of sentences, and as labels.
+"""Contexts of words as numbers of symbols, and as labels.
 
-A symbol is the id of a word, or negative if it is no word to be predicted: -1, -2, ... in order of first
-appearance.
+The number of a symbol is the id of a word, or negative if it isn't a word to be predicted: -1, -2, ... in
+order of first appearance.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["NO_SYMBOL", "UNKNOWN_SYMBOL", "Ints", "as_context", "context_labels"
 Ints = npt.NDArray[np.int32]
 
 NO_SYMBOL = -(2**31)
-"""Stands in a context for what lies before the sentence's start."""
+"""Number in contexts for positions before the sentence's start."""
 
 UNKNOWN_SYMBOL = NO_SYMBOL + 1
-"""Stands in a context for a symbol that the data don't have: no restaurant has it."""
+"""Number in contexts for a symbol that doesn't occur in the data, and so in no restaurant."""
 
 
 def as_context(context: Any) -> tuple[Any, ...]:
@@ -43,11 +43,11 @@ def contexts_of(
     history : int32 array, shape (n,)
         Ids of all words.
     offsets : int64 array
-        Where sentences begin in it.
+        Index at which each sentence begins.
     first, last : int
-        Which tokens.
+        Tokens first .. last - 1.
     width : int
-        Symbols of a context.
+        Number of symbols of a context.
     start : int
         Symbol of the sentence's start, or NO_SYMBOL.
 
@@ -60,7 +60,7 @@ def contexts_of(
     if first == last or width == 0:
         return contexts
     token = np.arange(first, last)
-    # of several offsets that are equal (empty sentences) the last one begins the sentence of a token
+    # of several equal offsets (empty sentences), the last one begins the sentence of a token
     place = token - offsets[np.searchsorted(offsets, token, side="right") - 1]
     reach = min(width, int(place.max()) + 1)
     for j in range(reach):
@@ -76,23 +76,23 @@ def context_labels(contexts: Ints, names: Sequence[str], symbol: Callable[[int],
     Parameters
     ----------
     contexts : int32 array, shape (n, width)
-        Nearest symbol first, NO_SYMBOL where a context is shorter.
+        Nearest symbol first, NO_SYMBOL if a context is shorter.
     names : sequence of str
         Name of the label for each length from 1 to width.
     symbol : callable
-        From a symbol's number to the symbol.
+        Maps a symbol's number to the symbol.
 
     Returns
     -------
     dict
-        Name -> (codes, keys): codes are -1 where the context is shorter, keys are tuples in reading order.
+        Name -> (codes, keys): codes are -1 if the context is shorter, keys are tuples in reading order.
     """
-    code = np.zeros(len(contexts), np.int64)  # of the context of one symbol less; the empty one is there
+    code = np.zeros(len(contexts), np.int64)  # of the context with one symbol less, at first the empty one
     keys: list[tuple[Any, ...]] = [()]
     labels: dict[str, Codes] = {}
     for j, name in enumerate(names):
         there = np.flatnonzero(contexts[:, j] != NO_SYMBOL)
-        # both in one number: a longer context is the shorter one and a symbol more
+        # combined in one number: a longer context is the shorter one and one more symbol
         packed = code[there] * 2**32 + (contexts[there, j].astype(np.int64) - NO_SYMBOL)
         found, numbers = encode(name, packed, len(there), "customer")
         code = np.full(len(contexts), -1, np.int64)

@@ -31,7 +31,7 @@ from hdpkit.formats.uci import read_uci
 
 __all__ = ["Corpus", "reopen"]
 
-_BLOCK = 1 << 18  # tokens that are written at once
+_BLOCK = 1 << 18  # tokens written at once
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
@@ -56,10 +56,10 @@ class Corpus(Documents):
     names : tuple of str or None
         Name of each document.
     document_lengths : ndarray of int64, shape (n_documents,)
-        Number of tokens of each document; 0 is legal.
+        Number of tokens of each document, which may be 0.
     labels : dict
-        Label name -> (codes, keys), one code per token. "document" is always there, with the names of ALL
-        documents, or 0..n_documents - 1, as its keys.
+        Label name -> (codes, keys), one code per token. It always contains "document", whose keys are the
+        names of all documents, or 0..n_documents - 1.
     """
 
     @classmethod
@@ -85,7 +85,7 @@ class Corpus(Documents):
         names : sequence of str, optional
             Name of each document.
         groups : dict, optional
-            More labels: name -> one value per document; None, NaN, NaT or pandas.NA where it is missing.
+            Further labels: name -> one value per document; None, NaN, NaT or pandas.NA if it is missing.
 
         Raises
         ------
@@ -112,8 +112,8 @@ class Corpus(Documents):
         Parameters
         ----------
         X : array-like, scipy.sparse or data frame, shape (n_documents, n_terms)
-            Non-negative whole numbers, of an integer, float or bool type; entries of a sparse matrix that
-            name one cell twice add up. Tokens come in the order of rows, terms ascending, repeats adjacent.
+            Nonnegative integers, of an integer, float or bool type; duplicate entries of a sparse matrix add
+            up. Tokens are in the order of rows, with terms ascending within a row.
         vocabulary, names, groups
             As in `from_documents`. By default the columns and the index of a data frame (pandas, polars);
             columns and rows that are only numbered from 0 have no names.
@@ -121,8 +121,8 @@ class Corpus(Documents):
         Raises
         ------
         DataError
-            If a count is negative, fractional, NaN or infinite (document and term are named), there are no
-            tokens or 2^31 of them or more, or vocabulary, names or groups don't fit.
+            If a count is negative, fractional, NaN or infinite (the message names document and term), there
+            are no tokens or at least 2^31, or vocabulary, names or groups don't fit.
         """
         vocabulary = frame_names(X, "columns") if vocabulary is None else vocabulary
         names = frame_names(X, "index") if names is None else names
@@ -137,7 +137,7 @@ class Corpus(Documents):
             )
         if counts.n_documents == 0:
             raise _empty("no documents")
-        if not counts.count.any():  # also where there is no column
+        if not counts.count.any():  # also if there are no columns
             raise _empty(f"{counts.n_documents} documents without a token")
         if counts.n_terms > ID_LIMIT:
             raise DataError("counts", f"{counts.n_terms} terms", f"at most {ID_LIMIT} terms", "Drop columns.")
@@ -159,7 +159,7 @@ class Corpus(Documents):
         Parameters
         ----------
         path : path
-            The file. Ids count from 0, in any order; pairs that repeat an id add up. Tokens come in the order
+            The file. Ids count from 0, in any order; pairs that repeat an id add up. Tokens are in the order
             of `from_counts`.
         vocabulary : sequence of str or path, optional
             Word of each term, or the path of a file (UTF-8, plain or gzip) with a term per line.
@@ -182,7 +182,7 @@ class Corpus(Documents):
         limits = _check_limits(limits)
         words = _read_words(path, vocabulary, limits)
         bound = _check_n_terms(n_terms, words)
-        if bound is not None:  # the caller says so, not the file
+        if bound is not None:  # given by the caller, not by the file
             limits = attrs.evolve(limits, max_terms=max(bound, limits.max_terms))
         blocks = limited(_place_of(path), read_ldac(path, bound), limits)
         return cls._from_blocks(blocks, words, names, groups)
@@ -246,7 +246,7 @@ class Corpus(Documents):
         Raises
         ------
         DataError
-            If its terms are others, or a name is there twice.
+            If its terms differ, or a name is duplicated.
         """
         instance("more", more, Corpus, "a Corpus", remedy="hk.Corpus.from_counts(X, vocabulary=...).")
         check_joinable(self, more)
@@ -318,10 +318,10 @@ class Corpus(Documents):
         Raises
         ------
         ParameterError
-            If something is there.
+            If the folder isn't empty.
         DataError
-            If a label's value is no string, number or bool, or a string has half of a surrogate pair, which
-            UTF-8 can't write.
+            If a label's value isn't a string, number or bool, or a string has a lone surrogate, which UTF-8
+            can't encode.
         OSError
             If it can't be written.
         """
@@ -344,14 +344,15 @@ class Corpus(Documents):
         Parameters
         ----------
         folder : path
-            Also that of one shard, below the manifest of its corpus (see `ShardedCorpus`).
+            A folder of `save` or `convert`, or the folder of one shard, below the manifest of its corpus (see
+            `ShardedCorpus`).
         verify : bool
-            Read all files once and compare checksums; sizes and types are always compared.
+            Whether to read all files once and compare checksums; sizes and types are always compared.
 
         Raises
         ------
         DataError
-            Naming the file, if it is missing, damaged, or doesn't fit the others.
+            If a file is missing, damaged, or inconsistent with the others; the message names it.
         """
         given = _folder(folder)
         shard = shard_at(given)
@@ -366,7 +367,7 @@ class Corpus(Documents):
         )  # fmt: skip
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        # Another process maps the folder itself.
+        # Another process maps the folder again.
         return super().__reduce_ex__(protocol) if self._origin is None else (reopen, self._origin)
 
     @classmethod
@@ -379,7 +380,7 @@ class Corpus(Documents):
         names: Any,
         groups: Any,
     ) -> Corpus:
-        """Build from tokens and lengths of documents, both checked, and unchecked names and groups."""
+        """Build from checked tokens and lengths of documents, and unchecked names and groups."""
         n = len(lengths)
         if n == 0:
             raise _empty("no documents")
@@ -397,7 +398,7 @@ def _empty(what: str) -> DataError:
 
 
 def _readable(names: Any) -> tuple[str, ...] | None:
-    """Return names of documents for errors about the tokens; whether they are legal is checked later."""
+    """Return names of documents for errors about tokens; whether they are valid is checked later."""
     return tuple(map(str, names)) if isinstance(names, list | tuple) else None
 
 
@@ -417,8 +418,8 @@ def _check_limits(limits: Any) -> Limits:
 
 
 def _read_words(path: Any, vocabulary: Any, limits: Limits) -> tuple[str, ...] | None:
-    """The vocabulary, from its file if need be; ``path`` is the file of counts."""
-    if not isinstance(path, str | os.PathLike):  # open() would take a number for an open file
+    """The vocabulary, read from its file if necessary; ``path`` is the file of counts."""
+    if not isinstance(path, str | os.PathLike):  # open() treats a number as an open file
         raise DataError("path", path, "the path of a file", "Give a str or a pathlib.Path.")
     from_file = isinstance(vocabulary, str | os.PathLike)
     words = read_vocabulary(vocabulary, limits) if from_file else _check_vocabulary(vocabulary)
@@ -434,7 +435,7 @@ def _folder(folder: Any) -> Path:
 def reopen(folder: Path, digest: str, verify: bool = False) -> Corpus:
     """Open a folder again.
 
-    Raises a DataError if it isn't there, or holds another corpus now.
+    Raises a DataError if it doesn't exist, or contains another corpus.
     """
     corpus = Corpus.open(folder, verify)
     if corpus.origin != (folder, digest):
@@ -445,7 +446,7 @@ def reopen(folder: Path, digest: str, verify: bool = False) -> Corpus:
 
 
 def _check_n_terms(n_terms: Any, vocabulary: tuple[str, ...] | None) -> int | None:
-    """Return the number of terms that is given or follows from the vocabulary, None if neither is there."""
+    """Return the number of terms, given or that of the vocabulary; None if neither is given."""
     if n_terms is None:
         return None if vocabulary is None else len(vocabulary)
     n_terms = whole_number("n_terms", n_terms, 1, ID_LIMIT, remedy="Give the number of terms.")

@@ -24,7 +24,7 @@ __all__ = ["Documents"]
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class Documents(GroupedData):
-    """What `Corpus` is but for how it is built; see there."""
+    """The part of `Corpus` other than its constructors; see there."""
 
     _tokens: Tokens
     n_terms: int
@@ -34,7 +34,7 @@ class Documents(GroupedData):
     _offsets: npt.NDArray[np.int64]
     _numbers: npt.NDArray[np.int32] | None = None
     _files: MappedFiles | None = None
-    _origin: tuple[Path, str] | None = None  # folder and digest of what is mapped into memory
+    _origin: tuple[Path, str] | None = None  # folder and digest of a corpus that is mapped into memory
 
     @classmethod
     def _checked(
@@ -47,7 +47,7 @@ class Documents(GroupedData):
         by_document: dict[str, Codes],
         **on_disk: Any,
     ) -> Self:
-        """Put together what was checked; labels have one code per document, without "document"."""
+        """Build from checked parts; labels have one code per document, and don't include "document"."""
         n = len(lengths)
         own: dict[str, Codes] = {"document": (np.arange(n, dtype=np.int64), checked or range(n))}
         offsets = np.zeros(n + 1, np.int64)
@@ -70,23 +70,24 @@ class Documents(GroupedData):
 
     @property
     def values(self) -> npt.NDArray[np.int32]:
-        """Id of each token's term, shape (n_tokens,); of a corpus from counts made when first asked for."""
+        """Id of each token's term, shape (n_tokens,); computed at the first access if made from counts."""
         return self._tokens.terms()
 
     @property
     def cells(self) -> Cells | None:
-        """How often each document has each of its terms, where the corpus was made from counts; else None."""
+        """Counts of the terms in each document, if the corpus was made from counts; otherwise None."""
         return self._tokens.cells
 
     @property
     def origin(self) -> tuple[Path, str] | None:
-        """Folder that the tokens are mapped from and the SHA-256 of its header; None: they are in memory."""
+        """Folder from which tokens are mapped and the SHA-256 of its header; None if they are in memory."""
         return self._origin
 
     def check_unchanged(self) -> None:
-        """Raise a ChangedDataError if the files that the corpus is mapped from were changed or shortened.
+        """Raise a ChangedDataError if the mapped files of the corpus were changed or truncated.
 
-        A franchise asks when it is built, and a run before and after each move and several times a second.
+        It is called when a franchise is built, and in a run before and after each move and several times per
+        second.
         """
         if self._files is not None:
             self._files.check()
@@ -107,15 +108,15 @@ class Documents(GroupedData):
         return dict(self._labels)
 
     def numbers(self, name: str) -> npt.NDArray[np.int32] | None:
-        """Return the codes of label `name` plus one as an int32 array, if these data hold them; else None.
+        """Return the codes of label `name` plus one as an int32 array, if these are stored; otherwise None.
 
-        They are the numbers of the restaurants where this label alone makes them: one array for both.
+        If only this label defines restaurants, they are also the numbers of the restaurants.
         """
         self._label(name)
         return self._numbers if name == "document" else None
 
     def codes_between(self, name: str, first: int, last: int) -> npt.NDArray[np.int64]:
-        """See `GroupedData.codes_between`; no more than this range of codes is written out."""
+        """See `GroupedData.codes_between`; only this range of codes is computed."""
         codes = self._label(name)[0]
         first, last = self._range(first, last)
         begin = int(np.searchsorted(self._offsets, first, side="right")) - 1
@@ -127,7 +128,7 @@ class Documents(GroupedData):
 
     @property
     def n_documents(self) -> int:
-        """Number of documents, empty ones included."""
+        """Number of documents, including empty ones."""
         return len(self.document_lengths)
 
     @property
@@ -158,8 +159,8 @@ class Documents(GroupedData):
             known = (cells.count.astype(np.int64), cells.term.copy(), cells.begin.astype(np.int32))
             return scipy.sparse.csr_array(known, shape=shape)
         ones = np.ones(len(self), np.int64)
-        # Copies, since duplicates are summed in place; and 32 bits, which hold the ends of fewer than 2^31
-        # tokens, since scipy widens the terms to the width of the ends.
+        # Copies, since duplicates are summed in place. The ends of fewer than 2^31 tokens fit 32 bits; with
+        # 64 bits SciPy would convert the terms to 64 bits too.
         matrix = scipy.sparse.csr_array(
             (ones, self.values.copy(), self._offsets.astype(np.int32)), shape=(self.n_documents, self.n_terms)
         )
@@ -167,7 +168,7 @@ class Documents(GroupedData):
         return matrix
 
     def with_values(self, values: Any) -> Self:
-        """Return the same documents with other terms (used to simulate data); the vocabulary stays.
+        """Return the same documents with other terms (used to simulate data) and the same vocabulary.
 
         Parameters
         ----------

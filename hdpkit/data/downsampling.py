@@ -1,4 +1,4 @@
-"""Fewer customers of the largest documents, drawn at random."""
+"""Downsampling of the largest documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hdpkit.random import Purpose, RandomStream, Seed, Streams
 
 __all__ = ["downsample"]
 
-_MOST = 10**9  # customers of a document: what NumPy draws from
+_MOST = 10**9  # limit of NumPy's generator for the tokens of a document
 
 
 def downsample(corpus: Corpus, max_per_group: int, rng: Seed = 0) -> Corpus:
@@ -26,28 +26,29 @@ def downsample(corpus: Corpus, max_per_group: int, rng: Seed = 0) -> Corpus:
 
     Use it for counts that vary more than a multinomial distribution does, such as mutations of a tumour. In
     a document with a million tokens, differences of a thousandth are significant, and the posterior
-    explains them by additional components without a meaning. With 10,000 drawn tokens it doesn't. If the
-    model is right, the shares in such documents become less precise. It changes the data and is never
+    explains them by additional, meaningless components. With 10,000 drawn tokens it doesn't. If the model is
+    right, the shares in such documents become less precise. Downsampling changes the data and is never
     applied by default.
 
     Parameters
     ----------
     corpus : Corpus
     max_per_group : int
-        At least 1.
+        The largest number of tokens of a document, at least 1.
     rng : seed
         A seed for `numpy.random.SeedSequence`, or a Generator. The same seed gives the same counts.
 
     Returns
     -------
     Corpus
-        With the same terms, names and labels; the same object where no document is larger.
+        With the same terms, names and labels; the same object if no document is larger.
 
     Raises
     ------
     ParameterError
-        If an argument is none of these. DataError: if a document that is to be drawn from has 10^9 tokens or
-        more.
+        If an argument isn't valid.
+    DataError
+        If a document to be downsampled has 10^9 tokens or more.
     """
     instance("corpus", corpus, Corpus, "a Corpus", remedy="hk.Corpus.from_counts(X).")
     most = whole_number("max_per_group", max_per_group, 1, TOKEN_LIMIT - 1, remedy="For instance 10000.")

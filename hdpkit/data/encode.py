@@ -1,4 +1,4 @@
-"""Sentences, and pairs of a word and a context, as ids: what `NGrams` is made of."""
+"""Encoding of sentences, and of pairs of a word and a context, as ids, for `NGrams`."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ __all__ = [
 ]
 
 TOKEN_LIMIT = 2**31 - 1
-"""There are fewer tokens than this: the compiled layer numbers customers in 32 bits."""
+"""The number of tokens must be below this: the compiled layer numbers customers in 32 bits."""
 
 
 class _Refused(Exception):
-    """A token that can't be encoded: what it had to be, and the way out."""
+    """A token that can't be encoded, with what is allowed and what to do."""
 
 
 _NO_MARKER = (
@@ -48,16 +48,16 @@ _NO_WORD = ("a word: None and NaN are none", "Drop or name what is missing.")
 
 
 class WordIds(dict[Any, int]):
-    """Word -> id. A new word gets the next id by being looked up; words are kept in the order of their ids.
+    """Word -> id. Looking up a new word gives it the next id; words are kept in the order of their ids.
 
     Parameters
     ----------
     words : iterable
-        Words that have ids already, all different.
+        Words that already have ids, all different.
     fixed : bool
-        Whether these are all there may be.
+        Whether no other words are allowed.
     markers : tuple
-        What no word may equal: the symbols of the sentence's start and end.
+        The symbols of the sentence's start and end, which no word may equal.
     """
 
     def __init__(self, words: Iterable[Any], fixed: bool, markers: tuple[Any, ...]) -> None:
@@ -66,7 +66,7 @@ class WordIds(dict[Any, int]):
         self._markers = markers
         super().__init__((word, number) for number, word in enumerate(self.words))
         for marker in markers:
-            self.pop(marker, None)  # so that it is missed wherever it turns up
+            self.pop(marker, None)  # so that every lookup of it calls __missing__
 
     def __missing__(self, word: Any) -> int:
         if word in self._markers:
@@ -83,13 +83,13 @@ class WordIds(dict[Any, int]):
         return number
 
     def append(self, word: Any) -> int:
-        """Give a word an id without a place in the dict."""
+        """Give a word an id without adding it to the dict."""
         self.words.append(plain(word))
         return len(self.words) - 1
 
 
 class OutsideIds(dict[Any, int]):
-    """Word -> id of a vocabulary that stays as it is; words outside it get the ids behind it, as they come.
+    """Word -> id of a fixed vocabulary; words outside it get the following ids in order of appearance.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class OutsideIds(dict[Any, int]):
     """
 
     def __init__(self, inside: Mapping[Any, int], markers: tuple[Any, ...]) -> None:
-        self.words: list[Any] = []  # those outside
+        self.words: list[Any] = []  # words outside the vocabulary
         self._inside = inside
         self._markers = markers
         super().__init__()
@@ -117,16 +117,16 @@ class OutsideIds(dict[Any, int]):
         return number
 
     def append(self, word: Any) -> int:
-        """Give a word an id without a place in the dict."""
+        """Give a word an id without adding it to the dict."""
         self.words.append(plain(word))
         return len(self._inside) + len(self.words) - 1
 
 
 @attrs.frozen(eq=False)
 class EncodedSentences:
-    """Ids of the words of sentences, their ends included; sentence s is ids[offsets[s] : offsets[s + 1]].
+    """Ids of the words of sentences, including ends; sentence s is ids[offsets[s] : offsets[s + 1]].
 
-    ``words`` are those of all ids, or of `outside_sentences` only those outside the vocabulary.
+    ``words`` are those of all ids or, from `outside_sentences`, only those outside the vocabulary.
     """
 
     ids: Ints
@@ -137,25 +137,25 @@ class EncodedSentences:
 def encode_sentences(
     sentences: Any, words: Iterable[Any], *, fixed: bool, start: Any, end: Any, n_before: int = 0
 ) -> EncodedSentences:
-    """Encode sentences one by one, so that an iterable of them is never held as a whole.
+    """Encode sentences one by one, without keeping all of them in memory.
 
     Parameters
     ----------
     sentences : iterable of sequences
         Tokens of each sentence.
     words : iterable
-        Words that have ids already.
+        Words that already have ids.
     fixed : bool
-        Whether there may be others.
+        Whether no other words are allowed.
     start, end : hashable or None
         Symbols of the sentence's start and end; the end gets an id when the first sentence ends.
     n_before : int
-        Number of tokens that there are already.
+        Number of earlier tokens.
 
     Raises
     ------
     DataError
-        Naming sentence and position (both from 0) of a token that is none.
+        With sentence and position (both from 0), if a token isn't valid.
     """
     known = WordIds(words, fixed, _markers(start, end))
     end_id = -1 if end is None or end not in known.words else known.words.index(end)
@@ -163,12 +163,12 @@ def encode_sentences(
 
 
 def outside_sentences(sentences: Any, inside: Mapping[Any, int], *, start: Any, end: Any) -> EncodedSentences:
-    """Encode sentences by a vocabulary that stays as it is (see `OutsideIds`) as `encode_sentences` does.
+    """Encode sentences as `encode_sentences` does, with a fixed vocabulary (see `OutsideIds`).
 
     Raises
     ------
     DataError
-        As `encode_sentences`.
+        As for `encode_sentences`.
     """
     return _encode_all(sentences, OutsideIds(inside, _markers(start, end)), end, inside.get(end, -1), 0)
 
@@ -198,7 +198,8 @@ def as_sentences(sentences: Any) -> Iterator[Sequence[Any]]:
     Raises
     ------
     DataError
-        At once if these are no sentences; when it comes to it, naming the sentence (from 0) that is none.
+        Immediately if the argument isn't an iterable of sentences; or when an invalid sentence is reached,
+        with its number (from 0).
     """
     if not _in_order(sentences):
         raise DataError(
@@ -209,7 +210,7 @@ def as_sentences(sentences: Any) -> Iterator[Sequence[Any]]:
 
 
 def check_total(n_tokens: int) -> None:
-    """Raise a DataError if so many tokens are too many."""
+    """Raise a DataError if there are too many tokens."""
     if n_tokens >= TOKEN_LIMIT:
         raise DataError("number of tokens", n_tokens, f"below {TOKEN_LIMIT}", "Drop sentences.")
 
@@ -236,7 +237,7 @@ def _tokens(number: int, sentence: Any) -> Sequence[Any]:
 
 
 def _in_order(values: Any) -> bool:
-    """Say whether values can be gone through, in an order of their own."""
+    """Whether values can be iterated over in a defined order."""
     if isinstance(values, str | bytes | Set | Mapping | type):
         return False
     try:
@@ -247,9 +248,9 @@ def _in_order(values: Any) -> bool:
 
 
 class SymbolIds(dict[Any, int]):
-    """Symbol of a context -> number, by being looked up; one that is no word gets the next negative number.
+    """Symbol of a context -> number. A new symbol that isn't a word gets the next negative number.
 
-    A symbol that had a negative number keeps it when it becomes a word.
+    A symbol with a negative number keeps it if it becomes a word.
     """
 
     def __init__(self, words: Mapping[Any, int], symbols: Iterable[Any]) -> None:
@@ -281,7 +282,7 @@ class EncodedPairs:
 def encode_pairs(
     words: Any, contexts: Any, known: Iterable[Any], symbols: Iterable[Any], *, fixed: bool, width: int | None
 ) -> EncodedPairs:
-    """Encode one word and one context an observation.
+    """Encode one word and one context per observation.
 
     Parameters
     ----------
@@ -290,18 +291,18 @@ def encode_pairs(
     contexts : sequence
         Context of each word: a tuple or list of symbols in reading order, or a single symbol.
     known : iterable
-        Words that have ids already.
+        Words that already have ids.
     symbols : iterable
-        Symbols that have negative numbers already.
+        Symbols that already have negative numbers.
     fixed : bool
-        Whether there may be other words.
+        Whether no other words are allowed.
     width : int or None
-        Symbols of a context that count, the nearest; None for those of the longest one.
+        How many symbols of a context are used, the nearest ones; None for the length of the longest context.
 
     Raises
     ------
     DataError
-        Naming the pair (from 0) that makes no sense.
+        With the number of the pair (from 0), if it isn't valid.
     """
     listed = list(as_sequence("words", words, "words"))
     if isinstance(contexts, np.ndarray) and contexts.ndim == 2:
@@ -335,11 +336,11 @@ def encode_pairs(
 def _encode(
     items: Sequence[Any], numbers: dict[Any, int], into: array[int], place: Callable[[int], str]
 ) -> None:
-    """Append the numbers of items; `place` names the i-th one for errors."""
+    """Append the numbers of items; `place` returns the name of the i-th item for errors."""
     before = len(into)
     try:
         into.extend(map(numbers.__getitem__, items))
-    except (_Refused, TypeError) as error:  # a TypeError: an item can't be hashed
+    except (_Refused, TypeError) as error:  # a TypeError if an item isn't hashable
         position = len(into) - before
         allowed, remedy = (
             error.args
@@ -350,12 +351,12 @@ def _encode(
 
 
 def _array(buffer: array[int], dtype: Any) -> npt.NDArray[Any]:
-    # Copied: a buffer that grew is up to an eighth larger than what it holds.
+    # Copied, since a buffer that has grown is up to an eighth larger than its content.
     return np.array(buffer, dtype) if len(buffer) else np.zeros(0, dtype)
 
 
 def check_hashable(parameter: str, item: Any) -> Any:
-    """Return what can be a key of a dict, or raise a DataError."""
+    """Return the item if it is hashable, or raise a DataError."""
     try:
         hash(item)
     except TypeError:
@@ -369,7 +370,7 @@ def check_vocabulary(vocabulary: Any) -> tuple[Any, ...] | None:
 
 
 def check_markers(start: Any, end: Any, vocabulary: Any) -> tuple[Any, ...] | None:
-    """Check the symbols of the sentence's start and end, and that the vocabulary has the end alone.
+    """Check the symbols of the sentence's start and end; the vocabulary must contain only the end.
 
     Returns the vocabulary as `check_vocabulary` does.
     """

@@ -44,8 +44,9 @@ class GroupedData:
     def labels(self) -> dict[str, Codes]:
         """Labels: name -> (codes, keys).
 
-        ``codes`` is a read-only int64 array, one a customer, -1 where the label is missing; ``keys`` lists
-        the label's values in order of first appearance, also those that no customer has (empty documents).
+        ``codes`` is a read-only int64 array with one code per customer, -1 if the label is missing; ``keys``
+        lists the label's values in order of first appearance, including those without customers (empty
+        documents).
         """
         return {name: (self.codes(name), self.keys(name)) for name in self._labels}
 
@@ -62,7 +63,7 @@ class GroupedData:
         return self.codes_between(name, 0, len(self))
 
     def codes_between(self, name: str, first: int, last: int) -> npt.NDArray[np.int64]:
-        """Return the codes of customers first .. last - 1; who needs all can go through them in pieces.
+        """Return the codes of customers first .. last - 1, to process codes in pieces.
 
         Parameters
         ----------
@@ -78,7 +79,7 @@ class GroupedData:
         Raises
         ------
         ParameterError
-            If there is no such label, or no such range.
+            If there is no such label, or the range isn't valid.
         """
         codes = self._label(name)[0]
         return codes[slice(*self._range(first, last))]
@@ -89,23 +90,23 @@ class GroupedData:
         return first, whole_number("last", last, first, n, remedy=f"It is excluded: within {first} .. {n}.")
 
     def keys(self, name: str) -> list[Any]:
-        """Return the values of label `name`; code i stands for the i-th.
+        """Return the values of label `name`; code i means value i.
 
         Raises a ParameterError if there is no such label.
         """
         return list(self._label(name)[1])
 
     def key_view(self, name: str) -> Sequence[Any]:
-        """Return the same without a copy: a list, a tuple or, where values are 0, 1, ..., a range.
+        """Return the values of label `name` without copying: a list, a tuple or, for 0, 1, ..., a range.
 
         Raises a ParameterError if there is no such label.
         """
         return self._label(name)[1]
 
     def numbers(self, name: str) -> npt.NDArray[np.int32] | None:
-        """Return the codes of label `name` plus one as an int32 array, if these data hold them; else None.
+        """Return the codes of label `name` plus one as an int32 array, if these are stored; otherwise None.
 
-        They are the numbers of the restaurants where this label alone makes them: one array for both.
+        If only this label defines restaurants, they are also the numbers of the restaurants.
         """
         self._label(name)
         return None
@@ -123,7 +124,7 @@ class GroupedData:
             ) from None
 
     def with_values(self, values: Any) -> Self:
-        """Return data with the same grouping and the same number of other values."""
+        """Return data with the same grouping and other values, of the same number."""
         raise NotImplementedError
 
     def check_unchanged(self) -> None:
@@ -162,7 +163,7 @@ class Groups(GroupedData):
         names : sequence, optional
             Names of the groups, all different; by default 0, 1, ...
         groups : dict, optional
-            More labels: name -> one value per array; None, NaN, NaT or pandas.NA where it is missing.
+            Further labels: name -> one value per array; None, NaN, NaT or pandas.NA if it is missing.
         label : str
             Name of the label that distinguishes the arrays.
 
@@ -200,13 +201,13 @@ class Groups(GroupedData):
         values : array-like
             Observations, shape (n,) for scalars, (n, p) for vectors.
         labels : dict, optional
-            Label name -> n values; None, NaN, NaT or pandas.NA where it is missing (-1 is a value like any
-            other). Left out or empty: data for a flat mixture.
+            Label name -> n values; None, NaN, NaT or pandas.NA if it is missing (-1 is a value like any
+            other). By default, or if empty: data for a flat mixture.
 
         Raises
         ------
         DataError
-            If there is no observation, or a label hasn't one value per customer.
+            If there are no observations, or a label doesn't have one value per customer.
         """
         checked = _as_values("values", values)
         if len(checked) == 0:
@@ -252,9 +253,9 @@ def _as_values(parameter: str, values: Any) -> npt.NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise DataError(parameter, values, "without masked entries", "Drop masked observations first.")
     try:
-        # A copy: the seating depends on the values, so nobody may change them underneath.
+        # A copy: the seating depends on the values, so they must not change.
         array = np.array(values)
-    except ValueError:  # ragged: each value is an object to NumPy
+    except ValueError:  # ragged: for NumPy each value is an object
         array = _as_objects(list(values))
     if array.ndim == 0:
         raise DataError(
@@ -263,7 +264,7 @@ def _as_values(parameter: str, values: Any) -> npt.NDArray[Any]:
             "a list or an array of observations",
             "Pass one entry per customer along the first axis.",
         )
-    # NumPy writes numbers among strings as strings; keep them what they were, and tuples of both tuples.
+    # NumPy converts numbers among strings to strings; they must remain numbers, and tuples of both tuples.
     if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
         items = list(values)
         inner = itertools.chain.from_iterable(items) if array.ndim > 1 else items
@@ -275,13 +276,13 @@ def _as_values(parameter: str, values: Any) -> npt.NDArray[Any]:
 
 def _as_objects(values: list[Any]) -> npt.NDArray[Any]:
     array = np.empty(len(values), object)
-    for i, value in enumerate(values):  # not array[:] = values, which would look into the values
+    for i, value in enumerate(values):  # not array[:] = values, which would unpack the values
         array[i] = value
     return array
 
 
 def _concatenate(parts: list[npt.NDArray[Any]], label: str) -> npt.NDArray[Any]:
-    # An empty list has a type and a dimension of NumPy's choice, which mustn't decide those of the others.
+    # NumPy chooses type and dimension of an empty list, which must not determine those of the others.
     filled = [(j, part) for j, part in enumerate(parts) if len(part)]
     if not filled:
         raise DataError(
@@ -299,7 +300,7 @@ def _concatenate(parts: list[npt.NDArray[Any]], label: str) -> npt.NDArray[Any]:
                 f"observations of shape {model.shape[1:]}, as in {label} {first}",
                 "Give all observations the same shape.",
             )
-        # Concatenated, numbers beside strings would become strings.
+        # Concatenation would convert numbers to strings if there are strings.
         kinds = {part.dtype.kind, model.dtype.kind}
         if "O" not in kinds and len({kind in "US" for kind in kinds}) > 1:
             raise DataError(

@@ -1,4 +1,4 @@
-"""Text to be predicted, numbered by the vocabulary of other data, which doesn't change."""
+"""Text to be predicted, encoded with the fixed vocabulary of other data."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from hdpkit.data.ngrams import NGrams
 
 __all__ = ["HeldOut", "held_out"]
 
-_CHUNK = 1 << 16  # tokens whose contexts are laid out at once
+_CHUNK = 1 << 16  # tokens whose contexts are computed at once
 
 
 @attrs.frozen(eq=False)
 class HeldOut:
-    """Tokens to be predicted, with their contexts, in the numbers of other data.
+    """Tokens to be predicted, with their contexts, encoded with the ids of other data.
 
     Attributes
     ----------
     ids : int32 array, shape (n,)
-        Id of each token; from n_terms of the data on, ids stand for the words outside.
+        Id of each token; ids from the data's n_terms on are those of the words in ``outside``.
     offsets : int64 array, shape (n_sentences + 1,)
         Sentence s is ids[offsets[s] : offsets[s + 1]].
     outside : tuple
-        Words that the data's vocabulary hasn't, each once.
+        Words outside the data's vocabulary, each once.
     """
 
     ids: Ints
@@ -41,7 +41,7 @@ class HeldOut:
         return len(self.ids)
 
     def contexts(self) -> Iterator[tuple[slice, Ints]]:
-        """Yield pieces of the text and the contexts of their tokens.
+        """Yield slices of the text and the contexts of their tokens.
 
         Contexts are as in `NGrams.contexts`, with the symbols of the data; UNKNOWN_SYMBOL for others.
         """
@@ -51,28 +51,28 @@ class HeldOut:
 
 
 def held_out(data: NGrams, text: Any, unknown: int = -1) -> HeldOut:
-    """Number a text by the vocabulary of other data.
+    """Encode a text with the vocabulary of other data.
 
     Parameters
     ----------
     data : NGrams
-        Whose vocabulary, order, and symbols of the sentence's start and end hold.
+        Data with the vocabulary, the order, and the symbols of the sentence's start and end.
     text : iterable of sequences, or NGrams
-        Sentences as in `NGrams.from_sentences`, or n-grams with a vocabulary of their own.
+        Sentences as in `NGrams.from_sentences`, or n-grams with another vocabulary.
     unknown : int
-        Id of the word that stands for words outside the vocabulary in contexts; -1: none does.
+        Id of the word that replaces words outside the vocabulary in contexts; -1 for none.
 
     Raises
     ------
     DataError
-        For sentences that make no sense; see `NGrams.from_sentences`.
+        If sentences aren't valid; see `NGrams.from_sentences`.
     """
     words, symbols = data.word_ids, data.symbol_numbers
     if isinstance(text, NGrams):
         ids, outside = _renumbered(text.vocabulary, words)
         mine = text.with_order(data.order)
         values = ids[mine.values]
-        # Of symbols in contexts: those of words first, then -1, -2, ...
+        # Numbers of symbols in contexts: first those of words, then -1, -2, ...
         numbers = _as_symbols(text.vocabulary, words, symbols, unknown)
         others = _as_symbols(text.context_symbols, words, symbols, unknown)[::-1]
         table = np.concatenate([numbers, others]) if len(numbers) + len(others) else np.zeros(1, np.int32)
@@ -94,7 +94,7 @@ def held_out(data: NGrams, text: Any, unknown: int = -1) -> HeldOut:
 
 
 def _renumbered(vocabulary: tuple[Any, ...], words: Mapping[Any, int]) -> tuple[Ints, tuple[Any, ...]]:
-    """Id of each word of another vocabulary, and the words that have none yet."""
+    """Id of each word of another vocabulary, and the words that have no id yet."""
     outside: list[Any] = []
     ids = np.empty(len(vocabulary), np.int32)
     for number, word in enumerate(vocabulary):
@@ -109,13 +109,13 @@ def _renumbered(vocabulary: tuple[Any, ...], words: Mapping[Any, int]) -> tuple[
 def _as_symbols(
     given: tuple[Any, ...], words: Mapping[Any, int], symbols: Mapping[Any, int], unknown: int
 ) -> Ints:
-    """Number of each of these symbols in contexts of the data."""
+    """Number of each of these symbols in the data's contexts."""
     none = unknown if unknown >= 0 else UNKNOWN_SYMBOL
     return np.array([symbols.get(one, words.get(one, none)) for one in given], np.int32)
 
 
 def _in_contexts(ids: Ints, data: NGrams, unknown: int) -> Ints:
-    """Numbers of words as symbols of contexts: their ids, but for symbols of pairs that are words too."""
+    """Numbers of words as symbols of contexts: their ids, except for symbols of pairs that are words too."""
     table = np.arange(data.n_terms, dtype=np.int32) if not data.is_sentences else None
     if table is not None:
         for symbol, number in data.symbol_numbers.items():

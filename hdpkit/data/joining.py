@@ -1,4 +1,4 @@
-"""Two corpora as one."""
+"""Concatenation of two corpora."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["check_joinable", "joined_groups", "joined_names", "joined_tokens"]
 
 
 def check_joinable(before: Any, more: Any) -> None:
-    """Refuse documents whose terms are numbered otherwise than those that are there."""
+    """Raise a DataError if the two corpora number terms differently."""
     if more.n_terms != before.n_terms or (
         more.vocabulary is not None and before.vocabulary is not None and more.vocabulary != before.vocabulary
     ):
@@ -24,7 +24,7 @@ def check_joinable(before: Any, more: Any) -> None:
 
 
 def joined_tokens(before: Any, more: Any) -> Tokens:
-    """Tokens of the second corpus behind those of the first; cells stay cells."""
+    """Tokens of the first corpus followed by those of the second; cells remain cells."""
     one, other = before.cells, more.cells
     if one is None or other is None:
         terms = np.concatenate([before.values, more.values])
@@ -36,14 +36,14 @@ def joined_tokens(before: Any, more: Any) -> Tokens:
 
 
 def joined_names(before: Any, more: Any) -> list[str] | None:
-    """Names of all documents; None where one of the corpora has none."""
+    """Names of all documents; None if one of the corpora has none."""
     if before.names is None or more.names is None:
         return None
     return [*before.names, *more.names]
 
 
 def joined_groups(before: Any, more: Any) -> dict[str, list[Any]]:
-    """Labels of all documents: a value each, None where a corpus lacks the label."""
+    """Labels of all documents: one value each, None if a corpus lacks the label."""
     names = dict.fromkeys(name for data in (before, more) for name in data.label_names if name != "document")
     groups = {}
     for name in names:

@@ -1,7 +1,7 @@
-"""Labels of customers and of documents: codes, keys, and what counts as missing.
+"""Labels of customers and of documents: codes, keys, and missing values.
 
-A label is stored as ``codes`` (int64, one a customer, -1 = missing) and ``keys`` (the label's values in order
-of first appearance), so that everything behind this layer deals with integers.
+A label is stored as ``codes`` (int64, one per customer, -1 = missing) and ``keys`` (the label's values in
+order of first appearance), so all other code uses integers.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def encode(label: str, values: Any, n: int, unit: str) -> Codes:
     values : sequence
         One hashable value for each of the `n` units; None, NaN, NaT and pandas.NA are missing.
     n : int
-        How many there must be.
+        Required number of values.
     unit : str
         What has one value each ("customer", "document"), for errors.
 
     Returns
     -------
     codes : ndarray of int64, shape (n,)
-        Place of each value in `keys`, -1 where it is missing. Read-only.
+        Index of each value in `keys`, -1 if it is missing. Read-only.
     keys : list
         Values in order of first appearance, as Python objects.
 
@@ -53,21 +53,21 @@ def encode(label: str, values: Any, n: int, unit: str) -> Codes:
     if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "biufmM":
         codes, keys = _encode_array(sequence)
     else:
-        # Strings too: a hash table beats the sort of fixed-width strings by far.
+        # Also for strings: a hash table is much faster than sorting fixed-width strings.
         codes, keys = _encode_objects(parameter, list(sequence), unit)
     codes.setflags(write=False)
     return codes, keys
 
 
 def _encode_array(values: npt.NDArray[Any]) -> Codes:
-    present = values == values  # not NaN, not NaT
+    present = values == values  # neither NaN nor NaT
     unique, first, inverse = np.unique(values[present], return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     codes = np.full(len(values), -1, np.int64)
     codes[present] = rank[inverse]
-    # tolist() would turn a datetime64 of nanoseconds into a bare integer.
+    # tolist() would convert a datetime64 of nanoseconds to an integer.
     keys = list(unique[order]) if values.dtype.kind in "mM" else unique[order].tolist()
     return codes, keys
 
@@ -85,8 +85,8 @@ def _encode_objects(parameter: str, values: list[Any], unit: str) -> Codes:
             "a hashable value or None",
             "Use strings, numbers or tuples of them as labels.",
         ) from None
-    # Missing values are looked for among the distinct ones only, which are few as a rule (each NaN object
-    # counts as distinct, and every one of them is found).
+    # Missing values are searched only among the distinct values, which are usually few (each NaN object
+    # counts as distinct, so all are found).
     keys: list[Any] = []
     recode = np.empty(len(known), np.int64)
     for value, code in known.items():
@@ -98,7 +98,7 @@ def _encode_objects(parameter: str, values: list[Any], unit: str) -> Codes:
 
 
 def check_label_name(label: Any, taken: Iterable[str] = ()) -> str:
-    """Return `label` if it can name a label, or raise a DataError."""
+    """Return `label` if it is a valid name of a label, or raise a DataError."""
     if not isinstance(label, str) or not label:
         raise DataError(
             "label name", label, "a non-empty string", 'Name the label, as in {"author": authors}.'
@@ -137,11 +137,11 @@ def spread(
     Parameters
     ----------
     label : str
-        Label that tells the units apart.
+        Label that distinguishes the units.
     keys : list
-        Its values, one a unit.
+        Its values, one per unit.
     lengths : sequence of int
-        How many customers each unit has; they stand in the order of the units.
+        Number of customers of each unit; customers are in the order of the units.
     by_unit : dict
         Other labels, with one code per unit.
 

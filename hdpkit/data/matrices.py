@@ -1,4 +1,4 @@
-"""Counts and ids that users pass as matrices, data frames and arrays."""
+"""Counts and ids given as matrices, data frames and arrays."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["as_numbers", "frame_names", "read_matrix"]
 
 
 def as_numbers(values: Any, shape: tuple[int, ...], what: str, unit: str) -> npt.NDArray[Any]:
-    """Return ids as an array of numbers of this shape, or raise a DataError; first_not_whole does the rest.
+    """Return ids as an array of numbers of this shape, or raise a DataError; ranges are checked elsewhere.
 
-    ``what`` the ids are of, and the ``unit`` that has one each, are for the error.
+    ``what`` names the ids, and ``unit`` the objects that have one each, for the error.
     """
     try:
         array = np.asarray(values)
@@ -38,14 +38,14 @@ def read_matrix(matrix: Any, names: tuple[str, ...] | None) -> Counts:
     Parameters
     ----------
     matrix : array-like or scipy.sparse, shape (n_documents, n_terms)
-        Non-negative whole numbers, of an integer, float or bool type. Never changed.
+        Nonnegative integers, of an integer, float or bool type. Not changed.
     names : tuple of str or None
         Names of the documents, for errors.
 
     Raises
     ------
     DataError
-        Naming document and term, if a count is negative, fractional, NaN or infinite.
+        With document and term, if a count is negative, fractional, NaN or infinite.
     """
     if scipy.sparse.issparse(matrix):
         if matrix.ndim != 2:
@@ -53,7 +53,7 @@ def read_matrix(matrix: Any, names: tuple[str, ...] | None) -> Counts:
         n_documents, n_terms = matrix.shape
         coordinates = matrix.tocoo(copy=False)
         document, term, count = coordinates.row, coordinates.col, coordinates.data
-        # Sparse arrays can be put together from parts that don't fit, and scipy believes them.
+        # Sparse arrays can be built from inconsistent parts, which SciPy doesn't check.
         if len(count) and (term.min() < 0 or term.max() >= n_terms):
             raise DataError("counts", matrix, "a consistent sparse matrix", "Run its check_format().")
     else:
@@ -85,9 +85,9 @@ def read_matrix(matrix: Any, names: tuple[str, ...] | None) -> Counts:
 
 
 def frame_names(frame: Any, axis: str) -> list[Any] | None:
-    """Return the names of a data frame's columns or rows; None where it has none, or numbers them from 0.
+    """Return the names of a data frame's columns or rows; None if it has none, or numbers them from 0.
 
-    What isn't a string is written as one, but for what is missing, which is left for its check to refuse.
+    Other values are converted to strings, except missing ones, which raise an error in a later check.
     """
     labels = getattr(frame, axis, None)
     if scipy.sparse.issparse(frame) or not hasattr(frame, "columns") or callable(labels) or labels is None:
@@ -107,13 +107,13 @@ def _dense(matrix: Any) -> npt.NDArray[Any]:
         raise _not_a_matrix("rows of different lengths") from None
     if dense.ndim != 2:
         raise _not_a_matrix(f"an array of shape {dense.shape}")
-    if dense.dtype.kind == "O":  # np.nonzero would look for truth, and numbers are wanted
+    if dense.dtype.kind == "O":  # np.nonzero would test truth, not numbers
         dense = _numbers(dense)
     return dense
 
 
 def _numbers(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return an object array as float64; strings are no numbers, even those that could be read as such."""
+    """Return an object array as float64; strings aren't numbers, even if they could be parsed."""
     try:
         if not any(isinstance(value, str | bytes) for value in array.flat):
             return array.astype(np.float64)

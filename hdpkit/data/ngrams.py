@@ -1,4 +1,4 @@
-"""Words of sentences with the words before them."""
+"""Words of sentences with their contexts: the words before them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hdpkit.formats.names import Codes
 __all__ = ["NO_SYMBOL", "ORDER_LIMIT", "UNKNOWN_SYMBOL", "NGrams"]
 
 ORDER_LIMIT = 1000
-"""Largest order: contexts are handed out as arrays of order - 1 columns."""
+"""Largest order; contexts are arrays with order - 1 columns."""
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
@@ -54,7 +54,7 @@ class NGrams(GroupedData):
     fixed_vocabulary : bool
         Whether the vocabulary was given; then other words are not allowed.
     offsets : ndarray of int64, shape (n_sentences + 1,)
-        Sentence s is values[offsets[s] : offsets[s + 1]]. Each pair of `from_pairs` is a sentence of its own.
+        Sentence s is values[offsets[s] : offsets[s + 1]]. Each pair of `from_pairs` is a separate sentence.
     context_symbols : tuple
         Symbols in contexts that aren't words: that of the start of a sentence, or those of pairs.
     labels : dict
@@ -70,8 +70,8 @@ class NGrams(GroupedData):
     fixed_vocabulary: bool = False
     offsets: npt.NDArray[np.int64]
     context_symbols: tuple[Any, ...] = ()
-    # What contexts are read from: the sentences as they were (other values may have been given since), or for
-    # pairs the contexts themselves.
+    # Source of the contexts: the original sentences (values may have been replaced since), or for pairs the
+    # contexts themselves.
     _history: Ints | None = None
     _explicit: Ints | None = None
     _word_ids: dict[Any, int] = attrs.field(init=False)
@@ -100,7 +100,7 @@ class NGrams(GroupedData):
         order : int
             Length of an n-gram, 1 to 1000.
         start : hashable or None
-            Symbol that stands once before each sentence, in contexts only: the first word's context is
+            Symbol that precedes each sentence once, in contexts only: the first word's context is
             (start,), the second's (start, first word). None: the first word's context is empty.
         end : hashable or None
             Word that is predicted after each sentence; None: there is none.
@@ -112,9 +112,9 @@ class NGrams(GroupedData):
         ------
         DataError
             If there is no token, or one isn't hashable, is missing (None, NaN), equals `start` or `end`, or
-            isn't in the vocabulary; sentence and position, both from 0, are named.
+            isn't in the vocabulary; the message names sentence and position, both from 0.
         ParameterError
-            If the order is no number, or `start` and `end` can't be symbols.
+            If the order isn't valid, or `start` and `end` can't be symbols.
         """
         order = _check_order(order)
         words = check_markers(start, end, vocabulary)
@@ -149,18 +149,18 @@ class NGrams(GroupedData):
             Context of each word: a tuple or list of symbols in reading order (the nearest last), of any
             length, or a single symbol. A symbol needn't be a word.
         order : int, optional
-            Length of an n-gram, 1 to 1000: the nearest order - 1 symbols of a context count. By default 1 +
-            the length of the longest context.
+            Length of an n-gram, 1 to 1000: only the nearest order - 1 symbols of a context are used. By
+            default 1 + the length of the longest context.
         vocabulary : sequence, optional
             As in `from_sentences`.
 
         Raises
         ------
         DataError
-            If there is no word, a word has no context, or one of them makes no sense; the pair, from 0, is
-            named.
+            If there is no word, a word has no context, or one of them isn't valid; the message names the
+            pair, from 0.
         ParameterError
-            If the order is no number.
+            If the order isn't valid.
         """
         width = None if order is None else _check_order(order) - 1
         given = check_vocabulary(vocabulary)
@@ -214,8 +214,8 @@ class NGrams(GroupedData):
         Parameters
         ----------
         context : tuple or list
-            Symbols in reading order, of any length; the nearest order - 1 count. For order 2 also a single
-            symbol.
+            Symbols in reading order, of any length; only the nearest order - 1 are used. For order 2 also a
+            single symbol.
 
         Returns
         -------
@@ -277,8 +277,8 @@ class NGrams(GroupedData):
         Returns
         -------
         int32 array, shape (last - first, order - 1)
-            Numbers of symbols, the nearest first, and NO_SYMBOL where the context is shorter. A word has its
-            id; what is only a symbol of contexts has -1, -2, ... (its place in `context_symbols`).
+            Numbers of symbols, the nearest first, and NO_SYMBOL if the context is shorter. The number of a
+            word is its id; other symbols have -1, -2, ... in the order of `context_symbols`.
         """
         n = len(self)
         remedy = "Customers count from 0."
@@ -307,10 +307,10 @@ class NGrams(GroupedData):
         return super()._label(name)
 
     def text_arrays(self) -> dict[str, npt.NDArray[Any] | None]:
-        """Return what contexts are made of, as it is kept in a run folder; None for what isn't there.
+        """Return the arrays from which contexts are computed, for a run folder; None for absent ones.
 
-        ``offsets`` and, if other values were given since, ``history`` (the words of the sentences as they
-        were); of pairs their ``contexts``, as `contexts` returns them.
+        ``offsets`` and, if values were replaced, ``history`` (the words of the original sentences); for pairs
+        their ``contexts``, as returned by `contexts`.
         """
         return {
             "offsets": self.offsets if self.is_sentences else None,
@@ -342,7 +342,7 @@ class NGrams(GroupedData):
             n_before=len(self),
         )
         values = np.concatenate([self.values, encoded.ids])
-        # simulated values follow contexts that were not simulated: both are kept
+        # simulated values have contexts of the original words, so both are kept
         history = values if self._history is self.values else np.concatenate([self._history, encoded.ids])
         return attrs.evolve(
             self,
@@ -389,7 +389,7 @@ class NGrams(GroupedData):
         )
 
     def without(self, first: int, last: int) -> Self:
-        """Return the data without the sentences first..last-1 (of pairs: without these pairs).
+        """Return the data without the sentences first..last-1 (for pairs: without these pairs).
 
         The vocabulary doesn't change.
 

@@ -1,4 +1,4 @@
-"""A corpus in pieces of consecutive documents, and pieces as one corpus."""
+"""Splitting a corpus into pieces of consecutive documents, and concatenating pieces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["piece_of", "strung_together"]
 
 
 def piece_of(corpus: Corpus, first: int, last: int) -> Corpus:
-    """Return documents first .. last - 1 as a corpus of their own, without names and labels.
+    """Return documents first .. last - 1 as a separate corpus, without names and labels.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ def piece_of(corpus: Corpus, first: int, last: int) -> Corpus:
 
 
 def strung_together(pieces: Iterable[Corpus]) -> Corpus:
-    """Return the documents of all pieces as one corpus, without names and labels; a single piece as it is.
+    """Return the documents of all pieces as one corpus, without names and labels; a single piece unchanged.
 
-    One piece is held at a time beside what the ones before it left.
+    Pieces are iterated over once, and only one of them is in memory at a time.
     """
     several = iter(pieces)
     first = last = next(several)

@@ -1,4 +1,4 @@
-"""Documents of shards: of one, mapped into memory, or of all."""
+"""Documents of one shard, mapped into memory, or of all shards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Kind = TypeVar("Kind", bound=Documents)
 
 
 def mapped_shard(kind: type[Kind], manifest: Manifest, number: int, verify: bool = True) -> Kind:
-    """Return the documents of a shard; errors as `open_shard`."""
+    """Return the documents of a shard; errors as in `open_shard`."""
     shard = open_shard(manifest, number, verify)
     tokens = _tokens(shard, manifest.shards[number].n_tokens)
     return kind._checked(
@@ -40,7 +40,7 @@ def _tokens(shard: MappedShard, n_tokens: int) -> Tokens:
 
 
 def shards_joined(kind: type[Kind], manifest: Manifest) -> Kind:
-    """Return the documents of all shards, in memory; errors as `open_shard`."""
+    """Return the documents of all shards, in memory; errors as in `open_shard`."""
     content = content_of_shards(manifest)
     pieces = list(content.read(0, manifest.n_tokens if manifest.n_cells is None else manifest.n_cells))
     columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
@@ -56,7 +56,7 @@ def shards_joined(kind: type[Kind], manifest: Manifest) -> Kind:
 
 
 def content_of_shards(manifest: Manifest) -> Content:
-    """Return what other shards of the same documents hold, to be read in pieces; errors as `open_shard`."""
+    """Return the content of all shards, for reading in pieces; errors as in `open_shard`."""
     shards = [open_shard(manifest, number) for number in range(len(manifest.shards))]
     tokens = [_tokens(one, info.n_tokens) for one, info in zip(shards, manifest.shards, strict=True)]
     if manifest.kind == "cells":
@@ -86,7 +86,7 @@ def content_of_shards(manifest: Manifest) -> Content:
 
 
 def content_of(corpus: Documents) -> Content:
-    """Return what is written of a corpus, to be read in pieces."""
+    """Return the content of a corpus, for reading in pieces."""
     cells = corpus.cells
     columns: tuple[Any, ...] = (corpus.values,) if cells is None else (cells.term, cells.count)
 

@@ -1,4 +1,4 @@
-"""A corpus in shards: folders of consecutive documents, each of which is mapped into memory by itself."""
+"""A corpus in shards: folders of consecutive documents, which are mapped into memory separately."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ __all__ = ["Described", "ShardInfo", "ShardedCorpus", "write_again", "write_bloc
 
 @attrs.frozen(eq=False, repr=False)
 class ShardedCorpus:
-    """A corpus as shards on disk: runs of consecutive documents that are read one by one.
+    """A corpus as shards on disk: ranges of consecutive documents that are read one by one.
 
     Opened by `ShardedCorpus.open`, written by `ShardedCorpus.write`, `ShardedCorpus.from_counts` or
-    ``hdpkit convert --shards``. The manifest is all that is read until a shard is asked for, and shards that
-    nobody asks for need not be on this disk.
+    ``hdpkit convert --shards``. Opening reads only the manifest; shards are read on request, and those not
+    requested may be absent from this machine.
 
     Attributes
     ----------
     folder : Path
     digest : str
-        SHA-256 (hex) of the manifest, which has that of every file of every shard.
+        SHA-256 (hex) of the manifest, which contains those of all files of all shards.
     kind : str
-        "cells" for a corpus of counts, else "tokens".
+        "cells" for a corpus of counts, otherwise "tokens".
     shards : tuple
         For each shard its ``number``, ``first_document``, ``n_documents``, ``first_token``, ``n_tokens`` and
         ``n_cells``.
     n_shards, n_documents, n_tokens, n_terms : int
-        Sizes of the whole corpus, which may have more than 2^31 tokens.
+        Sizes of the entire corpus, which may have more than 2^31 tokens.
     n_cells : int or None
         Number of pairs of a document and a term that occurs in it; None for tokens.
     vocabulary : tuple of str or None
         Word of each term.
     label_names : tuple of str
-        Names of the labels, as those of the corpus: "document" is one of them.
+        Names of the labels, including "document".
     """
 
     _manifest: Manifest
@@ -71,13 +71,13 @@ class ShardedCorpus:
         Raises
         ------
         DataError
-            Naming the file, if the manifest is missing, damaged, or of another version.
+            If the manifest is missing, damaged, or of another version; the message names the file.
         """
         return cls(read_manifest(_folder(folder).resolve()))
 
     @property
     def folder(self) -> Path:
-        """Where it is."""
+        """The folder."""
         return self._manifest.folder
 
     @property
@@ -87,12 +87,12 @@ class ShardedCorpus:
 
     @property
     def kind(self) -> str:
-        """What shards hold: "cells" or "tokens"."""
+        """The content of the shards: "cells" or "tokens"."""
         return self._manifest.kind
 
     @property
     def shards(self) -> tuple[ShardInfo, ...]:
-        """Place and sizes of each shard."""
+        """Position and sizes of each shard."""
         return self._manifest.shards
 
     @property
@@ -131,7 +131,7 @@ class ShardedCorpus:
         return ("document", *self._manifest.labels)
 
     def is_present(self, number: int) -> bool:
-        """Say whether the folder of a shard is on this disk.
+        """Whether the folder of a shard is present on this machine.
 
         Parameters
         ----------
@@ -143,21 +143,21 @@ class ShardedCorpus:
     def shard(self, number: int, verify: bool = True) -> Corpus:
         """Return the documents of a shard, mapped into memory; the operating system reads what is used.
 
-        They are numbered from 0: document d is document ``shards[number].first_document + d`` of the whole
-        corpus. Terms and the keys of labels are those of the whole corpus.
+        They are numbered from 0: document d is document ``shards[number].first_document + d`` of the entire
+        corpus. Terms and the keys of labels are those of the entire corpus.
 
         Parameters
         ----------
         number : int
             Of the shard, from 0.
         verify : bool
-            Compare the SHA-256 of each file. Sizes and ranges of all numbers are always checked. The files
-            are read in pieces for this, so that a shard may be larger than memory.
+            Whether to compare the SHA-256 of each file. Sizes and ranges of all numbers are always checked.
+            For this the files are read in pieces, so a shard may be larger than memory.
 
         Raises
         ------
         ShardError
-            Naming shard and file, if a file is missing, truncated or damaged.
+            If a file is missing, truncated or damaged; the message names shard and file.
         """
         return mapped_shard(Corpus, self._manifest, self._number(number), flag("verify", verify))
 
@@ -176,12 +176,12 @@ class ShardedCorpus:
         open_shard(self._manifest, self._number(number))
 
     def corpus(self) -> Corpus:
-        """Return all documents as one corpus in memory: what the shards were made from.
+        """Return all documents as one corpus in memory, equal to that from which the shards were made.
 
         Raises
         ------
         ShardError
-            As `shard`; all shards must be there.
+            As for `shard`; all shards must be present.
         """
         return shards_joined(Corpus, self._manifest)
 
@@ -189,7 +189,7 @@ class ShardedCorpus:
         return whole_number("number", number, 0, self.n_shards - 1, remedy="Shards count from 0.")
 
     def __reduce__(self) -> Any:
-        # Another process reads the manifest itself.
+        # Another process opens the manifest again.
         return _reopen, (self.folder, self.digest)
 
     def __repr__(self) -> str:
@@ -205,12 +205,12 @@ class ShardedCorpus:
 
     @classmethod
     def write(cls, corpus: Corpus, folder: str | os.PathLike[str], shards: int) -> ShardedCorpus:
-        """Write a corpus in shards: consecutive documents, about equally many cells (or tokens) each.
+        """Write a corpus in shards of consecutive documents, with about equal numbers of cells (or tokens).
 
         Parameters
         ----------
         corpus : Corpus
-            One that is mapped into memory is copied in pieces.
+            A corpus that is mapped into memory is copied in pieces.
         folder : path
             New or empty.
         shards : int
@@ -219,11 +219,11 @@ class ShardedCorpus:
         Raises
         ------
         ParameterError
-            If there are too many shards, or something is in the folder.
+            If there are too many shards, or the folder isn't empty.
         DataError
-            If a label's value is no string, number or bool, or a string can't be written in UTF-8.
+            If a label's value isn't a string, number or bool, or a string can't be encoded in UTF-8.
         StorageError
-            If it can't be written, for instance since the disk is full; nothing is left in this case.
+            If it can't be written, for instance because the disk is full; nothing is left behind then.
         """
         instance("corpus", corpus, Corpus, "a Corpus", remedy="hk.Corpus.from_counts(X, vocabulary=...).")
         place, n = _folder(folder), check_shards(shards)
@@ -241,25 +241,25 @@ class ShardedCorpus:
         names: Any = None,
         groups: Any = None,
     ) -> ShardedCorpus:
-        """Write counts that come block by block, and are never in memory together.
+        """Write counts from blocks, which are never all in memory at once.
 
         Parameters
         ----------
         blocks : iterable of array-like or scipy.sparse, shape (some documents, n_terms)
-            Counts as for `Corpus.from_counts`; gone through once.
+            Counts as for `Corpus.from_counts`; iterated over once.
         folder : path
-            New or empty. While it is written, twice its space is needed.
+            New or empty. While it is written, twice its size is needed on disk.
         shards : int
             Number of shards, at most that of the documents that have tokens.
         vocabulary, names, groups
-            Of the whole corpus, as in `Corpus.from_documents`.
+            Those of the entire corpus, as in `Corpus.from_documents`.
 
         Raises
         ------
         ParameterError, StorageError
-            As `write`.
+            As for `write`.
         DataError
-            As `Corpus.from_counts`; the block is named, from 0.
+            As for `Corpus.from_counts`; the message names the block, from 0.
         """
         place, n = _folder(folder), check_shards(shards)
         words = None if vocabulary is None else check_names("vocabulary", vocabulary, None, "term")
@@ -267,7 +267,7 @@ class ShardedCorpus:
 
 
 Described = tuple[Any, Any, Any]
-"""Vocabulary, names and groups of a corpus, as `Corpus.from_counts` takes them."""
+"""Vocabulary, names and groups of a corpus, in the form accepted by `Corpus.from_counts`."""
 
 
 def write_blocks(
@@ -276,18 +276,18 @@ def write_blocks(
     shards: int,
     described: Callable[[], Described],
 ) -> ShardedCorpus:
-    """Write blocks of documents as they come.
+    """Write blocks of documents as they arrive.
 
     Parameters
     ----------
     blocks : callable
-        Takes a folder for what it needs until the last block, and yields the blocks.
+        Takes a folder for temporary files, and yields the blocks.
     folder : Path
     shards : int
     described : callable
-        Asked after the last block.
+        Called after the last block; returns vocabulary, names and groups.
 
-    Raises as `ShardedCorpus.from_counts`.
+    Raises the errors of `ShardedCorpus.from_counts`.
     """
     refusals = partial(storing_shards, folder)
     with folder_aside(folder) as aside, CellSpool(aside / "spool", refusals) as spool:
@@ -305,7 +305,7 @@ def write_blocks(
 
 
 def write_again(sharded: ShardedCorpus, folder: Path, shards: int) -> ShardedCorpus:
-    """Write a corpus in shards in another number of them. Parameters and errors as `ShardedCorpus.write`."""
+    """Write a sharded corpus with another number of shards. Parameters and errors as in `write`."""
     content = content_of_shards(read_manifest(sharded.folder))
     with folder_aside(folder) as aside, storing_shards(folder):
         write_shards(aside, content, shards)
@@ -313,7 +313,7 @@ def write_again(sharded: ShardedCorpus, folder: Path, shards: int) -> ShardedCor
 
 
 def _counts_of(blocks: Iterable[Any], words: tuple[str, ...] | None) -> Iterator[Counts]:
-    """Counts of blocks, checked."""
+    """Checked counts of blocks."""
     n_terms = 0
     for number, block in enumerate(_iterated(blocks)):
         try:
@@ -359,7 +359,7 @@ def _folder(folder: Any) -> Path:
 def _reopen(folder: Path, digest: str) -> ShardedCorpus:
     """Open a corpus in shards that another process has open.
 
-    Raises a DataError if it isn't there, or is another one now.
+    Raises a DataError if it doesn't exist or has changed.
     """
     sharded = ShardedCorpus.open(folder)
     if sharded.digest != digest:

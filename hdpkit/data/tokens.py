@@ -1,4 +1,4 @@
-"""Documents as lists of tokens, checked and strung together."""
+"""Documents as lists of tokens, checked and concatenated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Words = list[str]
 
 
 def locate(flat: int, lengths: npt.NDArray[np.int64], names: tuple[str, ...] | None) -> str:
-    """Name the place of the flat-th token: "document 3 ('moby'), position 17" (both from 0)."""
+    """Name the position of token number `flat`: "document 3 ('moby'), position 17" (both from 0)."""
     offsets = np.cumsum(lengths)
     d = int(np.searchsorted(offsets, flat, side="right"))
     return _place(d, flat - int(offsets[d] - lengths[d]), names)
@@ -35,7 +35,7 @@ def check_ids(
 ) -> npt.NDArray[np.int32]:
     """Return ids of terms as int32.
 
-    Raises a DataError that names document and position where an id isn't a whole number from 0 to n_terms - 1
+    Raises a DataError that names document and position if an id isn't an integer from 0 to n_terms - 1
     (2^31 - 2 if `n_terms` is None).
     """
     limit = ID_LIMIT if n_terms is None else n_terms
@@ -75,7 +75,7 @@ def read_documents(
     Raises
     ------
     DataError
-        Naming document and position of what is neither an id nor a word of the vocabulary.
+        With document and position, if a token is neither an id nor a word of the vocabulary.
     """
     words: list[Words] = []
     ids: list[npt.NDArray[Any]] = []
@@ -83,7 +83,7 @@ def read_documents(
     for d, doc in enumerate(_as_documents(docs)):
         part = _read_document(d, doc, names)
         parts.append(part)
-        if len(part) == 0:  # of neither kind, and the type of an empty array is NumPy's choice
+        if len(part) == 0:  # neither ids nor words; NumPy would choose the type of an empty array
             continue
         if isinstance(part, list):
             words.append(part)
@@ -105,7 +105,7 @@ def read_documents(
     if vocabulary is None:
         known: dict[str, int] = {}
         codes = [known.setdefault(word, len(known)) for word in flat_words]
-        return np.array(codes, np.int32), lengths, tuple(map(str, known))  # not NumPy's strings
+        return np.array(codes, np.int32), lengths, tuple(map(str, known))  # not NumPy strings
     place = {word: v for v, word in enumerate(vocabulary)}
     terms = np.array([place.get(word, -1) for word in flat_words], np.int32)
     if terms.min() < 0:
@@ -187,4 +187,4 @@ def _read_document(d: int, doc: Any, names: tuple[str, ...] | None) -> Words | n
 def _is_number(token: Any) -> bool:
     if isinstance(token, bool) or not isinstance(token, int | float | np.integer | np.floating):
         return False
-    return bool(-(2**63) <= token < 2**63)  # beyond, NumPy makes an object of it
+    return bool(-(2**63) <= token < 2**63)  # for larger numbers NumPy makes an object array
