@@ -11,12 +11,12 @@ __all__ = ["NGramModel", "Scores", "Spelling", "estimator"]
 
 
 def estimator(name: str) -> Any:
-    """A class that derives from scikit-learn's: "TopicModel" or "SparseTopicModel".
+    """The class "TopicModel" or "SparseTopicModel", which derive from scikit-learn's classes.
 
     Raises a MissingExtraError if scikit-learn isn't installed.
     """
     try:
-        import sklearn.base  # noqa: F401 - what is missing is said here, not by a module of the package
+        import sklearn.base  # noqa: F401 - so that the error is raised here, not in a module of the package
     except ImportError as error:
         raise MissingExtraError(
             "scikit-learn", None, f"installed, for hk.{name}",

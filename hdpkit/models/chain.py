@@ -1,4 +1,4 @@
-"""The chain of a language model: sweeps, and the states that are kept to predict from."""
+"""The chain of a language model: sweeps, and the states that are kept for predictions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["ModelChain", "SamplePlan", "joined", "opened"]
 
 @attrs.frozen
 class SamplePlan:
-    """After which sweeps the state is kept as a sample.
+    """The sweeps after which the state is kept as a sample.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class SamplePlan:
     target : int
         The last sweep.
     wanted : frozenset of int
-        Sweeps.
+        The sweeps of the samples.
     kept : frozenset of int
-        Sweeps of older samples. They stay for good if ``keep``, otherwise until there is a new one.
+        Sweeps of older samples. They are kept permanently if ``keep``, otherwise until there is a new sample.
     keep : bool
     """
 
@@ -58,9 +58,9 @@ class SamplePlan:
         kept: Iterable[int] = (),
         keep: bool = False,
     ) -> SamplePlan:
-        """Spread samples evenly over the sweeps after the burn-in, the last one included.
+        """Spread samples evenly over the sweeps after the burn-in, including the last one.
 
-        ``begun`` sweeps have been done before.
+        ``begun`` is the number of earlier sweeps.
         """
         sweeps = whole_number("sweeps", sweeps, 1, remedy="Say how many to run now.")
         burn_in = whole_number("burn_in", burn_in, 0, sweeps - 1, remedy="Some sweep must be left to sample.")
@@ -83,7 +83,7 @@ class SamplePlan:
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any]) -> Self:
-        """What `as_dict` returned."""
+        """The plan from the result of `as_dict`."""
         return cls(
             int(tree["after"]),
             int(tree["target"]),
@@ -93,12 +93,12 @@ class SamplePlan:
         )
 
     def outdated(self, there: Iterable[int]) -> list[int]:
-        """Which of the samples that are there go as soon as there is a new one."""
+        """Existing samples that are to be removed as soon as there is a new one."""
         return [] if self.keep else [sweep for sweep in there if sweep in self.kept]
 
 
 class ModelChain:
-    """A franchise over n-grams on its way.
+    """A franchise over n-grams with its schedule, trace and samples.
 
     Parameters
     ----------
@@ -106,18 +106,18 @@ class ModelChain:
     moves : sequence of Move
     plan : SamplePlan
     settings : dict
-        What declares the model, for its folder.
+        The declaration of the model, for its folder.
     allow : iterable, optional
-        What of the user's own may be imported where the folder is read.
+        User code that may be imported when the folder is read.
 
     Attributes
     ----------
     trace : Trace
-        Of all sweeps since the first one.
+        Trace of all sweeps since the first one.
     samples : dict
         Sweep -> the state after it.
     folder : ModelFolder or None
-        Where the run of the present data is kept.
+        Folder of the run over the current data.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class ModelChain:
 
     @property
     def missing(self) -> list[int]:
-        """Sweeps up to the present one of which there should be samples and are none."""
+        """Sweeps up to the current one whose samples are missing."""
         here = self.franchise.sweep
         expected = {*self.plan.wanted, *(self.plan.kept if self.plan.keep else ())}
         return sorted(sweep for sweep in expected if sweep <= here and sweep not in self.samples)
@@ -167,7 +167,7 @@ class ModelChain:
         checkpoint: Checkpoint | None = None,
         on_interrupt: str = "return",
     ) -> None:
-        """Run on by a new plan; a run in a new folder begins with the present state."""
+        """Continue with a new plan; a run in a new folder begins with the current state."""
         if folder is not None:
             self.folder = ModelFolder(folder).make()
         before, self.plan = self.plan, plan
@@ -181,13 +181,13 @@ class ModelChain:
             raise
 
     def resume(self, progress: Progress | None, on_interrupt: str = "return") -> None:
-        """Run what is missing of the plan."""
+        """Run the remaining sweeps of the plan."""
         if self.folder is not None:
             self._run(lambda: self._further(progress, on_interrupt))
             return
         here, streams = self.franchise.sweep, self.franchise.streams
         if here == 0 and streams is not None:
-            self.begin(streams.seed, progress, on_interrupt=on_interrupt)  # nobody may be seated yet
+            self.begin(streams.seed, progress, on_interrupt=on_interrupt)  # perhaps nothing is seated yet
             return
         if here in self.plan.wanted and here not in self.samples:
             # The run was ended between the sweep and the taking of its sample.
@@ -274,24 +274,24 @@ class ModelChain:
             del self.samples[old]
         self.samples[draw.sweep] = sample
 
-    # ------------------------------------------------------------------ data that come and go
+    # ------------------------------------------------------------------ adding and removing data
 
     def extend(self, data: NGrams) -> None:
-        """Take in data that continue the present ones; samples given the old data are dropped."""
+        """Replace the data by longer data that begin with them; samples given the old data are dropped."""
         self.franchise.extend(data, self._source())
         self._changed()
 
     def discard(self, first: int, last: int) -> None:
-        """Let sentences first .. last - 1 go; samples given them are dropped."""
+        """Remove sentences first .. last - 1; samples given them are dropped."""
         self.franchise.discard(first, last, self._source())
         self._changed()
 
     def _changed(self) -> None:
         self.samples = {}
-        self.folder = None  # its run is of the old data
+        self.folder = None  # its run is over the old data
 
     def _source(self) -> RandomStream:
-        """A stream of its own for each change, also for one that fails and is tried again."""
+        """A new stream for each change, also for a change that failed and is tried again."""
         streams = self.franchise.streams
         assert streams is not None  # it has been run
         self.changes += 1
@@ -299,7 +299,7 @@ class ModelChain:
 
 
 def joined(before: Trace, after: Trace) -> Trace:
-    """One trace: what the second has, behind the sweeps of the first that came before."""
+    """One trace: the sweeps of the first before the beginning of the second, and then the second."""
     n = before.n_draws
     if n and after.n_draws:
         begun = after.columns()["sweep"][0]
@@ -323,11 +323,11 @@ def opened(
 ) -> ModelChain:
     """The chain in a folder at its newest checkpoint.
 
-    Samples of later sweeps are left out: `ModelChain.resume` takes them again.
+    Samples of later sweeps are left out; `ModelChain.resume` draws them again.
     """
     data = run.data
     (stands,) = run.sweeps
-    if stands is None:  # ended before its first checkpoint
+    if stands is None:  # the run ended before its first checkpoint
         franchise = Franchise(settings.restaurant(), data, store=settings.store, kernel=settings.kernel)
     else:
         franchise = run.franchise()
@@ -347,7 +347,7 @@ def opened(
     old = [sweep for sweep in there if sweep in plan.kept] if plan.keep or not new else []
     chain.samples = {sweep: files.read_sample(sweep, franchise) for sweep in sorted({*old, *new})}
     if stands in plan.wanted and stands not in chain.samples:
-        chain.samples[stands] = franchise.snapshot()  # it was ended between the sweep and its sample
+        chain.samples[stands] = franchise.snapshot()  # the run ended between the sweep and its sample
     missing = chain.missing
     if missing:
         warnings.warn(

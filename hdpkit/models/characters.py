@@ -1,4 +1,4 @@
-"""A model of strings: an n-gram franchise over their characters, and what it says of any string."""
+"""A model of strings: an n-gram franchise over their characters, and probabilities of any string."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ __all__ = ["Characters", "StringModel"]
 
 Floats = npt.NDArray[np.float64]
 
-_CODE_POINTS = 0x110000  # of Unicode, surrogates included: what a Python string may hold
-_CHUNK = 1 << 16  # characters whose contexts are laid out at once
-_IMPOSSIBLE = UNKNOWN_SYMBOL + 1  # the number of what isn't in the alphabet
+_CODE_POINTS = 0x110000  # of Unicode, including surrogates, which a Python string may contain
+_CHUNK = 1 << 16  # characters whose contexts are computed at once
+_IMPOSSIBLE = UNKNOWN_SYMBOL + 1  # the number of a character outside the alphabet
 
 
 @attrs.frozen(eq=False)
 class Characters(AtomicMeasure):
     """The uniform distribution over an alphabet and the end of a string.
 
-    Atoms are the symbols that occur, so that arrays are as long as their number and not as the alphabet; what
-    doesn't occur is the remainder.
+    Atoms are the symbols that occur, so the length of arrays is their number, not the size of the alphabet;
+    all other symbols are the remainder.
 
     Parameters
     ----------
     alphabet : str or None
-        All characters that there are; None: all of Unicode.
+        The possible characters; None: all of Unicode.
     n_terms : int
-        Number of symbols that occur, the end among them.
+        Number of symbols that occur, including the end.
     """
 
     alphabet: str | None
     n_terms: int = 1
 
     def for_data(self, data: GroupedData) -> Self:
-        """Take the number of symbols from the data."""
+        """Set the number of symbols from the data."""
         assert isinstance(data, NGrams)
         ready: Self = attrs.evolve(self, n_terms=data.n_terms)
         return ready
 
     @property
     def n_symbols(self) -> int:
-        """Number of characters, and one for the end."""
+        """Number of characters, plus one for the end."""
         return 1 + (_CODE_POINTS if self.alphabet is None else len(self.alphabet))
 
     def log_probabilities(self) -> Floats:
@@ -70,7 +70,7 @@ class Characters(AtomicMeasure):
         return (self.n_symbols - self.n_terms) / self.n_symbols
 
     def draw_other(self, known: Iterable[str], source: ChoiceSource) -> str:
-        """Draw a character that isn't among these (which are n_terms - 1)."""
+        """Draw a character that isn't among the known ones (of which there are n_terms - 1)."""
         number = source.index(self.n_symbols - self.n_terms)
         if self.alphabet is not None:
             return [character for character in self.alphabet if character not in set(known)][number]
@@ -80,15 +80,15 @@ class Characters(AtomicMeasure):
 
 
 class StringModel:
-    """Predictive probabilities of strings by an n-gram franchise over characters, as it was at some sweeps.
+    """Predictive probabilities of strings by an n-gram franchise over characters, averaged over some states.
 
-    A string's probability is the average over these states of prod_i P(c_i | characters before it): each
-    factor is that of the state as it is, which the string doesn't change. The last one is that of the end.
+    A string's probability is the average over these states of prod_i P(c_i | characters before it). All
+    factors are given the same state, which the string doesn't change. The last factor is that of the end.
 
     Parameters
     ----------
     franchise : Franchise
-        Over strings as sentences; its measure is a `Characters`.
+        Its data are strings as sentences; its measure is a `Characters`.
     samples : sequence of Snapshot
         Its states.
     """
@@ -102,7 +102,7 @@ class StringModel:
         self._topology = franchise.topology
         self._samples = samples
         self._ids = {symbol: number for number, symbol in enumerate(self._data.vocabulary)}
-        self._turn = threading.Lock()  # copies of a franchise share a model, a thread each
+        self._turn = threading.Lock()  # copies of a franchise in several threads share a model
 
     @classmethod
     def fitted(
@@ -114,13 +114,13 @@ class StringModel:
         ----------
         words : iterable of str
         restaurant : Restaurant
-            The deepest, each context of order - 1 characters; its measure is a `Characters`.
+            The deepest declaration, of contexts of order - 1 characters; its measure is a `Characters`.
         store : str
         sweeps, samples : int
-            Sweeps, and how many states of them are kept: evenly spaced, the last among them.
+            Number of sweeps, and number of states that are kept: evenly spaced, including the last.
         seed : int
         """
-        # The symbols of start and end are longer than a character, so that no character is one of them.
+        # The symbols of start and end are longer than one character, so no character equals them.
         data = NGrams.from_sentences(map(list, words), order=len(restaurant.chain()))
         franchise = Franchise(restaurant, data, store=store)
         step = max(1, sweeps // (2 * samples))
@@ -132,7 +132,7 @@ class StringModel:
         return _restored, (self._restaurant, self._data, [sample.arrays() for sample in self._samples])
 
     def log_probabilities(self, words: Sequence[str]) -> Floats:
-        """Return log H of strings, known or not: shape (n,), nats; -inf where a character isn't possible."""
+        """Return log H of strings, known or new: shape (n,), nats; -inf if a character isn't possible."""
         offsets = np.zeros(len(words) + 1, dtype=np.int64)
         np.cumsum([len(word) + 1 for word in words], out=offsets[1:])
         n, end = int(offsets[-1]), self._data.end
@@ -149,7 +149,7 @@ class StringModel:
                 with self._turn:
                     factors = sample.probabilities(nodes, these, above)
                 logs[number, into] += np.bincount(owner - owner[0], log_each(factors))
-        highest = np.maximum(logs.max(axis=0), -np.finfo(np.float64).max)  # -inf - -inf is no number
+        highest = np.maximum(logs.max(axis=0), -np.finfo(np.float64).max)  # -inf - -inf is NaN
         total = np.zeros(len(words))
         for one in logs:
             total += exp_each(one - highest)
@@ -168,7 +168,7 @@ class StringModel:
         symbols, order = self._data.vocabulary, self._data.order
         drawn: list[str] = []
         while True:
-            # enough of the characters before to tell whether the context reaches the start
+            # enough preceding characters to determine whether the context reaches the start
             near = [self._ids.get(character, UNKNOWN_SYMBOL) for character in drawn[-order:]]
             history = np.array([*near, NO_SYMBOL], dtype=np.int32)
             n = len(history)
@@ -187,7 +187,7 @@ class StringModel:
 
     def _nodes(self, ids: Ints, offsets: npt.NDArray[np.int64], first: int, last: int) -> Ints:
         """The deepest restaurant of the context of each of the symbols first .. last - 1."""
-        if not isinstance(self._topology, ContextTopology):  # order 1: there is the root only
+        if not isinstance(self._topology, ContextTopology):  # order 1: there is only the root
             return np.zeros(last - first, dtype=np.int32)
         return self._topology.deepest(contexts_of(ids, offsets, first, last, self._data.order - 1, -1))
 

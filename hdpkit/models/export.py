@@ -1,4 +1,4 @@
-"""Language models as back-off models, for other tools."""
+"""Conversion of language models to back-off models, for other tools."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ __all__ = ["arpa_rows"]
 
 Floats = npt.NDArray[np.float64]
 
-START, END, UNKNOWN = "<s>", "</s>", "<unk>"  # as the format has them
+START, END, UNKNOWN = "<s>", "</s>", "<unk>"  # names in the format
 
 _START = -1  # number of the start among the symbols of contexts
 
 
 @attrs.frozen(eq=False)
 class _Entries:
-    """The n-grams that occur: a dish that a restaurant serves, sorted by restaurant and dish.
+    """The n-grams that occur: pairs of a restaurant and a dish in it, sorted by restaurant and dish.
 
-    They are the same in every sample: a restaurant serves what its data have, and what those below it serve.
+    They are the same in every sample: a restaurant has the dishes of its data and of the restaurants below
+    it.
 
     Attributes
     ----------
@@ -38,7 +39,7 @@ class _Entries:
     probability : float64 array, shape (n,)
         P(dish | context of the restaurant), averaged over the samples.
     backoff : float64 array, shape (n_nodes,)
-        Weight of each restaurant's parent for the dishes that it doesn't serve.
+        Weight of each restaurant's parent for the dishes that are not in the restaurant.
     """
 
     node: Ints
@@ -50,24 +51,24 @@ class _Entries:
 def arpa_rows(posterior: Posterior, unknown: Any) -> list[Iterator[Row]]:
     """Rows of the unigrams, bigrams, ... for `write_arpa`.
 
-    The n-grams that occur have their probability, averaged over the samples, and where they are a context
-    the weight
+    Each n-gram that occurs has its probability, averaged over the samples, and, if it is a context, the
+    weight
 
         bow(u) = sum_s g_s r_s / sum_s r_s,   g = (theta + d T) / (theta + c),   r = 1 - sum_seen P_s(w | u')
 
-    with u' the context without its farthest word: what u leaves to the words that it hasn't seen, over what
-    u' has for them. For one sample it is g, and backing off is exactly the model.
+    with u' the context without its most distant word: the probability of words unseen in u, divided by their
+    probability in u'. For one sample it is g, and the back-off model equals the model.
 
     Parameters
     ----------
     posterior : Posterior
     unknown : hashable or None
-        Written as ``<unk>``, if it is a word; otherwise ``<unk>`` is what lies outside the vocabulary.
+        Written as ``<unk>`` if it is a word; otherwise ``<unk>`` means all words outside the vocabulary.
 
     Raises
     ------
     DataError
-        If the data are pairs, or a word has no form in the file.
+        If the data are pairs, or a word can't be written to the file.
     """
     if not posterior.data.is_sentences:
         raise DataError(
@@ -82,7 +83,7 @@ def arpa_rows(posterior: Posterior, unknown: Any) -> list[Iterator[Row]]:
 
 
 def _words(data: NGrams, unknown: Any) -> list[str]:
-    """Words as the file has them, the end and the unknown one by their names there."""
+    """Words in the form of the file, with its names for the end and the unknown word."""
     names = {data.end: END, unknown: UNKNOWN}
     names.pop(None, None)
     words = [names.get(word, word) for word in data.vocabulary]
@@ -112,7 +113,7 @@ def _entries(posterior: Posterior) -> _Entries:
     )
     for sample in posterior.samples:
         total += sample.probabilities(node, dish, base)
-        # What a restaurant hasn't seen has this much of its parent's probability.
+        # The weight of the parent's probability for dishes that a restaurant doesn't have.
         rest = 1.0 - np.bincount(node, sample.probabilities(above, dish, base), n_nodes)
         rest = np.maximum(rest, 0.0)
         share = _share(sample, n_nodes)
@@ -124,7 +125,7 @@ def _entries(posterior: Posterior) -> _Entries:
 
 
 def _share(sample: Snapshot, n_nodes: int) -> Floats:
-    """(theta + d T) / (theta + c) of every restaurant: what a new customer leaves to the parent."""
+    """(theta + d T) / (theta + c) of every restaurant: the probability of a new table."""
     arrays = sample.arrays()
     customers = np.bincount(arrays["node"], arrays["customers"], n_nodes)
     tables = np.bincount(arrays["node"], arrays["tables"], n_nodes)
@@ -140,7 +141,7 @@ def _log10(values: Floats) -> list[float]:
 
 
 def _unigrams(posterior: Posterior, words: list[str], entries: _Entries) -> Iterator[Row]:
-    """All words of the vocabulary, seen or not, what lies outside it, and the start (never predicted)."""
+    """All words of the vocabulary, the words outside it as one, and the start (which is never predicted)."""
     row, rest = posterior.row(0)
     contexts = np.arange(len(words), dtype=np.int32)
     if UNKNOWN not in words and rest > 0.0:
@@ -161,14 +162,14 @@ def _longer(posterior: Posterior, words: list[str], entries: _Entries, length: i
     for place in range(length, 0, -1):
         symbols[:, place] = topology.tree.symbol[node]
         node = topology.parent[node]
-    names = np.array([*words, START], dtype=object)  # the start is number -1
+    names = np.array([*words, START], dtype=object)  # index -1 is the start
     ngrams = zip(*names[symbols[:, ::-1].T].tolist(), strict=True)
     weights = _weights(posterior, symbols, entries)
     return zip(_log10(entries.probability[here]), ngrams, weights, strict=True)
 
 
 def _weights(posterior: Posterior, contexts: Ints, entries: _Entries) -> Iterator[float | None]:
-    """log10 of the back-off weights of contexts; None for what is no context."""
+    """log10 of the back-off weights of contexts; None for n-grams that aren't contexts."""
     length = contexts.shape[1]
     if length >= posterior.data.order:
         return repeat(None, len(contexts))

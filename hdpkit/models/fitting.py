@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class ModelFitting:
-    """A model with its chain. See `NGramModel`, the public face."""
+    """A model with its chain. The public class is `NGramModel`."""
 
     def __init__(
         self,
@@ -148,13 +148,14 @@ class ModelFitting:
         folder : path
             The folder that was given to `fit` or `add`.
         allow : iterable of str, class or function
-            What of your own may be imported: see `open_run`.
+            Code of your own that may be imported: see `open_run`.
 
         Raises
         ------
         RunError
-            If there is no language model in the folder. CorruptRunError, RunVersionError: if a file fails its
-            checks.
+            If there is no language model in the folder.
+        CorruptRunError, RunVersionError
+            If a file fails its checks.
 
         Warns
         -----
@@ -297,7 +298,7 @@ class ModelFitting:
         self._fitted.discard(first, last)
         return self
 
-    # ------------------------------------------------------------------ what there is
+    # ------------------------------------------------------------------ attributes
 
     @property
     def _fitted(self) -> ModelChain:
@@ -405,7 +406,7 @@ def _check_progress(progress: Any) -> None:
 
 
 def _check_folder(folder: Any, checkpoint: Any) -> Path | None:
-    """A folder in which a run may begin, before anything is read."""
+    """Check, before any input is read, that a run can begin in the folder."""
     if checkpoint is not None:
         instance(
             "checkpoint", checkpoint, Checkpoint, "an hk.Checkpoint", remedy="hk.Checkpoint(seconds=60.0)."

@@ -20,8 +20,8 @@ def generate(
 ) -> list[list[Any]]:
     """Draw ``n`` sentences; parameters as in `NGramModel.sample`.
 
-    A word is drawn from a sample of the posterior that is drawn anew for each word: that is the average over
-    samples, at the price of one.
+    For each word a sample of the posterior is drawn, and the word is drawn given this sample. The
+    distribution is the average over samples, at the cost of one.
     """
     data = posterior.data
     if context is None:
@@ -32,7 +32,7 @@ def generate(
         raise DataError("context", context, "a sequence of symbols, or None", 'Write it as ("of", "the").')
     sentences = []
     for number in range(n):
-        # A stream for each sentence: the first three of ten are those of three.
+        # A stream for each sentence, so that the first three of ten sentences equal three drawn alone.
         source = streams.source(Purpose.SENTENCES, unit=number)
         words: list[Any] = []
         ended = False
@@ -51,7 +51,7 @@ def _word(posterior: Posterior, context: Any, source: ChoiceSource, unknown: Any
     row = sample.row(posterior.node(context))
     draw: Any = getattr(measure, "sample", None)
     if draw is None and unknown is None:
-        row = row[: data.n_terms]  # nothing could be written for the others
+        row = row[: data.n_terms]  # other words have no written form
     drawn = source.choose(row)
     if drawn < data.n_terms:
         return data.vocabulary[drawn]

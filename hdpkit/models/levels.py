@@ -14,29 +14,29 @@ from hdpkit.moves import Concentration, Discount, Move, TableGibbs
 __all__ = ["ORDER_LIMIT", "as_declared", "context_restaurants", "levels", "moves_for"]
 
 ORDER_LIMIT = 100
-"""Largest order of a model: declarations are nested, one in the other."""
+"""Largest order of a model; limited because declarations are nested."""
 
 
 def as_declared(given: Any) -> Any:
-    """Return what a user gave for all levels or for each: a list or an array of them as a tuple."""
+    """Return an argument for all levels or for each level; lists and arrays are converted to tuples."""
     if isinstance(given, np.ndarray) and given.ndim == 1:
         given = given.tolist()
     return tuple(given) if isinstance(given, list) else given
 
 
 def levels(name: str, given: Any, order: int, default: Any) -> tuple[Any, ...]:
-    """Return a hyperparameter of each level, from the root's.
+    """Return a hyperparameter for each level, the root's first.
 
     Parameters
     ----------
     name : str
-        For the error.
+        Name of the parameter, for the error.
     given : number, prior, sequence of these, or None
         One for all levels, or one for each.
     order : int
         Number of levels: contexts of 0 to order - 1 symbols.
     default : number or prior
-        In place of None.
+        Used instead of None.
 
     Raises
     ------
@@ -62,14 +62,14 @@ def context_restaurants(
     Parameters
     ----------
     measure : BaseMeasure
-        H, above the root.
+        H, the base measure of the root.
     concentrations, discounts : tuple
-        Of each level, from the root's.
+        One for each level, the root's first.
 
     Raises
     ------
     ParameterError
-        If one of them is none; its level is named.
+        If one of them isn't valid; the message names its level.
     """
     made: Any = measure
     for level, (concentration, discount) in enumerate(zip(concentrations, discounts, strict=True)):

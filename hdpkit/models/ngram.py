@@ -52,11 +52,11 @@ class NGramModel(ModelFitting):
         Symbols for the start of a sentence (in contexts only) and its end (predicted as a word); None: no
         symbol.
     unknown : hashable or None
-        A word that stands for words outside the vocabulary, if it is in the vocabulary: because it occurs in
-        the training text, or because ``vocabulary`` has it.
+        A word that replaces words outside the vocabulary, if it is itself in the vocabulary: because it
+        occurs in the training text, or because ``vocabulary`` contains it.
     vocabulary : sequence, optional
         The possible words; the end of the sentence is added. Other words of a training text become
-        ``unknown``, or are refused if the vocabulary doesn't include it.
+        ``unknown``, or raise an error if the vocabulary doesn't include it.
     kernel : str
         As in `Franchise`.
 
@@ -90,8 +90,8 @@ class NGramModel(ModelFitting):
         Parameters
         ----------
         word : hashable
-            One outside the vocabulary counts as ``unknown``, if the vocabulary has that; otherwise it has the
-            probability that the base measure gives to words without an atom.
+            A word outside the vocabulary counts as ``unknown`` if that is in the vocabulary; otherwise it has
+            the probability that the base measure gives to words without an atom.
         context : sequence of symbols
             In reading order, of any length; only the last order - 1 are used. Nothing is added: write
             ``("<s>", ...)`` at the start of a sentence. A symbol that never occurred ends the context.
@@ -112,7 +112,7 @@ class NGramModel(ModelFitting):
         return posterior.row(posterior.node(context))[0]
 
     def remainder(self, context: Any = ()) -> float:
-        """Probability of all words outside `vocabulary`; 0 where the base measure has no others."""
+        """Probability of all words outside `vocabulary`; 0 if the base measure has no others."""
         posterior = self._posterior
         return posterior.row(posterior.node(context))[1]
 
@@ -140,8 +140,8 @@ class NGramModel(ModelFitting):
         Parameters
         ----------
         text : iterable of sequences, path, open file, or NGrams
-            As in `fit`. Nothing is added to the vocabulary. Words outside it are scored as in `probability`;
-            one that can't be predicted has the log probability NaN and is left out of the perplexity.
+            As in `fit`. The vocabulary doesn't change. Words outside it are scored as in `probability`; a
+            word that can't be predicted has log probability NaN and is left out of the perplexity.
         """
         posterior = self._posterior
         held = held_out(self.data, sentences_of(text), posterior.unknown)
@@ -167,7 +167,7 @@ class NGramModel(ModelFitting):
         Raises
         ------
         DataError
-            If a word can't be predicted, which would make the figure look better than it is
+            If a word can't be predicted, since leaving it out would make the perplexity too low
             (``score(text).perplexity`` leaves such words out), or the text is empty.
         """
         posterior = self._posterior
@@ -178,7 +178,7 @@ class NGramModel(ModelFitting):
             return float(np.exp(-self._certain(posterior, held).mean()))
 
     def _certain(self, posterior: Posterior, text: HeldOut) -> Floats:
-        """Log probabilities of all tokens, or a DataError for the first that can't be predicted."""
+        """Log probabilities of all tokens; raises a DataError for the first that can't be predicted."""
         log_probabilities = posterior.log_probabilities(text)
         missing = np.flatnonzero(np.isnan(log_probabilities))
         if len(missing):
@@ -219,11 +219,12 @@ class NGramModel(ModelFitting):
     def export_arpa(self, path: str | os.PathLike[str]) -> None:
         r"""Write the model as a back-off model in ARPA format, for other tools.
 
-        Every n-gram that occurs has its probability, averaged over the samples; a context's back-off weight
-        makes the rest sum to one. For a single sample that is exactly the model; an average of several is
-        not of this form, and words that a context hasn't seen have the right probability only in sum.
-        Start, end and unknown word are written as ``<s>``, ``</s>`` and ``<unk>``. Where the base measure
-        has words outside the vocabulary and none of it stands for them, ``<unk>`` is all of them.
+        Every n-gram that occurs has its probability, averaged over the samples, and back-off weights are
+        such that probabilities given a context sum to one. For a single sample this equals the model. An
+        average of several samples is not a back-off model: then only the total probability of the words
+        unseen in a context is right, not that of each word. Start, end and unknown word are written as
+        ``<s>``, ``</s>`` and ``<unk>``. If the base measure has words outside the vocabulary and there is no
+        unknown word, ``<unk>`` means all of them.
 
         Parameters
         ----------

@@ -20,27 +20,27 @@ __all__ = ["Posterior"]
 
 Floats = npt.NDArray[np.float64]
 
-_NOBODY = -1  # a dish that no restaurant serves: its probability comes from H alone
+_NOBODY = -1  # a dish in no restaurant: its probability comes only from H
 
 
 @attrs.frozen(eq=False)
 class Posterior:
-    """Samples of a franchise over n-grams, and what it takes to predict from their average.
+    """Samples of a franchise over n-grams, and predictions from their average.
 
     Parameters
     ----------
     franchise : Franchise
-        For its data, its tree of contexts and its base measure.
+        Its data, tree of contexts and base measure are used.
     samples : sequence of Snapshot
-        At least one, of the present restaurants.
+        At least one, with the current restaurants.
     unknown : int
-        Id of the word that stands for words outside the vocabulary, or -1.
+        Id of the word that replaces words outside the vocabulary, or -1.
     """
 
     franchise: Franchise
     samples: Sequence[Snapshot]
     unknown: int
-    # Taken once: another thread may sweep, which is no matter here, or change the data.
+    # Stored once, since another thread may sweep, which is harmless here, or change the data.
     data: NGrams = attrs.field(init=False)
     measure: AtomicMeasure = attrs.field(init=False)
     topology: Any = attrs.field(init=False)
@@ -75,9 +75,9 @@ class Posterior:
     # ------------------------------------------------------------------ words of a text
 
     def log_probabilities(self, text: HeldOut) -> Floats:
-        """Log P(word | context) of every token: shape (n,), nats; NaN where a word can't be predicted.
+        """Log P(word | context) of every token: shape (n,), nats; NaN if a word can't be predicted.
 
-        A word outside the vocabulary has P = share * H, and H may be less than a double can hold.
+        A word outside the vocabulary has P = share * H, and H may underflow in a double.
         """
         dishes, above, log_new = self._dishes(text)
         total = np.zeros(len(text))
@@ -90,7 +90,7 @@ class Posterior:
         return found
 
     def _dishes(self, text: HeldOut) -> tuple[Ints, Floats, Floats]:
-        """Dish of each token, what stands above the root for it, and what is to be added to log P."""
+        """Dish of each token, its probability above the root, and a term to add to log P."""
         n_terms = self.data.n_terms
         above = np.append(self.base[:n_terms], np.ones(len(text.outside)))
         log_new = np.zeros(len(above))
@@ -113,7 +113,7 @@ class Posterior:
             and measure.n_terms is not None
             and measure.n_terms > self.data.n_terms
         ):
-            return -float(np.log(measure.n_terms))  # one of the atoms that no word of the text has
+            return -float(np.log(measure.n_terms))  # an atom without a word in the text
         return float("nan")
 
     def unpredicted(self, parameter: str, word: Any) -> DataError:
@@ -136,7 +136,7 @@ class Posterior:
         return laid
 
     def node(self, context: Any) -> int:
-        """The deepest restaurant that is there for a context."""
+        """The deepest existing restaurant for a context."""
         return int(self._nodes(self.context(context))[0])
 
     def _nodes(self, contexts: Ints) -> Ints:

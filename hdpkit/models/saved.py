@@ -1,4 +1,4 @@
-"""What a language model keeps in its run folder, in the subfolder ``model``: settings, plan and samples."""
+"""Files of a language model in the subfolder ``model`` of its run folder: settings, plan and samples."""
 
 from __future__ import annotations
 
@@ -54,27 +54,29 @@ class ModelFolder:
     # ------------------------------------------------------------------ one writer
 
     def make(self) -> Self:
-        """Make the folder for a run that is yet to begin.
+        """Make the folder for a new run.
 
         Raises
         ------
         RunError
-            If there is a run already, or anything else. StorageError.
+            If the folder isn't empty.
+        StorageError
+            If it can't be made.
         """
         check_free(self.run)
         with refusals(self._path, "make a folder"):
             self._path.mkdir(parents=True, exist_ok=True)
         self._check_own()
         with self:
-            check_free(self.run)  # nobody was faster
+            check_free(self.run)  # no other process was faster
         return self
 
     def _check_own(self) -> None:
-        """Raise a RunError if the folder is a link: it would lead out of the run folder."""
+        """Raise a RunError if the folder is a link, which could point outside of the run folder."""
         refuse_others(self._path, folder=True)
 
     def __enter__(self) -> Self:
-        """Take the lock, or raise a LockedRunError at once."""
+        """Take the lock, or raise a LockedRunError immediately."""
         self._check_own()
         self._lock = take_lock(self._path / "lock", 0.0)
         return self
@@ -86,7 +88,7 @@ class ModelFolder:
     # ------------------------------------------------------------------ settings and plan
 
     def write(self, settings: Mapping[str, Any], plan: Mapping[str, Any]) -> None:
-        """Write what declares the model, and the plan of its samples."""
+        """Write the declaration of the model, and the plan of its samples."""
         self._check_own()
         tree = {
             "kind": _KIND,
@@ -101,7 +103,9 @@ class ModelFolder:
         Raises
         ------
         RunError
-            If this is no folder of a language model, or something isn't allowed. CorruptRunError.
+            If the folder has no language model, or something isn't allowed.
+        CorruptRunError
+            If a file fails its checks.
         """
         self._check_own()
         if not os.path.lexists(self._model):
@@ -123,7 +127,7 @@ class ModelFolder:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Turn what a tree raises that isn't as it was written into a CorruptRunError."""
+        """Turn errors caused by a changed or damaged tree into a CorruptRunError."""
         with _reading(self._model):
             yield
 
@@ -133,7 +137,7 @@ class ModelFolder:
         return self._path / f"sample-{sweep:08d}"
 
     def sweeps(self) -> list[int]:
-        """Sweeps of which there are samples, ascending."""
+        """Sweeps for which there are samples, ascending."""
         self._check_own()
         if not self._path.is_dir():
             return []
@@ -173,7 +177,7 @@ class ModelFolder:
 
 
 def _packed(sample: Snapshot, franchise: Franchise) -> dict[str, Any]:
-    """A sample as arrays: dishes by restaurant, and hyperparameters by level where they are shared."""
+    """A sample as arrays: dishes by restaurant, and hyperparameters, by level if they are shared."""
     arrays, topology = sample.arrays(), franchise.topology
     tree: dict[str, Any] = {
         "n_dishes": _small(np.bincount(arrays["node"], minlength=topology.n_nodes)),
@@ -193,7 +197,7 @@ def _small(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _unpacked(tree: Mapping[str, Any], franchise: Franchise) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a snapshot, checked: compiled code follows their numbers without asking."""
+    """The arrays of a snapshot, checked, since compiled code doesn't check indices."""
     topology, n_slots = franchise.topology, len(franchise.slots)
     counts = {
         name: np.asarray(tree[name], dtype=np.int64) for name in ("n_dishes", "dish", "customers", "tables")

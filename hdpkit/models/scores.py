@@ -1,4 +1,4 @@
-"""What a language model says of a text, token by token."""
+"""Scores of a text by a language model, token by token."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Scores:
 
     @property
     def n_tokens(self) -> int:
-        """Number of tokens, ends of sentences and unknown words included."""
+        """Number of tokens, including ends of sentences and unknown words."""
         return len(self)
 
     @property
@@ -64,28 +64,29 @@ class Scores:
 
     @property
     def n_unpredicted(self) -> int:
-        """Number of tokens without a probability: unknown words, where nothing stands for them."""
+        """Number of tokens without a probability: unknown words, if the model has no word for them."""
         return len(self) - int(np.count_nonzero(self.is_predicted))
 
     @property
     def perplexity(self) -> float:
         """exp(- mean log_probability) of the tokens that have a probability; NaN if none has.
 
-        Infinite where that is beyond the largest double, as a very long word in an open vocabulary makes it.
-        Where `n_unpredicted` isn't 0 this is the perplexity that SRILM and KenLM give "without OOVs".
+        Infinite if it exceeds the largest double, for instance because of a very long word in an open
+        vocabulary. If `n_unpredicted` isn't 0, this is the perplexity that SRILM and KenLM give "without
+        OOVs".
         """
         there = self.log_probability[self.is_predicted]
         with np.errstate(over="ignore"):
             return float(np.exp(-there.mean())) if len(there) else math.nan
 
     def by_sentence(self) -> npt.NDArray[Any]:
-        """The same by sentence.
+        """Scores by sentence.
 
         Returns
         -------
         structured array, shape (n_sentences,)
             ``log_probability`` (sum over the predicted tokens, nats), ``n_tokens``, ``n_unknown``,
-            ``n_unpredicted``, ``perplexity`` (NaN where no token is predicted).
+            ``n_unpredicted``, ``perplexity`` (NaN if no token is predicted).
         """
         there, n = self.is_predicted, self.n_sentences
         rows = np.zeros(

@@ -1,4 +1,4 @@
-"""The settings of a language model: what is declared, checked and made into restaurants."""
+"""The settings of a language model: checks, and the declared restaurants."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = ["ModelSettings"]
 
 @attrs.frozen(kw_only=True)
 class ModelSettings:
-    """What an `NGramModel` was given; attributes as its parameters.
+    """The settings of an `NGramModel`; attributes as its parameters.
 
     Attributes
     ----------
     discounts, concentrations : tuple
         One for each level, the root's first.
     vocabulary : tuple or None
-        With the symbol of the sentence's end.
+        Includes the symbol of the sentence's end.
     """
 
     order: int
@@ -56,7 +56,7 @@ class ModelSettings:
         vocabulary: Any,
         kernel: Any,
     ) -> ModelSettings:
-        """Check what a user wrote."""
+        """Check the arguments."""
         order = whole_number("order", order, 1, ORDER_LIMIT, remedy="2 is a bigram model, 3 a trigram model.")
         if base is not None:
             instance(
@@ -95,12 +95,12 @@ class ModelSettings:
         return made
 
     def restaurant(self) -> Restaurant:
-        """The restaurants of the contexts of every length."""
+        """The restaurants of contexts of all lengths."""
         base = Uniform() if self.base is None else self.base
         return context_restaurants(base, self.concentrations, self.discounts)
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as a run folder keeps them; the vocabulary is in the data there."""
+        """The settings for a run folder, whose data contain the vocabulary."""
         return {**attrs.asdict(self, recurse=False), "vocabulary": self.vocabulary is not None}
 
     @classmethod

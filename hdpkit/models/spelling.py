@@ -81,7 +81,7 @@ class Spelling(AtomicMeasure):
         Of the restaurants of characters: one for all levels, or one per level, starting with the root; a
         prior is resampled. By default Gamma(1, 1) and Beta(1, 1).
     alphabet : str, optional
-        The possible characters; by default all of Unicode. Words with other characters are refused.
+        The possible characters; by default all of Unicode. Words with other characters raise an error.
     words : sequence of str, optional
         The words to fit to, for example a lexicon; by default the vocabulary of the data. If the data have
         no vocabulary, these words are the values 0, 1, ....
@@ -97,7 +97,7 @@ class Spelling(AtomicMeasure):
     Notes
     -----
     The end of a sentence is treated as a word with the spelling of its symbol ("</s>"), but H isn't fitted
-    to it. Words that aren't strings are refused.
+    to it. Words that aren't strings raise an error.
     """
 
     order: int = attrs.field(
@@ -119,7 +119,7 @@ class Spelling(AtomicMeasure):
     seed: int = attrs.field(default=0, kw_only=True, validator=validator(whole_number, 0))
     store: str = attrs.field(default="histogram", kw_only=True)
     _atoms: _Atoms | None = attrs.field(default=None, init=False, repr=False)
-    # The last fits, shared by all that come of one declaration: copies, chains and run folders ask again.
+    # The last fits, shared by all copies of a declaration, since copies, chains and run folders fit again.
     _last: dict[str, _Atoms] = attrs.field(factory=dict, init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -138,7 +138,7 @@ class Spelling(AtomicMeasure):
     # ------------------------------------------------------------------ fitting
 
     def for_data(self, data: GroupedData) -> Self:
-        """Fit to the words of the data, or take the last fit where they are the same.
+        """Fit to the words of the data, or reuse the last fit if the words are the same.
 
         Raises
         ------
@@ -219,19 +219,19 @@ class Spelling(AtomicMeasure):
         return self._ready().remainder
 
     def log_probability_of(self, word: str) -> float:
-        """Return log H of any string, nats; -inf only if a character isn't of the ``alphabet``."""
+        """Return log H of any string, nats; -inf only if a character isn't in the ``alphabet``."""
         instance("word", word, str, "a string", remedy="What else there is has no spelling.")
         return float(self._ready().model.log_probabilities([word])[0])
 
     def sample(self, n: int = 1, rng: Seed = None) -> list[str]:
-        """Draw strings from H, words of the data or not.
+        """Draw strings from H, which may be words of the data or new.
 
         Parameters
         ----------
         n : int
             Number of strings.
         rng : seed, Generator or choice source
-            The same number gives the same strings again.
+            The same seed gives the same strings.
         """
         source, model = as_source(rng, Purpose.SPELL), self._ready().model
         return [model.draw(source) for _ in range(whole_number("n", n))]

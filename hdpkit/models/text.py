@@ -1,4 +1,4 @@
-"""What language models take as text, as n-grams."""
+"""Texts of language models as n-grams."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["first_data", "more_data", "sentences_of"]
 
 
 def sentences_of(text: Any) -> Any:
-    """Sentences of a file (its path, "-" for standard input, or an open file); anything else as it is."""
+    """Sentences of a file (its path, "-" for standard input, or an open file); anything else unchanged."""
     if isinstance(text, str) and text != "-" and not os.path.exists(text):
         raise DataError(
             "text", text, "the path of a file that exists, or sentences as lists of words",
@@ -65,7 +65,7 @@ def more_data(text: Any, data: NGrams, unknown: Any) -> NGrams:
 
 
 def _spoken(sentences: Any, vocabulary: Iterable[Any] | None, unknown: Any, start: Any) -> Any:
-    """Sentences with the word for unknown ones where the vocabulary is given and has it."""
+    """Sentences with unknown words replaced, if a vocabulary is given and has a word for them."""
     words = frozenset(vocabulary or ())
     if unknown is None or unknown not in words:
         return sentences
@@ -75,7 +75,7 @@ def _spoken(sentences: Any, vocabulary: Iterable[Any] | None, unknown: Any, star
 def _replaced(sentences: Iterable[Any], words: Container[Any], unknown: Any) -> Iterator[Any]:
     def spoken(word: Any) -> Any:
         try:
-            # What is missing, or can't be hashed, is left for NGrams to refuse.
+            # For missing or unhashable tokens NGrams raises the error.
             return word if word in words or is_missing(word) else unknown
         except TypeError:
             return word

@@ -80,7 +80,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
         the topics, separately for each document; "fixed" doesn't change the topics, as in
         `hdpkit.evaluate`.
     random_state : int, RandomState, Generator or None
-        The same number gives the same model.
+        The same seed gives the same model.
     n_jobs : int, optional
         Number of chains that run at once; for a single chain the number of threads, for moves that can use
         them (`moves.SliceGibbs`). None: 1. -1: the number of processors.
@@ -90,12 +90,12 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
     Attributes
     ----------
     components_ : float64 array, shape ``(n_components_, n_terms)``
-        Topics, the largest first: posterior mean probabilities of terms in the last state of the chain that
-        `franchise_` is of. Rows sum to one.
+        Topics, the largest first: posterior mean probabilities of terms in the state of `franchise_`. Rows
+        sum to one.
     n_components_ : int
         Number of topics.
     component_shares_ : float64 array, shape ``(n_components_,)``
-        Share of the tokens that each topic has.
+        Share of the tokens of each topic.
     dishes_ : int64 array, shape ``(n_components_,)``
         Number of each topic in `franchise_`.
     franchise_ : Franchise
@@ -105,7 +105,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
     trace_ : Trace or ChainTrace
         Trace of the sweeps of the last call.
     samples_ : tuple of Sample
-        States of the second half of these sweeps, chain by chain, for summaries.
+        States of the second half of these sweeps, ordered by chain, for summaries.
     diagnosis_ : Diagnosis
         Whether the chains have converged.
     terms_ : tuple of str, or None
@@ -195,8 +195,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
         Raises
         ------
         ValueError
-            (DataError, ParameterError) If counts are negative or missing, nothing is there to be counted, or
-            a parameter is out of range.
+            (DataError, ParameterError) If counts are negative or missing, there is nothing to count, or a
+            parameter is out of range.
         """
         self._check_parameters()
         corpus, counter = self._corpus(X)
@@ -251,7 +251,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
         Raises
         ------
         ValueError
-            As `fit`; the model stays as it was.
+            As for `fit`; the model doesn't change.
         """
         if not hasattr(self, "franchises_"):
             return self.fit(X)
@@ -259,7 +259,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
         counts = self._counts(X, whole=True)
         scheduler = self._scheduler(self.franchise_.restaurant_declared)
         if not counts.data.any():
-            grown = self.franchises_  # empty documents: there is nobody to seat
+            grown = self.franchises_  # empty documents have no customers to seat
         else:
             more = Corpus.from_counts(counts, vocabulary=self.terms_)
             before: Any = self.franchise_.data
@@ -298,7 +298,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
         Raises
         ------
         RunError
-            If something is there, or something can't be saved.
+            If the folder isn't empty, or something can't be saved.
         """
         check_is_fitted(self)
         moves = self._scheduler(self.franchise_.restaurant_declared).moves
@@ -306,19 +306,20 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
-        """Load a model from a folder that `save` wrote.
+        """Load a model from a folder written by `save`.
 
         Parameters
         ----------
         folder : path
         allow : iterable of str, class or function
-            What of your own may be imported: see `open_run`.
+            Code of your own that may be imported: see `open_run`.
 
         Raises
         ------
         RunError
-            If there is no topic model in the folder. CorruptRunError, RunVersionError: if a file fails its
-            checks.
+            If there is no topic model in the folder.
+        CorruptRunError, RunVersionError
+            If a file fails its checks.
         """
         kept = topic_saved.load(folder, allow)
         names = set(cls._get_param_names())
@@ -342,7 +343,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
         return int(self.n_components_)
 
     def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
-        """Keep what was fitted, and take from it what predictions need."""
+        """Keep the fitted states, and set the attributes for predictions."""
         self.franchises_, self.trace_, self.samples_ = list(franchises), trace, tuple(trace.samples)
         self.franchise_ = franchise = self.franchises_[_best(trace)]
         sizes = franchise.dish_counts.sum(axis=1)
@@ -366,9 +367,9 @@ def _go_on(
 
 
 def _seed_of_chain(franchise: Franchise) -> int:
-    """A seed for seating new documents, another one for each chain."""
+    """A seed for seating new documents, different for each chain."""
     streams = franchise.streams
-    assert streams is not None  # it has been run
+    assert streams is not None  # set, since it has been run
     return streams.seed + streams.chain
 
 

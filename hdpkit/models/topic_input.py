@@ -1,4 +1,4 @@
-"""What a topic model is given: counts of any kind, or texts."""
+"""Input of a topic model: counts of any kind, or texts."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def are_texts(X: Any) -> bool:
     if len(getattr(X, "shape", (0,))) != 1:
         return False
     if not isinstance(X, list | tuple) and not hasattr(X, "__len__"):
-        return False  # a generator could not be looked into without being used up
-    missing = (type(None), float)  # a column may begin with rows that are empty
+        return False  # looking into a generator would consume it
+    missing = (type(None), float)  # a column may begin with empty rows
     there = (item for item in X if not isinstance(item, missing))
     return any(isinstance(item, str) for item in itertools.islice(there, 1))
 
 
 def counter_of(text: Any) -> TextCounter:
-    """A counter of one's own for each fit: from options, or a copy of a counter that was given."""
+    """A separate counter for each fit: from options, or a copy of a given counter."""
     if isinstance(text, TextCounter):
         return TextCounter.from_data(text.as_data(), allow=_functions(text.options.tokenizer))
     if text is None or isinstance(text, TextOptions):
@@ -62,15 +62,15 @@ def checked_counts(model: Any, X: Any, *, reset: bool) -> Any:
     Parameters
     ----------
     model : estimator
-        Gets ``n_features_in_`` and, from the columns of a data frame, ``feature_names_in_``; unless `reset`,
-        these are compared.
+        With `reset`, its ``n_features_in_`` and, from the columns of a data frame, ``feature_names_in_`` are
+        set; otherwise they are compared.
     X : array-like, sparse matrix or data frame, shape (n_documents, n_terms)
     reset : bool
 
     Raises
     ------
     ValueError
-        As every scikit-learn estimator does: for NaN, negative numbers, another number of columns.
+        As in every scikit-learn estimator: for NaN, negative numbers, or another number of columns.
     """
     checked = validate_data(
         model, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32, np.int64, np.int32],
@@ -94,12 +94,12 @@ def whole_counts(counts: Any) -> Any:
     Returns
     -------
     csr_array of int64
-        The same numbers or, where some are fractions, the nearest whole ones.
+        The same numbers or, if some are fractions, all rounded to the nearest integers.
 
     Raises
     ------
     DataError
-        If whole numbers would be less than half of what was given.
+        If the sum of the rounded numbers would be less than half of the given sum.
 
     Warns
     -----
@@ -128,7 +128,7 @@ def whole_counts(counts: Any) -> Any:
 
 
 def seed_of(random_state: Any) -> Any:
-    """What a scheduler takes for scikit-learn's ``random_state``."""
+    """The seed for a scheduler from scikit-learn's ``random_state``."""
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(np.iinfo(np.int32).max))
     if random_state is None or isinstance(random_state, np.random.Generator):
@@ -137,9 +137,9 @@ def seed_of(random_state: Any) -> Any:
 
 
 class TopicInput:
-    """Parameters that are checked, and what comes in: `TopicModel` derives from it."""
+    """Checks of parameters and input, for `TopicModel`, which derives from this class."""
 
-    # Parameters of the constructor, and what fit makes of the data.
+    # Parameters of the constructor, and attributes that fit sets.
     sweeps: Any
     partial_sweeps: Any
     samples: Any
@@ -160,7 +160,7 @@ class TopicInput:
     counter_: TextCounter | None
 
     def _check_parameters(self) -> None:
-        """Raise a ParameterError for what isn't checked further down."""
+        """Raise a ParameterError for invalid parameters that aren't checked elsewhere."""
         for name in ("sweeps", "partial_sweeps", "chains"):
             whole_number(name, getattr(self, name), 1, remedy="Give a whole number.")
         if not isinstance(self.samples, Samples):
@@ -194,7 +194,7 @@ class TopicInput:
         return choice("score_method", self.score_method, allowed, remedy="Leave it out.") == "learned"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take a pickle's state; parameters that are newer than it have their defaults."""
+        """Restore a pickle's state; parameters added since get their defaults."""
         given = inspect.signature(type(self)).parameters.values()
         known = {one.name: one.default for one in given if one.default is not one.empty}
         super().__setstate__({**known, **state})  # type: ignore[misc]
@@ -206,7 +206,7 @@ class TopicInput:
         return Scheduler(moves, threads=effective_n_jobs(self.n_jobs) if self.chains == 1 else 1)
 
     def _corpus(self, X: Any) -> tuple[Corpus, Any]:
-        """The documents of a first call, and what counted their texts."""
+        """The documents of a first call, and the counter of their texts."""
         if isinstance(X, Corpus):
             self._forget_names(X.n_terms)
             return X, None
@@ -239,7 +239,7 @@ class TopicInput:
         return whole_counts(counts) if whole else counts
 
     def _counts_of(self, corpus: Corpus) -> Any:
-        """Counts of a corpus; its words are matched by the vocabularies, where both have one."""
+        """Counts of a corpus; if both vocabularies are known, terms are matched by word."""
         counts = corpus.to_counts()
         if corpus.vocabulary is not None and self.terms_ is not None and corpus.vocabulary != self.terms_:
             column = {term: v for v, term in enumerate(self.terms_)}

@@ -1,4 +1,4 @@
-"""The two-level topic model's declarations and the schedule that follows from them."""
+"""Declarations of the two-level topic model, and its schedule."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ __all__ = ["default_moves", "root_of", "topic_measure", "topic_restaurants", "up
 
 
 def topic_measure(eta: Any, sparse: bool, smoothing: Any, selection: Any) -> BaseMeasure:
-    """The base measure of topics: Dirichlet, or (`sparse`) one whose topics select terms.
+    """The base measure of topics: Dirichlet or, with `sparse`, one whose topics select terms.
 
     Parameters
     ----------
     eta : float, array or prior
     sparse : bool
-        Then eta is not used.
+        If true, eta is not used.
     smoothing, selection
-        Of `SparseDirichletMultinomial`; None: its defaults.
+        Parameters of `SparseDirichletMultinomial`; None: its defaults.
     """
     if not sparse:
         return DirichletMultinomial(eta=eta)
@@ -40,7 +40,7 @@ def topic_measure(eta: Any, sparse: bool, smoothing: Any, selection: Any) -> Bas
 
 
 def topic_restaurants(measure: BaseMeasure, document: Any, root: Any, n_topics: int | None) -> Restaurant:
-    """The restaurants of documents, over a root.
+    """The restaurants of documents below a root.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def topic_restaurants(measure: BaseMeasure, document: Any, root: Any, n_topics: 
     document, root : float or prior, optional
         Concentrations; None: Gamma(1, 1), and for the root 1.0 (which is not used) in a finite model.
     n_topics : int, optional
-        Of a finite model.
+        Number of topics of a finite model.
     """
     if root is None:
         root = Gamma(1.0, 1.0) if n_topics is None else 1.0
@@ -59,7 +59,7 @@ def topic_restaurants(measure: BaseMeasure, document: Any, root: Any, n_topics: 
 
 
 def default_moves(base: BaseMeasure, concentrations: Iterable[Any]) -> list[Move]:
-    """Moves for topics over this measure, with updates of all that has a prior.
+    """Moves for topics with this measure, and updates of all hyperparameters with a prior.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def default_moves(base: BaseMeasure, concentrations: Iterable[Any]) -> list[Move
 
 
 def updates_of(base: BaseMeasure, concentrations: Iterable[Any]) -> list[Move]:
-    """Moves of what has a prior: concentrations, parameters of the base measure and of dishes.
+    """Moves of parameters with a prior: concentrations, parameters of the base measure and of dishes.
 
     Parameters
     ----------
@@ -93,5 +93,5 @@ def updates_of(base: BaseMeasure, concentrations: Iterable[Any]) -> list[Move]:
 
 
 def root_of(root: str, n_topics: int | None) -> str | FixedWeights:
-    """What stands above the documents: fixed weights where there is a number of topics."""
+    """The root above the documents: fixed weights if a number of topics is given."""
     return root if n_topics is None else FixedWeights(n_topics)

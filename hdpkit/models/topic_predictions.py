@@ -34,14 +34,13 @@ class TopicPredictions(TransformerMixin, TopicInput):
         Parameters
         ----------
         X : counts, texts or Corpus
-            As in `fit`. Words that the model doesn't know are not counted. Fractions are taken as they are by
-            EM.
+            As in `fit`. Words outside the vocabulary are not counted. EM uses fractions without rounding.
 
         Returns
         -------
         float64 array, shape ``(n_documents, n_components_)``
-            Rows sum to one: proportions over the known topics. The share of a topic not seen before is left
-            out; `Franchise.fold_in` returns it. A document without a word has the shares of the corpus.
+            Rows sum to one: proportions over the fitted topics. The share of a new topic is left out;
+            `Franchise.fold_in` returns it. A document without words has the shares of the corpus.
         """
         check_is_fitted(self)
         method, tolerance, sweeps = self._check_transform()
@@ -56,16 +55,16 @@ class TopicPredictions(TransformerMixin, TopicInput):
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log probability of a held-out token, in nats: higher is better.
 
-        Document completion: half of the tokens of each document, always the same, are observed, proportions
-        are fitted to them, and the other half is scored. Probabilities are averaged over `samples_`, or are
-        those of the last state where there are none. By default topics learn from the observed words of a
-        document (`score_method`), as in a fit: a rare word that occurs in it is likely to occur again.
-        Documents don't influence each other. See docs/topic_model.md.
+        Document completion: half of the tokens of each document, always the same ones, are observed,
+        proportions are fitted to them, and the other half is scored. Probabilities are averaged over
+        `samples_`; if there are none, they are those of the last state. By default topics learn from the
+        observed words of a document (`score_method`), as in a fit: a rare word in it is likely to occur
+        again. Documents don't influence each other. See docs/topic_model.md.
 
         Parameters
         ----------
         X : counts, texts or Corpus
-            Documents that the model was not fitted to.
+            Documents to which the model was not fitted.
         y : ignored
         """
         return self._completion(X, None)
@@ -78,7 +77,7 @@ class TopicPredictions(TransformerMixin, TopicInput):
         X : counts, texts or Corpus
             Documents or, with ``held_out``, the observed halves of documents.
         held_out : counts, texts or Corpus, optional
-            The other halves, in the same order. None: halves are made as in `score`.
+            The held-out halves, in the same order. None: documents are split as in `score`.
         """
         return math.exp(-self._completion(X, held_out))
 
@@ -98,7 +97,7 @@ class TopicPredictions(TransformerMixin, TopicInput):
         return completion(self._states(self._topics_learn()), observed, held, tolerance)
 
     def _states(self, learning: bool) -> Iterator[FixedTopics]:
-        """Topics of the samples, one state at a time; of the last state where there are no samples."""
+        """Topics of the samples, one state at a time; of the last state if there are no samples."""
         new = new_topic(self.franchise_)
         for sample in self.samples_ or (self.franchise_.sample(),):
             prior = float(sample.hyperparameters["concentration/document"]) * sample.root_weights
@@ -106,7 +105,7 @@ class TopicPredictions(TransformerMixin, TopicInput):
 
 
 def _mass(sample: Sample) -> Floats | None:
-    """Tokens and pseudo-counts of each topic and, last, of a new one; None where topics have none."""
+    """Tokens plus pseudo-counts of each topic and, last, of a new one; None if topics have none."""
     means = sample.term_means
     if means is None:
         return None
@@ -116,7 +115,7 @@ def _mass(sample: Sample) -> Floats | None:
 
 
 def new_topic(franchise: Franchise) -> Floats:
-    """Mean of a topic that was not seen yet, over terms."""
+    """Mean of a new topic, over terms."""
     eta = getattr(franchise.measure, "eta_vector", None)
     n_terms = franchise.data.n_terms  # type: ignore[attr-defined]
     values = np.full(n_terms, 1.0) if eta is None else np.asarray(eta, dtype=np.float64)

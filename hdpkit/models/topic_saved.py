@@ -48,7 +48,7 @@ _OF_THE_PROCESS = ("progress", "text", "random_state", "samples")
 
 @attrs.frozen
 class Kept:
-    """What a folder holds of a model: arguments, fitted attributes, chains."""
+    """The content of a model's folder: arguments, fitted attributes, chains."""
 
     parameters: dict[str, Any]
     attributes: dict[str, Any]
@@ -77,13 +77,13 @@ def save(model: Any, folder: str | os.PathLike[str], moves: Sequence[Move]) -> N
     packed = pack(tree, "model")
     traces = model.trace_.chains if isinstance(model.trace_, ChainTrace) else [model.trace_]
     _write_run(path, model, moves, traces)
-    if model.counter_ is not None:  # `hdpkit infer` counts new texts by it
+    if model.counter_ is not None:  # used by `hdpkit infer` to count new texts
         save_reading(path, Reading(format="csv", layout=Layout(), counter=model.counter_))
     write_whole(path / _FILE, seal(_MAGIC, packed))
 
 
 def _write_run(path: Path, model: Any, moves: Sequence[Move], traces: Sequence[Trace]) -> None:
-    """The run: what its chains recorded, and where they stand."""
+    """Write the run: the traces and the current states of its chains."""
     franchises = model.franchises_
     checkpoint, streams = Checkpoint(), franchises[0].streams
     target = max(one.sweep for one in franchises)
@@ -116,7 +116,7 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move], traces: Sequence[T
 
 
 def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> Kept:
-    """Read what `save` wrote; see `TopicModel.load`."""
+    """Read a folder written by `save`; see `TopicModel.load`."""
     path = absolute_path("folder", folder, remedy="What was given to save.")
     allowed = allow if isinstance(allow, str) or not isinstance(allow, Iterable) else tuple(allow)
     leave = Leave(allowed)

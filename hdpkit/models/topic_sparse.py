@@ -1,4 +1,4 @@
-"""`SparseTopicModel`: topics that select terms of their own, as a scikit-learn estimator."""
+"""`SparseTopicModel`: topics that select their own terms, as a scikit-learn estimator."""
 
 from __future__ import annotations
 

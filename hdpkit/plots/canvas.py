@@ -54,13 +54,13 @@ def given_figure(figure: Any, size: tuple[float, float]) -> Any:
 
 
 def colours(n: int) -> list[Any]:
-    """Colours for n things; those beyond twenty repeat."""
+    """Colours for n items; from the twenty-first on they repeat."""
     colormap = load_matplotlib().colormaps["tab10" if n <= 10 else "tab20"]
     return [colormap(i % colormap.N) for i in range(n)]
 
 
 def plain(text: Any) -> str:
-    """A text in which Matplotlib finds no mathematics."""
+    """A text escaped so that Matplotlib doesn't interpret it as mathematics."""
     return printable(str(text)).replace("$", r"\$")
 
 

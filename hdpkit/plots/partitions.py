@@ -39,7 +39,7 @@ def co_clustering(matrix: Any, *, labels: Any = None, ordered: bool = True, ax: 
     Raises
     ------
     ParameterError, DataError
-        If the matrix isn't symmetric or has values that are no probabilities, or the number of labels is
+        If the matrix isn't symmetric or has values that aren't probabilities, or the number of labels is
         wrong.
     MissingExtraError
         If Matplotlib is not installed.

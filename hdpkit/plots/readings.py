@@ -110,7 +110,7 @@ def term_names(topics: Any, vocabulary: Any, n_terms: int) -> Sequence[str]:
 
 
 def named(name: str, value: Any, allowed: str, remedy: str) -> dict[str, Any]:
-    """A mapping that isn't empty, with its keys as strings."""
+    """A nonempty mapping, with its keys as strings."""
     if not isinstance(value, Mapping) or not value:
         raise ParameterError(name, value, allowed, remedy)
     return {str(key): one for key, one in value.items()}

@@ -114,7 +114,7 @@ def similarity(topics: Any, *, rng: int = 0, ax: Any = None) -> Any:
             raise DataError("topics", value, "two topics at least", "One topic makes no pair.")
         unit = weights / np.linalg.norm(weights, axis=1, keepdims=True)
         similar = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
-        # Where there are too many to draw, quantiles: the ends stay, and so does the density.
+        # If there are too many to draw, quantiles are drawn, which keep the ends and the density.
         pairs[name] = np.sort(similar)[evenly(len(similar), _MOST_PAIRS)]
     ax = given_axes(ax, (6.4, 1.2 + 0.7 * len(pairs)))
     heights = np.random.default_rng(rng)

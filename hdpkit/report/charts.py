@@ -20,7 +20,7 @@ __all__ = [
 
 _ROW = 20
 AREAS = (25, 1600)
-"""Of the circles of no share and of the largest, in square pixels."""
+"""Areas of the circles for share zero and for the largest share, in square pixels."""
 
 
 def _chart(height: Any, values: Sequence[Any], **parts: Any) -> dict[str, Any]:

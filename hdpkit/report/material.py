@@ -147,7 +147,7 @@ class Material:
             (counts.data / lengths[counts.row], (counts.row, counts.col)), shape=shape
         )
 
-    # ------------------------------------------------------------------ topics beside each other
+    # ------------------------------------------------------------------ comparisons of topics
 
     @cached_property
     def _frequent(self) -> npt.NDArray[np.float64]:
@@ -174,7 +174,7 @@ class Material:
             found += [
                 self.run.franchise(number).sample() for number in standing if number != self.shown.chain
             ]
-        # Of other terms they are no samples of this state: someone gave another run's trace.
+        # Samples with other terms are not of this state: the trace is that of another run.
         width = self.corpus.n_terms
         found = [one for one in found if one.counts is not None and one.counts.shape[1] == width]
         of = {(one.chain, one.sweep): one for one in found}

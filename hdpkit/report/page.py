@@ -85,7 +85,7 @@ def _environment() -> Any:
 
 
 def rendered(material: Material, sections: Iterable[Section], written: str) -> str:
-    """The whole page.
+    """The complete page.
 
     Parameters
     ----------

@@ -26,4 +26,4 @@ SECTIONS = (
     Section(key="convergence", title="Convergence", template="convergence.html", read=read_convergence),
     Section(key="reproduce", title="How to reproduce this", template="reproduce.html", read=read_reproduce),
 )
-"""The sections that `write_report` writes unless it is given others."""
+"""The default sections of `write_report`."""

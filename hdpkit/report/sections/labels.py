@@ -20,7 +20,7 @@ _MOST_LABELS = 4
 
 
 def read_labels(material: Material) -> Content | None:
-    """A heat map and a table for each label of the documents; None where documents have no labels."""
+    """A heat map and a table for each label of the documents; None if documents have no labels."""
     labels = [name for name in material.corpus.label_names if name != "document"][:_MOST_LABELS]
     found = [one for place, name in enumerate(labels) if (one := _label(material, name, place))]
     if not found:
@@ -42,7 +42,7 @@ def _label(material: Material, name: str, place: int) -> dict[str, Any] | None:
     counts = (members @ material.document_counts).toarray()
     kept = [int(i) for i in np.argsort(-tokens, kind="stable")[:_MOST_KEYS] if tokens[i] > 0]
     shares = counts[kept] / tokens[kept, None]
-    # Where labels differ most, not where topics are largest.
+    # Topics for which labels differ most, not the largest topics.
     spread = np.abs(shares - material.shares).max(axis=0)
     topics = np.sort(np.argsort(-spread, kind="stable")[:_MOST_TOPICS])
     columns = [printable(str(keys[i])) for i in kept]

@@ -65,7 +65,7 @@ def read_reproduce(material: Material) -> Content:
 def _moves(run: Any) -> list[Any]:
     try:
         return list(run.moves)
-    except HdpkitError:  # moves of one's own, which nobody gave leave to import
+    except HdpkitError:  # user-defined moves that aren't allowed to be imported
         return []
 
 

@@ -16,7 +16,7 @@ _NAMED = 24
 
 
 def read_map(material: Material) -> Content | None:
-    """The largest topics as circles; None where there are fewer than three topics."""
+    """The largest topics as circles; None if there are fewer than three topics."""
     if material.n_topics < 3:
         return None
     n = min(material.n_topics, _MOST)

@@ -100,7 +100,7 @@ def _details(material: Material) -> list[dict[str, Any]]:
             for order in _orders(material, k)
         ]
         column = material.document_shares[:, [k]].tocoo()
-        # Of short documents many are of one topic alone: among equal shares the longer comes first.
+        # Many short documents have only one topic; among equal shares the longer document comes first.
         lengths = material.corpus.document_lengths[column.row]
         order = np.lexsort((column.row, -lengths, -column.data))[: material.n_documents]
         near = [int(j) for j in np.argsort(-similar[k], kind="stable") if j != k][:_SIMILAR]
