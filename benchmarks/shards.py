@@ -28,7 +28,8 @@ from machine import block
 
 import hdpkit as hk
 from hdpkit import moves, shards
-from hdpkit.franchise.elsewhere import Changes
+from hdpkit.shards.messages import Block, Swept
+from hdpkit.shards.worker import Worker
 
 SCHEDULE = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration()]
 
@@ -45,26 +46,34 @@ def arguments(folder, topics):
 def over_shards(folder, topics, sweeps, carrier, threads):
     """Run over shards; returns the numbers of this process, None where another one leads."""
     declared, corpus, init = arguments(folder, topics)
-    changed = []
-    plus = Changes.plus
-    Changes.plus = lambda one, other: (changed.append(count(one)), plus(one, other))[1]
+    changed, call = {}, Worker.call
+
+    def counted(part, verb, *given):
+        answer = call(part, verb, *given)
+        if isinstance(answer, Swept):
+            changed[part] = sum(map(count, answer.changes.counts))
+        elif isinstance(answer, Block):
+            changed[part] += count(answer.counts)
+        return answer
+
+    Worker.call = counted
     run = shards.run(
         declared, corpus, SCHEDULE, sweeps=sweeps, rng=1, init=init, carrier=carrier, threads=threads
     )
     return {
         "seconds": run.seconds.tolist(),
         "sent": int(run.sent[-1]),
-        "changed": changed[-1] if changed else 0,
+        "changed": max(changed.values(), default=0),
         "dishes": int(run.numbers["n_dishes"][-1]),
         "log_likelihood": float(run.numbers["log_likelihood"][-1]) if carrier.leads else None,
         "leads": carrier.leads,
     }
 
 
-def count(changes):
+def count(sparse):
     from hdpkit._compiled.support.sparse_counts import read_sparse
 
-    return len(read_sparse(changes.counts)[0])
+    return len(read_sparse(sparse)[0])
 
 
 def over_all(folder, topics, sweeps, threads):
@@ -156,8 +165,10 @@ def main():
             rounds[way].append(seconds)
             ends.add(found["log_likelihood"])
             what = f"{seconds:.3f} s a sweep, {found['dishes']} dishes, {found['megabytes']:.0f} MB"
-            if found["changed"]:
-                what += f", {found['sent']} bytes sent, {found['changed']} counts changed"
+            if found["sent"]:
+                what += f", {found['sent']} bytes sent"
+            if found["changed"]:  # not known of parts in workers of Dask
+                what += f", {found['changed']} counts changed"
             print(f"{way}: {what}", flush=True)
     first = rounds[options.ways[0]]
     for way, found in rounds.items():

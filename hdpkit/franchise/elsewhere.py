@@ -31,14 +31,15 @@ class Changes:
         Change of the root's customers of each dish.
     opened : int64 array
         How many of the documents have t tables now, for t = 0, 1, ....
-    counts : bytes
-        Changes of counts by term and slot (`hdpkit._compiled.support.sparse_counts`).
+    counts : tuple of bytes
+        Changes of counts by term and slot (`hdpkit._compiled.support.sparse_counts`), one
+        entry for each block of terms; empty if they are yet to be told.
     """
 
     customers: Wide
     tables: Wide
     opened: Wide
-    counts: bytes
+    counts: tuple[bytes, ...]
 
     def plus(self, other: Changes) -> Changes:
         """Return the sum of both."""
@@ -54,13 +55,13 @@ class Changes:
             self.customers + other.customers,
             self.tables + other.tables,
             opened,
-            add_up_sparse(self.counts, other.counts),
+            tuple(add_up_sparse(own, theirs) for own, theirs in zip(self.counts, other.counts, strict=True)),
         )
 
     @property
     def nbytes(self) -> int:
         """Bytes that travel, but for some hundred that say what they are."""
-        return self.customers.nbytes + self.tables.nbytes + self.opened.nbytes + len(self.counts)
+        return self.customers.nbytes + self.tables.nbytes + self.opened.nbytes + sum(map(len, self.counts))
 
 
 @attrs.define(eq=False)

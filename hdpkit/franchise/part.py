@@ -22,6 +22,7 @@ __all__ = [
     "part_seating",
     "share_topics",
     "sweep_part",
+    "take_block",
 ]
 
 Ints = npt.NDArray[np.int32]
@@ -62,7 +63,7 @@ def part_counts(terms: Ints, n_terms: int, seating: Mapping[str, Ints], n_slots:
         customers,
         tables,
         np.bincount(opened[1:]),
-        write_sparse(places, cells[places].astype(np.int64)),
+        (write_sparse(places, cells[places].astype(np.int64)),),
     )
 
 
@@ -117,7 +118,7 @@ def _begin(
     del entries
     franchise.slots.attach(bank)
     statistics.reset_slots(slots, (), ids, common["births"])
-    places, counts = read_sparse(total.counts)
+    places, counts = np.concatenate([read_sparse(block) for block in total.counts], axis=1)
     n_slots = len(total.customers)
     bank.rebuild_counts(places // n_slots, places % n_slots, counts, slots)  # type: ignore[attr-defined]
     elsewhere.opened = total.opened
@@ -170,9 +171,15 @@ def draw_part(franchise: Franchise, source: ChoiceSource, proportions: str, thre
     franchise._turns.within(franchise._slices.draw_part, source, proportions, threads)
 
 
-def sweep_part(franchise: Franchise) -> Changes:
+def sweep_part(franchise: Franchise, n_blocks: int) -> Changes:
     """Sweep over the documents of this part: `Slices.sweep_part`."""
-    found: Changes = franchise._turns.within(franchise._slices.sweep_part)
+    found: Changes = franchise._turns.within(franchise._slices.sweep_part, n_blocks)
+    return found
+
+
+def take_block(franchise: Franchise, block: int, n_blocks: int) -> bytes:
+    """Return changes of counts that `sweep_part` left out: `Slices.take_block`."""
+    found: bytes = franchise._turns.within(franchise._slices.take_block, block, n_blocks)
     return found
 
 

@@ -211,21 +211,38 @@ class Slices(Owner):
         self.verbs.run("topics_part", self.state.bank, self.workspace, plan, source=source)
 
     @changes
-    def sweep_part(self) -> Changes:
+    def sweep_part(self, n_blocks: int) -> Changes:
         """Sweep over the documents of the franchise given the topics; `end_parts` comes next.
+
+        Parameters
+        ----------
+        n_blocks : int
+            In how many blocks of terms changes of counts are told; 0: they are told by `take_block`.
 
         Returns
         -------
         Changes
             Of all that parts have in common. Nothing of it has changed here yet.
         """
-        return self.run_part(*self._begun())
+        return self.run_part(*self._begun(), n_blocks)
 
-    def run_part(self, plan: SlicePlan, source: ChoiceSource) -> Changes:
+    def run_part(self, plan: SlicePlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
         """Sweep over a part by a plan that all parts have."""
         arguments = (self.state.bank, self.workspace, plan)
-        customers, tables, counts = self.verbs.run("slice_part", *arguments, source=source)
+        customers, tables = self.verbs.run("slice_part", *arguments, source=source)
+        counts = tuple(
+            self.workspace.take_changes(len(customers), block, n_blocks) for block in range(n_blocks)
+        )
         return Changes(customers, tables, opened_here(self.state), counts)
+
+    def take_block(self, block: int, n_blocks: int) -> bytes:
+        """Return changes of the counts of a block of terms, once after each sweep over a part.
+
+        Of n blocks, block i has the terms from i V // n to before (i + 1) V // n.
+        """
+        plan, _ = self._begun()
+        found: bytes = self.workspace.take_changes(int(plan.slots.max()) + 1, block, n_blocks)
+        return found
 
     @changes
     def end_parts(self, total: Changes) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import abc
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from hdpkit.errors import StateError
 from hdpkit.shards.job import Job
 from hdpkit.shards.messages import Failed, Swept
 
-__all__ = ["Carrier", "added_up", "checked"]
+__all__ = ["Carrier", "checked"]
 
 
 class Carrier(abc.ABC):
@@ -30,6 +29,7 @@ class Carrier(abc.ABC):
 
     leads: bool = True
     sent: int = 0
+    _blocks: int = 1  # of terms, in which the changes of counts of a sweep are told
 
     def scatter(self, job: Job) -> None:
         """Give every part its shards and the state that the chain begins in.
@@ -47,11 +47,11 @@ class Carrier(abc.ABC):
         """Have every part draw topics and, when all are drawn, sweep over its documents; then `reduce`."""
         self._call("draw")
         self._total()
-        self._call("sweep")
+        self._call("sweep", self._blocks)
 
     def reduce(self) -> dict[str, Any]:
         """Add up what the sweep has changed, and end it in every part; returns the numbers of a trace."""
-        total = self._total()
+        total = self._swept()
         if not isinstance(total, Swept):
             raise StateError("reduce", type(total).__name__, "after a sweep", "Call sweep() first.")
         self._call("finish", total)
@@ -70,6 +70,22 @@ class Carrier(abc.ABC):
     def give_up(self) -> None:  # noqa: B027 - a process that drives the others ends them anyway
         """End the other processes too when this one ends: it has an error that they don't know of."""
 
+    def _swept(self) -> Any:
+        """Wait for the sweep of all parts and return what they have changed."""
+        return self._total()
+
+    def _added_up(self, answers: Iterable[Any]) -> Any:
+        """The sum of messages, added up as they come; raises an error that one of them is."""
+        total, sent = None, 0
+        for answer in answers:
+            if isinstance(answer, Swept):
+                sent = max(sent, answer.changes.nbytes)
+            total = answer if total is None else total.plus(answer)
+        if isinstance(total, Failed):
+            raise total.error
+        self.sent = sent or self.sent
+        return total
+
     # ------------------------------------------------------------------ what carriers differ in
 
     @abc.abstractmethod
@@ -87,14 +103,6 @@ class Carrier(abc.ABC):
     @abc.abstractmethod
     def _collected(self) -> list[Any]:
         """Wait for all answers and return them where this process leads; raise as `_total`."""
-
-
-def added_up(answers: list[Any]) -> Any:
-    """The sum of messages; raises an error that one of them is."""
-    total = functools.reduce(lambda one, other: one.plus(other), answers)
-    if isinstance(total, Failed):
-        raise total.error
-    return total
 
 
 def checked(answers: list[Any]) -> list[Any]:

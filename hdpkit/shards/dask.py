@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from hdpkit.checks import positive_number, whole_number
 from hdpkit.errors import LostPartError, MissingExtraError, ParameterError
-from hdpkit.shards.carrier import Carrier, added_up, checked
+from hdpkit.shards.carrier import Carrier, checked
 from hdpkit.shards.job import Job
-from hdpkit.shards.messages import Swept
 from hdpkit.shards.source import spread
 from hdpkit.shards.worker import Worker
 
@@ -61,6 +61,7 @@ class Dask(Carrier):
 
     def _place(self, job: Job) -> None:
         self._workers = []
+        self._blocks = job.threads
         self.client.wait_for_workers(1, timeout=self.wait)
         addresses = sorted(self.client.ncores())
         n = min(self.parts or len(addresses), len(job.source.shards))
@@ -81,19 +82,18 @@ class Dask(Carrier):
         except Exception as error:
             raise _lost(error) from error
 
-    def _waited(self) -> list[Any]:
-        try:
-            return [answer.result() for answer in self._answers]
-        except Exception as error:  # errors of a part are answers: this one is of the cluster
-            raise _lost(error) from error
+    def _waited(self) -> Iterator[Any]:
+        for answer in self._answers:
+            try:
+                yield answer.result()
+            except Exception as error:  # errors of a part are answers: this one is of the cluster
+                raise _lost(error) from error
 
     def _total(self) -> Any:
-        answers = self._waited()
-        self.sent = max((one.changes.nbytes for one in answers if isinstance(one, Swept)), default=self.sent)
-        return added_up(answers)
+        return self._added_up(self._waited())
 
     def _collected(self) -> list[Any]:
-        return checked(self._waited())
+        return checked(list(self._waited()))
 
 
 def _lost(error: Exception) -> LostPartError:

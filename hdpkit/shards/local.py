@@ -6,9 +6,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from hdpkit.checks import whole_number
-from hdpkit.shards.carrier import Carrier, added_up, checked
+from hdpkit.shards.carrier import Carrier, checked
 from hdpkit.shards.job import Job
-from hdpkit.shards.messages import Swept
 from hdpkit.shards.source import spread
 from hdpkit.shards.worker import Worker
 
@@ -39,14 +38,13 @@ class Local(Carrier):
     def _place(self, job: Job) -> None:
         shards = [one for one in spread(job.source, self.parts) if len(one)]
         self._workers = [Worker(job, one, reports=i == 0) for i, one in enumerate(shards)]
+        self._blocks = job.threads
 
     def _call(self, verb: str, *arguments: Any) -> None:
         self._answers = [self._pool.submit(worker.call, verb, *arguments) for worker in self._workers]
 
     def _total(self) -> Any:
-        answers = [answer.result() for answer in self._answers]
-        self.sent = max((one.changes.nbytes for one in answers if isinstance(one, Swept)), default=self.sent)
-        return added_up(answers)
+        return self._added_up(answer.result() for answer in self._answers)
 
     def _collected(self) -> list[Any]:
         return checked([answer.result() for answer in self._answers])

@@ -8,9 +8,10 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.support.sparse_counts import add_up_sparse
 from hdpkit.franchise.elsewhere import Changes
 
-__all__ = ["Done", "Failed", "Message", "Opening", "Swept"]
+__all__ = ["Block", "Done", "Failed", "Message", "Opening", "Swept"]
 
 
 class Message(Protocol):
@@ -70,6 +71,17 @@ class Swept:
     def plus(self, other: Any) -> Any:
         """Return the changes of both parts."""
         return other if isinstance(other, Failed) else Swept(self.changes.plus(other.changes))
+
+
+@attrs.frozen(eq=False)
+class Block:
+    """Changes of the counts of a block of terms."""
+
+    counts: bytes
+
+    def plus(self, other: Any) -> Any:
+        """Return the changes of both parts."""
+        return other if isinstance(other, Failed) else Block(add_up_sparse(self.counts, other.counts))
 
 
 @attrs.frozen(eq=False)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import attrs
+
 from hdpkit.errors import MissingExtraError, ParameterError
 from hdpkit.shards.carrier import Carrier, checked
 from hdpkit.shards.job import Job
-from hdpkit.shards.messages import Failed, Swept
+from hdpkit.shards.messages import Block, Failed, Swept
 from hdpkit.shards.source import spread
 from hdpkit.shards.worker import Worker
 
@@ -19,7 +21,8 @@ class MPI(Carrier):
     """One part a rank.
 
     Every rank calls `hdpkit.shards.run` with the same arguments. Rank 0 has the results and writes the file
-    of the run; each rank reads its own shards, and writes their states. Messages are added up along a tree.
+    of the run; each rank reads its own shards, and writes their states. Each adds up the changes of counts of
+    some terms, the other messages are added up along a tree.
     An error of a rank is raised in all. If a rank is killed ``mpiexec`` ends the others: start the same
     command again to go on from the last checkpoint, with any number of ranks.
 
@@ -39,9 +42,11 @@ class MPI(Carrier):
     """
 
     def __init__(self, comm: Any = None) -> None:
-        self._comm: Any = _world() if comm is None else comm
+        given = _world() if comm is None else comm
+        self._comm: Any = given.Dup()  # messages of the program itself are others
         self.rank = int(self._comm.Get_rank())
         self.leads = self.rank == 0
+        self._blocks = 0  # `_swept` asks for them one by one
         self._worker: Worker
         self._answer: Any = None
 
@@ -61,12 +66,33 @@ class MPI(Carrier):
         self._answer = self._worker.call(verb, *arguments)
 
     def _total(self) -> Any:
-        if isinstance(self._answer, Swept):
-            self.sent = self._answer.changes.nbytes
         total = self._comm.allreduce(self._answer, op=_plus)
         if isinstance(total, Failed):
             raise total.error
         return total
+
+    def _swept(self) -> Any:
+        """Each rank adds up a block of terms, and tells the others its sum.
+
+        A block is written and sent while the one before it is on its way.
+        """
+        comm, own, n = self._comm, self.rank, self._comm.Get_size()
+        total = self._total()
+        if not isinstance(total, Swept):
+            return total
+        added, underway = self._worker.call("block", own, n), []
+        self.sent = total.changes.nbytes + _bytes(added)
+        for step in range(1, n + 1):
+            if step < n:
+                block = self._worker.call("block", (own + step) % n, n)
+                self.sent += _bytes(block)
+                underway.append(comm.isend(block, dest=(own + step) % n))
+            if step > 1:
+                added = added.plus(comm.recv(source=(own - step + 1) % n))
+        blocks = checked(comm.allgather(added))
+        for request in underway:
+            request.wait()
+        return Swept(attrs.evolve(total.changes, counts=tuple(block.counts for block in blocks)))
 
     def _collected(self) -> list[Any]:
         failed = isinstance(self._answer, Failed)
@@ -91,6 +117,10 @@ class MPI(Carrier):
         from mpi4py.run import set_abort_status
 
         set_abort_status(1)
+
+
+def _bytes(block: Any) -> int:
+    return len(block.counts) if isinstance(block, Block) else 0
 
 
 def _plus(one: Any, other: Any) -> Any:

@@ -24,12 +24,13 @@ from hdpkit.franchise.part import (
     part_seating,
     share_topics,
     sweep_part,
+    take_block,
 )
 from hdpkit.random import STARTS
 from hdpkit.shards.files import write_counts, write_shard
 from hdpkit.shards.job import OVER_DOCUMENTS, Job
 from hdpkit.shards.memory import Meeting
-from hdpkit.shards.messages import Done, Failed, Opening, Swept
+from hdpkit.shards.messages import Block, Done, Failed, Opening, Swept
 
 __all__ = ["Worker"]
 
@@ -123,11 +124,18 @@ class Worker:
         draw_part(self.franchise, self._source(self.place), move.proportions, self.job.threads)
         return Done()
 
-    def sweep(self) -> Swept:
-        """Sweep over the own documents; all parts have drawn their topics."""
-        changes = sweep_part(self.franchise)
+    def sweep(self, n_blocks: int) -> Swept:
+        """Sweep over the own documents; all parts have drawn their topics.
+
+        Changes of counts are told in so many blocks of terms, or left to `block` if there are none.
+        """
+        changes = sweep_part(self.franchise, n_blocks)
         self.franchise.data.check_unchanged()  # a sweep over other data is none
         return Swept(changes)
+
+    def block(self, number: int, n_blocks: int) -> Block:
+        """Tell changes of the counts of a block of terms."""
+        return Block(take_block(self.franchise, number, n_blocks))
 
     def finish(self, total: Swept) -> Done:
         """End the sweep, given what all parts have changed: the moves after the one over documents."""

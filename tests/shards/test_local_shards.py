@@ -1,11 +1,16 @@
 """A chain over shards is that of one process, to the last bit; the law of its sweep by enumeration."""
 
+import attrs
 import numpy as np
 import pytest
+from hdpkit._compiled.support.sparse_counts import read_sparse
 from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
 
 import hdpkit as hk
 from hdpkit import errors, moves, shards
+from hdpkit.errors import DataError
+from hdpkit.franchise.part import draw_part, end_parts, sweep_part, take_block
+from hdpkit.random import Streams
 
 DATA = corpus()
 
@@ -47,6 +52,45 @@ def test_other_schedules(schedule):
         ).state(),
         ended,
     )
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("n_blocks", [1, 2, 7, 60])
+def test_changes_in_blocks_of_terms_are_those_of_all_terms(threads, n_blocks):
+    """Also of more blocks than terms; each is told once, and a block in the place of another is refused."""
+
+    def told(part, n_threads, n_blocks):
+        draw_part(part, Streams(1).source(1), "integrated", n_threads)
+        return sweep_part(part, n_blocks)
+
+    def part():
+        cut = shards.cut(DATA, 2)
+        run = shards.run(restaurant(), cut, SCHEDULE, sweeps=0, rng=11, init=hk.init.Random(40))
+        return run._carrier._workers[0].franchise
+
+    def read(blocks):
+        return np.concatenate([read_sparse(block) for block in blocks], axis=1)
+
+    whole = told(part(), 1, 1)
+    one = part()
+    later = told(one, threads, 0)
+    assert later.counts == ()
+    blocks = tuple(take_block(one, block, n_blocks) for block in range(n_blocks))
+    np.testing.assert_array_equal(read(blocks), read(whole.counts))
+    n_slots = len(later.customers)
+    for i, block in enumerate(blocks):
+        terms = read_sparse(block)[0] // n_slots
+        first, last = DATA.n_terms * i // n_blocks, DATA.n_terms * (i + 1) // n_blocks
+        assert np.all((first <= terms) & (terms < last))
+    assert {take_block(one, block, n_blocks) for block in range(n_blocks)} == {b""}
+    before = one.dish_counts.copy()
+    if n_blocks == 2:
+        with pytest.raises(DataError, match="as they were written"):
+            end_parts(one, attrs.evolve(later, counts=blocks[::-1]))
+    else:
+        end_parts(one, attrs.evolve(later, counts=blocks))
+        one.audit()
+        assert one.dish_counts.sum() == before.sum()
 
 
 def test_an_eta_too_small_for_drawn_topics_is_refused_before_any_sweep():

@@ -10,6 +10,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 
+from hdpkit._compiled.fused_sweeps.change_blocks cimport add_blocks
 from hdpkit._compiled.fused_sweeps.slice_ends cimport (
     Sweep, add_up, begin, begin_topics, check_threads, end, finish, settle)
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, functions
@@ -19,7 +20,6 @@ from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomia
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport check_length, refuse
-from hdpkit._compiled.support.sparse_counts cimport add_sparse
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import KernelError, StateError
 from hdpkit.random import RandomStream
@@ -137,14 +137,12 @@ def slice_part(Walk walk not None, DirichletMultinomialBank bank not None, Slice
     """A sweep over a part of the documents, the others of which are in other processes, after `topics_part`.
 
     Dishes, the root and the counts of terms are what they were before, until `settle_parts` is given what all
-    parts have changed.
+    parts have changed. Changes of counts are taken from the workspace (`SliceWorkspace.take_changes`).
 
     Returns
     -------
     customers, tables : int64 arrays, shape (n_slots,)
         Change of each slot's customers, and of the root's; n_slots is one more than the last slot of the plan.
-    counts : bytes
-        Changes of counts by term and slot, as `hdpkit._compiled.support.sparse_counts` writes them.
     """
     cdef Held hold = in_turn(walk.turn)
     cdef Sweep sweep
@@ -158,12 +156,15 @@ def slice_part(Walk walk not None, DirichletMultinomialBank bank not None, Slice
     for slot in range(n_slots):
         out[0, slot] = sweep.change[slot]
         out[1, slot] = sweep.tables[slot]
-    return changed[0], changed[1], work.take_changes(n_slots)
+    return changed[0], changed[1]
 
 
 def settle_parts(Walk walk not None, DirichletMultinomialBank bank not None, plan not None,
-                 const int64_t[::1] customers not None, const int64_t[::1] tables not None, bytes counts not None):
-    """End the sweep of a plan over all parts: arguments are the sums of what `slice_part` returned for each."""
+                 const int64_t[::1] customers not None, const int64_t[::1] tables not None, tuple counts not None):
+    """End the sweep of a plan over all parts: arguments are the sums of what `slice_part` returned for each.
+
+    Changes of counts are those of all blocks of terms.
+    """
     cdef Held hold = in_turn(walk.turn)
     cdef vector[int64_t] change, of_root
     cdef int64_t slot, n_slots = int(np.max(plan.slots)) + 1
@@ -176,5 +177,5 @@ def settle_parts(Walk walk not None, DirichletMultinomialBank bank not None, pla
         change[slot] = customers[slot]
         of_root[slot] = tables[slot]
     store.indexed = False
-    add_sparse(counts, bank.b.counts, bank.b.n_terms, bank.b.stride, n_slots)
+    add_blocks(counts, bank.b.counts, bank.b.n_terms, bank.b.stride, n_slots, plan.threads)
     settle(walk, bank, store, plan, &of_root, &change)

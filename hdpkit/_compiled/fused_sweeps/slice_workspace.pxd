@@ -65,4 +65,3 @@ cdef class SliceWorkspace:
     cdef int take_topics(self, object topics, object slots) except -1
     cdef int weigh(self) except -1
     cdef int begin_changes(self) noexcept
-    cdef bytes take_changes(self, int64_t n_slots)

@@ -8,12 +8,12 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 from hdpkit.vectors cimport has_room, vector
 
+from hdpkit._compiled.fused_sweeps.change_blocks cimport take_block
 from hdpkit._compiled.fused_sweeps.slices cimport (
     HDPKIT_INVERSE_DEGREE, HDPKIT_PHILOX32_COUNTERS, HDPKIT_SLICE_CAPSULE, hdpkit_gamma_block, hdpkit_philox32,
     hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices, in_large_pages, once_each, share_out)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
 from hdpkit._compiled.support.arguments cimport refuse
-from hdpkit._compiled.support.sparse_counts cimport take_sparse
 from hdpkit.random.draws cimport draw_log_gamma
 from hdpkit.random.philox cimport philox, philox_rekey
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
@@ -217,9 +217,11 @@ cdef class SliceWorkspace:
             self.threads[i].failed = 0
         return 0
 
-    cdef bytes take_changes(self, int64_t n_slots):
-        """How a sweep apart from others has changed the counts, as `sparse_counts` writes them."""
-        return take_sparse(self.changes.data(), self.s.n_terms, self.s.stride, n_slots)
+    def take_changes(self, int64_t n_slots, int64_t block, int64_t n_blocks):
+        """How a sweep apart from others has changed the counts of a block of terms, once: see `change_blocks`."""
+        if not (self.apart and 0 < n_slots <= self.s.stride and 0 <= block < n_blocks):
+            refuse("block", block, f"of {n_blocks}, after a sweep over a part", "Call slice_part first.")
+        return take_block(self.changes.data(), self.s.n_terms, self.s.stride, n_slots, block, n_blocks, self.n_threads)
 
     cdef int begin_changes(self) noexcept:
         cdef int i
