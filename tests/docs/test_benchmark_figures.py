@@ -1,6 +1,7 @@
 """What the benchmarks make of their measurements: ratios, exponents, times, drawn corpora."""
 
 import importlib
+import itertools
 import sys
 from pathlib import Path
 
@@ -24,6 +25,26 @@ def module(name):
 
 def row(topics, nanoseconds):
     return {"topics": topics, "nanoseconds": nanoseconds}
+
+
+def test_the_cost_of_sweeps_over_shards_is_fitted():
+    """Seconds that the model itself makes give its coefficients back; terms of its sum by hand."""
+    cost = module("shards_cost")
+    of = {"a": 7e-8, "b": 1e-7, "c": 5e-10, "d": 3e-7, "e": 4e-11, "f": 7e-9}
+    sizes = [(1e6, 1e4, 5e4, 100.0), (8e6, 2e4, 1e4, 400.0), (3e6, 5e3, 7e4, 50.0)]
+    rows = []
+    for (n, v, j, k), threads in itertools.product(sizes, (1, 2)):
+        row = {"tokens": n, "terms": v, "documents": j, "threads": threads, "topics": k}
+        row |= {"labels": 2 * k, "slots": 4 * k}
+        rows.append(row | cost.phases(of, row))
+    assert cost.fitted(rows) == pytest.approx(of)
+    seconds, gigabytes = cost.extrapolated(of, (1.4e9, 1e4, 100, 8, 2, 4), rows[0])
+    assert seconds["documents"] == pytest.approx((7e-8 + 400 * 4e-11) * 1.4e9 / 16)
+    assert seconds["topics"] == pytest.approx(1e-7 * 1e4 * 200 / 8)
+    assert seconds["concentration"] == pytest.approx(3.0)
+    assert seconds["messages"] == pytest.approx(20 * 2e-5 + 2 * 2.1e6 / 1.25e9)
+    assert gigabytes["topics"] == pytest.approx(4e-9 * 1e4 * 400 / 4)
+    assert cost.extrapolated(of, (1e9, 1e4, 100, 1, 2, 1), rows[0])[0]["messages"] == 0.0
 
 
 def test_a_ratio_is_one_of_medians():

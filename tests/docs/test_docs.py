@@ -118,6 +118,7 @@ ARGUMENTS = {
     ),
     "seating_memory": (f"{{text}} {FEW}", "| histogram |"),
     "shards": ("{shards} --topics 2 --sweeps 2 --rounds 1 --ways 'local 2 1'", "bytes"),
+    "shards_cost": ("{shards} --topics 2 3 --threads 1 --sweeps 4", "| 1e+11 |"),
     "signature_cohorts": (
         "--seeds 1 --fits factors nmf --samples 20 --most 300 --sweeps 4 --keep {folder}/results.jsonl",
         "| nmf, true K | 1 |",
