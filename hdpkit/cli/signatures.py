@@ -50,9 +50,6 @@ from hdpkit.signatures.spectra import ANY
 
 __all__ = ["echo_signatures", "signatures"]
 
-SLOW = 2_000_000
-"""With levels and more mutations than this, the command prints how to make sweeps faster."""
-
 share = click.FloatRange(0.0, 1.0)
 inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 
@@ -143,10 +140,9 @@ def signatures(matrix: Path, **options: Any) -> None:
     MutationalPatterns, ICAMS or R's hdp, as CSV or TSV, plain or compressed. Channels are identified by
     name and sorted.
 
-    Without --levels all samples share one distribution over signatures, and the time of a sweep depends on
-    the cells of the matrix and not on the number of mutations. With --levels each value of a label has its
-    own distribution, and a sweep visits every mutation: if there are millions, use --max-per-sample or
-    --flat.
+    Without --levels all samples share one distribution over signatures. With --levels each value of a label
+    has its own distribution. The time of a sweep depends on the cells of the matrix and not on the number of
+    mutations.
 
     Counts of tumours vary more than the model assumes. In a tumour with a million mutations, deviations of
     a thousandth are evidence and become additional signatures. --max-per-sample reduces larger samples to
@@ -257,7 +253,7 @@ def _restaurants(levels: list[str], options: dict[str, Any]) -> Any:
 
 
 def _model(sample: Any, corpus: Corpus, known: KnownSignatures | None, options: dict[str, Any]) -> Any:
-    """The franchise and its schedule: by cell for two levels, by mutation for more."""
+    """The franchise and its schedule, over cells."""
     import hdpkit as hk
     from hdpkit import moves
 
@@ -273,14 +269,9 @@ def _model(sample: Any, corpus: Corpus, known: KnownSignatures | None, options: 
         updates.append(moves.Concentration())
     if isinstance(options["eta"], hk.Gamma):
         updates.append(moves.BaseMeasureParameters())
-    if flat:
-        franchise = hk.Franchise(sample, corpus, store="counts", root="weights", known=declared)
-        return franchise, [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights(), *updates]
-    if corpus.n_tokens > SLOW and not options["quiet"]:
-        told = f"with levels a sweep goes over {corpus.n_tokens:,} mutations one by one"
-        say(f"{told}: --max-per-sample draws fewer, --flat goes over cells", err=True)
-    franchise = hk.Franchise(sample, corpus, known=declared)
-    return franchise, [moves.TableGibbs(), moves.DishGibbs().every(10), *updates]
+    franchise = hk.Franchise(sample, corpus, store="counts", root="weights", known=declared)
+    tables = [moves.TableCounts()] if flat else []  # with levels CountGibbs is what draws them
+    return franchise, [moves.CountGibbs(), *tables, moves.RootWeights(), *updates]
 
 
 def _start(sample: Any, corpus: Corpus, known: Known | None, options: dict[str, Any]) -> Any:

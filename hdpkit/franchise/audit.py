@@ -122,7 +122,7 @@ def _eaten_by_cell(frozen: FrozenCells, t: Any) -> Counter[tuple[int, int]]:
     seated = np.bincount(of, weights=frozen.run_count, minlength=len(runs))
     _require(np.all((runs == 0) | (seated == cells.count)), "customers of cells", seated, str(cells.count))
     found: Counter[tuple[int, int]] = Counter()
-    nodes = cells.documents()[of].astype(np.int64) + 1
+    nodes = cells.documents()[of].astype(np.int64) + t.first[-1]
     for node, k, n in zip(nodes.tolist(), frozen.run_dish.tolist(), frozen.run_count.tolist(), strict=True):
         found[node, k] += n
     for j in range(t.known):

@@ -1,8 +1,9 @@
 """Where a store of counts can serve, and what its verbs do with tables there.
 
 Under a restaurant numbers of tables are part of the state, which steps change together with dishes: at any
-depth, with discounts. Under weights of the root, drawn or fixed, tables are drawn at the end of each verb
-given the customers: that leaves the posterior alone at two levels, without discounts below the root.
+depth, with discounts. Under weights of the root, drawn or fixed, there are no discounts below the root. With
+two levels tables are drawn at the end of each verb given the customers, which leaves the posterior alone.
+With more levels they are part of the state, as under a restaurant.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["check_counts_store", "check_no_discount", "check_weights", "tables_a
 _OTHERWISE = "Or take store='histogram'."
 
 
-def tables_at_end(store: Any, root: str) -> bool:
+def tables_at_end(store: Any, root: str, n_levels: int) -> bool:
     """Whether verbs draw tables at their end, given the customers.
 
     Parameters
@@ -30,8 +31,10 @@ def tables_at_end(store: Any, root: str) -> bool:
     store : SeatingStore or type
     root : str
         What the root's children draw from.
+    n_levels : int
+        Levels of restaurants. With more than two, tables are customers of restaurants that have no weights.
     """
-    return detail_of(store) is Detail.COUNTS and root not in ("restaurant", "atoms")
+    return detail_of(store) is Detail.COUNTS and root not in ("restaurant", "atoms") and n_levels <= 2
 
 
 def check_counts_store(
@@ -56,16 +59,9 @@ def check_counts_store(
         raise DeclarationError(
             "base", "observed dishes", "a measure over latent dishes, over a store of counts", _OTHERWISE
         )
-    if not tables_at_end(store, root):
+    if not _without_discounts(store, root):
         _check_one_discount(declarations)
         return
-    if len(declarations) > 2:
-        raise DeclarationError(
-            "restaurant",
-            f"{len(declarations)} levels",
-            "two levels at most over a store of counts, where the root is no restaurant",
-            f"Leave root out. {_OTHERWISE}",
-        )
     for declaration in declarations[1:]:
         discount = declaration.hyperparameters[1]
         if discount.prior is not None or discount.start != 0.0:
@@ -87,7 +83,12 @@ def _check_one_discount(declarations: Sequence[Restaurant]) -> None:
             )  # fmt: skip
 
 
-def check_weights(store: Any, declared: str, root: str, verb: str) -> None:
+def _without_discounts(store: Any, root: str) -> bool:
+    """Whether restaurants below the root may have no discount."""
+    return tables_at_end(store, root, 2)
+
+
+def check_weights(store: Any, declared: str, root: str, verb: str, n_levels: int) -> None:
     """Raise a StateError if a verb would draw tables of a store of counts while there are no weights.
 
     Parameters
@@ -96,8 +97,9 @@ def check_weights(store: Any, declared: str, root: str, verb: str) -> None:
     declared, root : str
         What the root's children draw from, as the franchise was built and now.
     verb : str
+    n_levels : int
     """
-    if tables_at_end(store, declared) and not tables_at_end(store, root):
+    if tables_at_end(store, declared, n_levels) and not tables_at_end(store, root, n_levels):
         raise StateError(
             "root", root, "'weights' for the length of this verb over a store of counts",
             f"Call {verb} outside `with franchise.root_integrated(rng):`.",
@@ -119,7 +121,7 @@ def check_no_discount(
     frozen : bool
         Whether they are those of a frozen state: then the error is a DataError.
     """
-    if not tables_at_end(store, root) or not np.any(discount != 0.0):
+    if not _without_discounts(store, root) or not np.any(discount != 0.0):
         return
     allowed = "0 below the root, over a store of counts where the root is no restaurant"
     if frozen:

@@ -20,6 +20,7 @@ __all__ = ["Drawn"]
 
 Floats = npt.NDArray[np.float64]
 
+_LEAST_SHAPE = 1e-300  # of gamma draws
 _KEYS = 2**62  # a stream is named by two numbers below this
 
 
@@ -92,7 +93,8 @@ class Drawn(Owner):
         """Proportions of the groups as they were drawn, shape (groups, K + 1), the part of new dishes last.
 
         Groups are the restaurants below the root, in order; each is Dirichlet(n_jk + alpha_j psi_k, ...,
-        alpha_j psi_u) given its customers and the root's weights psi.
+        alpha_j psi_u) given its customers and psi, the proportions of the restaurant above. Those of the root
+        are its weights.
 
         Raises
         ------
@@ -103,10 +105,12 @@ class Drawn(Owner):
         state, weights = self.state, self.root.weights
         slots = state.slots.occupied_slots()
         psi = weights.table.many(slots) if weights is not None else np.zeros(len(slots) + 1)
-        drawn = np.zeros((state.topology.n_nodes - 1, len(slots) + 1))
-        for node in range(1, state.topology.n_nodes):
+        drawn = np.zeros((state.topology.n_nodes, len(slots) + 1))
+        drawn[0] = psi
+        for node in range(1, state.topology.n_nodes):  # parents first
             n = [state.seating.customers(node, slot) for slot in slots.tolist()]
-            shapes = np.append(n, 0.0) + state.hyperparameters.theta[node] * psi
-            some = shapes > 0.0  # of a finite model nothing may be left
-            drawn[node - 1, some] = stream.dirichlet(shapes[some])
-        return drawn
+            above = drawn[state.topology.parent[node]]
+            shapes = np.append(n, 0.0) + state.hyperparameters.theta[node] * above
+            some = shapes >= _LEAST_SHAPE  # of a finite model nothing may be left
+            drawn[node, some] = stream.dirichlet(shapes[some])
+        return drawn[1:]

@@ -283,12 +283,12 @@ class Franchise(Copied):
 
     @property
     def draws_tables(self) -> bool:
-        """Whether tables are drawn given the customers (`draw_tables`): over a store of counts."""
+        """Whether tables are drawn given the customers (`draw_tables`): over counts, two levels, weights."""
         return self._verbs.draws_tables
 
     @property
     def counts_tables(self) -> bool:
-        """Whether tables are in the state only by their numbers: for a store of counts under a restaurant."""
+        """Whether tables are in the state, by their numbers: over any other store of counts."""
         return self._verbs.counts_tables
 
     def kernel(self, verb: str) -> str:

@@ -100,6 +100,7 @@ def check_frozen(
     latent = None if observed is not None else slots
     try:
         if by_cell:
+            assert isinstance(topology, Topology)  # it has cells
             check_cells(runs, [node, served, *rest], cells, topology, slots)
         elif labelled:
             check_tables(seat, node, served, rest[0], topology, latent)

@@ -26,6 +26,7 @@ __all__ = [
     "check_tables",
     "check_tallies",
     "data_counts",
+    "with_one_table_each",
 ]
 
 Ints = npt.NDArray[np.int32]
@@ -165,7 +166,7 @@ def check_cells(
     runs: Mapping[str, Ints],
     columns: Sequence[Ints],
     cells: Cells,
-    topology: Topology | ContextTopology,
+    topology: Topology,
     slots: npt.NDArray[Any] | None,
 ) -> None:
     """The same for counts by cell.
@@ -185,25 +186,56 @@ def check_cells(
     known = np.arange(getattr(topology, "known", 0))  # one customer of the root each
 
     def data(base: int) -> tuple[Wide, Wide]:
-        keys, counts = cell_counts(runs, cells, base)
+        keys, counts = cell_counts(runs, cells, base, topology.first[-1])
         return np.append(known, keys), np.append(np.ones_like(known), counts)
 
     _check_columns(columns, eaten, data, topology, slots)
 
 
-def cell_counts(runs: Mapping[str, Ints], cells: Cells, base: int) -> tuple[Wide, Wide]:
-    """As `data_counts`, of counts by cell."""
+def cell_counts(runs: Mapping[str, Ints], cells: Cells, base: int, first_document: int) -> tuple[Wide, Wide]:
+    """As `data_counts`, of counts by cell; ``first_document`` is the restaurant of document 0."""
     documents, found, begin = cells.documents(), [], 0
     for first in range(0, len(documents), _CELLS):
         of = runs["cell_runs"][first : first + _CELLS]
         end = begin + int(of.sum(dtype=np.int64))
-        keys = np.repeat(documents[first : first + _CELLS].astype(np.int64) + 1, of) * base
+        nodes = documents[first : first + _CELLS].astype(np.int64) + first_document
+        keys = np.repeat(nodes, of) * base
         keys, place = np.unique(keys + runs["run_dish"][begin:end], return_inverse=True)
         counts = np.zeros(len(keys), dtype=np.int64)
         np.add.at(counts, place, runs["run_count"][begin:end])
         found.append((keys, counts))
         begin = end
     return _together(found)
+
+
+def with_one_table_each(keys: Wide, customers: Wide, base: int, topology: Topology) -> tuple[Wide, Wide]:
+    """Customers of all restaurants where every dish of a restaurant has one table, given the data customers.
+
+    Parameters
+    ----------
+    keys, customers : int64 arrays
+        As `data_counts` returns them; keys need not be in order.
+    base : int
+        A number above all dishes.
+    topology : Topology
+
+    Returns
+    -------
+    keys, customers : int64 arrays
+        Of all restaurants, keys ascending.
+    """
+    found = []
+    for level in range(topology.n_levels - 1, 0, -1):
+        here = topology.level[keys // base] == level
+        own = keys[here]
+        found.append((own, customers[here]))
+        above = topology.parent[own // base].astype(np.int64) * base + own % base
+        keys = np.append(keys[~here], above)
+        keys, place = np.unique(keys, return_inverse=True)
+        sums = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(sums, place, np.append(customers[~here], np.ones_like(above)))
+        customers = sums
+    return _together([*found, (keys, customers)])
 
 
 def _together(found: list[tuple[Wide, Wide]]) -> tuple[Wide, Wide]:

@@ -169,8 +169,13 @@ class Held(Owner):
             return np.empty(0, dtype=np.int64)
         held = np.zeros(self.state.topology.n_nodes, dtype=bool)
         held[self.state.held_nodes] = True
-        eaten = np.asarray(self.state.seating.dishes())[held[self.state.topology.home]]
-        return np.unique(eaten).astype(np.int64)
+        return np.unique(self._eaten(held)).astype(np.int64)
+
+    def _eaten(self, held: npt.NDArray[np.bool_]) -> Ints:
+        """Dishes of the data customers of these restaurants."""
+        dishes = np.asarray(self.state.seating.dishes())  # over cells without those of known components
+        eaten: Ints = dishes[held[self._topology().home[: len(dishes)]]]
+        return eaten
 
     def check_start(self, init: Any) -> None:
         """Refuse a start that would seat everybody anew."""
@@ -230,12 +235,13 @@ class Held(Owner):
     def _check_seated(self, nodes: npt.NDArray[np.int32]) -> None:
         seating, topology = self.state.seating, self._topology()
         sizes = topology.sizes()
-        if len(topology.keys) == 2 and np.all(nodes > 0):  # documents: their customers are their data
+        # Restaurants without any below them: their customers are their data.
+        if np.all(nodes > 0) and not np.isin(topology.parent, nodes).any():
             seated = [seating.node_customers(node) == sizes[node] for node in nodes.tolist()]
         else:
             held = np.zeros(topology.n_nodes, dtype=bool)
             held[nodes] = True
-            seated = (np.asarray(seating.dishes())[held[topology.home]] >= 0).tolist()
+            seated = (self._eaten(held) >= 0).tolist()
         if not all(seated):
             raise StateError(
                 "groups", "with customers who are not seated", "seated", "Start the franchise first."

@@ -111,8 +111,8 @@ class Row:
     ----------
     stores, banks : set of types, optional
         Exactly these, no subclasses; None: any.
-    depth : int, optional
-        The number of levels; None: any.
+    depths : range, optional
+        Numbers of levels; None: any.
     roots : set of str, optional
         What the root's children draw from, keys of `hdpkit.franchise.roots.ROOTS`; None: any.
     detail : Detail, optional
@@ -123,7 +123,7 @@ class Row:
     verbs: Any
     stores: frozenset[type] | None = None
     banks: frozenset[type] | None = None
-    depth: int | None = None
+    depths: range | None = None
     roots: frozenset[str] | None = None
     #: Whether its arithmetic keeps the law at the present hyperparameters.
     within: Callable[[Any, Numbers], bool] = lambda bank, numbers: True
@@ -134,7 +134,7 @@ class Row:
         return (
             (self.stores is None or store in self.stores)
             and (self.banks is None or type(bank) in self.banks)
-            and self.depth in (None, depth)
+            and (self.depths is None or depth in self.depths)
             and (self.roots is None or root in self.roots)
             and self.detail in (None, detail_of(store))
         )
@@ -147,13 +147,19 @@ def _namespace(*modules: ModuleType) -> SimpleNamespace:
     )
 
 
+TWO = range(2, 3)
+TWO_OR_MORE = range(2, 2**31)
+MORE = range(3, 2**31)
+#: Levels and roots of franchises that have numbers of tables in the state, over counts.
+COUNTED_TABLES = ((None, frozenset({"restaurant"})), (MORE, frozenset({"weights", "fixed"})))
+
 TABLE = [
     Row(
         "fused",
         SimpleNamespace(reseat=fused_topics.reseat),
         frozenset(fused_topics.STORES),
         frozenset({DirichletMultinomialBank}),
-        2,
+        TWO,
         frozenset({"restaurant"}),
         lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.longest()),
     ),
@@ -162,7 +168,7 @@ TABLE = [
         SimpleNamespace(reseat=fused_topics.reseat),
         frozenset(fused_topics.STORES),
         frozenset({SparseDirichletMultinomialBank}),
-        2,
+        TWO,
         frozenset({"restaurant"}),
         lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.least()),
     ),
@@ -171,7 +177,7 @@ TABLE = [
         SimpleNamespace(reseat=fused_topics.reseat),
         frozenset(fused_topics.STORES_UNDER_WEIGHTS),
         frozenset({DirichletMultinomialBank}),
-        2,
+        TWO,
         frozenset({"weights", "fixed"}),
         # At any weights: they change within the verb.
         lambda bank, numbers: bank.in_floats_given_weights(numbers.ends()),
@@ -186,7 +192,7 @@ TABLE = [
         ),
         COMPILED_STORES,
         frozenset({DirichletMultinomialBank}),
-        2,
+        TWO,
         frozenset({"restaurant"}),
         lambda bank, numbers: not bank.has_fixed,
     ),
@@ -199,7 +205,7 @@ TABLE = [
         ),
         COMPILED_STORES,
         frozenset({DirichletMultinomialBank}),
-        2,
+        TWO,
         frozenset({"weights", "fixed"}),
         lambda bank, numbers: not bank.has_fixed,
     ),
@@ -215,7 +221,7 @@ TABLE = [
             ),
             frozenset({CountsStore}),
             frozenset({DirichletMultinomialBank}),
-            2,
+            TWO_OR_MORE,
             frozenset({"weights", "fixed"}),
             lambda bank, numbers: bank.topics_in_floats(),
         )
@@ -227,12 +233,16 @@ TABLE = [
         frozenset(fused_observed.STORES),
         frozenset({AtomicBank}),
     ),
-    Row(  # tables are part of the state, and counts all that is kept of them
-        "generic",
-        SimpleNamespace(reseat=indicators.reseat),
-        frozenset({CountsStore}),
-        COMPILED_BANKS,
-        roots=frozenset({"restaurant"}),
+    *(
+        Row(  # tables are part of the state, and counts all that is kept of them
+            "generic",
+            SimpleNamespace(reseat=indicators.reseat),
+            frozenset({CountsStore}),
+            COMPILED_BANKS,
+            depths,
+            roots,
+        )
+        for depths, roots in COUNTED_TABLES
     ),
     Row(
         "generic",
@@ -240,13 +250,18 @@ TABLE = [
         COMPILED_STORES,
         COMPILED_BANKS,
     ),
-    Row(
-        "reference",
-        SimpleNamespace(reseat=counts_walk.reseat),
-        roots=frozenset({"restaurant"}),
-        detail=Detail.COUNTS,
+    *(
+        Row(
+            "reference",
+            SimpleNamespace(reseat=counts_walk.reseat),
+            depths=depths,
+            roots=roots,
+            detail=Detail.COUNTS,
+        )
+        for depths, roots in COUNTED_TABLES
     ),
-    Row("reference", _namespace(reference, groups, slices, seating_out, table_counts)),
+    Row("reference", _namespace(slices), depths=TWO),
+    Row("reference", _namespace(reference, groups, seating_out, table_counts)),
 ]
 
 

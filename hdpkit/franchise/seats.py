@@ -65,7 +65,9 @@ class Seats(Owner):
         t, theta, d = state.topology, state.hyperparameters.theta, state.hyperparameters.d
         above = self.root._for_walk(kernel)
         home = _NOBODY if isinstance(store, KeepsCells) else t.home
-        counts = detail_of(store) is Detail.COUNTS and not tables_at_end(store, self.root.kind)
+        # A walk over cells seats nobody, so that it needs no law of tables.
+        counts = detail_of(store) is Detail.COUNTS and not isinstance(store, KeepsCells)
+        counts = counts and not tables_at_end(store, self.root.kind, t.n_levels)
         if kernel == "reference":
             return (CountsReferenceWalk if counts else ReferenceWalk)(store, slots, t, theta, d, above)
         if counts:

@@ -63,6 +63,8 @@ class SlicePlan:
         Given instead of drawn (tests).
     proportions : float64 array, shape (n_nodes, slots), optional
         The same.
+    above : float64 array, shape (n_nodes, slots), optional
+        The same of weights of restaurants that are neither the root nor without any below them.
     known : KnownDishes, optional
         Components whose labels are the first slots.
     held : int8 array, shape (n_nodes,), optional
@@ -85,6 +87,7 @@ class SlicePlan:
     few: int = FEW
     topics: Floats | None = None
     proportions: Floats | None = None
+    above: Floats | None = None
     known: KnownDishes | None = None
     held: npt.NDArray[np.int8] | None = None
     fault: int = 0
@@ -153,7 +156,9 @@ class Slices(Owner):
         broken, remainder = above.broken(least, source)
         weights = np.append(known[:-1], broken)
         fresh = _free_slots(state.slots, slots, len(broken))
-        tail = np.append(np.zeros(len(slots), dtype=bool), (broken < TAIL * threshold) & integrated)
+        # Below other restaurants a label's proposal has no bound that would do for its topic.
+        late = integrated and state.topology.n_levels <= 2
+        tail = np.append(np.zeros(len(slots), dtype=bool), (broken < TAIL * threshold) & late)
         labels = np.append(slots, fresh)
         order = np.argsort(labels)
         return SlicePlan(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.data import GroupedData, NGrams
+from hdpkit.data import Corpus, GroupedData, NGrams
 from hdpkit.data.cells import Cells
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise.contexts import ContextTopology, is_context_chain
@@ -20,6 +20,23 @@ __all__ = ["Topology", "build_topology"]
 Ints = npt.NDArray[np.int32]
 
 _CHUNK = 1 << 18  # customers whose labels are laid out at once
+
+
+class Labelled(Protocol):
+    """What has labels: data, or the documents of data."""
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels."""
+
+    def key_view(self, name: str) -> Sequence[Any]:
+        """Values of a label."""
+
+    def codes(self, name: str) -> Any:
+        """Number of each one's value, -1 where it is missing."""
+
+    def codes_between(self, name: str, first: int, last: int) -> Any:
+        """The same of a range."""
 
 
 @attrs.frozen(eq=False)
@@ -44,7 +61,8 @@ class Topology:
     shared : bool
         Whether `home` is an array of the data.
     cells : Cells, optional
-        Of data that were made from counts, where restaurant d + 1 is document d: there `home` follows.
+        Of data that were made from counts, where the restaurants of the last declaration are the documents,
+        in order: there `home` follows.
     known : int
         Customers of the root who stand for known components.
     """
@@ -83,7 +101,7 @@ class Topology:
             return self._home
         if "home" not in self._made:
             assert self.cells is not None
-            home = np.repeat(np.arange(1, self.n_nodes, dtype=np.int32), self.cells.lengths)
+            home = np.repeat(np.arange(self.first[-1], self.n_nodes, dtype=np.int32), self.cells.lengths)
             home = np.append(home, np.zeros(self.known, dtype=np.int32)) if self.known else home
             home.setflags(write=False)
             self._made["home"] = home
@@ -92,7 +110,7 @@ class Topology:
     def sizes(self) -> npt.NDArray[np.int64]:
         """Data customers of each restaurant: int64, shape (n_nodes,)."""
         if self.cells is not None:
-            return np.append(0, self.cells.lengths)
+            return np.append(np.zeros(self.first[-1], dtype=np.int64), self.cells.lengths)
         sizes = np.zeros(self.n_nodes, dtype=np.int64)
         for first in range(0, self.n_customers, _CHUNK):
             last = min(first + _CHUNK, self.n_customers)
@@ -102,7 +120,9 @@ class Topology:
     @property
     def n_levels(self) -> int:
         """Levels of restaurants: 1 for a flat mixture."""
-        return int(self.level.max()) + 1
+        if "levels" not in self._made:
+            self._made["levels"] = self.level.max(keepdims=True) + 1
+        return int(self._made["levels"][0])
 
     def nodes(self, declaration: int) -> slice:
         """Restaurants of a declaration."""
@@ -154,12 +174,34 @@ def build_topology(
         assert isinstance(data, NGrams)
         return ContextTopology(len(chain), data)
     cells = getattr(data, "cells", None)
-    if cells is not None and len(chain) == 2 and chain[1].each == "document":
-        return _over_cells(cells, data.key_view("document"), known)
+    if cells is not None and len(chain) > 1 and chain[-1].each == "document":
+        assert isinstance(data, Corpus)
+        return _over_cells(chain, data, cells, known)
+    home = _home_of_the_data(chain, data)
+    parent, level, first, keys = _lay_out(chain, data, home)
+    declaration_of = _declarations(keys)
+    shared = not home.flags.writeable and not known
+    home = np.append(home, np.zeros(known, dtype=np.int32)) if known else home
+    for array in (parent, level, declaration_of, home):
+        array.setflags(write=False)
+    return Topology(parent, level, declaration_of, home, first, keys, shared, known=known)
+
+
+def _declarations(keys: Sequence[Sequence[Any]]) -> Ints:
+    """Number of each restaurant's declaration."""
+    return np.repeat(np.arange(len(keys), dtype=np.int32), [len(own) for own in keys])
+
+
+def _lay_out(
+    chain: Sequence[Restaurant], data: Labelled, home: Ints
+) -> tuple[Ints, Ints, tuple[int, ...], tuple[Sequence[Any], ...]]:
+    """Restaurants of these declarations: their parents, levels, the first of each, and keys.
+
+    ``home`` has where customers sit before any declaration is looked at, and afterwards where they sit.
+    """
     parent, level = np.array([-1], dtype=np.int32), np.zeros(1, dtype=np.int32)
     keys: list[Sequence[Any]] = [[None]]
     first = [0]
-    home = _home_of_the_data(chain, data)
     for declaration in chain[1:]:
         start = first[-1] + len(keys[-1])
         if declaration.each is None:
@@ -175,23 +217,40 @@ def build_topology(
         parent, level = np.concatenate([parent, above]), np.concatenate([level, level[above] + 1])
         keys.append(own)
         first.append(start)
-    declaration_of = np.repeat(np.arange(len(chain), dtype=np.int32), [len(own) for own in keys])
-    shared = not home.flags.writeable and not known
-    home = np.append(home, np.zeros(known, dtype=np.int32)) if known else home
-    for array in (parent, level, declaration_of, home):
-        array.setflags(write=False)
-    return Topology(parent, level, declaration_of, home, tuple(first), tuple(keys), shared, known=known)
+    return parent, level, tuple(first), tuple(keys)
 
 
-def _over_cells(cells: Cells, names: Sequence[Any], known: int) -> Topology:
-    """A restaurant for each document below the root."""
-    level = np.ones(len(names) + 1, dtype=np.int32)
-    level[0] = 0
-    parent, declaration = level - 1, level.copy()
-    parent[0], parent[1:] = -1, 0
+@attrs.frozen(eq=False)
+class _Documents:
+    """Labels of the documents that have customers: what a corpus of one customer each would have."""
+
+    data: Corpus
+    labels: dict[str, Any]
+    which: npt.NDArray[np.int64]
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        return self.data.label_names
+
+    def key_view(self, name: str) -> Sequence[Any]:
+        return self.data.key_view(name)
+
+    def codes(self, name: str) -> Any:
+        return self.which if name == "document" else np.asarray(self.labels[name][0])[self.which]
+
+    def codes_between(self, name: str, first: int, last: int) -> Any:
+        return self.codes(name)[first:last]
+
+
+def _over_cells(chain: Sequence[Restaurant], data: Corpus, cells: Cells, known: int) -> Topology:
+    """Restaurants of documents, the last ones, and of levels above them, without a look at customers."""
+    documents = _Documents(data, data.document_labels, np.flatnonzero(cells.lengths))
+    home = np.zeros(len(documents.which), dtype=np.int32)
+    parent, level, first, keys = _lay_out(chain, documents, home)
+    declaration = _declarations(keys)
     for array in (parent, level, declaration):
         array.setflags(write=False)
-    return Topology(parent, level, declaration, None, (0, 1), ([None], names), cells=cells, known=known)
+    return Topology(parent, level, declaration, None, first, keys, cells=cells, known=known)
 
 
 def _home_of_the_data(chain: Sequence[Restaurant], data: GroupedData) -> Ints:
@@ -200,7 +259,7 @@ def _home_of_the_data(chain: Sequence[Restaurant], data: GroupedData) -> Ints:
     return np.zeros(len(data), dtype=np.int32) if given is None else given
 
 
-def _way_out(declaration: Restaurant, data: GroupedData) -> str:
+def _way_out(declaration: Restaurant, data: Labelled) -> str:
     """What to do where a label's restaurants have customers of several restaurants above."""
     inner, outer = declaration.each, declaration.base.each
     if outer is None or inner is None:
@@ -219,7 +278,7 @@ def _way_out(declaration: Restaurant, data: GroupedData) -> str:
     )
 
 
-def _enter(declaration: Restaurant, own: Sequence[Any], start: int, home: Ints, data: GroupedData) -> Ints:
+def _enter(declaration: Restaurant, own: Sequence[Any], start: int, home: Ints, data: Labelled) -> Ints:
     """Send customers into a declaration's restaurants, whose first has the number ``start``.
 
     Returns the parent of each: where its customers sat without it. Numbers that belong to the data are only

@@ -15,7 +15,7 @@ from hdpkit.franchise.audit import audit
 from hdpkit.franchise.by_cell import BY_CELL
 from hdpkit.franchise.counts_rules import check_weights, tables_at_end
 from hdpkit.franchise.declarations import kind_of_root
-from hdpkit.franchise.frozen_seating import cell_counts
+from hdpkit.franchise.frozen_seating import cell_counts, with_one_table_each
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.held import Held
 from hdpkit.franchise.owner import Owner
@@ -108,7 +108,8 @@ class Verbs(Owner):
         self.turns.outside()
         state._changes += 1
         if verb in _DRAW_TABLES:
-            check_weights(state.seating, kind_of_root(self.root.declared), self.root._kind(), verb)
+            declared = kind_of_root(self.root.declared)
+            check_weights(state.seating, declared, self.root._kind(), verb, state.topology.n_levels)
         if self.statistics.stale:
             self.statistics.catch_up()
         if kernel != "reference":
@@ -243,7 +244,8 @@ class Verbs(Owner):
     def enter_cells(self, runs: Ints, dish: Ints, count: Ints, cells: Any, source: ChoiceSource) -> None:
         """Seat everybody, where nobody is, given how many customers of each cell eat each dish.
 
-        For starts over counts by cell. Tables are drawn given the customers.
+        For starts over counts by cell. Of two levels tables are drawn given the customers. With more levels
+        every dish of a restaurant has one table, until a move draws their numbers.
 
         Parameters
         ----------
@@ -256,20 +258,20 @@ class Verbs(Owner):
         """
         check_source(source)
         self.turns.changing(self._enter_cells, runs, dish, count, cells)
-        self.draw_tables(0, self.state.topology.n_nodes, source)
+        if self.draws_tables:
+            self.draw_tables(0, self.state.topology.n_nodes, source)
 
     def _enter_cells(self, runs: Ints, dish: Ints, count: Ints, cells: Any) -> None:
         state = self.state
         found = {"cell_runs": runs, "run_dish": dish, "run_count": count}
         base = int(dish.max()) + 1
-        keys, customers = cell_counts(found, cells, base)
-        node, served = keys // base, keys % base
-        known = np.arange(state.topology.n_all - state.topology.n_customers)
-        root, tables = np.unique(np.append(served, known), return_counts=True)
-        columns = (
-            np.append(np.zeros(len(root), dtype=np.int64), node), np.append(root, served),
-            np.append(tables, customers), np.ones(len(root) + len(node), dtype=np.int64),
-        )  # fmt: skip
+        topology: Any = state.topology
+        keys, customers = cell_counts(found, cells, base, topology.first[-1])
+        known = np.arange(topology.n_all - topology.n_customers)  # one customer of the root each
+        keys, customers = with_one_table_each(
+            np.append(known, keys), np.append(np.ones_like(known), customers), base, topology
+        )
+        columns = (keys // base, keys % base, customers, np.ones_like(keys))
         names = ("count_node", "count_dish", "count_customers", "count_tables")
         found |= {name: column.astype(np.int32) for name, column in zip(names, columns, strict=True)}
         state.store.thaw({**found, "cell_key": np.zeros(4, dtype=np.int32)})
@@ -303,13 +305,17 @@ class Verbs(Owner):
     def draws_tables(self) -> bool:
         """Whether tables are drawn given the customers (`draw_tables`).
 
-        So it is over a store of counts, unless the root is a restaurant.
+        So it is over a store of counts of two levels, unless the root is a restaurant.
         """
-        return tables_at_end(self.state.seating, kind_of_root(self.root.declared))
+        state = self.state
+        return tables_at_end(state.seating, kind_of_root(self.root.declared), state.topology.n_levels)
 
     @property
     def counts_tables(self) -> bool:
-        """Whether tables are in the state only by their numbers: for a store of counts under a restaurant."""
+        """Whether tables are in the state only by their numbers.
+
+        So they are for a store of counts under a restaurant, or with more than two levels.
+        """
         return detail_of(self.state.seating) is Detail.COUNTS and not self.draws_tables
 
     @changes
@@ -415,6 +421,6 @@ class Verbs(Owner):
     def _need_counts(self) -> None:
         if not self.draws_tables:
             raise StateError(
-                "store", type(self.state.seating).__name__, "one of counts, beside root='weights'",
+                "store", type(self.state.seating).__name__, "one of counts, two levels, root='weights'",
                 "Anywhere else tables are part of the state: leave the call out.",
             )  # fmt: skip

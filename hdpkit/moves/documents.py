@@ -7,7 +7,7 @@ from typing import Self
 import attrs
 
 from hdpkit.checks import validator, whole_number
-from hdpkit.errors import ScheduleError
+from hdpkit.errors import KernelError, ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.moves.protocol import Move, MoveInfo
@@ -29,12 +29,13 @@ class _OverDocuments(Move):
     threads: int = 1
 
     def check(self, state: Franchise) -> None:
-        """Refuse a franchise whose documents are not independent given topics and the root's weights."""
-        if state.root.declared == "restaurant" or not state.draws_tables or state.topology.n_levels != 2:
+        """Refuse a franchise whose documents are not independent given topics and weights."""
+        counts = state.draws_tables or state.counts_tables
+        if state.root.declared == "restaurant" or not counts or state.topology.n_levels < 2:
             raise ScheduleError(
                 "moves", self.name, "moves that this franchise can serve",
                 "Topics and weights must be all that documents share: build "
-                "hk.Franchise(..., store='counts', root='weights'), of two levels.",
+                "hk.Franchise(..., store='counts', root='weights'), of two levels or more.",
             )  # fmt: skip
         if not state.measure.supports("draw_parameters"):
             raise ScheduleError(
@@ -52,6 +53,12 @@ class _OverDocuments(Move):
                 "moves", self.name, "moves that can serve a root with a discount",
                 "What is new would be broken into too many labels: take TableGibbs.",
             )  # fmt: skip
+        if state.topology.n_levels > 2 and not _compiled(state):
+            raise ScheduleError(
+                "moves", self.name, "moves that this franchise can serve",
+                "With levels above the documents there is compiled code only, for DirichletMultinomial: take "
+                "TableGibbs.",
+            )  # fmt: skip
 
     def threaded(self, threads: int) -> Self:
         """Return this move with so many threads, unless it was given a number of its own."""
@@ -66,6 +73,14 @@ class _OverDocuments(Move):
         return MoveInfo(n, n)
 
 
+def _compiled(state: Franchise) -> bool:
+    """Whether compiled code has sweeps over documents."""
+    try:
+        return state.kernel("slice_sweep") != "reference"
+    except KernelError:
+        return False
+
+
 @attrs.frozen
 class SliceGibbs(_OverDocuments):
     """Draw topics, then every customer's dish given topics and the root's weights, documents in parallel.
@@ -73,8 +88,10 @@ class SliceGibbs(_OverDocuments):
     P(z_ji = k) is proportional to phi_kx (n_jk + alpha psi_k), proportions of documents integrated out. The
     remainder of the root's weights is broken into labels, cut off for each customer by a slice u_ji ~
     U(0, xi_z) with xi_k = min(psi_k, 1 / customers) (Walker 2007), so that the number of dishes is not
-    truncated. Two levels; over ``store="counts"`` and a root with weights. `DirichletMultinomial` has
-    compiled sweeps; any other measure with `draw_parameters` and `log_likelihood` is served by readable code.
+    truncated. Over ``store="counts"`` and a root with weights. With more than two levels each restaurant that
+    has others below it gets weights for the length of a sweep, drawn given its customers, and documents draw
+    from the weights of the restaurant above. `DirichletMultinomial` has compiled sweeps. Any other measure
+    with `draw_parameters` and `log_likelihood` is served by readable code, with two levels.
 
     Parameters
     ----------
@@ -136,19 +153,20 @@ class DrawRootWeights(RootWeights):
 class DrawProportions(Move):
     """Draw the proportions of every group given its dishes and the root's weights.
 
-    As `DrawTopics`, for `Franchise.drawn_proportions`: Dirichlet(n_jk + alpha_j psi_k, ..., alpha_j psi_u).
+    As `DrawTopics`, for `Franchise.drawn_proportions`: Dirichlet(n_jk + alpha_j psi_k, ..., alpha_j psi_u),
+    where psi are the weights of the root, or the proportions of the restaurant above.
     """
 
     continuous = True
     by_cell = True
 
     def check(self, state: Franchise) -> None:
-        """Refuse a franchise without weights of the root, or of more or fewer than two levels."""
-        if state.root.declared == "restaurant" or state.topology.n_levels != 2:
+        """Refuse a franchise without weights of the root, or of one level."""
+        if state.root.declared == "restaurant" or state.topology.n_levels < 2:
             raise ScheduleError(
                 "moves", self.name, "moves that this franchise can serve",
                 "Proportions are drawn given the root's weights: build hk.Franchise(..., root='weights'), "
-                "of two levels.",
+                "of two levels or more.",
             )  # fmt: skip
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:

@@ -26,8 +26,8 @@ class TableCounts(Move):
     i - 1), i = 1 .. n, where a is the concentration times the root's weight of the dish (Teh et al. 2006,
     section 5.3). The root must have weights: then restaurants are independent. Over a store of sizes or
     seats, tables are part of the state and drawn by other moves, and this move does nothing. Over a store of
-    counts whose root is a restaurant the move raises an error: there tables are also part of the state, and
-    `TableGibbs` draws them.
+    counts whose root is a restaurant, or with more than two levels, the move raises an error: there tables
+    are also part of the state, and `TableGibbs` or `CountGibbs` draws them.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ class TableCounts(Move):
     )
 
     def check(self, state: Franchise) -> None:
-        """Raise an error for counts under a restaurant, and for "binomial" if concentrations differ."""
+        """Raise an error if tables are in the state, and for "binomial" if concentrations differ."""
         if state.counts_tables:
             raise ScheduleError(
                 "moves", self.name, "moves that have something to do",
-                "The root is a restaurant, so that numbers of tables are part of the state, and TableGibbs "
-                "draws them: leave TableCounts out, or build hk.Franchise(..., root='weights').",
+                "Numbers of tables are part of the state, because the root is a restaurant or there are more "
+                "than two levels, and TableGibbs or CountGibbs draw them: leave TableCounts out.",
             )  # fmt: skip
         each: Any = any(d.hyperparameters[0].each for d in state.declarations[1:])
         if self.method == "binomial" and each and state.draws_tables:

@@ -59,25 +59,20 @@ def stores_and_kernels(
     measure: BaseMeasure, values: Sequence[Any] | None = None, shape: str | TinyShape = "2+2"
 ) -> Iterator[tuple[str, str]]:
     """Every store that serves under a restaurant, with its kernels over this measure (and such values)."""
-    for name in serving_stores("restaurant", observed=measure.atomic):
+    for name in serving_stores(measure.atomic):
         for kernel in kernels_of(stores[name].thing, measure, values, shape):
             yield name, kernel
 
 
-def serving_stores(root: str, depth: int = 1, observed: bool = False) -> list[str]:
-    """Names of the stores that serve a franchise of this depth, where discounts are fixed.
+def serving_stores(observed: bool = False) -> list[str]:
+    """Names of the stores that serve a franchise without discounts.
 
     Parameters
     ----------
-    root : str
-        "restaurant" or "weights".
-    depth : int
-        Levels of restaurants.
     observed : bool
         Whether dishes are observed.
     """
-    counts = not observed and (root == "restaurant" or depth <= 2)
-    return at_least(Detail.COUNTS if counts else Detail.SIZES)
+    return at_least(Detail.SIZES if observed else Detail.COUNTS)
 
 
 def every_cell(measure: BaseMeasure, shape: str | TinyShape = "2+2") -> Iterator[tuple[str, str, str]]:
@@ -88,7 +83,7 @@ def every_cell(measure: BaseMeasure, shape: str | TinyShape = "2+2") -> Iterator
         if root == "weights" and measure.atomic:
             continue
         kind = "atoms" if measure.atomic else root
-        for name in serving_stores(root, tree.depth, measure.atomic):
+        for name in serving_stores(measure.atomic):
             for kernel in available_kernels(stores[name].thing, tiny.bank, tiny.topology.n_levels, kind):
                 yield name, kernel, root
 

@@ -226,7 +226,7 @@ def check_geweke(
                 continue
             # Counts serve without discounts under weights, without discounts of one's own under a restaurant.
             counts = kind == "tied, middle" if root == "weights" else kind != "each"
-            for store in serving_stores(root, SHAPES[shape].depth) if counts else at_least(Detail.SIZES):
+            for store in serving_stores() if counts else at_least(Detail.SIZES):
                 franchise = tiny_franchise(shape, measure, store=store, root=root, **options)
                 if serves(franchise, move):
                     cases[f"{move.name} on {shape!r} ({kind}), {store}"] = franchise

@@ -70,6 +70,17 @@ def test_steps_of_gibbs_moves_are_reversible_for_seating_and_weights(store, kern
         assert check_balance(model, moves.DishGibbs()) > len(model.states)
 
 
+@pytest.mark.parametrize("shape", ["three levels of three", "three levels, inner customers"])
+@pytest.mark.parametrize(
+    ("store", "kernel"), [("counts", "generic"), ("counts", "reference"), ("counts-reference", "reference")]
+)
+def test_steps_over_counts_with_more_levels_are_reversible(store, kernel, shape):
+    model = ExactWeightModel(weighted(shape, store, kernel), WITNESS)
+    assert model.franchise.counts_tables
+    assert check_balance(model, moves.TableGibbs()) > len(model.states)
+    assert check_balance(model, moves.DishGibbs()) > len(model.states)
+
+
 @pytest.mark.parametrize("corner", CORNERS)
 @pytest.mark.parametrize("shape", ["2+1", "2+1 with one at the root", "2+2"])
 @pytest.mark.parametrize("store", ["explicit", "histogram"])

@@ -29,7 +29,13 @@ ONE_STEP = {
 }
 for one in ONE_STEP:
     FAMILY.register(one, WEIGHT_P_VALUES)
-for one in ("customers of known dishes, by cell", "the same while a group is held"):
+CELLS = {
+    "customers of known dishes, by cell": (None, False),
+    "the same while a group is held": (None, True),
+    "the same with a level above the documents": (["a", "a"], False),
+    "the same while a group is held, one without the level": (["a", None], True),
+}
+for one in CELLS:
     FAMILY.register(one)
 
 
@@ -45,15 +51,19 @@ def test_one_step_leaves_seating_and_weights_invariant(case):
     FAMILY.check(case, lambda more, seed: one_step_of_weights(model, schedule, draws * more, seed))
 
 
-@pytest.mark.parametrize("hold", [False, True])
-def test_cells_of_known_dishes_have_their_law(hold):
+@pytest.mark.parametrize("case", CELLS)
+def test_cells_of_known_dishes_have_their_law(case):
+    types, hold = CELLS[case]
     counts = np.array([[1, 1, 0], [0, 1, 1]])
     base = hk.Restaurant(MEASURE, concentration=1.5)
+    if types is not None:
+        base = hk.Restaurant(base, concentration=1.2, each="type")
     document = hk.Restaurant(base, concentration=0.7, each="document")
-    corpus = hk.Corpus.from_counts(counts)
+    corpus = hk.Corpus.from_counts(counts, groups=None if types is None else {"type": types})
     exact = hk.Franchise(document, corpus, store="counts", kernel="generic", known=KNOWN)
     start(exact, "sequential", Streams(0).source(STARTS))
-    schedule = hk.Scheduler([moves.CountGibbs(), moves.TableCounts(), moves.RootWeights()])
+    tables = [moves.TableCounts()] if types is None else []
+    schedule = hk.Scheduler([moves.CountGibbs(), *tables, moves.RootWeights()])
     begin = hk.Franchise(document, corpus, store="counts", root="weights", known=KNOWN)
     schedule.run(begin, sweeps=1, rng=1)
     if hold:
@@ -79,4 +89,4 @@ def test_cells_of_known_dishes_have_their_law(hold):
         schedule.run(begin.copy(), sweeps=1800 * more, rng=seed % 2**31, init=init, record={"seen": seen})
         return one_sample_p(np.array([found[key] for key in keys]), np.array([law[key] for key in keys]))
 
-    FAMILY.check("the same while a group is held" if hold else "customers of known dishes, by cell", run)
+    FAMILY.check(case, run)

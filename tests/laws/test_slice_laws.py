@@ -27,6 +27,8 @@ ONE_STEP = {
     for kernel, shape in (
         ("fused", "2+2"),
         ("fused", "2+1 with one at the root"),
+        ("fused", "three levels of three"),
+        ("fused", "three levels, inner customers"),
         ("reference", "2+1"),
     )
 }

@@ -310,13 +310,14 @@ def declared(levels, discount=0.0):
 def test_where_a_store_of_counts_can_serve(kind):
     for levels in (1, 2):
         check_counts_store(kind, "weights", declared(levels))
+        check_counts_store(kind, "weights", declared(levels + 1))
         check_counts_store(kind, "restaurant", declared(levels + 1, 0.3))
         check_counts_store(kind, "restaurant", declared(levels + 1, hk.Beta(1, 1)))
     wrong = [
         ("restaurant", declared(2, hk.Each(hk.Beta(1, 1))), False, "one for all"),
         ("restaurant", declared(2), True, "latent"),
-        ("weights", declared(3), False, "two levels"),
         ("weights", declared(2, 0.3), False, "discount"),
+        ("weights", declared(3, 0.3), False, "discount"),
         ("weights", declared(2, hk.Beta(1, 1)), False, "discount"),
         ("weights", declared(2), True, "latent"),
     ]
@@ -335,8 +336,9 @@ def test_where_a_store_of_counts_can_serve(kind):
 
 
 @pytest.mark.parametrize("kind", [CountsStore, CountsReference])
-def test_tables_are_part_of_the_state_under_a_restaurant(kind):
-    franchise = tiny_franchise("2+1", MEASURE, store=kind)
+@pytest.mark.parametrize(("shape", "root"), [("2+1", "restaurant"), ("three levels", "weights")])
+def test_tables_are_part_of_the_state_under_a_restaurant_and_with_more_levels(shape, root, kind):
+    franchise = tiny_franchise(shape, MEASURE, store=kind, root=root)
     assert not franchise.draws_tables
     for method in ("bernoulli", "binomial"):
         with pytest.raises(errors.ScheduleError, match="part of the state"):
@@ -345,8 +347,9 @@ def test_tables_are_part_of_the_state_under_a_restaurant(kind):
                  lambda: franchise.draw_tables_by_dish(RandomStream((1, 1)))):  # fmt: skip
         with pytest.raises(errors.StateError, match="part of the state"):
             call()
-    with pytest.raises(errors.ScheduleError, match="RootWeights"):
-        hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, sweeps=1, rng=0)
+    if root == "restaurant":
+        with pytest.raises(errors.ScheduleError, match="RootWeights"):
+            hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, sweeps=1, rng=0)
 
 
 def test_verbs_for_counts_are_refused_by_other_stores():

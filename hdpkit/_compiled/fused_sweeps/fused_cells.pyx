@@ -1,7 +1,8 @@
 # distutils: language = c++
 """Full Gibbs on counts: a sweep over the cells of documents (`cell_text.h`), given topics, weights and proportions.
 
-As `fused_slices` in everything that documents share; what is drawn for a document are customers of dishes by cell.
+As `fused_slices` in everything that documents share; what is drawn for a document are customers of dishes by cell. With
+levels above the documents a document's proportions are drawn given the weights of the restaurant above it.
 """
 
 import numpy as np
@@ -48,13 +49,14 @@ cdef cppclass CellSweep:
     const int32_t *term
     const int32_t *count
     int64_t n_documents, n_labels
+    int64_t first_node                # restaurant of document 0
 
 
 cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
     cdef CellSweep *sweep = <CellSweep *>argument
     cdef hdpkit_cells *c = sweep.cells + thread
     cdef vector[int32_t] *room = sweep.rooms + thread
-    cdef int64_t piece, document, end, cell, words
+    cdef int64_t piece, document, end, cell, words, node
     cdef const int32_t *was
     for piece in range(first, last):
         end = min((piece + 1) * PIECE, sweep.n_documents)
@@ -71,13 +73,14 @@ cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) 
         was = sweep.runs[piece].data()
         words = 0
         for document in range(piece * PIECE, end):
+            node = sweep.first_node + document
             c.n = sweep.begin[document + 1] - sweep.begin[document]
             if c.n == 0:
                 continue
             c.term = sweep.term + sweep.begin[document]
             c.count = sweep.count + sweep.begin[document]
             c.was = was
-            if sweep.ends.held != NULL and sweep.ends.held[document + 1]:     # as it was
+            if sweep.ends.held != NULL and sweep.ends.held[node]:     # as it was
                 c.n_now = 0
                 for cell in range(c.n):
                     c.n_now += 1 + 2 * was[0]
@@ -86,12 +89,12 @@ cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) 
                 c.now += c.n_now
                 words += c.n_now
                 continue
-            sweep.run(sweep.ends.s, sweep.ends.threads + thread, c, document + 1)
+            sweep.run(sweep.ends.s, sweep.ends.threads + thread, c, node)
             for cell in range(c.n):
                 was += 1 + 2 * was[0]
             c.now += c.n_now
             words += c.n_now
-            finish(&sweep.ends, thread, <int32_t>(document + 1))
+            finish(&sweep.ends, thread, <int32_t>node)
         keep(&sweep.runs[piece], room, words)
 
 
@@ -119,13 +122,15 @@ cdef int check_cells(Walk walk, CellsStore store) except -1:
     cdef int64_t d
     cdef int64_t cell
     cdef int64_t n
+    cdef int64_t node
     store.check_cells()
     for d in range(store.begin.shape[0] - 1):
         n = 0
         for cell in range(store.begin[d], store.begin[d + 1]):
             n += store.count[cell]
-        if store.nodes[d + 1].customers != n:
-            raise StateError("customers", store.nodes[d + 1].customers, f"all {n} of restaurant {d + 1} seated",
+        node = store.first + d
+        if store.nodes[node].customers != n:
+            raise StateError("customers", store.nodes[node].customers, f"all {n} of restaurant {node} seated",
                              "Start the franchise first.")
     return 0
 
@@ -155,12 +160,15 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
     bank.grow(int(slots.max()) + 1)
     check_cells(walk, store)
     stride = bank.b.stride
+    work.index_rows(walk.parent)
     begin_topics(bank, work, plan, source, scripted)
     begin(&sweep.ends, walk, bank, work, store, plan, source, scripted)
     work.s.fault = 0
     work.s.labels = NULL
     sweep.ends.by_jumps = not scripted
     sweep.run = functions.scripted if scripted else functions.production
+    sweep.ends.fault = plan.fault if scripted else 0
+    sweep.first_node = store.first
     sweep.runs = store.runs.data()
     sweep.n_documents = store.begin.shape[0] - 1
     sweep.n_labels = slots.size

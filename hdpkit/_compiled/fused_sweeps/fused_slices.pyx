@@ -38,31 +38,33 @@ cdef void sweep_documents(void *argument, int thread, int64_t first, int64_t las
     cdef int64_t i, at
     cdef int32_t node
     cdef hdpkit_slices *s = sweep.s
+    cdef int64_t *tables
     for i in range(first, last):
         node = <int32_t>i
         if s.begin[node] == s.begin[node + 1] or (sweep.held != NULL and sweep.held[node]):
             continue
         sweep.run(s, t, node)
-        if node > 0:
+        if s.row_node[s.base_row[node]] != node:
             finish(sweep, thread, node)
-        else:                      # customers of the root itself
-            for at in range(t.n_moved):
-                sweep.arrays[thread].tables[t.before[at]] -= 1
-                sweep.arrays[thread].tables[s.labels[t.moved[at]]] += 1
+            continue
+        # Customers of a restaurant with weights itself.
+        tables = sweep.arrays[thread].tables.data() + s.base_row[node] * s.stride
+        for at in range(t.n_moved):
+            tables[t.before[at]] -= 1
+            tables[s.labels[t.moved[at]]] += 1
 
 
 cdef int check_seated(Walk walk, SliceWorkspace work, CountsStore store) except -1:
     cdef int64_t r, i, n
     for r in range(walk.parent.shape[0]):
-        if walk.parent[r] > 0:
-            refuse("parent", walk.parent[r], "0: two levels of restaurants", "Take TableGibbs.")
         n = work.begin[r + 1] - work.begin[r]
-        if r > 0 and store.nodes[r].customers != n:
+        if work.row_node[work.base_row[r]] == r:      # tables are among its customers
+            for i in range(work.begin[r], work.begin[r + 1]):
+                if store.dish_of_customer[work.order[i] if work.order.size() else i] < 0:
+                    raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
+        elif store.nodes[r].customers != n:
             raise StateError("customers", store.nodes[r].customers, f"all {n} of restaurant {r} seated",
                              "Start the franchise, or seat the customer first.")
-    for i in range(work.begin[1]):
-        if store.dish_of_customer[work.order[i] if work.order.size() else i] < 0:
-            raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
     return 0
 
 
@@ -82,6 +84,7 @@ cdef int begin_documents(Walk walk, DirichletMultinomialBank bank, SliceWorkspac
     bank.grow(int(slots.max()) + 1)
     work.index_documents(walk.topology[0], bank.terms, walk.home, min(len(plan.values), walk.home.shape[0]),
                          walk.parent.shape[0])
+    work.index_rows(walk.parent)
     check_seated(walk, work, store)
     begin_topics(bank, work, plan, source, is_scripted(source))
     return 0
@@ -97,7 +100,7 @@ cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank
     cdef int n_threads = 1 if scripted else plan.threads
     cdef CountsStore store = walk.store
     begin(sweep, walk, bank, work, store, plan, source, scripted)
-    work.s.fault = plan.fault if scripted else 0
+    work.s.fault = sweep.fault = plan.fault if scripted else 0
     work.s.labels = store.dish_of_customer.data()
     sweep.by_jumps = False
     if scripted:
@@ -128,6 +131,10 @@ def topics_part(Walk walk not None, DirichletMultinomialBank bank not None, Slic
                 ChoiceSource source not None):
     """Draw topics, or those that are this part's to draw (`SliceWorkspace.share_topics`), for `slice_part`."""
     cdef Held hold = in_turn(walk.turn)
+    cdef int64_t r
+    for r in range(walk.parent.shape[0]):
+        if walk.parent[r] > 0:
+            refuse("parent", walk.parent[r], "0: two levels of restaurants", "Sweep over all documents at once.")
     work.apart = True
     begin_documents(walk, bank, work, plan, source)
 

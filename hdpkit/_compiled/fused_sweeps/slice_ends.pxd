@@ -1,6 +1,6 @@
 """How a sweep over documents in parallel begins and ends."""
 
-from libc.stdint cimport int8_t, int32_t, int64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, ThreadArrays
@@ -19,7 +19,10 @@ cdef cppclass Sweep:
     bint by_jumps                    # whether tables are drawn by jumps
     const int8_t *held               # by restaurant: whether its customers stay; NULL: nobody is held
     choice_source *script            # NULL where documents have streams of their own
-    vector[int64_t] tables, change   # by slot, of all threads: room for them is asked for before anything changes
+    vector[int64_t] change           # by slot, of all threads: room for them is asked for before anything changes
+    vector[int64_t] tables           # by row of weights and slot
+    uint64_t between[2]              # key of the streams of restaurants with weights below the root
+    int32_t fault                    # scripted: which bug is planted
 
 
 cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil

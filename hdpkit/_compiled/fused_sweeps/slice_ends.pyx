@@ -1,11 +1,20 @@
 # distutils: language = c++
-"""How a sweep over documents in parallel begins (labels, topics, keys) and ends (tables, entries, the root, births and deaths)."""
+"""How a sweep over documents in parallel begins (labels, topics, weights, keys) and ends (tables, entries, births and deaths).
+
+With levels above the documents each restaurant with others below it has weights for the length of a sweep. Given its
+customers, the tables below it, they are Dirichlet(n_k + alpha w_k, alpha w_u), where w are the weights of the restaurant
+above (Teh et al. 2006, section 5.2, one level further). Given them the restaurants below are as independent as those
+below the root. At the end its customers are counted, from the last restaurant to the first, and its tables are drawn
+given these.
+"""
 
 from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport has_room, vector
 
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, ThreadArrays
-from hdpkit._compiled.fused_sweeps.slices cimport HDPKIT_NO_MEMORY, hdpkit_slice_thread, hdpkit_slices
+from hdpkit._compiled.fused_sweeps.slices cimport (
+    HDPKIT_LEAST_SHAPE, HDPKIT_NO_MEMORY, HDPKIT_TABLES_ABOVE_KEPT, HDPKIT_TABLES_OF_THE_ROOT, HDPKIT_WEIGHTS_OF_THE_ROOT,
+    hdpkit_slice_thread, hdpkit_slices)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
 from hdpkit._compiled.support.arguments cimport check_length
 from hdpkit._compiled.stores.arena cimport arena_give, arena_take
@@ -14,9 +23,13 @@ from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Entry, Node, room_for
 from hdpkit._compiled.walk.table_counts cimport tables_by_jumps, tables_of
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import KernelError
+from hdpkit.numerics cimport det_exp
 from hdpkit.random._source cimport ChoiceSource, choice_source
-from hdpkit.random.draws cimport draw_bernoulli, draw_uniform
-from hdpkit.random.philox cimport philox, philox_next_uint64
+from hdpkit.random.draws cimport draw_bernoulli, draw_log_gamma, draw_uniform
+from hdpkit.random.philox cimport philox, philox_next_uint64, philox_rekey
+
+
+cdef double NOTHING = -1e300     # the logarithm of 0
 
 
 cdef int begin_topics(DirichletMultinomialBank bank, SliceWorkspace work, object plan, ChoiceSource source,
@@ -38,8 +51,9 @@ cdef int begin_topics(DirichletMultinomialBank bank, SliceWorkspace work, object
 
 cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
                ChoiceSource source, bint scripted) except -1:
-    """Weights of labels, now that all topics are drawn, and the key of the documents' streams."""
+    """Weights of labels, now that all topics are drawn, of restaurants between, and the keys of streams."""
     cdef const double[:, ::1] theta
+    cdef bint levels
     cdef const int8_t[::1] held
     cdef int i
     sweep.held = NULL
@@ -49,7 +63,18 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
         sweep.held = &held[0]
     if plan.topics is None:
         work.scale_topics()
-    work.weigh()
+    work.lay_out_rows(plan.remainder)
+    levels = work.row_node.size() > 1
+    sweep.fault = 0
+    for i in range(2):
+        sweep.between[i] = philox_next_uint64(<philox *>source.c.state) if levels and not scripted else 0
+    if plan.above is not None:
+        take_weights(work, plan.above)
+    elif levels and scripted:
+        raise KernelError("above", None, "given to a script", "Weights can't be enumerated: pass them.")
+    else:
+        draw_weights(sweep, walk, work, store)
+    work.weigh(plan.integrated)
     for i in range(2):
         work.s.key[i] = 0 if scripted else philox_next_uint64(<philox *>source.c.state)
     work.s.choose = source.c.choose
@@ -62,7 +87,7 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
     if scripted and not plan.integrated:
         theta = plan.proportions
         work.s.theta = &theta[0, 0]
-    sweep.tables.assign(bank.b.stride, 0)
+    sweep.tables.assign(work.row_node.size() * bank.b.stride, 0)
     sweep.change.assign(bank.b.stride, 0)
     work.begin_changes()
     sweep.s = &work.s
@@ -73,10 +98,60 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
     return 0
 
 
+cdef int take_weights(SliceWorkspace work, const double[:, ::1] above) except -1:
+    """Weights that are given, by restaurant and slot."""
+    cdef int64_t row, slot
+    for row in range(1, <int64_t>work.row_node.size()):
+        for slot in range(min(work.s.stride, above.shape[1])):
+            work.base[row * work.s.stride + slot] = above[work.row_node[row], slot]
+    return 0
+
+
+cdef inline double log_gamma_of(philox *stream, double shape) noexcept nogil:
+    """Logarithm of a gamma draw of a shape that may be 0."""
+    return max(draw_log_gamma(stream, shape), NOTHING) if shape >= HDPKIT_LEAST_SHAPE else NOTHING
+
+
+cdef int draw_weights(Sweep *sweep, Walk walk, SliceWorkspace work, CountsStore store) except -1:
+    """Draw the weights of restaurants with others below them, parents first."""
+    cdef int64_t row, slot, place, stride = work.s.stride
+    cdef int32_t node
+    cdef Entry *entries
+    cdef double *weight
+    cdef double *above
+    cdef double alpha, top, rest, total
+    cdef philox stream
+    for row in range(1, <int64_t>work.row_node.size()):
+        node = work.row_node[row]
+        alpha = walk.concentration[node]
+        weight = work.base.data() + row * stride
+        above = work.base.data() + work.base_row[walk.parent[node]] * stride
+        philox_rekey(&stream, sweep.between[0], sweep.between[1], node, 0, 0)
+        entries = store.entries(node)
+        for place in range(store.nodes[node].n_entries):
+            weight[entries[place].dish] = entries[place].customers
+        # Logarithms of gamma draws: most weights of labels without customers are below the smallest number.
+        top = rest = log_gamma_of(&stream, alpha * work.rest[work.base_row[walk.parent[node]]])
+        for slot in range(stride):
+            weight[slot] += alpha * above[slot]
+            weight[slot] = log_gamma_of(&stream, weight[slot])
+            top = max(top, weight[slot])
+        total = det_exp(rest - top)
+        work.rest[row] = total
+        for slot in range(stride):
+            weight[slot] = det_exp(weight[slot] - top)
+            total += weight[slot]
+        work.rest[row] /= total
+        for slot in range(stride):
+            weight[slot] /= total
+    return 0
+
+
 cdef int end(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
              str unit) except -1:
     """Put together what threads changed, and raise what went wrong in them."""
     add_up(sweep, work, store)
+    settle_between(sweep, walk, work, store)
     settle(walk, bank, store, plan, &sweep.tables, &sweep.change)
     check_threads(sweep, work, unit)
     return 0
@@ -84,12 +159,13 @@ cdef int end(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorksp
 
 cdef int add_up(Sweep *sweep, SliceWorkspace work, CountsStore store) except -1:
     """Put together what threads changed; the root and the dishes are as they were."""
-    cdef int64_t slot, stride = sweep.change.size()
+    cdef int64_t slot, at, stride = sweep.change.size()
     cdef int t
     for t in range(work.n_threads):
         for slot in range(stride):
             sweep.change[slot] += sweep.threads[t].change[slot]
-            sweep.tables[slot] += sweep.arrays[t].tables[slot]
+        for at in range(<int64_t>sweep.tables.size()):
+            sweep.tables[at] += sweep.arrays[t].tables[at]
     for t in range(work.n_threads):
         write_late(store, sweep.arrays + t)
     return 0
@@ -117,6 +193,67 @@ cdef int settle(Walk walk, DirichletMultinomialBank bank, CountsStore store, obj
     return 0
 
 
+cdef int settle_between(Sweep *sweep, Walk walk, SliceWorkspace work, CountsStore store) except -1:
+    """Customers of restaurants between the root and others, and their tables, drawn given these: children first.
+
+    What is left in `Sweep.tables` are changes of the root's customers.
+    """
+    cdef int64_t row, slot, place, was, stride = work.s.stride
+    cdef int64_t tables
+    cdef int64_t *change
+    cdef int64_t *above
+    cdef const double *base
+    cdef int32_t node
+    cdef Entry *entry
+    cdef philox stream
+    cdef choice_source own
+    cdef choice_source *source = sweep.script
+    if source == NULL:
+        own.state = &stream
+        own.bernoulli = draw_bernoulli
+        own.uniform = draw_uniform
+        source = &own
+    for row in range(<int64_t>work.row_node.size() - 1, 0, -1):
+        node = work.row_node[row]
+        change = sweep.tables.data() + row * stride
+        above = sweep.tables.data() + work.base_row[walk.parent[node]] * stride
+        base = work.base.data() + work.base_row[walk.parent[node]] * stride
+        philox_rekey(&stream, sweep.between[0], sweep.between[1], node, 1, 0)
+        for slot in range(stride):
+            if change[slot] == 0:
+                continue
+            place = store.find_or_insert(node, <int32_t>slot)
+            entry = store.entries(node) + place
+            entry.customers += <int32_t>change[slot]
+            store.nodes[node].customers += change[slot]
+        for place in range(store.nodes[node].n_entries - 1, -1, -1):
+            entry = store.entries(node) + place
+            was, slot = entry.tables, entry.dish
+            tables = 0
+            if entry.customers > 0 and sweep.fault == HDPKIT_TABLES_ABOVE_KEPT and was > 0:
+                tables = min(was, entry.customers)
+            elif entry.customers > 0:
+                tables = draw_number(sweep, walk.concentration[node] * base[slot], entry.customers, source)
+                if tables < 0:
+                    sweep.threads[0].failed = 1
+                    tables = 1
+            entry.tables = <int32_t>tables
+            entry.extra = -1
+            store.nodes[node].tables += <int32_t>(tables - was)
+            above[slot] += tables - was
+            if entry.customers == 0:
+                store.erase(node, <int32_t>place)
+    sweep.tables.resize(stride)
+    return 0
+
+
+cdef inline int64_t draw_number(Sweep *sweep, double mass, int64_t customers, choice_source *source) noexcept nogil:
+    """The number of tables of so many customers of a dish, -1 for a failure."""
+    if sweep.by_jumps:
+        return tables_by_jumps(mass, customers, source)
+    return tables_of(mass, <int32_t>customers, source)
+
+
 cdef int32_t here_of(hdpkit_slice_thread *t, int32_t *dishes) noexcept nogil:
     """The dishes of the document, ascending; returns how many. `dishes` has room for all slots."""
     cdef int32_t i, j, block, k, n = 0
@@ -142,7 +279,8 @@ cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil:
     cdef ThreadArrays *a = sweep.arrays + thread
     cdef Node *record = s.nodes + node
     cdef Entry *entries = <Entry *>(s.words + record.offset)
-    cdef int64_t *m = a.tables.data()
+    cdef int64_t *m = a.tables.data() + s.base_row[node] * s.stride
+    cdef const double *base = s.base + s.base_row[node] * s.stride
     cdef int32_t *dishes = <int32_t *>t.running_root
     cdef int32_t i, n
     cdef int64_t tables
@@ -155,6 +293,10 @@ cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil:
         own.bernoulli = draw_bernoulli
         own.uniform = draw_uniform
         source = &own
+    if sweep.fault == HDPKIT_TABLES_OF_THE_ROOT:
+        m = a.tables.data()
+    if sweep.fault == HDPKIT_WEIGHTS_OF_THE_ROOT:
+        base = s.psi
     n = here_of(t, dishes)
     for i in range(record.n_entries):
         m[entries[i].dish] -= entries[i].tables
@@ -170,11 +312,8 @@ cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil:
     record.customers = 0
     record.tables = 0
     for i in range(n):
-        mass = s.concentration[node] * s.psi[dishes[i]]
-        if sweep.by_jumps:
-            tables = tables_by_jumps(mass, t.here[dishes[i]], source)
-        else:
-            tables = tables_of(mass, t.here[dishes[i]], source)
+        mass = s.concentration[node] * base[dishes[i]]
+        tables = draw_number(sweep, mass, t.here[dishes[i]], source)
         if tables < 0:
             t.failed = 1
             tables = 1

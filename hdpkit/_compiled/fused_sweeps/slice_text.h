@@ -1,7 +1,8 @@
 /* The customers of one document given topics and root weights: the text of slices.h.
 
    A customer's weights fall into those of the document's dishes, n_jk factor_k phi_kx, and those of all labels,
-   alpha psi_k factor_k phi_kx, whose sum over k is known by term since topics are fixed. Labels below the threshold are
+   alpha psi_k factor_k phi_kx, whose sum over k is known by term since topics are fixed. With levels above the documents
+   psi_k is the weight in the restaurant above, but for slices, which are below the weights of the root. Labels below the threshold are
    proposed as if nothing cut them off, and refused unless the customer's slice lets them through: what is drawn is
    then the law given the slice, whose uniform is drawn when the first of them is proposed. Labels of the tail are
    proposed with a bound in place of their topics. A document may have nearly all its weight at a label that a customer's
@@ -143,7 +144,7 @@ template <class Real, bool Scripted> struct Slices {
        phi_k (w_k + alpha share_k), where w are the weights of the thread. */
     HDPKIT_OUTLINE static int32_t draw_through(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row,
                                                double alpha, double slice, int32_t own) {
-        const Real *share = (const Real *)s->share;
+        const Real *share = (const Real *)t->share;
         double *w = t->weights, sum = 0.0;
         for (int64_t e = 0; e < s->n_tail; e++) {
             const int32_t k = s->tail_slots[e];
@@ -199,7 +200,7 @@ template <class Real, bool Scripted> struct Slices {
                 if (place == from || place < 0) return own;
                 k = d->dish[place];
             } else if (threshold < here + smooth || s->n_tail == 0) {
-                k = pick_share(s, t, row, (const Real *)s->share, passed);
+                k = pick_share(s, t, row, (const Real *)t->share, passed);
                 if (k < 0) k = own;
             } else {
                 k = try_tail(s, t, row, &slice, own);
@@ -225,18 +226,31 @@ template <class Real, bool Scripted> struct Slices {
         return k;
     }
 
-    /* Proportions of a document, each times the factor of its slot, and a common one: gammas of n_jk + alpha psi_k. */
+    /* The weights that a restaurant's customers, or those of its tables, draw from. */
+    HDPKIT_INLINE static const double *base_of(const hdpkit_slices *s, int64_t node) {
+        return s->base + s->base_row[node] * s->stride;
+    }
+
+    /* Whether a restaurant's data customers draw from its own weights: that of the root, or one with others below it. */
+    HDPKIT_INLINE static bool has_weights(const hdpkit_slices *s, int64_t node) {
+        return s->row_node[s->base_row[node]] == node;
+    }
+
+    /* Proportions of a document, each times the factor of its slot, and a common one: gammas of n_jk + alpha base_k. */
     static void draw_proportions(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node) {
         const Real *factor = (const Real *)s->factor;
+        const double *base = base_of(s, node);
         Real *document = (Real *)t->document;
         double top = -1e308;
         for (int64_t k = 0; k < s->stride; k++) {
-            if (!(s->psi[k] > 0.0)) continue;
-            t->weights[k] = s->log_gamma(&t->stream, (double)t->here[k] + s->concentration[node] * s->psi[k]);
+            const double shape = (double)t->here[k] + s->concentration[node] * base[k];
+            t->weights[k] = -1e300;
+            if (!(shape >= HDPKIT_LEAST_SHAPE)) continue;       /* its draw would be nothing */
+            t->weights[k] = s->log_gamma(&t->stream, shape);
             if (t->weights[k] > top) top = t->weights[k];
         }
         for (int64_t k = 0; k < s->stride; k++) {
-            const double y = s->psi[k] > 0.0 ? t->weights[k] - top : -1000.0;
+            const double y = t->weights[k] - top;
             document[k] = y < -80.0 ? Real(0) : (Real)short_exp(y) * factor[k];
         }
     }
@@ -257,7 +271,7 @@ template <class Real, bool Scripted> struct Slices {
 
     /* The same by a script, which draws the slice first, as the interval between weights of labels that it falls in. */
     static int32_t choose(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row, int32_t own, double alpha,
-                          const double *theta) {
+                          const double *base, const double *theta) {
         const Real *factor = (const Real *)s->factor;
         const double xi = s->psi[own] < s->threshold ? s->psi[own] : s->threshold;
         double *w = t->weights, slice = 0.0, floor = 0.0;
@@ -278,12 +292,12 @@ template <class Real, bool Scripted> struct Slices {
         slice = floor + 0.5 * w[chosen];
         if (has(s, SLICE_IGNORED)) slice = 0.0;
         for (int64_t k = 0; k < s->stride; k++) {
-            const double psi = has(s, WEIGHT_LEFT_OUT) ? 1.0 : s->psi[k];
+            const double of_base = has(s, WEIGHT_LEFT_OUT) ? 1.0 : base[k];
             const double f = has(s, XI_LEFT_OUT) && s->psi[k] < s->threshold
                 ? (double)factor[k] * s->psi[k] / s->threshold : (double)factor[k];
             const bool through = s->psi[k] > slice || (has(s, SLICE_OF_THE_NEW_DISH) && s->psi[k] > 0.0);
             const double here = has(s, STALE_COUNTS) && factor[k] > 0 ? ((const Real *)t->document)[k] / factor[k] : t->here[k];
-            const double of_label = theta ? theta[k] : here + alpha * psi;
+            const double of_label = theta ? theta[k] : here + alpha * of_base;
             w[k] = through ? (double)row[k] * f * of_label : 0.0;
         }
         return (int32_t)s->choose(s->script, w, s->stride);
@@ -346,7 +360,7 @@ template <class Real, bool Scripted> struct Slices {
         for (int64_t i = first; i < last && !t->failed;) {
             const int32_t term = s->terms[customer(s, i)];
             const Real *row = (const Real *)s->phi + (int64_t)term * s->stride;
-            const double smooth = alpha * s->smooth[term];
+            const double smooth = alpha * t->smooth[term];
             for (; next < last && next < i + 16; next++) {
                 const int32_t coming = s->terms[customer(s, next)];
                 if (next == first || coming != s->terms[customer(s, next - 1)]) look_ahead(s, t, coming);
@@ -373,7 +387,7 @@ template <class Real, bool Scripted> struct Slices {
         unload_few(t, &d);
     }
 
-    /* Customers who are independent: those of a document whose proportions are drawn, or the root's own. */
+    /* Customers who are independent: those of a document whose proportions are drawn, or of a restaurant with weights. */
     static void run_given(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t first, int64_t last,
                           const Real *weights) {
         const Real *passed = 0;
@@ -395,16 +409,17 @@ template <class Real, bool Scripted> struct Slices {
     /* Both by a script. */
     static void run_script(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node, int64_t first, int64_t last,
                            bool drawn) {
-        const double alpha = node > 0 ? s->concentration[node] : 1.0;
-        const double *theta = drawn && node > 0 ? s->theta + node * s->stride : 0;
-        const bool counted = node > 0 && !drawn, leaves = counted && !has(s, OWN_CUSTOMER_COUNTED);
+        const bool own_weights = has_weights(s, node);
+        const double alpha = own_weights ? 1.0 : s->concentration[node], *base = base_of(s, node);
+        const double *theta = drawn && !own_weights ? s->theta + node * s->stride : 0;
+        const bool counted = !own_weights && !drawn, leaves = counted && !has(s, OWN_CUSTOMER_COUNTED);
         for (int64_t i = first; i < last; i++) {
             const int64_t c = customer(s, i);
             const int32_t own = s->labels[c];
             const int32_t term = s->terms[has(s, TERM_OF_THE_CUSTOMER_BEFORE) && i > first ? customer(s, i - 1) : c];
             if (t->failed) continue;
             if (leaves) count(s, t, own, -1);
-            int32_t k = choose(s, t, (const Real *)s->phi + (int64_t)term * s->stride, own, alpha, theta);
+            int32_t k = choose(s, t, (const Real *)s->phi + (int64_t)term * s->stride, own, alpha, base, theta);
             if (k < 0) {      /* the script doesn't go on */
                 t->failed = 1;
                 k = own;
@@ -425,11 +440,14 @@ template <class Real, bool Scripted> struct Slices {
         t->n_moved = t->n_words = 0;
         t->next_word = 0;
         clear(s, t);
-        if (node > 0 && (Scripted || Drawn)) load(s, t, node);
+        const bool own_weights = has_weights(s, node);
+        t->share = (const Real *)s->share + s->base_row[node] * s->stride;
+        t->smooth = s->smooth + s->base_row[node] * s->n_terms;
+        if (!own_weights && (Scripted || Drawn)) load(s, t, node);
         if (Scripted) {
             run_script(s, t, node, first, last, Drawn);
-        } else if (node == 0) {
-            run_given(s, t, first, last, (const Real *)s->share);
+        } else if (own_weights) {
+            run_given(s, t, first, last, (const Real *)t->share);
         } else if (Drawn) {
             draw_proportions(s, t, node);
             run_given(s, t, first, last, (const Real *)t->document);
@@ -437,7 +455,7 @@ template <class Real, bool Scripted> struct Slices {
             run_cells(s, t, node, first, last);
         }
         recount(s, t);
-        if (Drawn && node > 0) {
+        if (Drawn && !own_weights) {
             for (int64_t i = first; i < last; i++) list(t, s->labels[customer(s, i)]);
             for (int32_t b = 0; b < t->n_blocks; b++)
                 memset(t->here + (int64_t)t->blocks[b] * LANES, 0, LANES * sizeof(int32_t));
@@ -446,9 +464,9 @@ template <class Real, bool Scripted> struct Slices {
     }
 };
 
-template <class Real> static void smooth_of(const hdpkit_slices *s, double *smooth, int64_t first, int64_t last) {
+template <class Real> static void smooth_of(const hdpkit_slices *s, const void *shares, double *smooth, int64_t first, int64_t last) {
     typedef typename lanes<Real>::type vec;
-    const vec *share = (const vec *)s->share;
+    const vec *share = (const vec *)shares;
     for (int64_t v = first; v < last; v++) {
         const vec *row = (const vec *)((const Real *)s->phi + v * s->stride);
         alignas(64) Real total[LANES];

@@ -11,7 +11,7 @@ cdef const hdpkit_slice_functions *functions
 cdef cppclass ThreadArrays:
     vector[int8_t] arrays
     vector[int32_t] before
-    vector[int64_t] tables           # by slot: change of the root's customers
+    vector[int64_t] tables           # by row of weights and slot: change of the customers of the row's restaurant
     vector[int32_t] late             # restaurants that need a larger block, each with its entries
     bint starved
 
@@ -20,6 +20,7 @@ cdef cppclass Shared:                # what threads see that draw topics
     hdpkit_slices *s
     DirichletCounts *counts
     hdpkit_gamma_block *blocks
+    const void *share                # a row, and its sums by term
     double *smooth
     bint wide                        # doubles instead of floats
     uint64_t topic_key[2]
@@ -36,6 +37,11 @@ cdef class SliceWorkspace:
     cdef vector[int8_t] topics       # rows by term
     cdef vector[int8_t] by_slot
     cdef vector[double] smooth
+    cdef vector[int8_t] shares       # rows by slot
+    cdef vector[double] base         # the same
+    cdef vector[double] rest         # by row: what labels don't have
+    cdef vector[int32_t] base_row
+    cdef vector[int32_t] row_node
     cdef vector[hdpkit_gamma_block] blocks
     cdef vector[int32_t] tail_slots
     cdef vector[int64_t] begin
@@ -55,6 +61,8 @@ cdef class SliceWorkspace:
     cdef int64_t longest
 
     cdef int lay_out(self, DirichletCounts *counts, int64_t stride, int n_threads, bint wide) except -1
+    cdef int index_rows(self, const int32_t[::1] parent) except -1
+    cdef int lay_out_rows(self, double remainder) except -1
     cdef int index_documents(self, object topology, const int32_t[::1] terms, const int32_t[::1] home,
                              int64_t n, int64_t n_nodes) except -1
     cdef bint is_fixed(self, int64_t slot) noexcept
@@ -63,5 +71,5 @@ cdef class SliceWorkspace:
     cdef int scale_topics(self) except -1
     cdef int invert(self, double eta) except -1
     cdef int take_topics(self, object topics, object slots) except -1
-    cdef int weigh(self) except -1
+    cdef int weigh(self, bint all_sums) except -1
     cdef int begin_changes(self) noexcept

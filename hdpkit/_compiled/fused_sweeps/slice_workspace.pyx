@@ -77,9 +77,9 @@ cdef void draw_blocks(void *argument, int thread, int64_t first, int64_t last) n
 cdef void smooth_terms(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
     cdef Shared *work = <Shared *>argument
     if work.wide:
-        functions.smooth_doubles(work.s, work.smooth, first, last)
+        functions.smooth_doubles(work.s, work.share, work.smooth, first, last)
     else:
-        functions.smooth_floats(work.s, work.smooth, first, last)
+        functions.smooth_floats(work.s, work.share, work.smooth, first, last)
 
 
 cdef int make_tail_topic(void *argument, int64_t e) noexcept nogil:
@@ -146,8 +146,7 @@ cdef class SliceWorkspace:
         cdef int64_t words
         self.counts = counts
         self.wide = wide
-        self.by_slot.assign(stride * (3 * sizeof(double) + 2 * real) + line, 0)
-        self.smooth.resize(n_terms)
+        self.by_slot.assign(stride * (3 * sizeof(double) + real) + line, 0)
         self.blocks.resize(stride // LANES)
         at = on_a_line(&self.by_slot)
         self.psi = <double *>at
@@ -155,7 +154,6 @@ cdef class SliceWorkspace:
         self.sums = self.factor + stride
         self.s.psi = self.psi
         self.s.factor = at + 3 * stride * sizeof(double)
-        self.s.share = at + 3 * stride * sizeof(double) + stride * real
         if self.memory is None:
             if not in_large_pages(self.topics, n_terms * stride * real + line):
                 raise MemoryError
@@ -164,7 +162,6 @@ cdef class SliceWorkspace:
             self.room = in_common = self.memory.room(stride * sizeof(double) + n_terms * stride * real)
             self.sums = <double *>&in_common[0]
             self.s.phi = self.sums + stride
-        self.s.smooth = self.smooth.data()
         self.s.terms = counts.terms
         self.s.counts = counts.counts
         if self.apart:
@@ -180,7 +177,6 @@ cdef class SliceWorkspace:
         self.shared.s = &self.s
         self.shared.counts = counts
         self.shared.blocks = self.blocks.data()
-        self.shared.smooth = self.smooth.data()
         self.shared.wide = wide
         self.n_threads = n_threads
         if <int>self.threads.size() < n_threads:
@@ -189,7 +185,6 @@ cdef class SliceWorkspace:
         words = (stride + line) * (2 * real + 5 * sizeof(double) + 6 * sizeof(int32_t) + sizeof(int64_t)) + 16 * line
         for i in range(n_threads):
             self.arrays[i].arrays.assign(words, 0)
-            self.arrays[i].tables.assign(stride, 0)
             self.arrays[i].before.resize(2 * self.longest)
             at = on_a_line(&self.arrays[i].arrays)
             self.threads[i].document = at
@@ -215,6 +210,44 @@ cdef class SliceWorkspace:
             self.threads[i].before = self.arrays[i].before.data()
             self.threads[i].n_blocks = 0
             self.threads[i].failed = 0
+        return 0
+
+    cdef int index_rows(self, const int32_t[::1] parent) except -1:
+        """Rows of weights: of the root, and of each restaurant with others below it."""
+        cdef int64_t r, n = parent.shape[0]
+        self.base_row.assign(n, -1)
+        self.row_node.assign(1, 0)
+        self.base_row[0] = 0
+        for r in range(1, n):
+            if parent[r] > 0:
+                self.base_row[parent[r]] = 0
+        for r in range(1, n):       # parents first
+            if self.base_row[r] == 0:
+                self.base_row[r] = <int32_t>self.row_node.size()
+                self.row_node.push_back(<int32_t>r)
+        for r in range(1, n):
+            if self.base_row[r] < 0:
+                self.base_row[r] = self.base_row[parent[r]]
+        self.s.base_row = self.base_row.data()
+        self.s.row_node = self.row_node.data()
+        return 0
+
+    cdef int lay_out_rows(self, double remainder) except -1:
+        """Arrays by row and slot, with the weights of the root."""
+        cdef int64_t slot, n_rows = self.row_node.size(), stride = self.s.stride
+        cdef int i
+        self.base.assign(n_rows * stride, 0.0)
+        for slot in range(stride):
+            self.base[slot] = self.psi[slot]
+        self.rest.assign(n_rows, 0.0)
+        self.rest[0] = remainder
+        self.shares.assign(n_rows * stride * (sizeof(double) if self.wide else sizeof(float)) + LINE_BYTES, 0)
+        self.smooth.resize(n_rows * self.s.n_terms)
+        for i in range(self.n_threads):
+            self.arrays[i].tables.assign(n_rows * stride, 0)
+        self.s.base = self.base.data()
+        self.s.share = on_a_line(&self.shares)
+        self.s.smooth = self.smooth.data()
         return 0
 
     def take_changes(self, int64_t n_slots, int64_t block, int64_t n_blocks):
@@ -261,7 +294,7 @@ cdef class SliceWorkspace:
         return 0
 
     cdef int take_labels(self, object plan) except -1:
-        """Weights of labels by slot."""
+        """Weights of labels by slot, in the root."""
         cdef const int32_t[::1] slots = plan.slots
         cdef const double[::1] psi = plan.weights
         cdef const int8_t[::1] drawn_late = plan.tail
@@ -370,23 +403,31 @@ cdef class SliceWorkspace:
                     (<float *>self.s.phi)[v * self.s.stride + where[i]] = <float>phi[i, v]
         return 0
 
-    cdef int weigh(self) except -1:
-        """Factors and shares of labels as sweeps read them, and the sums of shares by term."""
-        cdef int64_t slot, e
-        for slot in range(self.s.stride):
+    cdef int weigh(self, bint all_sums) except -1:
+        """Factors and shares of labels as sweeps read them, and the sums of shares by term: all, or the root's."""
+        cdef int64_t slot, e, row, n_rows = self.row_node.size(), at
+        cdef int64_t stride = self.s.stride
+        for slot in range(stride):
             if self.wide:
                 (<double *>self.s.factor)[slot] = self.factor[slot]
-                (<double *>self.s.share)[slot] = self.factor[slot] * self.psi[slot]
             else:
                 (<float *>self.s.factor)[slot] = <float>self.factor[slot]
-                (<float *>self.s.share)[slot] = <float>(self.factor[slot] * self.psi[slot])
+            for row in range(n_rows):
+                at = row * stride + slot
+                if self.wide:
+                    (<double *>self.s.share)[at] = self.factor[slot] * self.base[at]
+                else:
+                    (<float *>self.s.share)[at] = <float>(self.factor[slot] * self.base[at])
         for e in range(self.s.n_tail):
             if self.wide:
                 (<double *>self.s.share)[self.tail_slots[e]] = 0.0
             else:
                 (<float *>self.s.share)[self.tail_slots[e]] = 0.0
-        with nogil:
-            share_out(self.n_threads, self.s.n_terms, TERMS, smooth_terms, <void *>&self.shared)
+        for row in range(n_rows if all_sums else 1):
+            self.shared.share = <const int8_t *>self.s.share + row * stride * (sizeof(double) if self.wide else sizeof(float))
+            self.shared.smooth = self.smooth.data() + row * self.s.n_terms
+            with nogil:
+                share_out(self.n_threads, self.s.n_terms, TERMS, smooth_terms, <void *>&self.shared)
         return 0
 
     def topics_of(self, slots):
@@ -407,7 +448,9 @@ cdef class SliceWorkspace:
         """Bytes of all arrays."""
         cdef int i
         cdef int64_t total = self.topics.capacity() + (0 if self.room is None else len(self.room)) + self.by_slot.capacity() + self.smooth.capacity() * sizeof(double)
-        total += self.changes.capacity() * sizeof(int32_t)
+        total += self.changes.capacity() * sizeof(int32_t) + self.shares.capacity()
+        total += (self.base.capacity() + self.rest.capacity()) * sizeof(double)
+        total += (self.base_row.capacity() + self.row_node.capacity()) * sizeof(int32_t)
         total += self.begin.capacity() * sizeof(int64_t) + self.order.capacity() * sizeof(int32_t)
         for i in range(<int>self.arrays.size()):
             total += self.arrays[i].arrays.capacity() + self.arrays[i].before.capacity() * sizeof(int32_t)

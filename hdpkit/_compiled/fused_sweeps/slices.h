@@ -14,6 +14,11 @@
 
 #define HDPKIT_INVERSE_DEGREE 16
 #define HDPKIT_NO_MEMORY 2
+#define HDPKIT_LEAST_SHAPE 1e-300     /* of gamma draws */
+/* Bugs that tests plant into the end of scripted sweeps with levels above the documents; larger than all others. */
+#define HDPKIT_WEIGHTS_OF_THE_ROOT 101
+#define HDPKIT_TABLES_OF_THE_ROOT 102
+#define HDPKIT_TABLES_ABOVE_KEPT 103
 #define HDPKIT_SLICE_CAPSULE "hdpkit._compiled.slices"
 
 #ifdef __cplusplus
@@ -35,13 +40,17 @@ typedef struct hdpkit_slices {
     hdpkit_node *nodes;
     int32_t *words;
     const double *concentration; /* by restaurant */
-    const double *psi;           /* weight of each label */
+    const double *psi;           /* weight of each label in the root, which slices are drawn below */
+    /* Restaurants with other ones below them have weights. Rows of `stride`: psi, and weights of those below the root. */
+    const double *base;
+    const int32_t *base_row;     /* by restaurant: the row that its data customers, or those of its tables, draw from */
+    const int32_t *row_node;     /* whose weights a row has */
     const void *phi;             /* n_terms rows: topics, each times a factor of its own */
     const void *factor;          /* by slot: threshold / xi_k over that factor */
-    const void *share;           /* the same times psi_k */
-    const double *smooth;        /* by term: sum of phi x share */
+    const void *share;           /* the same times base, rows as those */
+    const double *smooth;        /* by row and term: sum of phi x share */
     double threshold;
-    int64_t n_tail;              /* labels below the threshold whose topics are drawn when they are first needed, */
+    int64_t n_tail;              /* of two levels: labels whose topics are drawn when they are first needed, */
     const int32_t *tail_slots;   /* their slots, whose shares are 0, */
     int (*draw_tail)(void *tail, int64_t e);    /* and what draws one of them: 0, or -1 where there is no memory */
     void *tail;
@@ -66,6 +75,8 @@ typedef struct hdpkit_slice_thread {
     int64_t *change;             /* of the customers of each slot */
     int32_t *dish, *place;       /* the document's dishes side by side, and by slot their place plus 1; 0: it isn't there */
     double *few;                 /* four arrays by place */
+    const void *share;           /* the row of the restaurant, and its smooth */
+    const double *smooth;
     int32_t n_moved;
     int32_t *moved, *before;     /* customers who have another dish, and the one they had; the longest document's length */
     hdpkit_philox stream;        /* of the document */
@@ -96,8 +107,8 @@ typedef struct hdpkit_slice_functions {
     hdpkit_slice_run production, scripted;
     hdpkit_slice_run production_drawn, scripted_drawn;      /* the same with proportions drawn */
     /* `smooth` of terms first .. last - 1 */
-    void (*smooth_floats)(const hdpkit_slices *, double *smooth, int64_t first, int64_t last);
-    void (*smooth_doubles)(const hdpkit_slices *, double *smooth, int64_t first, int64_t last);
+    void (*smooth_floats)(const hdpkit_slices *, const void *share, double *smooth, int64_t first, int64_t last);
+    void (*smooth_doubles)(const hdpkit_slices *, const void *share, double *smooth, int64_t first, int64_t last);
     void (*draw_topics)(hdpkit_gamma_block *);
 } hdpkit_slice_functions;
 

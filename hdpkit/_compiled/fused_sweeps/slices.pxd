@@ -10,6 +10,10 @@ cdef extern from "slices.h":
     enum:
         HDPKIT_INVERSE_DEGREE
         HDPKIT_NO_MEMORY
+        HDPKIT_WEIGHTS_OF_THE_ROOT
+        HDPKIT_TABLES_OF_THE_ROOT
+        HDPKIT_TABLES_ABOVE_KEPT
+    double HDPKIT_LEAST_SHAPE
     ctypedef struct hdpkit_philox:
         pass
     ctypedef int64_t (*hdpkit_slice_choose)(void *state, const double *weights, int64_t n) noexcept nogil
@@ -27,6 +31,9 @@ cdef extern from "slices.h":
         int32_t *words
         const double *concentration
         const double *psi
+        const double *base
+        const int32_t *base_row
+        const int32_t *row_node
         const void *phi
         const void *factor
         const void *share
@@ -55,6 +62,8 @@ cdef extern from "slices.h":
         int32_t *dish
         int32_t *place
         double *few
+        const void *share
+        const double *smooth
         int32_t n_moved
         int32_t *moved
         int32_t *before
@@ -80,8 +89,8 @@ cdef extern from "slices.h":
         hdpkit_slice_run scripted
         hdpkit_slice_run production_drawn
         hdpkit_slice_run scripted_drawn
-        void (*smooth_floats)(const hdpkit_slices *, double *smooth, int64_t first, int64_t last) noexcept nogil
-        void (*smooth_doubles)(const hdpkit_slices *, double *smooth, int64_t first, int64_t last) noexcept nogil
+        void (*smooth_floats)(const hdpkit_slices *, const void *share, double *smooth, int64_t first, int64_t last) noexcept nogil
+        void (*smooth_doubles)(const hdpkit_slices *, const void *share, double *smooth, int64_t first, int64_t last) noexcept nogil
         void (*draw_topics)(hdpkit_gamma_block *) noexcept nogil
 
 cdef extern from "hdpkit/large_pages.h":

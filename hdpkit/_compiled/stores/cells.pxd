@@ -10,6 +10,7 @@ cdef enum:
 cdef class CellsStore(CountsStore):
     cdef readonly object cells
     cdef const int64_t[::1] begin     # first cell of each document, and the end
+    cdef int64_t first                # restaurant of document 0; those of the others follow
     cdef const int32_t[::1] term
     cdef const int32_t[::1] count
     cdef vector[vector[int32_t]] runs      # of so many documents each

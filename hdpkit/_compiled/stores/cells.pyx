@@ -11,7 +11,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.arguments cimport check_length, check_numbers32
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.frozen_arrays import check_counts
@@ -24,7 +24,7 @@ cdef class CellsStore(CountsStore):
     """Customers and tables by restaurant and dish, and customers of each dish by cell.
 
     It is made by a franchise over a store of counts (`franchise.cells`), which hands it the cells (`observe_cells`);
-    restaurant d + 1 is document d. What needs one customer's dish is for `CountsStore`: `dishes` says who eats what there.
+    documents are the last restaurants, in order. What needs one customer's dish is for `CountsStore`: `dishes` says who eats what there.
     """
 
     def __init__(self, n_customers, n_nodes):
@@ -36,7 +36,10 @@ cdef class CellsStore(CountsStore):
         cdef Held hold = in_turn(self.turn)
         self.begin, self.term, self.count = cells.begin, cells.term, cells.count
         self.cells = cells
-        check_length("cells", self.begin.shape[0], <int64_t>self.nodes.size())
+        self.first = <int64_t>self.nodes.size() - (self.begin.shape[0] - 1)
+        if self.first < 1:
+            refuse("cells", self.begin.shape[0] - 1, f"of fewer documents than the {self.nodes.size()} restaurants",
+                   "The root is none of them.")
         check_length("cells", cells.n_customers, self.n_customers)
         self.clear()
 
@@ -77,7 +80,7 @@ cdef class CellsStore(CountsStore):
         cdef Held hold = in_turn(self.turn)
         cdef int64_t n = 0
         cdef size_t r
-        for r in range(1, self.nodes.size()):
+        for r in range(self.first, self.nodes.size()):
             n += self.nodes[r].customers
         return n
 

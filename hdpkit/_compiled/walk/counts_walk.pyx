@@ -21,7 +21,7 @@ from hdpkit._compiled.stores.stirling cimport (
     Ratios, clear_ratios, cover_ratios, one_alone, one_opens, one_shares)
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
 from hdpkit._compiled.support.turn cimport Held, in_turn
-from hdpkit._compiled.walk.root cimport LatentRoot, Root
+from hdpkit._compiled.walk.root cimport Root
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import StateError
@@ -43,7 +43,7 @@ cdef inline double opening(Ratios *ratios, double n, double t) noexcept nogil:
 
 
 cdef class CountsWalk(Walk):
-    """Seats customers over a store of counts, under a root that is a restaurant of latent dishes.
+    """Seats customers over a store of counts, under a restaurant of latent dishes or weights of these.
 
     Parameters
     ----------
@@ -58,8 +58,6 @@ cdef class CountsWalk(Walk):
         cdef size_t i
         if type(store) is not CountsStore:
             refuse("store", store, "a CountsStore", "Take a Walk over any other.")
-        if type(root) is not LatentRoot:
-            refuse("root", root, "a LatentRoot", "Take a Walk: tables are drawn at the end of each verb.")
         Walk.__init__(self, store, slots, parent, home, concentration, discount, root)
         self.tables_at_end = False
         self.counts = store

@@ -30,7 +30,7 @@ ANONYMOUS = -1  # a table as a customer of the parent
 
 
 class CountsReferenceWalk(ReferenceWalk):
-    """Seats customers over a store of counts, under a root that is a restaurant of latent dishes.
+    """Seats customers over a store of counts, under a restaurant of latent dishes or weights of these.
 
     Predictives depend on counts alone, so that a customer comes as in any store. One who leaves takes a table
     along with the probability of having sat alone.

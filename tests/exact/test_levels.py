@@ -1,0 +1,348 @@
+"""Sweeps over cells with levels above the documents: laws by enumeration, and planted bugs.
+
+Given topics, weights and proportions a sweep's law is that of its formulas: cells as customers drawn one by
+one, tables of documents given the weights of the restaurant above them, tables above given those. In a finite
+model these are integrated out by Gauss quadrature, so that the kernel is the whole move: it leaves the
+posterior of dishes and tables invariant.
+"""
+
+import functools
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.special import betaln, roots_jacobi
+
+import hdpkit as hk
+from hdpkit.franchise import start
+from hdpkit.franchise.slices import SlicePlan
+from hdpkit.random import STARTS, ScriptedSource, Streams
+
+FAULTS = {"weights of the root": 101, "tables of the root": 102, "tables above kept": 103}
+ALPHA, ABOVE = 0.7, 1.3  # concentrations of documents, and of what is above them
+
+
+def franchise(counts, labels, root="weights", **options):
+    """Documents below restaurants of these labels, the outermost first."""
+    above = hk.Restaurant(base=hk.DirichletMultinomial(0.5, n_terms=len(counts[0])), concentration=1.5)
+    for name in labels:
+        above = hk.Restaurant(base=above, concentration=ABOVE, each=name)
+    document = hk.Restaurant(base=above, concentration=ALPHA, each="document")
+    corpus = hk.Corpus.from_counts(np.array(counts), groups=labels or None)
+    return hk.Franchise(document, corpus, store="counts", root=root, **options)
+
+
+@functools.cache
+def stirling(n, t):
+    """Unsigned Stirling number of the first kind."""
+    if t == 0 or t > n:
+        return float(n == t)
+    return stirling(n - 1, t - 1) + (n - 1) * stirling(n - 1, t) if n > 1 else 1.0
+
+
+def law_of_tables(n, a):
+    """Law of the number of tables of n customers, from 0."""
+    law = np.array([stirling(n, t) * a**t for t in range(n + 1)])
+    return law / law.sum()
+
+
+class Levels:
+    """A franchise, whose states are counts of labels by cell and tables of all restaurants by label."""
+
+    def __init__(self, counts, labels, K, **options):
+        self.franchise = franchise(counts, labels, **options)
+        self.tree, self.K = self.franchise.topology, K
+        self.cells = self.tree.cells
+        self.n, self.first = self.tree.n_nodes, self.tree.first[-1]
+        self.alpha = self.franchise.hyperparameters.theta
+
+    def read(self, label):
+        """The state: cells, and tables by restaurant below the root."""
+        frozen, found, place = self.franchise.store.freeze(), [], 0
+        for runs in frozen["cell_runs"].tolist():
+            cell = [0] * self.K
+            for r in range(place, place + runs):
+                cell[label[int(frozen["run_dish"][r])]] += int(frozen["run_count"][r])
+            place += runs
+            found.append(tuple(cell))
+        tables = np.zeros((self.n, self.K), dtype=int)
+        columns = (frozen[name].tolist() for name in ("count_node", "count_dish", "count_tables"))
+        for node, dish, t in zip(*columns, strict=True):
+            tables[node, label[dish]] = t
+        return tuple(found), tuple(tables[1:].ravel().tolist())
+
+    def law_of(self, plan, label, enter=lambda: None):
+        """Law of the state after a sweep."""
+        law, source = Counter(), ScriptedSource()
+        while True:
+            with self.franchise.turn():
+                enter()
+                self.franchise._slices.sweep(plan, source)
+            law[self.read(label)] += source.probability
+            if not source.advance():
+                return law
+
+    def with_tables(self, cells, weights):
+        """Law of the tables of all restaurants, given dishes and the weights that each draws from."""
+        eaten = np.zeros((self.n, self.K), dtype=int)
+        for cell, document in zip(cells, self.cells.documents().tolist(), strict=True):
+            eaten[self.first + document] += cell
+        law = {((), tuple(map(tuple, eaten.tolist()))): 1.0}
+        for node in range(self.n - 1, 0, -1):
+            after = Counter()
+            for (tables, customers), p in law.items():
+                each = [
+                    law_of_tables(customers[node][k], self.alpha[node] * weights[node, k])
+                    for k in range(self.K)
+                ]
+                for own in itertools.product(*(range(len(one)) for one in each)):
+                    q = math.prod(one[t] for one, t in zip(each, own, strict=True))
+                    if q == 0.0:
+                        continue
+                    there = [list(row) for row in customers]
+                    for k, t in enumerate(own):
+                        there[self.tree.parent[node]][k] += t
+                    after[(*own, *tables), tuple(map(tuple, there))] += p * q
+            law = after
+        return {tables: p for (tables, _), p in law.items()}
+
+
+# ------------------------------------------------------------------ given topics, weights and proportions
+
+# Labels: one that no slice cuts off, two below the threshold.
+WEIGHTS, THRESHOLD = np.array([0.6, 0.25, 0.15]), 0.3
+TOPICS = np.array([[0.6, 0.4], [0.2, 0.8], [0.5, 0.5]])
+XI = np.minimum(WEIGHTS, THRESHOLD)
+SHAPES = {
+    "two types": ([[2, 0], [0, 1]], {"type": ["a", "b"]}),
+    "two documents of a type": ([[1, 0], [1, 1]], {"type": ["a", "a"]}),
+    "a document without a type": ([[2, 0], [0, 1]], {"type": ["a", None]}),
+    "four levels": ([[2, 0], [0, 1]], {"organ": ["x", "x"], "type": ["a", "b"]}),
+}
+
+
+class Given(Levels):
+    """Weights and proportions that are numbers."""
+
+    def __init__(self, shape):
+        super().__init__(*SHAPES[shape], len(WEIGHTS))
+        drawn = np.random.default_rng(3)
+        self.theta = drawn.dirichlet(np.ones(self.K), size=self.n)
+        own = drawn.dirichlet(np.ones(self.K), size=self.n)
+        own[0] = WEIGHTS
+        self.own, self.above = own, own[np.maximum(self.tree.parent, 0)]
+
+    def states(self):
+        each = [
+            sorted(
+                {
+                    tuple(np.bincount(z, minlength=self.K))
+                    for z in itertools.product(range(self.K), repeat=int(n))
+                }
+            )
+            for n in self.cells.count
+        ]
+        return list(itertools.product(*each))
+
+    def enter(self, state):
+        fr, source = self.franchise, Streams(1).source(1)
+        fr.clear()
+        slot = {k: fr.open_dish(source) for k in range(self.K) if any(cell[k] for cell in state)}
+        runs = np.array([sum(n > 0 for n in cell) for cell in state], dtype=np.int32)
+        pairs = [(slot[k], n) for cell in state for k, n in enumerate(cell) if n]
+        dish, count = (np.array(column, dtype=np.int32) for column in zip(*pairs, strict=True))
+        fr._verbs.enter_cells(runs, dish, count, self.cells, source)
+        free = iter(sorted(set(range(self.K)) - set(slot.values())))
+        return [slot[k] if k in slot else next(free) for k in range(self.K)]
+
+    def law_from(self, state, few, fault=0):
+        slots = self.enter(state)
+        by_slot = np.zeros((2, self.n, 16))
+        by_slot[0][:, slots], by_slot[1][:, slots] = self.theta, self.own
+        order = np.argsort(slots)
+        plan = SlicePlan(
+            np.arange(self.K, dtype=np.int32), WEIGHTS[order], 0.0, np.zeros(self.K, dtype=np.int8),
+            THRESHOLD, self.franchise.measure, None, integrated=False, few=few, fault=fault,
+            topics=np.ascontiguousarray(TOPICS[order]), proportions=by_slot[0], above=by_slot[1],
+        )  # fmt: skip
+        return self.law_of(plan, {slot: k for k, slot in enumerate(slots)}, lambda: self.enter(state))
+
+    def one_customer(self, theta, term):
+        """Law of the next label, a row per label: slice u ~ U(0, xi), then theta phi / xi if xi > u."""
+        P, ends = np.zeros((self.K, self.K)), np.concatenate([[0.0], np.unique(XI)])
+        for z in range(self.K):
+            for low, high in itertools.pairwise(ends[ends <= XI[z]]):
+                weights = np.where(high <= XI, theta * TOPICS[:, term] / XI, 0.0)
+                P[z] += (high - low) / XI[z] * weights / weights.sum()
+        return P
+
+    def expected(self, state):
+        law = {(): 1.0}
+        for cell, document, term in zip(state, self.cells.documents(), self.cells.term, strict=True):
+            P = self.one_customer(self.theta[self.first + document], term)
+            own = {(0,) * self.K: 1.0}
+            for z in [k for k, n in enumerate(cell) for _ in range(n)]:
+                more = Counter()
+                for counts, p in own.items():
+                    for k in range(self.K):
+                        more[(*counts[:k], counts[k] + 1, *counts[k + 1 :])] += p * P[z, k]
+                own = more
+            law = {(*before, after): p * q for before, p in law.items() for after, q in own.items()}
+        return {
+            (cells, tables): p * q
+            for cells, p in law.items()
+            for tables, q in self.with_tables(cells, self.above).items()
+        }
+
+    def distance(self, state, few, fault=0):
+        found, expected = self.law_from(state, few, fault), self.expected(state)
+        assert abs(sum(found.values()) - 1.0) < 1e-12
+        return max(abs(found[key] - expected.get(key, 0.0)) for key in {*found, *expected})
+
+
+@pytest.mark.parametrize("few", [0, 9], ids=["binomial", "one by one"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_sweep_has_the_law_of_its_formulas(shape, few):
+    model = Given(shape)
+    states = model.states()
+    for state in states[:: max(1, len(states) // 3)]:
+        assert model.distance(state, few) < 1e-12
+        model.franchise.audit()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_bugs_change_the_law(fault):
+    model = Given("four levels" if fault == "tables of the root" else "two types")
+    distances = []
+    for state in model.states()[::7]:
+        distances.append(model.distance(state, 9, FAULTS[fault]))
+    assert max(distances) > 1e-3
+
+
+# ------------------------------------------------------------------ the whole move, in a finite model
+
+KNOWN = hk.Known([[0.6, 0.4], [0.45, 0.55]], counts=60, frozen=[True, False])
+PRIOR = 0.5 + 60 * np.array([0.45, 0.55])  # of the second topic
+# Counts, labels, and how many points the proportions of a document need.
+WHOLE = {
+    "two levels": ([[2, 0], [0, 1]], {}, 8),
+    "three levels": ([[2, 0], [0, 1]], {"type": ["a", "a"]}, 5),
+    "one document has no type": ([[1, 1], [0, 1]], {"type": ["a", None]}, 5),
+    "four levels": ([[1, 1]], {"organ": ["x"], "type": ["a"]}, 6),
+}
+
+
+def gauss(a, b, n):
+    """Points and weights of Beta(a, b)."""
+    x, w = roots_jacobi(n, b - 1.0, a - 1.0)
+    return zip(((x + 1.0) / 2.0).tolist(), (w / w.sum()).tolist(), strict=True)
+
+
+def tilted(x, a, b, n, m):
+    """Density of Beta(a + n, b + m) in terms of that of Beta(a, b)."""
+    return x**n * (1.0 - x) ** m * np.exp(betaln(a, b) - betaln(a + n, b + m))
+
+
+class Whole(Levels):
+    """A frozen component and one with pseudo-counts, the only dishes; every state and its posterior."""
+
+    def __init__(self, shape, points=None):
+        counts, labels, enough = WHOLE[shape]
+        self.points, self.above_points = points or enough, 2 * (points or enough + 1)
+        super().__init__(counts, labels, 2, root=hk.FixedWeights(2), known=KNOWN)
+        start(self.franchise, "auto", Streams(0).source(STARTS))
+        self.states = {}
+        for cells in itertools.product(
+            *([(i, n - i) for i in range(n + 1)] for n in self.cells.count.tolist())
+        ):
+            for tables in self.with_tables(cells, np.full((self.n, 2), 0.5)):
+                self.states[cells, tables] = self.weight(cells, tables)
+        total = sum(self.states.values())
+        self.pi = np.array(list(self.states.values())) / total
+        self.number = {state: i for i, state in enumerate(self.states)}
+        keys = list(self.states)
+        self.customers = np.array([self.customers_of(*key) for key in keys])
+        self.of_second = np.array([self.terms_of_second(key[0]) for key in keys])
+
+    def terms_of_second(self, cells):
+        found = [0, 0]
+        for cell, term in zip(cells, self.cells.term.tolist(), strict=True):
+            found[term] += cell[1]
+        return found
+
+    def customers_of(self, cells, tables):
+        customers = np.zeros((self.n, 2), dtype=int)
+        for cell, document in zip(cells, self.cells.documents().tolist(), strict=True):
+            customers[self.first + document] += cell
+        for node, own in enumerate(np.array(tables).reshape(-1, 2), start=1):
+            customers[self.tree.parent[node]] += own
+        return customers
+
+    def weight(self, cells, tables):
+        """p(state, data) up to a factor: numbers of seatings, topics and weights integrated out."""
+        log = 0.0
+        for cell, term in zip(cells, self.cells.term.tolist(), strict=True):
+            log += math.log(math.comb(sum(cell), cell[0])) + cell[0] * math.log(KNOWN.matrix[0, term])
+        n = np.array(self.terms_of_second(cells))
+        log += betaln(*(PRIOR + n)) - betaln(*PRIOR)
+        customers = self.customers_of(cells, tables)
+        for node, own in enumerate(np.array(tables).reshape(-1, 2), start=1):
+            alpha, total = self.alpha[node], int(customers[node].sum())
+            log += math.lgamma(alpha) - math.lgamma(alpha + total) + own.sum() * math.log(alpha)
+            log += sum(math.log(stirling(int(m), int(t))) for m, t in zip(customers[node], own, strict=True))
+        return math.exp(log - customers[0].sum() * math.log(2.0))
+
+    def plan(self, topic, above, theta, fault):
+        by_slot = np.zeros((2, self.n, 16))
+        by_slot[0][:, 0], by_slot[0][:, 1] = theta, 1.0 - theta
+        by_slot[1][:, 0], by_slot[1][:, 1] = above, 1.0 - above
+        return SlicePlan(
+            np.arange(2, dtype=np.int32), np.full(2, 0.5), 0.0, np.zeros(2, dtype=np.int8), 0.5,
+            self.franchise.measure, None, integrated=False, fault=fault,
+            topics=np.array([KNOWN.matrix[0], [topic, 1.0 - topic]]), proportions=by_slot[0],
+            above=by_slot[1],
+        )  # fmt: skip
+
+    def after(self, fault=0, stale=False):
+        """The law of the state after a move, if it had the posterior before; and the sum of all weights."""
+        total, reached = np.zeros(len(self.pi)), np.zeros(len(self.pi))
+        theta, above = np.full(self.n, 0.5), np.full(self.n, 0.5)
+
+        def descend(node, weights, topic):
+            if node == self.n:
+                law = np.zeros(len(self.pi))
+                for state, p in self.law_of(self.plan(topic, above, theta, fault), {0: 0, 1: 1}).items():
+                    if state in self.number:  # a bug may leave one that is none
+                        law[self.number[state]] += p
+                total[:] += weights
+                reached[:] += law * float(self.pi @ weights)
+                return
+            between = node < self.first
+            of = above[self.tree.parent[node]]
+            a, b = self.alpha[node] * of, self.alpha[node] * (1.0 - of)
+            n, m = self.customers[:, node].T * (0 if stale and between else 1)
+            for x, w in gauss(a, b, self.above_points if between else self.points):
+                (above if between else theta)[node] = x
+                descend(node + 1, weights * w * tilted(x, a, b, n, m), topic)
+
+        for topic, w in gauss(*PRIOR, 5):
+            descend(1, w * tilted(topic, *PRIOR, *self.of_second.T), topic)
+        return reached, total
+
+
+@pytest.mark.parametrize("shape", WHOLE)
+def test_a_move_leaves_the_posterior_invariant(shape):
+    model = Whole(shape)
+    reached, total = model.after()
+    assert np.abs(total - 1.0).max() < 1e-12
+    assert np.abs(reached - model.pi).max() < 1e-12
+    model.franchise.audit()
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, "weights of before"])
+def test_planted_bugs_move_the_posterior(fault):
+    model = Whole("one document has no type", points=4)
+    reached, _ = model.after(FAULTS.get(fault, 0), stale=fault == "weights of before")
+    assert np.abs(reached - model.pi).max() > 1e-4
