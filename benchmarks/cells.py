@@ -3,10 +3,10 @@
     python benchmarks/cells.py TRAIN.ldac [--dishes 100] [--settle 20] [--rounds 7] [--sweeps 5]
         [--kernel generic]
 
-One run over a corpus in LDA-C: alpha = gamma = 1 and eta = 0.1 fixed, the start with as many random dishes.
-Each cell has its own franchise, settles for some sweeps and then takes turns with the others, some sweeps at
-a time. Under weights, these are drawn anew after each sweep, which is not counted as time of TableGibbs.
-Printed: dishes, tokens a second (median, smallest and largest of the rounds) and nanoseconds a token.
+One run over a corpus in LDA-C: alpha = gamma = 1 and eta = 0.1 fixed, starting with random dishes. Each cell
+has its own franchise, which runs some sweeps for burn-in and then takes turns with the others, a few sweeps
+at a time. With weights, these are drawn after each sweep, which doesn't count as time of TableGibbs. Printed:
+dishes, tokens per second (median, smallest and largest of the rounds) and nanoseconds per token.
 """
 
 import argparse
@@ -28,7 +28,7 @@ CELLS = [
 
 
 class Cell:
-    """A franchise over one store and under one root, and how fast TableGibbs was over it."""
+    """A franchise with one store and one root, and the speed of TableGibbs on it."""
 
     def __init__(self, corpus, store, root, dishes, settle, kernel):
         base = hk.Restaurant(base=hk.DirichletMultinomial(0.1), concentration=1.0)
@@ -41,7 +41,7 @@ class Cell:
         self.rates, self.dishes = [], []
 
     def round(self, sweeps):
-        """Take some sweeps."""
+        """Run some sweeps."""
         trace = self.scheduler.run(self.franchise, sweeps=sweeps, init=None)
         seconds = trace.moves["seconds"][trace.moves["move"] == "TableGibbs"]
         self.rates.append(sweeps * self.n_tokens / seconds.sum())

@@ -2,12 +2,12 @@
 
     python benchmarks/cells_heldout.py TRAIN.ldac [--seconds 10] [--seeds 3] [--tables-only]
 
-A corpus in LDA-C with the halves of its test documents beside it (see heldout.py, which scores). eta = 0.1,
-concentrations with the prior Gamma(1, 1); the default start; TableGibbs, DishGibbs, Concentration, and
-under weights TableCounts and RootWeights. DishGibbs has a fused sweep under a restaurant alone:
---tables-only leaves it out everywhere. Each cell has a franchise for each seed. They take turns, a tenth of
-their time each, so that what else the machine does slows all of them; the start is not counted.
-Printed: sweeps, dishes and perplexity (mean over seeds, and each of them).
+A corpus in LDA-C with the halves of its test documents in the same folder (see heldout.py, which computes the
+score). eta = 0.1, concentrations with the prior Gamma(1, 1); the default start; TableGibbs, DishGibbs,
+Concentration, and with weights TableCounts and RootWeights. DishGibbs has a fused sweep only for a root
+restaurant; --tables-only leaves it out everywhere. Each cell has a franchise for each seed. They take turns,
+a tenth of their time each, so that other programs slow all of them equally; the start is not counted.
+Printed: sweeps, dishes and perplexity (mean over seeds, and for each seed).
 """
 
 import argparse
@@ -24,7 +24,7 @@ TURNS = 10
 
 
 class Run:
-    """A franchise over one store and under one root, which sweeps for so many seconds."""
+    """A franchise with one store and one root, and its sweeps."""
 
     def __init__(self, corpus, store, root, seed, tables_only=False):
         base = hk.Restaurant(base=hk.DirichletMultinomial(0.1), concentration=hk.Gamma(1, 1))
@@ -37,7 +37,7 @@ class Run:
         self.scheduler.run(self.franchise, sweeps=1, rng=seed)
 
     def until(self, seconds):
-        """Sweep until so many seconds have gone by in moves."""
+        """Sweep until the moves have taken this many seconds."""
         while self.seconds < seconds:
             trace = self.scheduler.run(self.franchise, sweeps=2, init=None)
             self.seconds += float(trace.moves["seconds"].sum())

@@ -4,10 +4,10 @@
         [--threads 1] [--finite]
 
 One process over a corpus of counts in LDA-C: alpha = gamma = 1 fixed, CountGibbs, TableCounts, RootWeights
-and DrawTopics from as many random dishes. The model is infinite, so that dishes come and go; with --finite it
-has as many dishes (hk.FixedWeights), and no weights are drawn. Printed: dishes (median, smallest and largest
-of the timed sweeps), seconds of a sweep and of each move (median; smallest and largest of sweeps), and the
-most memory that the process had.
+and DrawTopics, starting with random dishes. The model is infinite, so the number of dishes varies; with
+--finite it is fixed (hk.FixedWeights), and no weights are drawn. Printed: dishes (median, smallest and
+largest of the timed sweeps), seconds per sweep and move (median; smallest and largest for sweeps), and the
+peak memory of the process.
 """
 
 import argparse

@@ -1,13 +1,13 @@
-"""Does the consensus of some chains score held-out documents as well as the chains do?
+"""Held-out scores of the consensus of several chains, compared with the chains themselves.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/consensus.py CORPUS --observed OBSERVED --held HELD [--chains 4]
         [--sweeps 400] [--samples 40] [--eta 0.05] [--alpha "gamma(1, 1)"] [--gamma "gamma(1, 1)"]
         [--distance cosine] [--threshold 0.5] [--occurrence 0.5] [--share 0.5] [--seed 0]
 
-Chains run in processes of their own. Their last states are scored by `hk.evaluate` (document completion, EM),
-and the consensus by the same EM with its own topics, weights and mean concentration
-(`hk.summaries.Consensus.perplexity`). So are the topics of each chain alone over its samples. A chain that is
-there twice must align with itself perfectly.
+Each chain runs in its own process. The last states are scored by `hk.evaluate` (document completion, EM), and
+the consensus by the same EM with its own topics, weights and mean concentration
+(`hk.summaries.Consensus.perplexity`), as are the topics of each single chain over its samples. As a check, a
+chain given twice must align with itself perfectly.
 """
 
 import argparse

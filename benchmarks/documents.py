@@ -1,13 +1,13 @@
-"""Documents in parallel: SliceGibbs and CountGibbs with one and more threads, beside TableGibbs.
+"""Documents in parallel: SliceGibbs and CountGibbs with one and more threads, compared with TableGibbs.
 
     python benchmarks/documents.py TRAIN.ldac [--dishes 100] [--settle 20] [--rounds 7] [--sweeps 3]
         [--threads 2] [--moves SliceGibbs CountGibbs]
 
 One run over a corpus in LDA-C: alpha = gamma = 1 and eta = 0.1 fixed. TableGibbs over "counts" and weights
-settles from as many random dishes; all samplers begin where it stands, and take turns, some sweeps at a time.
-What is timed is the move that draws the customers' dishes, its draw of topics included; weights of the root
+runs a burn-in from random dishes; all samplers begin at its state, and take turns, a few sweeps at a time.
+The timed move is the one that draws the customers' dishes, including its draw of topics; weights of the root
 are drawn after each sweep, which is not counted. Printed: dishes, tokens/s (median, smallest and largest of
-the rounds), and the ratio to TableGibbs under a restaurant, the median of the ratios of the rounds.
+the rounds), and the ratio to TableGibbs with a root restaurant, the median of the ratios of the rounds.
 """
 
 import argparse
@@ -23,7 +23,7 @@ MOVES = {"SliceGibbs": moves.SliceGibbs, "CountGibbs": moves.CountGibbs}
 
 
 class Sampler:
-    """A franchise and how fast a move was over it."""
+    """A franchise, and the speed of a move on it."""
 
     def __init__(self, name, corpus, store, root, move, threads=1):
         base = hk.Restaurant(base=hk.DirichletMultinomial(0.1), concentration=1.0)
@@ -35,7 +35,7 @@ class Sampler:
         self.rates, self.dishes = [], []
 
     def round(self, sweeps):
-        """Take some sweeps."""
+        """Run some sweeps."""
         trace = self.scheduler.run(self.franchise, sweeps=sweeps, init=None)
         seconds = trace.moves["seconds"][trace.moves["move"] == self.move]
         self.rates.append(sweeps * self.n_tokens / seconds.sum())

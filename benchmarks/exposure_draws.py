@@ -1,18 +1,20 @@
-"""Effective draws a second of exposures: the sweep over counts beside sweeps over mutations one by one.
+"""Effective draws per second of exposures: the sweep over counts compared with sweeps over single mutations.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/exposure_draws.py COUNTS.ldac [--samples 200] [--factors 20]
         [--settle 500] [--seconds 60] [--burn 0.25] [--largest 50] [--eta 0.5] [--seed 0]
 
 A cohort of some samples, drawn at random from a corpus of counts in LDA-C. alpha = gamma = 1 and eta are
-fixed. CountGibbs settles from factors of the counts; every schedule begins there and samples for the same
-processor time, of which the first part is burnt. An exposure is the number of mutations that a component has
-in a sample; those followed are the largest of the settled state, of components by their lasting ids.
+fixed. CountGibbs runs a burn-in from factors of the counts; every schedule begins at its state and samples
+for the same processor time, the first part of which is discarded. An exposure is the number of mutations of a
+component in a sample; the largest exposures of the initial state are followed, with components identified by
+their permanent ids.
 
-Printed for each schedule: seconds of a sweep; the median of the bulk effective sample sizes a second over the
-exposures that are followed (ArviZ); how many of them have an R-hat of at most 1.05 over the halves of the
-chain; how many belong to components that died. The effective sample size of a chain not yet settled means
-little. Where few exposures have settled, compare how fast they move: the median over exposures of the mean
-squared change within 0.5, 1, 2 and 4 seconds, and how much longer the first schedule takes for as much.
+Printed for each schedule: seconds per sweep; the median of the bulk effective sample sizes per second over
+the followed exposures (ArviZ); how many of them have an R-hat of at most 1.05 over the halves of the chain;
+how many belong to components that were removed. The effective sample size of a chain that hasn't converged
+means little. If few exposures have converged, compare how fast they change: the median over exposures of the
+mean squared change within 0.5, 1, 2 and 4 seconds, and the ratio of the times that the first schedule and
+this one take for the same change.
 """
 
 import argparse
@@ -52,7 +54,7 @@ def franchise_of(corpus, store, eta):
 
 
 def run_for(seconds, scheduler, franchise, followed, seed, init):
-    """Exposures after each sweep, shape (sweeps, exposures); nan of components that aren't there."""
+    """Exposures after each sweep, shape (sweeps, exposures); nan for absent components."""
     values, spent = [], 0.0
     draws = iter(scheduler.sample(franchise, 10**6, seed, init))
     while spent < seconds:
@@ -66,16 +68,16 @@ def run_for(seconds, scheduler, franchise, followed, seed, init):
 
 
 def change(values, lag):
-    """Median over exposures of the mean squared change within so many sweeps."""
+    """Median over exposures of the mean squared change within ``lag`` sweeps."""
     if lag >= len(values):
         return float("nan")
     return float(np.nanmedian(((values[lag:] - values[:-lag]) ** 2).mean(axis=0)))
 
 
 def times_as_fast(values, seconds, others, other_seconds, within):
-    """How much longer the other chain takes to change as much as this one does within some seconds.
+    """How many times as long the other chain takes for the change that this one makes within some seconds.
 
-    ``seconds`` are those of a sweep. nan where the other chain is too short.
+    ``seconds`` are those of a sweep. nan if the other chain is too short.
     """
     lags = np.unique(np.geomspace(1, len(others) // 3, 60).astype(int))
     curve = np.maximum.accumulate([change(others, lag) for lag in lags])

@@ -1,9 +1,9 @@
-"""Tokens a second of a base measure compiled outside the package, against the built-in one.
+"""Tokens per second of a base measure compiled outside the package, and of the built-in one.
 
     python benchmarks/extension.py CORPUS.ldac[.gz] [--dishes 100] [--sweeps 10]
 
 The example package `examples/compiled_measure` is built in a temporary folder against the installed header.
-Sweeps of TableGibbs on the generic kernel alternate between the two; the ratio of the medians is what counts.
+Sweeps of TableGibbs on the generic kernel alternate between the two; the result is the ratio of the medians.
 """
 
 import argparse

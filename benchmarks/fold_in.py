@@ -2,12 +2,12 @@
 
     python benchmarks/fold_in.py TRAIN.ldac [--observed FILE] [--held FILE] [--dishes 330] [--sweeps 10]
 
-The test documents are both halves together (see heldout.py, which finds them). A two-level HDP is trained
-for some sweeps of TableGibbs from random dishes; with --discount documents have that discount besides.
-Tokens/s of fold-in: tokens of the test documents times all sweeps (the first, which seats them, the burn-in
-of 20 and the 50 that are averaged), over the seconds of the whole call, densities included; the median of
-five calls, by the clock on the wall and by processor time, which other programs don't lengthen as much.
-Left-to-right: tokens that are scored times particles, over the seconds of the call.
+The test documents consist of both halves (see heldout.py, which finds them). A two-level HDP is trained for
+some sweeps of TableGibbs from random dishes; with --discount the documents have that discount. Tokens/s of
+fold-in: tokens of the test documents times all sweeps (the first, which seats them, the burn-in of 20 and the
+50 that are averaged), divided by the seconds of the entire call, including densities; the median of five
+calls, in wall-clock time and in processor time, which depends less on other programs. Left-to-right: scored
+tokens times particles, divided by the seconds of the call.
 """
 
 import argparse
@@ -25,7 +25,7 @@ CALLS, BURN_IN, SWEEPS, PARTICLES = 5, 20, 50, 5
 
 
 def timed(call):
-    """What a call returns, and its seconds."""
+    """The result of a call, and its seconds."""
     began = time.perf_counter()
     return call(), time.perf_counter() - began
 

@@ -1,18 +1,19 @@
-"""Held-out perplexity by document completion: the one score that all topic models are compared by here.
+"""Held-out perplexity by document completion: the score by which all topic models are compared here.
 
     python benchmarks/heldout.py TRAIN.ldac [--observed FILE] [--held FILE] [--dishes 10] [--sweeps 10]
 
-Topics phi_k and root weights beta are those of the training state. Each test document is in two halves: its
-proportions theta are fitted on the observed half, and the other half is scored:
+Topics phi_k and root weights beta are those of the training state. Each test document is split in two halves:
+its proportions theta are fitted to the observed half, and the other half is scored:
 
 - theta_k is proportional to prior_k + E[n_k], with prior_k = alpha beta_k and E[n_k] the expected number of
-  the observed half's words from topic k under theta: a fixed point, found by EM. It is where a concave
-  function has its maximum, so that there is one only, and the start is of no importance;
-- a topic not yet seen is one of them: prior alpha x (what beta leaves over), words as H has them (uniform);
+  the observed half's words from topic k under theta: a fixed point, found by EM. It is the only maximum of a
+  concave function, so the result doesn't depend on the start;
+- a new topic is one of the topics: its prior is alpha x (1 - sum of beta), and its words have the
+  distribution H (uniform);
 - the score is exp(-mean of log sum_k theta_k phi_k(w)) over all words of the held-out halves.
 
-EM of a document ends when no theta_k moves by more than TOLERANCE in a step; going on moves scores by less
-than one in ten thousand. `hdpkit.evaluation` computes all of it; a franchise is scored by `hdpkit.evaluate`.
+EM of a document ends when no theta_k changes by more than TOLERANCE in a step; further steps change scores by
+less than one in ten thousand. `hdpkit.evaluation` computes this; a franchise is scored by `hdpkit.evaluate`.
 
 As a script: the score of a two-level HDP after some sweeps from random dishes.
 """
@@ -32,32 +33,32 @@ TOLERANCE = 1e-6
 
 
 def proportions(phi, prior, terms, counts, tolerance=TOLERANCE):
-    """Proportions of one document whose observed half has these terms, so often each: shape (K,).
+    """Proportions of one document from the terms and counts of its observed half: shape (K,).
 
-    The others as in `perplexity`; see `hdpkit.evaluation.fit_proportions`.
+    Other parameters as in `perplexity`; see `hdpkit.evaluation.fit_proportions`.
     """
     return fit_proportions(np.asarray(phi)[:, terms], prior, counts, tolerance)
 
 
 def perplexity(phi, prior, observed, held, tolerance=TOLERANCE):
-    """Return exp(-mean log probability) of the held-out halves, for topics of any system.
+    """Return exp(-mean log probability) of the held-out halves, for topics of any program.
 
     Parameters
     ----------
     phi : array, shape (K, V)
-        Topics: posterior means given the training state, a uniform row for the unseen topic included.
+        Topics: posterior means given the training state, including a uniform row for a new topic.
     prior : array, shape (K,)
         alpha beta_k of each row of phi.
     observed, held : sparse arrays of counts, shape (D, V)
         The two halves of each test document, in the same order.
     tolerance : float
-        The largest step of a proportion at which EM ends.
+        EM ends when no proportion changes by more than this.
     """
     return completion_perplexity(phi, prior, observed, held, tolerance)
 
 
 def topics_of(franchise):
-    """Topics of a two-level HDP and alpha beta, the unseen topic last: arrays (K + 1, V) and (K + 1,)."""
+    """Topics of a two-level HDP and alpha beta, with a new topic last: arrays (K + 1, V) and (K + 1,)."""
     if len(franchise.declarations) != 2:
         raise ValueError("a two-level franchise is needed: documents over one root")
     alpha = franchise.concentration(franchise.declarations[-1].name)
@@ -68,7 +69,7 @@ def topics_of(franchise):
 
 
 def of_franchise(franchise, observed, held, tolerance=TOLERANCE):
-    """Score a franchise of documents over one root in its present state. Parameters as in `perplexity`."""
+    """Score a franchise of documents below one root in its current state. Parameters as in `perplexity`."""
     halves = [hk.Corpus.from_counts(half) for half in (observed, held)]
     return hk.evaluate(franchise, halves[0], held_out=halves[1], fit="em", tolerance=tolerance).perplexity
 
@@ -81,12 +82,13 @@ def read(train, observed=None, held=None):
     train : path
         LDA-C file, plain or gzipped.
     observed, held : paths, optional
-        By default NAME.test_obs.ldac and NAME.test_held.ldac beside NAME.train.ldac, gzipped or not.
+        By default NAME.test_obs.ldac and NAME.test_held.ldac in the folder of NAME.train.ldac, gzipped or
+        not.
 
     Returns
     -------
     corpus : Corpus
-    observed, held : sparse arrays of counts, shape (D, V), or None where there are none
+    observed, held : sparse arrays of counts, shape (D, V), or None if there are none
     """
     train = Path(train)
     found = [given or beside(train, half) for given, half in ((observed, "obs"), (held, "held"))]
@@ -98,7 +100,7 @@ def read(train, observed=None, held=None):
 
 
 def beside(train, half):
-    """Path of a half of the test documents beside the training documents, or None."""
+    """Path of a half of the test documents in the folder of the training documents, or None."""
     name = re.sub(r"(\.train)?\.ldac(\.gz)?$", "", train.name)
     paths = (train.with_name(f"{name}.test_{half}.ldac{packed}") for packed in ("", ".gz"))
     return next((path for path in paths if path.exists()), None)
@@ -113,7 +115,7 @@ def main():
     parser.add_argument("--sweeps", type=int, default=10)
     options = parser.parse_args()
 
-    from machine import block  # here, since tests take this module without its neighbours
+    from machine import block  # imported here, since tests load this module alone
 
     corpus, observed, held = read(options.train, options.observed, options.held)
     if observed is None:

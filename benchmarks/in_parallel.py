@@ -1,17 +1,17 @@
-"""Two processes each: a chain over shards on MPI beside parallel topic models, approximate or truncated ones.
+"""A chain over shards on MPI and approximate or truncated parallel topic models, with two processes each.
 
     python benchmarks/in_parallel.py NAME.train.ldac [--seconds 30] [--topics 200] [--workers 2]
         [--observed FILE --held FILE]
 
-hdpkit: `hdpkit.shards` over ranks of MPI (SliceGibbs, RootWeights, Concentration), exact, the chain that one
-process would make. tomotopy: HDPModel with as many workers, whose threads sample from counts that are not up
-to date. gensim: LdaMulticore, online variational inference with a fixed number of topics (``--topics``); a
-sweep is one pass. eta = 0.1 for all. Systems run one after another, in processes of their own. What isn't
-installed is left out.
+hdpkit: `hdpkit.shards` over ranks of MPI (SliceGibbs, RootWeights, Concentration), which is exact and equals
+the chain of one process. tomotopy: HDPModel with the same number of workers, whose threads sample from
+outdated counts. gensim: LdaMulticore, online variational inference with a fixed number of topics
+(``--topics``); a sweep is one pass. eta = 0.1 for all. Systems run one after another, each in its own
+processes. Packages that aren't installed are left out.
 
-Printed: seconds by the clock on the wall from the start on (scoring and reading don't count), sweeps, topics,
-tokens/s of the sweeps since the score before, and held-out perplexity by document completion
-(benchmarks/heldout.py; the halves of the test documents are found as there).
+Printed: wall-clock seconds including the start (without scoring and reading), sweeps, topics, tokens/s of the
+sweeps since the previous score, and held-out perplexity by document completion (benchmarks/heldout.py; the
+halves of the test documents are found as there).
 """
 
 import argparse
@@ -74,7 +74,7 @@ class Shards:
 
 
 class ParallelTomotopy(Tomotopy):
-    """tomotopy with workers, from as many topics."""
+    """tomotopy with workers, starting with the given number of topics."""
 
     leads = True
 
@@ -90,7 +90,7 @@ class ParallelTomotopy(Tomotopy):
 
 
 class LdaMulticore:
-    """gensim's online variational inference, with workers beside the process that adds up."""
+    """gensim's online variational inference, with workers in addition to the process that sums up."""
 
     leads = True
 
@@ -121,7 +121,7 @@ KINDS = {"hdpkit": Shards, "tomotopy": ParallelTomotopy, "gensim": LdaMulticore}
 
 
 def contend(options):
-    """One system, in this process: print a line of JSON for each score."""
+    """Run one system in this process; print a line of JSON for each score."""
     corpus, observed, held = read(options.corpus, options.observed, options.held)
     one = KINDS[options.system](corpus, options)
     n = 1
@@ -142,7 +142,7 @@ def contend(options):
 
 
 def scores_of(system, options, folder):
-    """Run a system until it has had its seconds; ranks agree on when to score: after 1, 2, 4, ... sweeps."""
+    """Run a system for its time; scores are computed after 1, 2, 4, ... sweeps, the same for all ranks."""
     command = [sys.executable, *sys.argv, "--system", system, "--folder", folder]
     if system == "hdpkit":
         launcher = shutil.which(

@@ -1,26 +1,26 @@
-"""Interpolated modified Kneser-Ney n-gram models: the bar for language models, as a class and as a script.
+"""Interpolated modified Kneser-Ney n-gram models, the baseline of language models: a class and a script.
 
     python benchmarks/kneser_ney.py TRAIN TEST [--order 5]
 
-TRAIN and TEST are text files (plain or .gz): one sentence per line, words between white space. Prints the
-perplexity of TEST for every order from 2 up (the unigram's if the order is 1).
+TRAIN and TEST are text files (plain or .gz): one sentence per line, words separated by white space. Prints
+the perplexity of TEST for every order from 2 (for order 1 that of the unigrams).
 
 Chen & Goodman (1999), "An empirical study of smoothing techniques for language modeling", section 3, with the
-conventions by which SRILM (`-kndiscount -interpolate -unk`, no cut-offs) and KenLM's `lmplz` give the Penn
-Treebank's well-known figures, 185.70, 148.28, 142.72 and 141.19 for orders 2 to 5:
+conventions of SRILM (`-kndiscount -interpolate -unk`, no cut-offs) and KenLM's `lmplz`, which give the
+well-known perplexities of the Penn Treebank, 185.70, 148.28, 142.72 and 141.19 for orders 2 to 5:
 
-- A sentence is `<s> w1 ... wn </s>`, with one `<s>` whatever the order; `</s>` is predicted, `<s>` never; the
-  perplexity is over words and sentence ends. `<unk>` in the text is a word as any other.
-- The counts of the highest order are those of the text. Below it an n-gram's count is its number of different
-  left neighbours (`<s>` is one), except for n-grams that begin with `<s>`: nothing can stand to their left,
-  and they keep the count of the text.
+- A sentence is `<s> w1 ... wn </s>`, with one `<s>` for any order; `</s>` is predicted, `<s>` never; the
+  perplexity is over words and sentence ends. `<unk>` in the text is a word like any other.
+- The counts of the highest order are those of the text. For lower orders the count of an n-gram is its
+  number of distinct left neighbours (including `<s>`), except for n-grams that begin with `<s>`: they have no
+  left neighbour, and keep the count of the text.
 - Each order has three discounts, for counts 1, 2 and 3 or more, from its own counts of counts.
 - The unigrams are interpolated with the uniform distribution over the vocabulary: the words of the training
-  text, what else the caller names, and `</s>`; not `<s>`.
+  text, additional words given by the caller, and `</s>`; not `<s>`.
 
-On tiny or odd texts a count of counts may be zero, or a discount outside (0, count]: that order then takes
-the discounts 1/2, 1 and 3/2, as lmplz does when it is told to fall back. `fallbacks` names such orders and
-the script marks them. No probability is ever zero.
+For tiny or unusual texts a count of counts may be zero, or a discount outside (0, count]: that order then
+uses the discounts 1/2, 1 and 3/2, like lmplz with its fallback option. `fallbacks` lists such orders and the
+script marks them. Probabilities are never zero.
 """
 
 import argparse
@@ -45,8 +45,8 @@ def read_sentences(path):
 class Grams:
     """The k-grams of the training text for one k, sorted by key.
 
-    A k-gram's key is (its first word) * (number of (k-1)-grams) + (the (k-1)-gram of its other words); its
-    place in the arrays is its number. There is one 0-gram.
+    The key of a k-gram is (its first word) * (number of (k-1)-grams) + (the (k-1)-gram of its other words);
+    its number is its index in the arrays. There is one 0-gram.
     """
 
     keys: np.ndarray
@@ -60,34 +60,35 @@ class Grams:
 class Level:
     """Order k of a fitted model.
 
-    p(w | h) is probabilities[h w] where the k-gram h w was seen, and weights[h] times p(w | h without its
-    first word) elsewhere; a seen one has that too, on top of its share of the discounted counts.
+    p(w | h) is probabilities[h w] if the k-gram h w was seen, and otherwise weights[h] times p(w | h without
+    its first word), a term which probabilities[h w] include in addition to the share of the discounted
+    counts.
     """
 
     keys: np.ndarray  # of the k-grams, as in Grams
-    counts: np.ndarray  # those this order uses: of the text, or of left neighbours
+    counts: np.ndarray  # of the text, or of left neighbours
     probabilities: np.ndarray
-    weights: np.ndarray  # one for each (k-1)-gram; 1 where nothing was ever seen after it
+    weights: np.ndarray  # one for each (k-1)-gram; 1 if no word was seen after it
     counts_of_counts: np.ndarray  # n1 to n4
     discounts: tuple  # D1, D2, D3+
-    estimated: bool  # the discounts; otherwise they are FALLBACK
+    estimated: bool  # whether the discounts are estimates; otherwise they are FALLBACK
 
 
 class ModifiedKneserNey:
-    """An interpolated n-gram model with modified Kneser-Ney discounts; the module's text has the conventions.
+    """An interpolated n-gram model with modified Kneser-Ney discounts; see the module's docstring.
 
     Parameters
     ----------
     order : int
-        n >= 1: words are predicted from the n - 1 before.
+        n >= 1: words are predicted from the n - 1 preceding words.
     vocabulary : iterable of str
-        Words that can be predicted besides those of the training text. A word that is in neither is read as
+        Words that can be predicted, in addition to those of the training text. Any other word counts as
         `<unk>` if that is in the vocabulary, and is an error otherwise.
 
     Attributes
     ----------
     vocabulary : list of str
-        After `fit`, everything that can be predicted: `</s>`, the words named, those of the training text.
+        After `fit`, all words that can be predicted: `</s>`, the given words, those of the training text.
     levels : list of Level
         Orders 1 to n, with their counts of counts and discounts.
     fallbacks : list of int
@@ -134,9 +135,9 @@ class ModifiedKneserNey:
         word : str
             A word, or "</s>" for the sentence's end.
         context : sequence of str
-            The words before, oldest first; all but the last order - 1 are ignored. Begins with "<s>" if they
-            are the first of their sentence: ("<s>",) is the context of a first word, () that of a word of
-            which nothing is known.
+            The preceding words in reading order; only the last order - 1 are used. It begins with "<s>" if
+            they begin the sentence: ("<s>",) is the context of a first word, () that of a word without known
+            context.
         """
         self._check_fitted()
         context = list(context)
@@ -147,13 +148,13 @@ class ModifiedKneserNey:
         return float(self._score(words, np.arange(len(words)))[-1])
 
     def log_probabilities(self, sentences):
-        """Log probability (nats) of each word and sentence end, sentence after sentence, in one array."""
+        """Log probability (nats) of each word and sentence end of all sentences, in one array."""
         self._check_fitted()
         words, places = encode(sentences, self._number)
         return np.log(self._score(words, places)[places > 0])
 
     def log_probability(self, sentence):
-        """Log probability (nats) of one sentence, its end included."""
+        """Log probability (nats) of one sentence, including its end."""
         return float(self.log_probabilities([sentence]).sum())
 
     def perplexity(self, sentences):
@@ -164,14 +165,14 @@ class ModifiedKneserNey:
         return float(np.exp(-scores.mean()))
 
     def count(self, gram):
-        """The count that the order of this n-gram (of 1 to n words) uses; 0 if it was never seen."""
+        """The count of an n-gram (of 1 to n words) in its order; 0 if it was never seen."""
         if not 1 <= len(gram) <= self.order:
             raise ValueError(f"{gram}: an n-gram of this model has 1 to {self.order} words")
         found = self._find(gram)
         return 0 if found is None else int(self.levels[len(gram) - 1].counts[found])
 
     def weight(self, context):
-        """What the next shorter context's distribution weighs in that of this one (of 0 to n - 1 words)."""
+        """Weight of the next shorter context's distribution in that of this context (of 0 to n - 1 words)."""
         if len(context) >= self.order:
             raise ValueError(f"{context}: a context of this model has 0 to {self.order - 1} words")
         found = self._find(context)
@@ -189,7 +190,7 @@ class ModifiedKneserNey:
         return found
 
     def _score(self, words, places):
-        """Probability of each word given those before it in its sentence (nonsense at place 0)."""
+        """Probability of each word given those before it in its sentence (undefined at position 0)."""
         p = np.full(len(words), 1.0 / len(self.vocabulary))
         grams = np.zeros(len(words), dtype=np.int64)  # the (k-1)-gram that ends here; -1: never seen
         for k, level in enumerate(self.levels, start=1):
@@ -219,7 +220,7 @@ class ModifiedKneserNey:
 
 
 def encode(sentences, number_of):
-    """Numbers of the words of all sentences, <s> and </s> added, and each word's place in its sentence."""
+    """Numbers of the words of all sentences with <s> and </s>, and each word's position in its sentence."""
     words, lengths = [], []
     for position, sentence in enumerate(sentences):
         if isinstance(sentence, str):
@@ -291,7 +292,7 @@ def main():
     if options.order < 1:
         parser.error("--order must be 1 or more")
     train, test = read_sentences(options.train), read_sentences(options.test)
-    from machine import block  # here, since tests take this module without its neighbours
+    from machine import block  # imported here, since tests load this module alone
 
     print(block())
     for name, sentences in (("train", train), ("test", test)):

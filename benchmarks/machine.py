@@ -1,8 +1,8 @@
-"""What a measurement was made on, as a block of Markdown: processor, caches, versions, commit.
+"""The machine of a measurement, as a block of Markdown: processor, caches, versions, commit.
 
     python benchmarks/machine.py
 
-Every script here prints it above its figures.
+Every script here prints it above its results.
 """
 
 import importlib.metadata
@@ -19,12 +19,12 @@ PACKAGES = ("numpy", "scipy", "tomotopy", "gensim")
 
 
 def resident():
-    """Bytes of this process in memory; nan where the system doesn't tell."""
+    """Bytes of this process in memory; nan if the system doesn't report it."""
     return _status("VmRSS")
 
 
 def peak():
-    """The most bytes that this process has had in memory so far; nan where the system doesn't tell."""
+    """Peak memory of this process so far, in bytes; nan if the system doesn't report it."""
     return _status("VmHWM")
 
 
@@ -35,7 +35,7 @@ def _status(field):
 
 
 def processor():
-    """Name of the processor, as the system has it."""
+    """Name of the processor, from the operating system."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         fields = [line.partition(":") for line in cpuinfo.read_text().splitlines()]
@@ -46,7 +46,7 @@ def processor():
 
 
 def caches():
-    """Sizes of the first processor's caches, where the system tells."""
+    """Sizes of the first processor's caches, if the system reports them."""
     found = []
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = ((folder / name).read_text().strip() for name in ("level", "type", "size"))
@@ -55,7 +55,7 @@ def caches():
 
 
 def commit():
-    """The commit of this copy, and whether files differ from it."""
+    """The commit of this working copy, and whether files differ from it."""
 
     def git(*arguments):
         command = ["git", "-C", str(ROOT), *arguments]
@@ -69,7 +69,7 @@ def commit():
 
 
 def version(package):
-    """Version of a package, or None where it isn't installed."""
+    """Version of a package, or None if it isn't installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -77,7 +77,7 @@ def version(package):
 
 
 def block():
-    """Return the lines that say what this is measured on."""
+    """Return the lines that describe the machine and the versions."""
     versions = [f"{name} {version(name) or 'not installed'}" for name in PACKAGES]
     load = f"; load {os.getloadavg()[0]:.1f} at the start" if hasattr(os, "getloadavg") else ""
     return "\n".join(

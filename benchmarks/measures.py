@@ -2,10 +2,10 @@
 
     python benchmarks/measures.py [corpus.ldac] [--dishes 10] [--sweeps 5] [--values 20000]
 
-Values are drawn from as many well separated dishes as asked for, in 20 groups; theta = 1 everywhere, start
-with the true number of dishes at random, a few sweeps to settle, then the median of the timed ones. The
-references run on the first values only: they are for reading. With a corpus (LDA-C) the Dirichlet-multinomial
-stands beside them, on its first words.
+Values are drawn from the given number of well separated dishes, in 20 groups; theta = 1 everywhere; the start
+is random with the true number of dishes, followed by a few sweeps of burn-in; reported is the median of the
+timed sweeps. The references run only on the first values, since they are slow. With a corpus (LDA-C) the
+Dirichlet-multinomial is included, on its first words.
 """
 
 import argparse
@@ -22,7 +22,7 @@ N_GROUPS = 20
 
 
 def cases(n, dishes, generator):
-    """(name, measure, reference, values): every conjugate measure over data of its kind."""
+    """(name, measure, reference, values): every conjugate measure with suitable data."""
     which = generator.integers(dishes, size=n)
     for D in (0, 2, 10):
         centres = generator.normal(size=(dishes, max(D, 1))) * 8.0

@@ -1,13 +1,13 @@
-"""Memory of a topic model: bytes a token by what they are for, and what the process takes.
+"""Memory of a topic model: bytes per token by purpose, and the memory of the process.
 
     python benchmarks/memory.py CORPUS [--dishes 100] [--sweeps 12] [--stores histogram explicit]
 
-CORPUS is what `hdpkit fit` reads; for each store it is read into memory and, written to a folder of arrays in
-the temporary directory, mapped. Each row is a process of its own: TableGibbs from the given number of random
-dishes, alpha = gamma = 1 and eta = 0.1 fixed. `reported` is Franchise.memory_bytes(), `but counts` the same
-without the V x K topic-term counts at four bytes each. Of the process (Linux only) `own` is what its private
-memory has grown by since the corpus was there, `start` and `sweeps` the most that it had more than then
-(mapped files that are in memory included) until the first sweep was done, and in all later ones.
+CORPUS is any corpus that `hdpkit fit` reads; for each store it is read into memory and also mapped from a
+folder of arrays in the temporary directory. Each row is measured in its own process: TableGibbs from the
+given number of random dishes, alpha = gamma = 1 and eta = 0.1 fixed. `reported` is Franchise.memory_bytes(),
+`but counts` the same without the V x K topic-term counts at four bytes each. For the process (Linux only)
+`own` is the growth of its private memory since the corpus was loaded, `start` and `sweeps` the largest growth
+(including mapped files in memory) until the end of the first sweep, and during all later ones.
 """
 
 import argparse

@@ -1,23 +1,23 @@
-"""New documents: speed of `hk.TopicModel.transform`, and its perplexity beside that of a fit that had them.
+"""New documents: speed of `hk.TopicModel.transform`, and perplexity compared with a fit that includes them.
 
     python benchmarks/new_documents.py TRAIN.ldac [--observed FILE] [--held FILE] [--sweeps 200]
 
-One run, one thread. The test documents are in two halves (see heldout.py, which finds them).
+One run, one thread. The test documents are split in two halves (see heldout.py, which finds them).
 
-- Speed: `transform` of the whole test documents by EM, median of --calls calls, tokens of the documents over
-  processor time; and the same of tomotopy's `HDPModel.infer`, documents made besides (`pip install
-  'hdpkit[benchmarks]'`; without it these rows are left out).
+- Speed: `transform` of the complete test documents by EM, median of --calls calls, in tokens of the documents
+  per second of processor time; and the same for tomotopy's `HDPModel.infer`, without the time to make its
+  documents (`pip install 'hdpkit[benchmarks]'`; without it these rows are left out).
 - Perplexity of the held-out halves. "fixed": fitted to the training documents; shares of the observed
-  halves by `transform`'s EM under topics that stay as they are (`score_method="fixed"`). "learned": the same
-  fit as `TopicModel.perplexity` scores by default: topics learn the observed words of a document, each on its
-  own. "joined": fitted to the training documents and the observed halves together, shares as the chain has
-  them (`Sample.group_weights`). "partial_fit": the observed halves join the first fit, for --partial sweeps.
-  Each averaged over the --samples samples of the chain's second half, p(w | d) = mean over samples of
-  sum_k theta_k phi_k(w), and of its last state alone. tomotopy: shares by `infer`, its last state.
-- Where the gap comes from: how much of the difference between "fixed" and "joined" is of held-out words that
-  the document's own observed half has, and how much of all others.
+  halves by `transform`'s EM with fixed topics (`score_method="fixed"`). "learned": the same fit with the
+  default score of `TopicModel.perplexity`: topics learn the observed words of each document separately.
+  "joined": fitted to the training documents and the observed halves together, with the shares of the chain
+  (`Sample.group_weights`). "partial_fit": the observed halves are added to the first fit, for --partial
+  sweeps. Each averaged over the --samples samples of the chain's second half, p(w | d) = mean over samples of
+  sum_k theta_k phi_k(w), and for its last state alone. tomotopy: shares by `infer`, its last state.
+- Origin of the gap: how much of the difference between "fixed" and "joined" is due to held-out words that
+  occur in the document's observed half, and how much to all others.
 
-tomotopy gets as many sweeps, and 20 of each document in `infer` (--infer).
+tomotopy runs the same number of sweeps, and 20 for each document in `infer` (--infer).
 """
 
 import argparse
@@ -37,19 +37,19 @@ from hdpkit.evaluation.fixed_topics import FixedTopics
 
 
 def log_probabilities(states, cells):
-    """Of cells of held-out halves, averaged over states: pairs of FixedTopics and shares."""
+    """Log probabilities of held-out cells, averaged over states: pairs of FixedTopics and shares."""
     logs = [topics.log_probabilities(theta, cells) for topics, theta in states]
     return np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
 
 
 def perplexity(states, held):
-    """Of the held-out halves."""
+    """Perplexity of the held-out halves."""
     cells = sp.csr_array(held)
     return math.exp(-float(log_probabilities(states, cells) @ cells.data) / cells.data.sum())
 
 
 def states_of(model, n):
-    """Samples of a model whose last n documents are the observed halves, with the shares of the chain."""
+    """Samples of a model whose last n documents are the observed halves, with the chain's shares."""
     return [(topics_of(sample), sample.group_weights()[-n:]) for sample in model.samples_]
 
 
@@ -60,14 +60,14 @@ def by_em(model, observed):
 
 
 def of_chain(model, held):
-    """Perplexity by the shares of the chain: over all samples, and of the last state."""
+    """Perplexity with the chain's shares: over all samples, and of the last state."""
     last, n = model.franchise_.sample(), held.shape[0]
     one = perplexity([(topics_of(last), last.group_weights()[-n:])], held)
     return perplexity(states_of(model, n), held), one
 
 
 def shown(found, beside=None):
-    """Perplexity over samples and of the last state as text, with what each is more than another's."""
+    """Perplexity over samples and of the last state as text, with the excess over another one."""
     more = [
         "" if beside is None else f" ({a / b - 1:+.2%})" for a, b in zip(found, beside or found, strict=True)
     ]
@@ -75,7 +75,7 @@ def shown(found, beside=None):
 
 
 def where_from(fixed, joined, observed, held):
-    """Print what words that a document's observed half has, and all others, contribute to the difference."""
+    """Print how much words that occur in the observed half, and all others, contribute to the difference."""
     cells = sp.csr_array(held)
     gain = log_probabilities(joined, cells) - log_probabilities(fixed, cells)
     document = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
@@ -89,14 +89,14 @@ def where_from(fixed, joined, observed, held):
 
 
 def topics_of(sample):
-    """The topics of a sample, as they stay for new documents."""
+    """The topics of a sample, fixed for new documents."""
     n_terms = sample.counts.shape[1]
     prior = float(sample.hyperparameters["concentration/document"]) * sample.root_weights
     return FixedTopics.of(sample.topics(), np.full(n_terms, 1 / n_terms), prior)
 
 
 def timed(call, calls):
-    """What a call returns, and the median of its processor time."""
+    """The result of a call, and the median of its processor time."""
     seconds = []
     for _ in range(calls):
         began = time.process_time()
@@ -116,7 +116,7 @@ def words_of(counts):
 
 
 def of_tomotopy(corpus, observed, held, options):
-    """Rows of tomotopy: speed of infer, perplexity."""
+    """Rows for tomotopy: speed of infer, perplexity."""
     import tomotopy
 
     model = tomotopy.HDPModel(initial_k=100, alpha=1.0, gamma=1.0, eta=options.eta, seed=1)
@@ -141,7 +141,7 @@ def of_tomotopy(corpus, observed, held, options):
     cells = sp.csr_array(held)
     document = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
     found = (theta[document] * phi.T[cells.indices]).sum(axis=1)
-    known = found > 0  # words that tomotopy never saw have no probability there, and are left out of its mean
+    known = found > 0  # words unseen by tomotopy have no probability, and are left out of its mean
     score = math.exp(-float(np.log(found[known]) @ cells.data[known]) / cells.data[known].sum())
     tokens = (observed + held).sum() / seconds
     print(f"tomotopy: {len(live)} topics; infer, {options.infer} sweeps: {tokens:,.0f} tokens/s")

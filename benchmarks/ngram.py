@@ -1,20 +1,20 @@
-"""Pitman-Yor n-gram models against modified Kneser-Ney, in one run on the same text.
+"""Pitman-Yor n-gram models compared with modified Kneser-Ney, in one run on the same text.
 
     python benchmarks/ngram.py TRAIN TEST [--orders 2 3 5] [--sweeps 30] [--burn-in 10] [--samples 10]
                                           [--timed-sweeps 3] [--calibrate CORPUS] [--seed 0] [--json FILE]
 
-TRAIN and TEST are files of sentences, one a line, plain or packed. The sentence end is predicted, `<unk>` is
-a word like any other. Both models know the vocabulary of both texts, so that both predict the same tokens.
-Perplexities are of the test text:
+TRAIN and TEST are files of sentences, one per line, plain or compressed. The sentence end is predicted,
+`<unk>` is a word like any other. The vocabulary of both models is that of both texts, so that they predict
+the same tokens. Perplexities are those of the test text:
 
 - `KN`: interpolated modified Kneser-Ney (benchmarks/kneser_ney.py);
 - `first`: the Pitman-Yor model after one sweep; `average`: averaged over samples spread over the sweeps after
-  the burn-in. Discounts (Beta(1, 1)) and concentrations (Gamma(1, 1)) are resampled, one each a level.
+  the burn-in. Discounts (Beta(1, 1)) and concentrations (Gamma(1, 1)) are resampled, one of each per level.
 
-`tokens/s` is that of TableGibbs alone, which takes every token out and seats it again: the median of the
-timed sweeps, for each store in turn. With a corpus of topic models to calibrate by (LDA-C, and tomotopy
-installed), `tokens/reference s` is the same in the unit of benchmarks/reference_second.py, measured between.
-`bytes/token` is the franchise's memory over the training tokens.
+`tokens/s` is for TableGibbs alone, which reseats every token: the median of the timed sweeps, for each store
+in turn. With a topic model corpus for calibration (LDA-C, and tomotopy installed), `tokens/reference s` is
+the same in the unit of benchmarks/reference_second.py, measured between the sweeps. `bytes/token` is the
+franchise's memory divided by the number of training tokens.
 """
 
 import argparse
@@ -35,7 +35,7 @@ STORES = ("explicit", "histogram")
 
 
 def speed(model, store, sweeps, seed):
-    """Tokens a second of TableGibbs from the model's own state, and bytes a token, on one store."""
+    """Tokens per second of TableGibbs from the model's state, and bytes per token, on one store."""
     franchise = hk.Franchise(model.franchise.restaurant_declared, model.data, store=store)
     gibbs = hk.Scheduler([moves.TableGibbs()])
     trace = gibbs.run(franchise, sweeps=1 + sweeps, rng=seed, init=model.franchise)

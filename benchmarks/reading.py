@@ -1,10 +1,11 @@
-"""How long it takes to read texts and counts, and to fit a table of short texts from file to topics.
+"""Time to read texts and counts, and to fit a table of short texts, from the file to the topics.
 
     python benchmarks/reading.py corpus.ldac --vocabulary vocab.txt --texts 100000 --sweeps 20
 
-Texts are written from a corpus: each has words of one document, drawn with replacement. Reported is what each
-reader takes for the same texts (CSV, TSV, JSON lines, Parquet, lines) and for the file of counts, and what
-the whole command takes: `hdpkit fit texts.csv`, in a process of its own. `--moves` goes to that command.
+Texts are made from a corpus: each consists of words of one document, drawn with replacement. Reported are the
+time of each reader for the same texts (CSV, TSV, JSON lines, Parquet, lines) and for the file of counts, and
+the time of the complete command `hdpkit fit texts.csv`, in its own process. `--moves` is passed to that
+command.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from hdpkit.io.corpora import read_corpus
 
 
 def spelled(number):
-    """A word of letters for a term that has none."""
+    """A word of letters for a term without a word."""
     letters = ""
     while True:
         number, digit = divmod(number, 26)
@@ -36,7 +37,7 @@ def spelled(number):
 
 
 def texts_of(corpus, n_texts, length, seed=0):
-    """Texts of so many words, each from one document of the corpus."""
+    """Texts of ``length`` words, each from one document of the corpus."""
     rng = np.random.default_rng(seed)
     vocabulary = corpus.vocabulary or [spelled(v) for v in range(corpus.n_terms)]
     filled = np.flatnonzero(corpus.document_lengths)

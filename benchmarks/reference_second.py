@@ -1,17 +1,16 @@
-"""Reference seconds: a unit of time that machines of different speed, or busy ones, agree on.
+"""Reference seconds: a unit of time that is comparable between machines of different speed or load.
 
     python benchmarks/reference_second.py CORPUS [--blocks 7]
 
 A reference second is the time in which tomotopy 0.14 (HDPModel, initial_k=100, alpha = gamma = 1 and
-eta = 0.1 fixed, one thread) sweeps 2.6 million tokens of a corpus, measured in the same run as what is being
+eta = 0.1 fixed, one thread) sweeps 2.6 million tokens of a corpus, measured in the same run as the code being
 timed. So
 
-    reference seconds = measured seconds x (tomotopy's tokens a second here) / 2.6 million.
+    reference seconds = measured seconds x (tomotopy's tokens per second here) / 2.6 million.
 
-Figures of different corpora are comparable where the corpus behind the unit is the same. On the AP corpus
-of LDA-C (github.com/blei-lab/lda-c; four fifths of its documents, 348,884 tokens), 2.6 million tokens a
-second is what one core of a 2.5 GHz Cascade Lake server did: name that corpus to compare with figures given
-here.
+Figures of different corpora are comparable if the corpus of the unit is the same. On the AP corpus of LDA-C
+(github.com/blei-lab/lda-c; four fifths of its documents, 348,884 tokens), one core of a 2.5 GHz Cascade Lake
+server achieved 2.6 million tokens per second: use that corpus to compare with figures given here.
 """
 
 import argparse
@@ -27,18 +26,18 @@ SETTLE, SWEEPS = 30, 5
 
 
 class ReferenceClock:
-    """tomotopy, run in blocks of five sweeps between what is being measured.
+    """tomotopy, run in blocks of five sweeps in between the measured code.
 
     Parameters
     ----------
     corpus : Corpus
     model : Tomotopy, optional
-        One that runs with initial_k=100 already.
+        An existing model that runs with initial_k=100.
 
     Attributes
     ----------
     rates : list of float
-        Tokens a second of each block.
+        Tokens per second of each block.
     """
 
     def __init__(self, corpus, model=None):
@@ -49,7 +48,7 @@ class ReferenceClock:
             self.model.sweep(SETTLE)
 
     def tick(self):
-        """Run a block; call it several times over what is measured."""
+        """Run a block; call it several times during the measurement."""
         if self.model is not None:
             before = self.model.seconds
             self.model.sweep(SWEEPS)
@@ -57,7 +56,7 @@ class ReferenceClock:
 
     @property
     def seconds(self):
-        """Reference seconds in a measured second, from the median of the blocks; nan without tomotopy."""
+        """Reference seconds per measured second, from the median of the blocks; nan without tomotopy."""
         return statistics.median(self.rates) / PER_SECOND if self.rates else float("nan")
 
     def __str__(self):

@@ -1,20 +1,20 @@
-"""Cost and memory a token as a corpus grows, and as topics do.
+"""Cost and memory per token as the corpus and the number of topics grow.
 
     python benchmarks/scaling.py CORPUS [--tokens 10000 100000 ...] [--dishes 10 100 1000] [--sweeps 5]
                                         [--kernel auto] [--figure FILE.png] [--json FILE]
 
-Sweeps of TableGibbs over a two-level HDP (alpha = gamma = 1, eta = 0.1, fixed) from random topics: some to
-settle, then the median of the timed ones. Two series, for each store:
+Sweeps of TableGibbs over a two-level HDP (alpha = gamma = 1, eta = 0.1, fixed) from random topics: some for
+burn-in, then the median of the timed ones. Two series, for each store:
 
 - **tokens**: from ten thousand to ten million, all from --at-dishes topics. Smaller corpora are documents
   of the given one in random order; larger ones are drawn from a topic model that is fitted to it first (30
   sweeps over 300,000 tokens; lengths of documents are the corpus's).
 - **topics**: from 10 to 1,000, all on --at-tokens tokens.
 
-Each line is measured in a process of its own. `exponent` is the slope of log nanoseconds by log tokens (by
-log of the K that were there, not of those at the start), with its standard error. `franchise` is
-`memory_bytes`, `without counts` is that without the topic-term counts, `process` what the process grew by
-from the corpus in memory to the end of the sweeps (Linux only; else nan), all in bytes a token.
+Each line is measured in its own process. `exponent` is the slope of log nanoseconds by log tokens (or by log
+of the actual K, not of K at the start), with its standard error. `franchise` is `memory_bytes`, `without
+counts` is that without the topic-term counts, `process` the growth of the process from the loaded corpus to
+the end of the sweeps (Linux only; otherwise nan), all in bytes per token.
 """
 
 import argparse
@@ -38,14 +38,14 @@ FITTED_TOKENS, FITTED_SWEEPS = 300_000, 30
 
 
 def of_size(counts, n_tokens, generator):
-    """Documents in random order until there are so many tokens, or all."""
+    """Documents in random order, with about ``n_tokens`` tokens or all."""
     order = generator.permutation(counts.shape[0])
     total = np.cumsum(counts[order].sum(axis=1))
     return counts[order[: int(np.searchsorted(total, n_tokens)) + 1]]
 
 
 def drawn(counts, n_tokens, generator):
-    """Documents drawn from a topic model fitted to these: sparse counts, about so many tokens."""
+    """Documents drawn from a topic model fitted to these: sparse counts with about ``n_tokens`` tokens."""
     sample = hk.Corpus.from_counts(of_size(counts, FITTED_TOKENS, generator))
     fitted = Ours(sample, "histogram", start="Random(100)", schedule="gibbs")
     fitted.sweep(FITTED_SWEEPS)
@@ -89,7 +89,7 @@ def in_a_process_of_its_own(*arguments):
 
 
 def series(corpora, dishes, options):
-    """Lines over pairs of (corpus, topics at the start), printed as they come."""
+    """Lines for pairs of (corpus, topics at the start), printed as they are measured."""
     rows = []
     for path, k in ((path, k) for path in corpora for k in dishes):
         for store in STORES:
@@ -103,7 +103,7 @@ def series(corpora, dishes, options):
 
 
 def exponents(rows, key):
-    """Slope of log nanoseconds by log of a column, and its standard error, for each store."""
+    """Slope of log nanoseconds by the log of a column, and its standard error, for each store."""
     found = {}
     for store in STORES:
         own = [row for row in rows if row["store"] == store]

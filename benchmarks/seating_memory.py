@@ -1,14 +1,14 @@
-"""Memory of the two seating stores as a corpus grows: the claim of Blunsom et al. (2009), measured.
+"""Memory of the two seating stores as a corpus grows: a measurement of the claim of Blunsom et al. (2009).
 
     python benchmarks/seating_memory.py TEXT [--orders 1 2 3] [--sizes 10000 100000] [--sweeps 3]
                                              [--figure FILE.png]
 
-TEXT is a file of sentences, one a line, plain or packed. For each order of a Pitman-Yor n-gram model and each
-number of tokens (the first sentences of the text; by default powers of ten and the whole), both stores are
-built in processes of their own: from the sequential start, a few sweeps of TableGibbs, then bytes a customer
-and the median of the seconds a sweep. `store` is what the seating takes (`memory_bytes`), `all` with
-hyperparameters and the tree of contexts, `process` what the process grew by (Linux only; else nan). Customers
-are the data's: every token, and the end of each sentence.
+TEXT is a file of sentences, one per line, plain or compressed. For each order of a Pitman-Yor n-gram model
+and each number of tokens (the first sentences of the text; by default powers of ten and the complete text),
+each store is built in its own process: the sequential start, a few sweeps of TableGibbs, then bytes per
+customer and the median of the seconds per sweep. `store` is the memory of the seating (`memory_bytes`), `all`
+includes hyperparameters and the tree of contexts, `process` is the growth of the process (Linux only;
+otherwise nan). Customers are those of the data: every token, and the end of each sentence.
 """
 
 import argparse

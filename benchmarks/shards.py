@@ -1,15 +1,15 @@
-"""Chains over shards: seconds a sweep, bytes sent and memory of two ranks beside two threads of one process.
+"""Chains over shards: seconds per sweep, bytes sent and memory, for two ranks or two threads.
 
     hdpkit convert CORPUS FOLDER --shards 4
     python benchmarks/shards.py FOLDER [--topics 100] [--sweeps 10] [--rounds 3]
         [--ways "scheduler 1 2" "local 1 2" "mpi 2 1"]
 
-A way is a program (scheduler, local, mpi, dask), a number of parts and a number of threads of each. Ways
-take turns, each time in processes of their own, from one start (term clusters, dishes drawn document by
-document) with one seed; alpha and gamma have Gamma(1, 1) priors, eta is 0.1. Printed: for each way and
-round the median seconds of the second half of the sweeps, the largest memory of a process, and the bytes
-that a part sent in a sweep at the end beside the counts that it had changed; then medians of all rounds and
-their ratios to the first way. Chains must be the same: their last log likelihoods are compared.
+A way is a program (scheduler, local, mpi, dask), a number of parts and a number of threads per part. Ways
+take turns, each time in new processes, from the same start (term clusters, dishes drawn document by document)
+with the same seed; alpha and gamma have Gamma(1, 1) priors, eta is 0.1. Printed: for each way and round the
+median seconds of the second half of the sweeps, the largest memory of a process, and the bytes that a part
+sent in a late sweep with the number of changed counts; then medians of all rounds and their ratios to the
+first way. Chains must be equal: their last log likelihoods are compared.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def arguments(folder, topics):
 
 
 def over_shards(folder, topics, sweeps, carrier, threads):
-    """Run over shards; returns the numbers of this process, None where another one leads."""
+    """Run over shards; returns the numbers of this process, or None unless it is the leading one."""
     declared, corpus, init = arguments(folder, topics)
     changed, call = {}, Worker.call
 
@@ -77,7 +77,7 @@ def count(sparse):
 
 
 def over_all(folder, topics, sweeps, threads):
-    """The same chain by a scheduler over the whole corpus."""
+    """The same chain by a scheduler over the entire corpus."""
     declared, corpus, init = arguments(folder, topics)
     start = shards.run(declared, corpus, SCHEDULE, sweeps=0, rng=1, init=init).state()
     franchise = hk.Franchise(declared, corpus.corpus(), store="counts", root="weights")
@@ -122,7 +122,7 @@ def child(options):
 
 
 def measured(options, way):
-    """Run a way in processes of its own; returns what rank 0 found, with the largest memory of all."""
+    """Run a way in new processes; returns the result of rank 0, with the largest memory of all."""
     command = [sys.executable, __file__, options.folder, "--way", way]
     command += ["--topics", str(options.topics), "--sweeps", str(options.sweeps)]
     program, parts, _ = way.split()
@@ -132,7 +132,7 @@ def measured(options, way):
         )
         command = [launcher, "-n", parts, *command]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    # Lines of several ranks may come without an end between them.
+    # Lines of several ranks may arrive without a line end between them.
     found = [json.JSONDecoder().raw_decode(one)[0] for one in out.split("result ")[1:]]
     leading = next(one for one in found if one["leads"])
     leading["megabytes"] = max(one["megabytes"] for one in found)
@@ -167,7 +167,7 @@ def main():
             what = f"{seconds:.3f} s a sweep, {found['dishes']} dishes, {found['megabytes']:.0f} MB"
             if found["sent"]:
                 what += f", {found['sent']} bytes sent"
-            if found["changed"]:  # not known of parts in workers of Dask
+            if found["changed"]:  # not known for parts in workers of Dask
                 what += f", {found['changed']} counts changed"
             print(f"{way}: {what}", flush=True)
     first = rounds[options.ways[0]]

@@ -1,20 +1,21 @@
-"""Are the signatures of simulated cohorts found, and do intervals of exposures cover the true ones?
+"""Signatures found in simulated cohorts, and the coverage of the intervals of exposures.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/signature_cohorts.py [--seeds 20] [--fits part known factors nmf]
         [--part 100] [--sweeps 300] [--samples 200] [--most 50000] [--keep RESULTS]
 
-Cohorts are those of ``examples/signature_cohorts.py``. A signature is found where one of those reported has a
-cosine of 0.9 or more with it, one to one; others that are reported are false.
+Cohorts are those of ``examples/signature_cohorts.py``. A signature is found if a reported signature has a
+cosine of 0.9 or more with it (matched one to one); other reported signatures are false.
 
-part: two chains over all mutations that begin as those of ``hdpkit signatures`` do: with what two chains over
-300 mutations of each sample agree on, fitted to all mutations (`hdpkit.signatures.start_from_part`).
-known: the same where every other true signature is known (`hk.Known`, worth 1,000 mutations).
-factors: two chains that begin with 20 factors of the counts.
-nmf: scikit-learn's NMF (Kullback-Leibler), at the true K, and at the largest K that is stable: five fits of
-resampled counts, whose signatures are put together by their best match, have a mean silhouette (cosine) of
-0.8 or more, and none of the signatures one below 0.2.
+- part: two chains over all mutations that begin like those of ``hdpkit signatures``: with the signatures that
+  two chains over 300 mutations of each sample agree on, fitted to all mutations
+  (`hdpkit.signatures.start_from_part`).
+- known: the same, with every other true signature known (`hk.Known`, 1,000 mutations each).
+- factors: two chains that begin with 20 factors of the counts.
+- nmf: scikit-learn's NMF (Kullback-Leibler), at the true K, and at the largest stable K: five fits of
+  resampled counts, whose signatures are grouped by best match, have a mean silhouette (cosine) of 0.8 or
+  more, and none of the signatures has one below 0.2.
 
-RESULTS gets a line of JSON for each seed and fit; what is there already isn't fitted again.
+A line of JSON is appended to RESULTS for each seed and fit; existing results aren't computed again.
 """
 
 import argparse
@@ -37,7 +38,7 @@ make_cohort, model, fit_cells, matched, cosines = (
 )
 KNOWN = slice(0, 12, 2)
 RULES = [(0.9, 0.5), (0.9, 1.0), (0.95, 0.5), (0.95, 1.0)]
-"""Similarity, and the share of the chains that must have a signature."""
+"""Similarity, and smallest share of the chains that must have a signature."""
 
 FITS = ("part", "known", "factors", "nmf")
 RANGE = range(8, 17)
@@ -45,7 +46,7 @@ REFITS = 5
 
 
 def scored(cohort, matrix, exposures=None):
-    """What a fit found, as numbers; coverage is over the samples of the signatures that are found."""
+    """Scores of a fit; coverage is over samples and found signatures."""
     pairs = matched(cohort.signatures, matrix)
     there = {i for i, _, _ in pairs}
     row = {
@@ -76,7 +77,7 @@ def by_chains(cohort, trace, declared=None):
 
 
 def nmf(counts, k, seed):
-    """Signatures of a factorisation, rows of a sum of one."""
+    """Signatures of a factorisation; rows sum to one."""
     from sklearn.decomposition import NMF
 
     model = NMF(
@@ -89,7 +90,7 @@ def nmf(counts, k, seed):
 
 
 def is_stable(counts, k, seed):
-    """Whether fits of resampled counts find the same signatures; and their means."""
+    """Whether fits of resampled counts find the same signatures; and the means of these."""
     from sklearn.metrics import silhouette_samples
 
     rng = np.random.default_rng([seed, k])

@@ -1,13 +1,13 @@
-"""Time a token of TableGibbs over the sparse topic model, beside the plain one.
+"""Time per token of TableGibbs for the sparse topic model and for the plain one.
 
     python benchmarks/sparse.py TRAIN.ldac [--dishes 100] [--settle 60] [--rounds 15] [--sweeps 4]
     python benchmarks/sparse.py TRAIN.ldac --vocabulary 100000
 
-For each store a chain of either model starts from the same number of dishes at random and settles. Then
+For each store a chain of each model starts with the same number of random dishes and runs a burn-in. Then
 they take turns, and each round gives a ratio. alpha = gamma = 1; eta = 0.1 and smoothing = 0.1; proportions
-integrated out under Beta(1, 1). With --vocabulary the terms of the corpus are spread at random over so
-many, and both models have them. Nanoseconds are of processor time, which other programs don't lengthen as
-much as the clock on the wall.
+are integrated out under Beta(1, 1). With --vocabulary the terms of the corpus are placed at random in a
+vocabulary of this size, for both models. Nanoseconds are processor time, which depends less on other programs
+than wall-clock time.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from hdpkit import moves
 
 
 def spread(corpus, n_terms):
-    """The corpus with its terms at random places of a larger vocabulary."""
+    """The corpus with its terms at random positions of a larger vocabulary."""
     place = np.random.default_rng(1).permutation(n_terms)[: corpus.n_terms]
     counts = corpus.to_counts().tocoo()
     wide = type(counts)((counts.data, (counts.row, place[counts.col])), shape=(counts.shape[0], n_terms))
@@ -30,7 +30,7 @@ def spread(corpus, n_terms):
 
 
 def chain(measure, corpus, store, options):
-    """A franchise that has settled."""
+    """A franchise after burn-in."""
     root = hk.Restaurant(base=measure, concentration=1.0)
     document = hk.Restaurant(base=root, concentration=1.0, each="document")
     franchise = hk.Franchise(document, corpus, store=store)
@@ -40,7 +40,7 @@ def chain(measure, corpus, store, options):
 
 
 def nanoseconds(franchise, n_tokens, sweeps, rng):
-    """Of processor time, by token; the median of these sweeps."""
+    """Nanoseconds of processor time per token; the median of these sweeps."""
     found, move = [], moves.TableGibbs()
     for _ in range(sweeps):
         began = time.process_time()

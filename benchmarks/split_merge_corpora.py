@@ -5,15 +5,15 @@
 
 CORPUS is NAME=FILE (LDA-C, plain or gzipped), or NAME=installed for the documentation of the installed
 NumPy and SciPy. As in the paper: Gamma(1, 1) priors on both concentrations, the sequential start, split-merge
-in the first 50 of 500 sweeps, one proposal a sweep, a fifth of the documents held out (drawn anew in each
-run). The two samplers of a run have the same documents and the same seed. A sweep is TableGibbs, DishGibbs
-and the updates of concentrations.
+in the first 50 of 500 sweeps, one proposal per sweep, a fifth of the documents held out (drawn separately for
+each run). The two samplers of a run have the same documents and the same seed. A sweep is TableGibbs,
+DishGibbs and the updates of concentrations.
 
-The training score is the log likelihood by token; as in equation 14 what is compared is the best up to a
-time. The held-out score is document completion (half of the words of a document observed), by token; the
-paper doesn't say how it computes its own. Time is processor time of the sweeps, scores of the trace included
-and held-out scores not. With --keep each chain is written to a CSV file, and what is there is not run again:
-a report may be made of several calls.
+The training score is the log likelihood per token; as in equation 14 the best score up to a time is compared.
+The held-out score is document completion (half of the words of a document observed), per token; the paper
+doesn't say how it computes its score. Time is processor time of the sweeps, including the scores of the trace
+but not the held-out scores. With --keep each chain is written to a CSV file, and existing chains are not run
+again, so a report can be made from several calls.
 """
 
 import argparse
@@ -34,13 +34,13 @@ SAMPLERS = {"gibbs": "Gibbs", "split-merge": "Gibbs+SM"}
 COLUMNS = ("sweep", "seconds", "dishes", "training", "held_out", "tried", "accepted")
 POINTS = 12  # sweeps after which the held-out score is computed
 COSINES = (0.5, 0.7, 0.9)
-CURVE = 200  # points of time of a curve
+CURVE = 200  # number of times of a curve
 LAYOUT = {"squeeze": False, "layout": "constrained"}
 
 
 @attrs.frozen(eq=False)
 class Chain:
-    """What was recorded of a chain: rows of COLUMNS, and the cosines of all pairs of topics at its end."""
+    """The records of a chain: rows of COLUMNS, and the cosines of all pairs of topics at its end."""
 
     rows: np.ndarray
     cosines: np.ndarray
@@ -49,13 +49,13 @@ class Chain:
         return self.rows[:, COLUMNS.index(name)]
 
     def best(self, seconds):
-        """The best training score up to each time; NaN before the first sweep is done."""
+        """The best training score up to each time; NaN before the end of the first sweep."""
         reached = np.searchsorted(self.column("seconds"), seconds, side="right") - 1
         best = np.maximum.accumulate(self.column("training"))
         return np.where(reached >= 0, best[np.maximum(reached, 0)], np.nan)
 
     def held_out(self, seconds):
-        """The held-out score at each time, on straight lines between the sweeps that have one."""
+        """The held-out score at each time, interpolated linearly between the sweeps that have one."""
         there = np.isfinite(self.column("held_out"))
         times, scores = self.column("seconds")[there], self.column("held_out")[there]
         return np.interp(seconds, times, scores, left=np.nan, right=np.nan)
@@ -110,7 +110,7 @@ def run(corpus, eta, sampler, seed, options):
 
 
 def kept(path, make):
-    """The chain of a file, or of a function whose result is then written there."""
+    """The chain in a file, or else the result of a function, which is then written there."""
     if path is None:
         return make()
     if path.exists():
@@ -134,7 +134,7 @@ def mean_and_error(values):
 
 
 def difference(pairs, score, seconds):
-    """Of each run, Gibbs+SM less Gibbs at these times: shape (runs, times)."""
+    """For each run, Gibbs+SM minus Gibbs at these times: shape (runs, times)."""
     return np.array(
         [getattr(large, score)(seconds) - getattr(gibbs, score)(seconds) for gibbs, large in pairs]
     )
@@ -179,7 +179,7 @@ def report(name, pairs_by_eta):
 
 
 def draw_figures(name, pairs_by_eta, folder):
-    """Figures 5 to 8 of the paper, of one corpus."""
+    """Figures 5 to 8 of the paper for one corpus."""
     import matplotlib.pyplot as plt
 
     etas = list(pairs_by_eta)

@@ -1,19 +1,19 @@
-"""Do chains of one posterior agree that begin at different states? After how long, or how far apart are they?
+"""Whether and when chains from different starts agree, or how far apart they remain.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/starts.py CORPUS [--starts one auto] [--seconds 300]
         [--clock processor] [--store counts] [--root weights] [--moves MOVES] [--threads 1] [--eta 0.05]
         [--alpha "gamma(1, 1)"] [--gamma "gamma(1, 1)"] [--documents N] [--mallet 1000 0.1 0.01]
         [--keep FOLDER]
 
-Chains run one after the other, the i-th with seed --seed + i. A chain's time is that of its moves by the wall
-clock, or with --clock processor on processors, of all threads together. Log joint (of dishes and numbers of
-tables), K and shares of the largest topics are those of `hk.compare_schedules`. R-hat after some time is that
-of the second half of what there was by then.
+Chains run one after the other, the i-th with seed --seed + i. A chain's time is the wall-clock time of its
+moves, or with --clock processor the processor time of all threads together. Log joint (of dishes and numbers
+of tables), K and shares of the largest topics are those of `hk.compare_schedules`. R-hat at some time is
+computed from the second half of the states up to then.
 
 --mallet K ALPHA BETA also records the likelihood that MALLET's LDA reports (`mallet_likelihood`), for K
 topics with those parameters, which Terenin, Magnusson & Jonsson (2020) publish for samplers of the HDP. With
---keep the chains are kept in a folder, and chains of earlier calls that are there are reported too; --starts
-without any reports these alone.
+--keep the chains are stored in a folder, and chains of earlier calls in it are reported too; --starts without
+values reports only these.
 """
 
 import argparse
@@ -31,8 +31,8 @@ from hdpkit.franchise.common_scores import dish_sizes, log_joint_of_counts
 
 MOVES = "table-gibbs,dish-gibbs,concentration"
 LARGEST = 20
-FEWEST = 20  # recorded states of the second half, below which there is no R-hat
-RECORDING = 0.1  # the share of the time that recording may take
+FEWEST = 20  # smallest number of recorded states in the second half for R-hat
+RECORDING = 0.1  # largest share of the time for recording
 COLUMNS = ("sweep", "wall", "processor", "K", "log_joint", "mallet")
 
 
@@ -63,7 +63,7 @@ def _marginals(cells, totals, each, width):
 
 
 class Recorder:
-    """Rows of what is recorded: COLUMNS, then the shares of the largest topics."""
+    """Recorded rows: COLUMNS, then the shares of the largest topics."""
 
     def __init__(self, franchise, corpus, mallet):
         self.franchise, self.mallet, self.rows, self.spent = franchise, mallet, [], 0.0
@@ -118,13 +118,13 @@ def run(corpus, init, seed, options):
 
 
 def at(rows, clock, column, seconds):
-    """Value of a column at a time, as it was last recorded."""
+    """Last recorded value of a column at a time."""
     place = np.searchsorted(rows[:, clock], seconds, side="right") - 1
     return rows[max(place, 0), column]
 
 
 def rhat(chains, clock, column, seconds):
-    """R-hat over the second halves of chains up to a time; of each as many states, evenly spaced."""
+    """R-hat over the second halves of chains up to a time; equal numbers of evenly spaced states of each."""
     kept = [rows[(rows[:, clock] > seconds / 2) & (rows[:, clock] <= seconds), column] for rows in chains]
     fewest = min(map(len, kept))
     if fewest < FEWEST or len(chains) < 2:
@@ -135,13 +135,13 @@ def rhat(chains, clock, column, seconds):
 
 
 def report(chains, clock):
-    """Print what chains, by name, were like at four times, and whether they agree.
+    """Print the values of chains, by name, at four times, and whether they agree.
 
     Parameters
     ----------
     chains : dict of arrays
     clock : int
-        Column of the time: 1 by the wall clock, 2 on processors.
+        Column of the time: 1 for wall-clock time, 2 for processor time.
     """
     end = min(rows[-1, clock] for rows in chains.values())
     mallet = not all(np.isnan(rows[:, 5]).all() for rows in chains.values())

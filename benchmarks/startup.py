@@ -3,13 +3,13 @@
     OPENBLAS_NUM_THREADS=1 python benchmarks/startup.py NAME.train.ldac [--seconds 8] [--eta 0.1]
         [--moves MOVES] [--starts START ...] [--figure starts.png]
 
-Each start runs in turn. A sweep does what --moves says, in the notation of `hdpkit fit --moves`; by default
-what a sweep of `hdpkit fit` does. eta is fixed, both concentrations ~ Gamma(1, 1). The halves of the test
-documents lie beside the corpus as NAME.test_obs.ldac and NAME.test_held.ldac, or are given.
+Each start runs in turn. A sweep consists of --moves, in the notation of `hdpkit fit --moves`; by default the
+moves of `hdpkit fit`. eta is fixed, both concentrations ~ Gamma(1, 1). The halves of the test documents are
+NAME.test_obs.ldac and NAME.test_held.ldac in the folder of the corpus, or are given.
 
-Seconds are processor time of this process, which other programs on the machine change little. The start and
-what a run records count, the scoring doesn't. The sampler uses one thread; the linear algebra of TermClusters
-uses as many as NumPy has, and the time of all of them counts: set their number to 1, as above.
+Seconds are processor time of this process, which depends little on other programs. They include the start and
+the records of a run, but not the scoring. The sampler uses one thread; the linear algebra of TermClusters
+uses all threads of NumPy, whose time counts: set their number to 1, as above.
 """
 
 import argparse

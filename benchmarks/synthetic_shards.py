@@ -3,14 +3,14 @@
     python benchmarks/synthetic_shards.py FOLDER [--tokens 100000000] [--shards 8] [--seed 0] [--like RUN]
         [--topics 100] [--terms 20000] [--length 150] [--alpha 5] [--gamma 20] [--eta 0.05] [--zipf 1.0]
 
-With --like RUN the model is a fitted one, the last state of a run of hdpkit fit: its topics, root weights
-and concentration of documents, and lengths of documents as in its corpus. Otherwise root weights are the K
-largest sticks of a DP(gamma), topics are Dirichlet(eta V p) around Zipf's law p (term v has a share in
-proportion to 1 / (v + 3)^zipf), and lengths are negative binomial with mean --length and a standard
-deviation of two thirds of that. The weights of a document are Dirichlet(alpha root weights). Documents are
-drawn in blocks, each from a stream of its own, keyed by the seed and its number: the corpus depends on
-neither the number of shards nor the memory there is. Topics (phi), root weights and options go to FOLDER-
-truth.npz.
+With --like RUN the model is the last state of a run of hdpkit fit: its topics, root weights, concentration of
+documents, and the lengths of documents in its corpus. Otherwise root weights are the K largest sticks of a
+DP(gamma), topics are Dirichlet(eta V p) around Zipf's law p (the share of term v is proportional to
+1 / (v + 3)^zipf), and lengths are negative binomial with mean --length and a standard deviation of two thirds
+of that. The weights of a document are Dirichlet(alpha root weights). Documents are drawn in blocks, each from
+its own random stream, keyed by the seed and the number of the block, so the corpus depends neither on the
+number of shards nor on the available memory. Topics (phi), root weights and options are written to
+FOLDER-truth.npz.
 
 Printed: sizes, seconds, tokens/s, bytes on disk, and the peak memory of the process.
 """
@@ -26,11 +26,11 @@ from machine import block, peak
 import hdpkit as hk
 
 DOCUMENTS = 2000
-"""Documents that are drawn at once."""
+"""Number of documents drawn at once."""
 
 
 class Drawn:
-    """A model with the options' parameters."""
+    """A model with the parameters of the options."""
 
     def __init__(self, options):
         generator = np.random.default_rng([options.seed, 0])
@@ -39,7 +39,7 @@ class Drawn:
         weights = np.sort(weights)[::-1][: options.topics]
         common = 1.0 / (np.arange(options.terms) + 3.0) ** options.zipf
         shapes = options.eta * options.terms * common / common.sum()
-        # Of shapes near 0, logarithms: the variates themselves underflow.
+        # Logarithms, since for shapes near 0 the variates themselves underflow.
         topics = np.empty((options.topics, options.terms))
         for topic in topics:
             logs = np.log(generator.gamma(shapes + 1.0)) + np.log(generator.random(options.terms)) / shapes
@@ -71,7 +71,7 @@ class Fitted:
 
 
 def drawn(model, n_tokens, seed):
-    """Blocks of documents as sparse counts, until there are so many tokens."""
+    """Blocks of documents as sparse counts, with ``n_tokens`` tokens in total."""
     cumulative = np.cumsum(model.topics, axis=1)
     cumulative /= cumulative[:, -1:]
     tokens = number = 0
@@ -79,7 +79,7 @@ def drawn(model, n_tokens, seed):
         number += 1
         generator = np.random.default_rng([seed, number])
         lengths = model.lengths(generator)
-        if tokens + lengths.sum() > n_tokens:  # the last documents: exactly so many tokens
+        if tokens + lengths.sum() > n_tokens:  # the last documents are cut to this total
             lengths = np.diff(np.minimum(np.append(0, np.cumsum(lengths)), n_tokens - tokens))
             lengths = lengths[lengths > 0]
         shares = generator.gamma(model.alpha * model.weights, size=(len(lengths), len(model.weights)))

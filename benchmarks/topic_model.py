@@ -1,30 +1,30 @@
-"""Topic models side by side: speed, memory, and held-out perplexity by sampler time.
+"""Comparison of topic models: speed, memory, and held-out perplexity by sampler time.
 
     python benchmarks/topic_model.py TRAIN.ldac [--parts speed memory heldout] [--out curves.png]
                                      [--observed FILE --held FILE] [--reference AP.ldac] [--targets 2391]
 
-hdpkit's two-level HDP against tomotopy's HDPModel and gensim's HdpModel (`pip install 'hdpkit[benchmarks]'`;
-what isn't installed is left out, and the output says so). One thread each, in one run, taking turns.
+hdpkit's two-level HDP compared with tomotopy's HDPModel and gensim's HdpModel (`pip install
+'hdpkit[benchmarks]'`; packages that aren't installed are left out, and the output says so). One thread each,
+in one run, taking turns.
 
 - **speed**: alpha = gamma = 1 and eta = 0.1 fixed on both sides, from 100 random topics; 30 sweeps each, then
-  seven alternating blocks of five sweeps. Printed: K and nanoseconds a token (median, smallest, largest) and
-  how many times as fast as tomotopy at equal K; where our K is more than 15 % off, nanoseconds at tomotopy's
-  K are read off a line through our blocks from two starts. Once for each instruction set that this
-  processor has (a process each). `with the trace` counts the scores recorded after every sweep, too.
-- **memory**: bytes a token after as many sweeps. What the franchise says (`memory_bytes`), the same without
-  the topic-term counts, by how much the process grew and the most it grew in between (Linux only; else
-  nan), and the corpus itself.
-- **heldout**: perplexity by document completion (benchmarks/heldout.py). The test documents' halves lie
-  beside the training documents (NAME.train.ldac, NAME.test_obs.ldac, NAME.test_held.ldac, gzipped or not)
-  or are named. Ours begins as `--start` says (by default as a Scheduler does), with concentrations
+  seven alternating blocks of five sweeps. Printed: K, nanoseconds per token (median, smallest, largest), and
+  the speed relative to tomotopy at equal K; if K of hdpkit differs by more than 15 %, its nanoseconds at
+  tomotopy's K are interpolated linearly from its blocks from two starts. Repeated for each instruction set
+  of this processor (a process each). `with the trace` includes the scores recorded after every sweep.
+- **memory**: bytes per token after the same number of sweeps: as reported by the franchise
+  (`memory_bytes`), the same without the topic-term counts, the growth of the process and its largest growth
+  in between (Linux only; otherwise nan), and the corpus itself.
+- **heldout**: perplexity by document completion (benchmarks/heldout.py). The halves of the test documents are
+  in the folder of the training documents (NAME.train.ldac, NAME.test_obs.ldac, NAME.test_held.ldac, gzipped
+  or not) or are given. hdpkit begins with `--start` (by default that of a Scheduler), with concentrations
   (Gamma(1, 1)) and eta (Gamma(1, 10)) resampled; tomotopy begins with 100 topics and with 2, and optimises
-  alpha and gamma; gensim keeps its defaults but for eta = 0.1. Sampler time is by the clock on the wall,
-  from the start on: ours has the start, all moves and the recording of the trace in it. Scoring doesn't
-  count.
+  alpha and gamma; gensim keeps its defaults except for eta = 0.1. Sampler time is wall-clock time: for
+  hdpkit it includes the start, all moves and the recording of the trace. Scoring isn't included.
 
 Times are also in reference seconds (benchmarks/reference_second.py), so that figures of different machines
-can be compared: `--reference` names the corpus behind the unit, by default the corpus itself. `--points`
-are figures that others measured, drawn where corpus and size agree (benchmarks/published_points.csv).
+can be compared: `--reference` is the corpus of the unit, by default the corpus itself. `--points` are
+published figures, drawn if corpus and size agree (benchmarks/published_points.csv).
 """
 
 import argparse
@@ -50,7 +50,7 @@ PEERS = ("tomotopy", "gensim", "matplotlib")
 
 
 def work(job):
-    """One part, in this process."""
+    """Run one part in this process."""
     options = SimpleNamespace(**job)
     corpus, observed, held = read(options.corpus, options.observed, options.held)
     if options.part == "speed":
@@ -62,7 +62,7 @@ def work(job):
 
 
 def in_a_process_of_its_own(job, instruction_set=None):
-    """What `work` returns, by a fresh process on one thread."""
+    """The result of `work` in a new process with one thread."""
     environment = {**os.environ, **ONE_THREAD}
     if instruction_set is not None:
         environment["HDPKIT_ISA"] = instruction_set

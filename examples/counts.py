@@ -1,11 +1,11 @@
 """Mixtures of counts and of bits: styles of handwritten digits.
 
 The data are scikit-learn's digits: images of 8 x 8 pixels, each the number of dark points, 0 to 16, in a cell
-of the scan. A Dirichlet process mixture finds kinds of images; it is given neither the digits nor a number of
+of the scan. A Dirichlet process mixture finds groups of images; it knows neither the digits nor the number of
 components.
 
-- Counts: every pixel is Poisson, its rate in a component Gamma distributed (`GammaPoisson`).
-- Bits: a pixel is dark or not, its probability in a component Beta distributed (`BetaBernoulli`).
+- Counts: every pixel is Poisson, with a Gamma prior on its rate in a component (`GammaPoisson`).
+- Bits: a pixel is dark or not, with a Beta prior on its probability in a component (`BetaBernoulli`).
 
     python examples/counts.py --images 1797 --sweeps 200 --seeds 5 --picture counts.png
 """
@@ -60,7 +60,7 @@ def digit_of(dishes, digits):
 
 
 def scores(dishes, digits):
-    """Components; adjusted Rand index; share of the images whose component is mostly of their digit."""
+    """Components; adjusted Rand index; share of images with the most common digit of their component."""
     from sklearn.metrics import adjusted_rand_score
 
     right = digit_of(dishes, digits)[dishes] == digits
@@ -72,7 +72,7 @@ def ten_means(pixels, seed):
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):  # its threads cost more than they bring on data of this size
+    with threadpool_limits(1):  # for data of this size threads cost more than they save
         return KMeans(10, n_init=5, random_state=seed).fit_predict(pixels)
 
 

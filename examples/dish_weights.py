@@ -1,4 +1,4 @@
-"""A part of the state of one's own: a weight on each dish.
+"""A user-defined part of the state: a weight for each dish.
 
 Weights w_k ~ Gamma(2, 1) are drawn when dishes are born, count in the log joint, are updated by a move, and
 are saved and resumed with the rest of the state.

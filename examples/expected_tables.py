@@ -1,10 +1,11 @@
 """Expected, approximate and sampled numbers of tables, by word frequency: Figure 1 of Blunsom et al. (2009).
 
-How many tables a word of frequency n has in a Dirichlet process is known exactly on average
-(`hk.expected_tables`), if the base distribution is fixed. Here it is drawn for the words of real text, beside
-Antoniak's approximation and beside what samplers find: in a unigram model, whose base is fixed (uniform over
-the vocabulary), and in a bigram model, where each word has a restaurant of the words that follow it and all
-share a base that is inferred. The text is the documentation of the installed NumPy and SciPy, or your own.
+The expected number of tables of a word with frequency n in a Dirichlet process is known exactly
+(`hk.expected_tables`) if the base distribution is fixed. This script plots it for the words of a real text,
+together with Antoniak's approximation and with the numbers that samplers find: in a unigram model, whose base
+is fixed (uniform over the vocabulary), and in a bigram model, where each word has a restaurant of the words
+that follow it and all share an inferred base. The text is the documentation of the installed NumPy and SciPy,
+or your own.
 
     python examples/expected_tables.py --all --sweeps 12 --picture expected_tables.png
 """
@@ -33,7 +34,7 @@ BOUNDARY = -1  # before the first word of a text
 
 @attrs.frozen
 class Text:
-    """Words by number, the most frequent first, and the word before each."""
+    """Words as numbers in descending order of frequency, and the word before each."""
 
     words: np.ndarray
     previous: np.ndarray
@@ -56,23 +57,23 @@ class Text:
 
 
 def read(packages=SOME):
-    """The docstrings of packages, function words and all, without what their examples print."""
+    """The docstrings of packages, including function words, without the output of examples."""
     return Text.from_texts(map(prose, collect_docstrings(packages).texts))
 
 
 def read_file(path):
-    """A text file, each line a text of its own."""
+    """A text file in which each line is a separate text."""
     return Text.from_texts(Path(path).read_text(encoding="utf-8", errors="replace").splitlines())
 
 
 def unigrams(text, concentration):
-    """One restaurant; its base is fixed."""
+    """One restaurant with a fixed base."""
     root = hk.Restaurant(base=hk.Uniform(len(text.vocabulary)), concentration=concentration)
     return hk.Franchise(root, hk.Groups.from_labels(text.words))
 
 
 def bigrams(text, concentration):
-    """A restaurant for each previous word; their base is the root, and inferred."""
+    """A restaurant for each previous word; their base is the root, which is inferred."""
     root = hk.Restaurant(base=hk.Uniform(len(text.vocabulary)), concentration=hk.Gamma(1.0, 1 / 3000))
     restaurants = hk.Restaurant(base=root, concentration=concentration, each="previous")
     return hk.Franchise(restaurants, hk.Groups.from_labels(text.words, {"previous": text.previous}))
@@ -81,8 +82,8 @@ def bigrams(text, concentration):
 def sample_fixed(text, concentration, draws, seed):
     """Tables of each word with the base fixed, averaged over independent draws.
 
-    Words don't influence each other, so customers who enter one by one are a draw from the posterior: every
-    draw begins anew.
+    Words don't influence each other, so seating customers one by one gives a draw from the posterior; every
+    draw seats all customers again.
     """
     franchise, total = unigrams(text, concentration), np.zeros(len(text.vocabulary))
     for number in range(draws):
@@ -135,7 +136,7 @@ def study(text, concentration, sweeps, seed=0):
 
 
 def classes(frequencies, n):
-    """For each word its class of similar frequency; the first classes are single frequencies."""
+    """The frequency class of each word; the first classes are single frequencies."""
     edges = np.unique(np.geomspace(1, frequencies.max() + 1, n).round())
     return np.unique(np.searchsorted(edges, frequencies, side="right"), return_inverse=True)[1]
 
@@ -145,7 +146,7 @@ def means(values, groups):
 
 
 def draw(text, found, path):
-    """Tables by frequency: lines expected, dashes Antoniak's, stars base fixed, circles base inferred."""
+    """Tables by frequency: lines expected, dashes Antoniak's, stars fixed base, circles inferred base."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -177,7 +178,7 @@ def draw(text, found, path):
 
 
 def draw_errors(path, customers=(5, 1000)):
-    """Relative errors of the formulas by mass; of "digamma" the worst of the masses nearby."""
+    """Relative errors of the formulas by mass; for "digamma" the largest over nearby masses."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.4, 4.2), layout="constrained")

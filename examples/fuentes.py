@@ -1,9 +1,9 @@
-"""Fuentes et al. 2011 run again: Theorem 1, Table 2, the variable number of topics, and the two documents.
+"""The study of Fuentes et al. 2011 repeated: Theorem 1, Table 2, the number of topics, and the two documents.
 
-    python examples/fuentes.py                        # all of it, in about a minute
+    python examples/fuentes.py                        # everything, in about a minute
     python examples/fuentes.py --figure fuentes.png
 
-The paper is "Dirichlet Allocation Using Product Partition Models"; docs/fuentes.md says what came out.
+The paper is "Dirichlet Allocation Using Product Partition Models"; docs/fuentes.md has the results.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def lag_one(h: Floats, law: Floats, matrix: Floats) -> float:
 
 
 def ratio_range(law: Floats, matrix: Floats, full: Floats) -> tuple[float, float]:
-    """The least and the largest of Cov(h) / Cov_full(h), over functions h of which Cov_full(h) isn't 0."""
+    """The minimum and maximum of Cov(h) / Cov_full(h) over functions h for which Cov_full(h) isn't 0."""
     flow, flow_full = law[:, None] * matrix, law[:, None] * full
-    centre = np.eye(len(law)) - law[None, :]  # takes the mean out of h
+    centre = np.eye(len(law)) - law[None, :]  # subtracts the mean of h
     quadratic = centre.T @ (flow + flow.T) @ centre / 2.0
     values, vectors = np.linalg.eigh(centre.T @ flow_full @ centre)
     used = values > 1e-12
@@ -78,7 +78,7 @@ def ratio_range(law: Floats, matrix: Floats, full: Floats) -> tuple[float, float
 def mean_estimates(
     alpha: Floats, n: int, sweeps: int, chains: int, sampler: str, rng: np.random.Generator
 ) -> Floats:
-    """Mean over the iterations of E(theta | z), one row per chain: shape (chains, k).
+    """Mean of E(theta | z) over the iterations, one row per chain: shape (chains, k).
 
     ``sampler`` is "full" (theta itself, as drawn), "full, averaged" (E(theta | z)), "sweep" (an iteration
     draws every z_i given the others), "one site, random" or "one site, in turn" (an iteration draws one).
@@ -120,12 +120,12 @@ SAMPLERS = ("full", "full, averaged", "sweep", "one site, in turn", "one site, r
 def table_two(
     alpha: Floats, seed: int, chains: int = 20, repeats: int = 100
 ) -> dict[str, tuple[float, float]]:
-    """Standard deviation between ``chains`` chains of 500 iterations, its mean over the topics.
+    """Standard deviation between ``chains`` chains of 500 iterations, averaged over the topics.
 
     Returns
     -------
     dict
-        Sampler -> (that of the first 20 chains, that of all ``chains * repeats`` chains).
+        Sampler -> (standard deviation of the first 20 chains, of all ``chains * repeats`` chains).
     """
     found = {}
     for number, sampler in enumerate(SAMPLERS):
@@ -151,8 +151,8 @@ class FullGibbs:
     b : float
         Dirichlet parameter of the topics over terms.
     as_printed : bool
-        Draw the proportions of topics that a document doesn't use with parameter 1, as the paper prints it,
-        in place of the model's alpha. That chain has another stationary law.
+        Draw the proportions of topics that a document doesn't use with parameter 1, as printed in the paper,
+        instead of the model's alpha. That chain has another stationary distribution.
     """
 
     def __init__(self, counts: Ints, alpha: Floats, b: float, seed: int, as_printed: bool = False) -> None:
@@ -164,7 +164,7 @@ class FullGibbs:
         self.of_cells = self.rng.multinomial(self.n, start)
 
     def sweep(self) -> None:
-        """Draw everything once."""
+        """Draw all variables once."""
         (n_documents, n_terms), k = self.shape, len(self.alpha)
         by_document, by_term = np.zeros((n_documents, k)), np.zeros((n_terms, k))
         np.add.at(by_document, self.documents, self.of_cells)
@@ -186,14 +186,14 @@ class FullGibbs:
         return found
 
     def n_topics(self) -> int:
-        """Number of topics that are used at all."""
+        """Number of topics with at least one token."""
         return int(self.of_cells.any(axis=0).sum())
 
 
 def synthetic(
     n_topics: int, n_terms: int, n_documents: int, length: int, alpha: float, b: float, seed: int
 ) -> tuple[Ints, Ints]:
-    """Documents of hierarchy (1): counts, and how many topics each document was drawn from."""
+    """Documents from hierarchy (1): counts, and the true number of topics of each document."""
     rng = np.random.default_rng(seed)
     topics = rng.dirichlet(np.full(n_terms, b), size=n_topics)
     counts = np.zeros((n_documents, n_terms), dtype=np.int64)
@@ -238,7 +238,7 @@ def finite_chain(
     sweeps: int = 2000,
     burn_in: int = 500,
 ) -> tuple[hk.Franchise, Any]:
-    """A finite model of the kit with one alpha for all topics: the franchise, and the sampled allocations."""
+    """A finite model in hdpkit with one alpha for all topics: the franchise, and the sampled allocations."""
     root = hk.Restaurant(hk.DirichletMultinomial(b))
     document = hk.Restaurant(root, concentration=n_topics * alpha, each="document")
     franchise = hk.Franchise(document, corpus, store="counts", root=hk.FixedWeights(n_topics))
@@ -283,7 +283,7 @@ def two_documents() -> hk.Corpus:
 
 
 def printed_score(z: Ints, values: Ints, home: Ints, alpha: float, b: float) -> float:
-    """Equation 3 as the paper prints it, in logs, but for a constant."""
+    """Equation 3 as printed in the paper, in logs, up to a constant."""
     score = 0.0
     for cells, a in (((z, values), b), ((z, home), alpha)):
         _, counts = np.unique(np.column_stack(cells), axis=0, return_counts=True)
@@ -292,7 +292,7 @@ def printed_score(z: Ints, values: Ints, home: Ints, alpha: float, b: float) -> 
 
 
 def table_three(franchise: Any, ranked: hk.RankedAllocations, top: int = 15) -> dict[str, list[int]]:
-    """In how many of the best a word's first token is in the main topic of document 1, 2, neither."""
+    """How often among the best a word's first token is in the main topic of document 1, of 2, of neither."""
     corpus: Any = franchise.data
     first = {word: int(np.argmax(corpus.values == corpus.vocabulary.index(word))) for word in OF_TABLE_3}
     home = np.asarray(corpus.codes("document"))
@@ -304,7 +304,7 @@ def table_three(franchise: Any, ranked: hk.RankedAllocations, top: int = 15) -> 
     return found
 
 
-# ---------------------------------------------------------------------- what it prints and draws
+# ---------------------------------------------------------------------- output
 
 
 def print_theorem() -> None:
@@ -349,7 +349,7 @@ def runs_of_figure_one(sweeps: int) -> tuple[Ints, dict[str, Ints]]:
 
 
 def print_figure_one(true: Ints, found: dict[str, Ints]) -> None:
-    """How the number of topics of a document compares with the truth."""
+    """Compare the number of topics of documents with the truth."""
     print("\nFigure 1: topics of a document; the truth, means over the sweeps")
     print("| model | documents 1 to 4 | mean of 25 | correlation with the truth |\n| --- | --- | --- | --- |")
     print(f"| truth | {', '.join(map(str, true[:4]))} | {true.mean():.1f} | |")

@@ -1,7 +1,7 @@
-"""A base measure of one's own, in plain Python: numbers around an unknown mean.
+"""A user-defined base measure in plain Python: numbers around an unknown mean.
 
-Dish k is a normal distribution with known standard deviation `noise`; its mean has a normal prior. Nothing in
-the kit assumes words: every move, store and depth works with these four methods.
+Dish k is a normal distribution with known standard deviation `noise`; its mean has a normal prior. hdpkit
+doesn't assume words: every move, store and depth works with these four methods.
 """
 
 import math
@@ -17,7 +17,7 @@ from hdpkit import moves
 class NormalMean(hk.BaseMeasure):
     """Normal observations with known noise; the mean of a dish is Normal(mean, spread**2)."""
 
-    takes_terms = False  # words are no numbers
+    takes_terms = False  # the values aren't words
 
     mean: float = 0.0
     spread: float = 1.0

@@ -1,7 +1,7 @@
-"""Gaussian mixtures without choosing K: a flat one, and one of groups that share components.
+"""Gaussian mixtures without choosing K: a flat mixture, and groups that share components.
 
 The data are scikit-learn's wines: 178 wines of three cultivars, 13 chemical measurements, of which we keep
-the first four principal components. The sampler is given neither the cultivars nor their number.
+the first four principal components. The sampler knows neither the cultivars nor their number.
 
 - Flat: a Dirichlet process mixture of Gaussians with unknown means and covariances.
 - Grouped: the same wines in twelve shipments, each of mostly one or two cultivars, by a hierarchical
@@ -77,7 +77,7 @@ def scikit_learn(X, components, seed):
 
     finite = GaussianMixture(components, n_init=5, random_state=seed)
     variational = BayesianGaussianMixture(n_components=10, n_init=5, max_iter=1000, random_state=seed)
-    with threadpool_limits(1):  # its threads cost more than they bring on data of this size
+    with threadpool_limits(1):  # for data of this size threads cost more than they save
         return {
             "GaussianMixture, given K": finite.fit_predict(X),
             "BayesianGaussianMixture, K up to 10": variational.fit_predict(X),
@@ -85,7 +85,7 @@ def scikit_learn(X, components, seed):
 
 
 def compare(seeds, sweeps):
-    """Name -> adjusted Rand indices and numbers of components, one row a seed; and the fits of seed 0."""
+    """Name -> adjusted Rand indices and numbers of components, one row per seed; and the fits of seed 0."""
     from sklearn.metrics import adjusted_rand_score
 
     X, cultivars = read_wines()
@@ -110,7 +110,7 @@ def ellipse(mean, covariance, radius=2.0):
 
 
 def scatter(axes, franchise, truth):
-    """Observations coloured by component, marked by what they are, with an ellipse for each component."""
+    """Observations coloured by component, with markers by true class, and an ellipse for each component."""
     X, dishes = franchise.data.values, franchise.dishes
     by_size = np.argsort(-np.bincount(dishes), kind="stable")
     for rank, k in enumerate(by_size):
@@ -126,7 +126,7 @@ def scatter(axes, franchise, truth):
 
 
 def draw_flat(franchise, truth, path):
-    """The scatter alone."""
+    """Only the scatter plot."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(5.2, 4.2), layout="constrained")
@@ -135,7 +135,7 @@ def draw_flat(franchise, truth, path):
 
 
 def draw_grouped(franchise, truth, path):
-    """The scatter, and for each shipment its cultivars beside the weights of its restaurant."""
+    """The scatter plot, and for each shipment its cultivars and the weights of its restaurant."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.6, 4.2), layout="constrained")
@@ -148,7 +148,7 @@ def draw_grouped(franchise, truth, path):
     planted = planted / planted.sum(axis=1, keepdims=True)
     weights = franchise.group_weights("shipment")
     together = np.array([np.bincount(truth[franchise.dishes == k], minlength=kinds) for k in by_size])
-    # A cultivar has the colour of the component that holds most of it.
+    # A cultivar has the colour of the component with most of its wines.
     colour_of = [COLOURS[min(int(column.argmax()), len(COLOURS) - 1)] for column in together.T]
     for shift, shares, colours in (
         (-0.2, planted, colour_of),

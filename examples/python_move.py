@@ -1,8 +1,9 @@
-"""A move of one's own, in plain Python: a customer of the root adopts the dish of another one.
+"""A user-defined move in plain Python: a customer of the root adopts the dish of another customer.
 
-Two customers of the root (tables of its children, and data seated there) are drawn; the first proposes to eat
-what the second eats. With m customers at each dish before the move, d the root's discount, prior times
-proposal ratio is (m_to - d) / (m_from - 1 - d) * (m_from - 1) / m_to: nothing but the likelihood where d = 0.
+Two customers of the root (tables of its children, and data seated there) are drawn; the proposal gives the
+first the dish of the second. With m the numbers of customers of the two dishes before the move and d the
+root's discount, the prior ratio times the proposal ratio is (m_to - d) / (m_from - 1 - d) * (m_from - 1) /
+m_to. For d = 0 this is 1, and only the likelihood ratio remains.
 """
 
 import math
@@ -16,7 +17,7 @@ from hdpkit.moves.registry import moves as registry
 
 
 class AdoptDish(moves.Move):
-    """Metropolis: one customer of the root takes over another one's dish."""
+    """Metropolis: one customer of the root takes the dish of another."""
 
     needs_tables = True
 
@@ -35,7 +36,7 @@ class AdoptDish(moves.Move):
             b = (a + 1 + rng.index(len(units) - 1)) % len(units)
             old, new = int(dishes[a]), int(dishes[b])
             m_from, m_to = np.sum(dishes == old), np.sum(dishes == new)
-            if old == new or m_from == 1:  # the way back would need a dish that is gone
+            if old == new or m_from == 1:  # the reverse move would need a dish that no longer exists
                 return moves.MoveInfo(1, 0)
             d = state.discount("root")
             ratio = (m_to - d) / (m_from - 1 - d) * (m_from - 1) / m_to

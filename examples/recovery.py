@@ -1,15 +1,15 @@
-"""Does the kit find what was planted? Simulated documents of authors, and simulated Gaussian mixtures.
+"""Recovery of known components: simulated documents of authors, and simulated Gaussian mixtures.
 
-Three studies, each over several seeds, measured by the adjusted Rand index between planted and found
-components (1: the same partition; 0: what chance would give):
+Three studies, each over several seeds, measured by the adjusted Rand index between true and found components
+(1: the same partition; 0: agreement by chance):
 
 - short documents by authors who prefer some topics: root > author > document against root > document;
 - a flat mixture of overlapping Gaussians: the Dirichlet process against the finite mixture with the right K;
-- groups with mixtures of their own: the hierarchical Dirichlet process against both, which don't know them.
+- groups with different mixtures: the hierarchical Dirichlet process against both, which ignore the groups.
 
 A fit is one partition: that of the last sweep, or of the sweep with the highest log joint probability in the
-second half of the run ("best"). No method can be expected to beat the partition that gives every observation
-to its most probable component under the planted parameters ("the truth's own").
+second half of the run ("best"). No method can be expected to beat the partition that assigns every
+observation to its most probable component under the true parameters ("the truth's own").
 
     python examples/recovery.py --seeds 10 --sweeps 400
 """
@@ -28,7 +28,7 @@ from hdpkit import moves
 
 @attrs.frozen
 class Fit:
-    """Two partitions of the customers, and how many parts they have."""
+    """Two partitions of the customers, and their numbers of parts."""
 
     last: np.ndarray
     best: np.ndarray
@@ -36,7 +36,7 @@ class Fit:
 
 @attrs.frozen
 class Planted:
-    """Data, the component that each customer came from, and the one it most probably came from."""
+    """Data, the true component of each customer, and its most probable component."""
 
     data: hk.Corpus | hk.Groups
     truth: np.ndarray
@@ -50,11 +50,11 @@ def adjusted_rand_index(a, b):
     return adjusted_rand_score(a, b)
 
 
-# ---------------------------------------------------------------------- what is planted
+# ---------------------------------------------------------------------- simulation
 
 
 def plant_corpus(seed, topics=10, terms=100, authors=12, documents=30, tokens=12):
-    """Short documents: an author likes three topics, a document stays close to its author."""
+    """Short documents: an author prefers three topics, and a document is similar to its author."""
     generator = np.random.default_rng(seed)
     phi = generator.dirichlet(np.full(terms, 0.1), size=topics)
     docs, writers, truth, probable = [], [], [], []
@@ -75,7 +75,7 @@ def plant_corpus(seed, topics=10, terms=100, authors=12, documents=30, tokens=12
 
 
 def plant_gaussians(seed, components=5, groups=15, size=24, dims=2, spread=3.0, sparsity=0.25):
-    """Gaussians of several shapes that overlap; a group has mostly one or two of them."""
+    """Overlapping Gaussians of several shapes; a group has mostly one or two of them."""
     generator = np.random.default_rng(seed)
     means = generator.normal(0.0, spread, size=(components, dims))
     factors = generator.normal(0.0, 0.45, size=(components, dims, dims)) + 0.8 * np.eye(dims)
@@ -91,7 +91,7 @@ def plant_gaussians(seed, components=5, groups=15, size=24, dims=2, spread=3.0, 
     return Planted(hk.Groups.from_labels(values, {"group": group.tolist()}), truth, probable)
 
 
-# ---------------------------------------------------------------------- what is fitted
+# ---------------------------------------------------------------------- models
 
 
 def fit(restaurant, data, sweeps, seed):
@@ -111,7 +111,7 @@ def fit(restaurant, data, sweeps, seed):
 
 
 def layers(measure, *labels):
-    """Restaurants from the root down, a weak prior on every concentration."""
+    """Restaurants from the root down, with a weak prior on every concentration."""
     restaurant = hk.Restaurant(base=measure, concentration=hk.Gamma(1.0, 1.0))
     for label in labels:
         restaurant = hk.Restaurant(base=restaurant, concentration=hk.Gamma(1.0, 1.0), each=label)
@@ -123,7 +123,7 @@ def finite_mixture(values, components, seed):
     from sklearn.mixture import GaussianMixture
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):  # its threads cost more than they bring on data of this size
+    with threadpool_limits(1):  # for data of this size threads cost more than they save
         return GaussianMixture(components, n_init=5, random_state=seed).fit_predict(values)
 
 
@@ -139,7 +139,7 @@ def study_corpus(seed, sweeps):
 
 
 def study_gaussians(seed, sweeps, grouped):
-    """Components of observations: with groups, without, and with the right number given."""
+    """Components of observations: with groups, without groups, and with the true number given."""
     planted = plant_gaussians(seed, sparsity=0.25 if grouped else 50.0)
     values = planted.data.values
     measure = hk.NormalInverseWishart.weakly_informative(values)
@@ -158,7 +158,7 @@ STUDIES = {
 
 
 def recover(study, seeds, sweeps):
-    """Model -> adjusted Rand indices (last, best) and parts of the best, one row a seed; and planted K."""
+    """Model -> adjusted Rand indices (last, best) and parts of the best, one row per seed; and the true K."""
     rows: dict[str, list[tuple[float, float, int]]] = {}
     planted = []
     for seed in range(seeds):

@@ -1,13 +1,14 @@
 """Simulated cohorts of mutational signatures, with known exposures.
 
-Twelve signatures over the 96 channels of SBS96, made like the reference ones: three are flat, four are sparse
-(most of their mutations are in a few contexts of one substitution), three are between, and two are close,
-with a cosine of 0.9. The 200 samples are of five types; a type has the first flat signature and five others,
-a sample each of those with a probability of 0.8. Samples have 100 to 50,000 mutations, uniform on a
+Twelve signatures over the 96 channels of SBS96, similar to reference signatures: three are flat, four are
+sparse (most of their mutations are in a few contexts of one substitution), three are in between, and two are
+close, with a cosine of 0.9. The 200 samples are of five types. A type has the first flat signature and five
+others, each of which a sample has with probability 0.8. Samples have 100 to 50,000 mutations, uniform on a
 logarithmic scale.
 
-The signatures of one cohort are found here by the model and the moves of ``hdpkit signatures``, and held
-against the true ones. ``benchmarks/signature_cohorts.py`` does it over many seeds, beside other programs.
+This script finds the signatures of one cohort with the model and the moves of ``hdpkit signatures``, and
+compares them with the true ones. ``benchmarks/signature_cohorts.py`` does so over many seeds and with other
+programs.
 
     python examples/signature_cohorts.py --sweeps 500 --out cohort
 """
@@ -37,7 +38,7 @@ APART = 0.8
 
 @attrs.frozen(eq=False)
 class Cohort:
-    """Counts with what they were made of.
+    """Counts with their true signatures and exposures.
 
     Attributes
     ----------
@@ -45,7 +46,7 @@ class Cohort:
     signatures : float64 array, shape (12, 96)
         Rows sum to one: flat 0 to 2, sparse 3 to 6, between 7 to 9, the close ones 10 and 11.
     exposures : int64 array, shape (n_samples, 12)
-        Mutations of each sample that each signature made.
+        Mutations of each sample caused by each signature.
     types : int64 array, shape (n_samples,)
     """
 
@@ -65,13 +66,13 @@ class Cohort:
 
 
 def cosines(rows, columns):
-    """Cosine of each row of one matrix with each of the other."""
+    """Cosine of each row of one matrix with each row of the other."""
     unit = [matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for matrix in (rows, columns)]
     return unit[0] @ unit[1].T
 
 
 def _tilted(rng, within, between):
-    """Shares of 6 substitutions with 16 contexts each, by the parameters of two Dirichlet laws."""
+    """Shares of 6 substitutions with 16 contexts each, with the parameters of two Dirichlet distributions."""
     return (rng.dirichlet(np.full(6, between))[:, None] * rng.dirichlet(np.full(16, within), size=6)).ravel()
 
 
@@ -89,7 +90,7 @@ def _close_to(rng, first):
 
 
 def make_signatures(rng):
-    """Twelve signatures, drawn again until only the last two are alike; shape (12, 96)."""
+    """Twelve signatures, drawn repeatedly until only the last two are similar; shape (12, 96)."""
     while True:
         flat = [_tilted(rng, 3.0, 3.0) for _ in range(3)]
         sparse = [_tilted(rng, 0.1, 0.1) for _ in range(4)]
@@ -130,7 +131,7 @@ def make_cohort(seed, n_samples=200, least=100, most=50_000):
 
 
 def model():
-    """Samples over signatures, as ``hdpkit signatures`` declares them without levels."""
+    """Samples over signatures, as declared by ``hdpkit signatures`` without levels."""
     root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=hk.Gamma(1.0, 1.0))
     return hk.Restaurant(base=root, concentration=hk.Gamma(1.0, 1.0), each="document")
 
@@ -145,7 +146,7 @@ def fit(cohort, sweeps, seed, init, chains=2, samples=50, known=None):
 
 
 def matched(signatures, found, least=0.9):
-    """Pairs of a true signature and one found, one to one, with the largest sum of cosines.
+    """One-to-one pairs of true and found signatures with the largest sum of cosines.
 
     Returns
     -------

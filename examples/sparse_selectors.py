@@ -1,8 +1,8 @@
-"""A selector move of one's own for the sparse topic model: which terms each topic selects, kept for the end.
+"""A user-defined selector move for the sparse topic model, which keeps the terms selected by each topic.
 
 The move draws the selectors b of every topic given its proportion pi, then pi given b (Wang & Blei 2009,
-section 3). It does what `moves.Selectors` does and keeps b, from which the topics of the paper's equation 11
-follow.
+section 3). It does the same as `moves.Selectors` and keeps b, from which the topics of the paper's equation
+11 are computed.
 """
 
 import math
@@ -29,7 +29,7 @@ class KeptSelectors(moves.Move):
         if steps == (0, 0):
             return moves.MoveInfo()
         measure, table = state.measure, state.measure_parts["selection proportions"].table
-        self.selected = state.dish_counts > 0  # what a topic has is selected for certain
+        self.selected = state.dish_counts > 0  # terms with tokens in a topic are always selected
         for b, slot in zip(self.selected, state.slots.occupied_slots().tolist(), strict=True):
             (a,), (n,) = state.bank.sizes([slot])
             more = measure.law(table.get(slot)).draw(int(a), int(n), rng)

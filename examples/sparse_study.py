@@ -8,12 +8,12 @@ of different terms that have a token in the topic.
 
     python examples/sparse_study.py CORPUS --out DIR [--vocabulary FILE] [--least 10] [--sweeps 300]
         [--dish-sweeps 100] [--samples 10] [--thin 5]
-    python examples/sparse_study.py                                  # seconds: drawn documents, two folds
+    python examples/sparse_study.py                    # simulated documents, two folds: takes seconds
 
-CORPUS is whatever ``hdpkit fit`` reads. DishGibbs and SplitMerge run in the first sweeps only, which find
-the topics: over the sparse model they cost many times a sweep of TableGibbs. DIR gets the numbers
-(study.json), the four rows of figure 2 (study.png; needs matplotlib) and topics of both models side by
-side, noise topics marked (topics.txt).
+CORPUS is any corpus that ``hdpkit fit`` reads. DishGibbs and SplitMerge run only in the first sweeps, which
+find the topics, since over the sparse model they cost many times as much as a sweep of TableGibbs. The
+numbers (study.json), the four rows of figure 2 (study.png; needs matplotlib) and the topics of both models,
+with noise topics marked (topics.txt), are written to DIR.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def folds_of(corpus, folds, seed):
 
 
 def frequent(corpus, least):
-    """The corpus without terms that occur fewer times."""
+    """The corpus without terms that occur fewer than ``least`` times."""
     counts = corpus.to_counts()
     kept = np.flatnonzero(np.asarray(counts.sum(axis=0)).ravel() >= least)
     words = None if corpus.vocabulary is None else [corpus.vocabulary[v] for v in kept]
@@ -74,7 +74,7 @@ def run(name, train, test, *, sweeps, dish_sweeps, samples, thin, particles, see
     Returns
     -------
     row : dict
-        Means over the samples, the perplexity, and each sample's parameter, topics and terms a topic.
+        Means over the samples, the perplexity, and each sample's parameter, topics and terms per topic.
     franchise : Franchise
         In the last state.
     """
@@ -82,7 +82,7 @@ def run(name, train, test, *, sweeps, dish_sweeps, samples, thin, particles, see
     early = [move.until(dish_sweeps) for move in (moves.DishGibbs(), moves.SplitMerge())]
     hyperparameters = [moves.Concentration(), moves.BaseMeasureParameters()]
     scheduler = hk.Scheduler([moves.TableGibbs(), *early, *hyperparameters])
-    # From many topics the sparse model keeps too many, at a much lower log joint.
+    # Started with many topics, the sparse model keeps too many, with a much lower log joint.
     scheduler.run(franchise, sweeps=sweeps, rng=seed, init="one")
     seen = []
 
@@ -108,7 +108,7 @@ def study(corpus, *, folds=5, report=print, seed=0, **options):
     Returns
     -------
     rows : dict of str to list of dict
-        By model, a row a fold.
+        By model, one row per fold.
     fits : dict of str to Franchise
         Of the first fold.
     """
@@ -183,7 +183,7 @@ def side_by_side(fits, n_topics=12):
 
 
 def drawn(n_documents=40):
-    """A small corpus of two kinds of documents, to see the script at work."""
+    """A small simulated corpus of two kinds of documents, to try out the script."""
     generator = np.random.default_rng(0)
     kinds = generator.dirichlet(np.full(30, 0.3), size=2)
     return hk.Corpus.from_counts(

@@ -1,12 +1,12 @@
-"""Sparse topics: which terms a topic has, and how evenly, are two questions (Wang & Blei 2009).
+"""Sparse topics: separate parameters for sparsity and smoothness of topics (Wang & Blei 2009).
 
-Topics are planted that each select some of the terms, and a corpus is drawn from them. A plain HDP has one
-parameter, eta, for both questions; the sparse model has a selection of terms and a smoothing over these. The
-script fits both, compares the terms that they give to the topics with those that were planted, and draws how
-sparsity and smoothing follow what was planted, each by itself.
+A corpus is simulated from topics that each select some of the terms. A plain HDP has only one parameter, eta,
+for the sparsity and the smoothness of topics; the sparse model has a selection of terms and a smoothing over
+these. The script fits both, compares their topics' terms with the true ones, and plots the estimates of
+sparsity and smoothing against the true values, varying each separately.
 
     python examples/sparse_topics.py                       # a minute; the table
-    python examples/sparse_topics.py --figure out.png      # some minutes; needs matplotlib
+    python examples/sparse_topics.py --figure out.png      # several minutes; needs matplotlib
 """
 
 import argparse
@@ -27,7 +27,7 @@ MODELS = {
 
 @attrs.frozen
 class Planted:
-    """A corpus, and the topics that it comes from: shape (topics, terms)."""
+    """A corpus, and its true topics: shape (topics, terms)."""
 
     corpus: hk.Corpus
     topics: np.ndarray
@@ -35,19 +35,19 @@ class Planted:
 
 @attrs.frozen
 class Fit:
-    """Averages over the kept sweeps of a chain, topics matched to those that were planted.
+    """Averages over the kept sweeps of a chain, with topics matched to the true ones.
 
     Attributes
     ----------
     inclusion : array, shape (topics, terms)
-        How probable it is that the topic selects the term; of the plain model, which selects none, the
+        Probability that the topic selects the term; for the plain model, which has no selection, the
         posterior mean of the topic.
     sparsity : float
         Share of the vocabulary that the matched topics don't select, weighted by their tokens.
     parameter : float
         Smoothing, or eta.
     n_topics : float
-        Topics in all.
+        Total number of topics.
     """
 
     inclusion: np.ndarray
@@ -57,7 +57,7 @@ class Fit:
 
 
 def plant(seed, share=0.25, smoothing=1.0, documents=150, tokens=60):
-    """Draw topics over a share of the terms each, Dirichlet(smoothing) over these, and documents of two."""
+    """Draw topics, each Dirichlet(smoothing) over a share of the terms, and documents of two topics each."""
     generator = np.random.default_rng(seed)
     topics = np.zeros((N_TOPICS, N_TERMS))
     for row in topics:
@@ -88,7 +88,7 @@ def fit(planted, measure, sweeps, seed):
         dishes = matched(means, planted.topics)
         if state.measure.supports("selected_terms"):
             selected, distinct = state.selected_terms(), np.count_nonzero(counts, axis=1)
-            # Terms that the topic has are selected; the others are all alike.
+            # Terms with tokens in the topic are selected; all other terms have equal probability.
             other = (selected - distinct) / np.maximum(N_TERMS - distinct, 1)
             inclusion += np.where(counts > 0, 1.0, other[:, None])[dishes]
             name, sizes = "smoothing", counts[dishes].sum(axis=1)
@@ -101,7 +101,7 @@ def fit(planted, measure, sweeps, seed):
 
 
 def matched(means, topics):
-    """The dish for each planted topic: the pairs of the largest sum of cosines. There are enough dishes."""
+    """The dish for each true topic: the pairs with the largest sum of cosines. There are enough dishes."""
     if len(means) < len(topics):
         means = np.vstack([means, np.tile(means[-1:], (len(topics) - len(means), 1))])
     cosines = topics @ means.T
@@ -111,9 +111,9 @@ def matched(means, topics):
 
 
 def precision_and_recall(found, topics):
-    """Of the terms given to topics: the share that is right, and the share of the right ones among them.
+    """Precision and recall of the terms found for topics.
 
-    Only terms that a topic has with a probability of 1/1000 at least are to be found: others leave no trace.
+    Only terms with a probability of at least 1/1000 in a topic count: others hardly occur in the data.
     """
     wanted, right = topics > 1e-3, topics > 0.0
     precision = (found & right).sum() / max(found.sum(), 1)
@@ -127,7 +127,7 @@ def f_score(pair):
 
 
 def best_in_hindsight(means, topics):
-    """Precision and recall of terms above the threshold that serves best, which nobody knows beforehand."""
+    """Precision and recall of terms above the best threshold, which isn't known in practice."""
     thresholds = np.unique(means)[:: max(means.size // 500, 1)]
     return max((precision_and_recall(means > t, topics) for t in thresholds), key=f_score)
 
@@ -142,7 +142,7 @@ def compare(planted, sweeps, seed):
 
 
 def figure(path, sweeps, seeds=3):
-    """Draw sparsity and smoothing as they were found against what was planted."""
+    """Plot estimated sparsity and smoothing against the true values."""
     import matplotlib.pyplot as plt
 
     shares, smoothings = (0.1, 0.2, 0.4, 0.6), (0.2, 0.5, 1.0, 2.0)

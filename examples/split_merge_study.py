@@ -1,13 +1,13 @@
-"""Wang & Blei's synthetic study (2012, section 4.1): what do split-merge moves do for an HDP topic model?
+"""Wang & Blei's synthetic study (2012, section 4.1): the effect of split-merge moves in an HDP topic model.
 
-100 documents of 50 words over 12 terms come from five topics, at most two a document. Topics 1 and 2 share
-terms 3 to 9 and differ in terms 1 and 2 only; the others don't use these. Chains of Gibbs sweeps with and
+100 documents of 50 words over 12 terms come from five topics, at most two per document. Topics 1 and 2 share
+terms 3 to 9 and differ only in terms 1 and 2; the others don't use these. Chains of Gibbs sweeps with and
 without a large move start from the same state on the same data; "found" means that five dishes hold 98 % of
 the words, each with a cosine of at least 0.95 to another true topic, for 20 sweeps running.
 
     python examples/split_merge_study.py                      # seconds: a few short chains
     python examples/split_merge_study.py main                 # the table with and without
-    python examples/split_merge_study.py grid                 # separation, mixing, trials a sweep
+    python examples/split_merge_study.py grid                 # separation, mixing, trials per sweep
     python examples/split_merge_study.py figures --out DIR    # figures 3 and 4 (a)-(d); needs matplotlib
 
 The results are in docs/split_merge_study.md.
@@ -35,7 +35,7 @@ HELD, COSINE, RUNNING = 0.98, 0.95, 20
 
 @attrs.frozen
 class Setting:
-    """How the data are drawn.
+    """Parameters of the simulated data.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ def schedule(large: moves.Move | None = None) -> list[moves.Move]:
 
 
 def is_like(counts: np.ndarray, topics: np.ndarray) -> bool:
-    """Whether five dishes hold 98 % of the words and are each like another true topic.
+    """Whether five dishes have 98 % of the words and are each similar to a different true topic.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def is_like(counts: np.ndarray, topics: np.ndarray) -> bool:
 
 
 class Finder:
-    """A callback that ends the run when the topics have been there for 20 sweeps running."""
+    """A callback that ends the run when the topics have been found for 20 consecutive sweeps."""
 
     def __init__(self, topics: np.ndarray, stop: bool = True) -> None:
         self.topics, self.stop = topics, stop
@@ -142,7 +142,7 @@ class Run:
     Attributes
     ----------
     first : int or None
-        Sweep from which on the topics were there for 20 sweeps; None: never.
+        First of the 20 consecutive sweeps with the topics; None: never.
     seconds : float
         Seconds of the moves until then (or until the end).
     tried, accepted : int
@@ -176,7 +176,7 @@ def run(
 
 
 def sign_test(ours: Iterable[int], theirs: Iterable[int]) -> float:
-    """Exact two-sided p of pairs: as many first sweeps are earlier as later; ties are left out."""
+    """Exact two-sided p value of the sign test for pairs of first sweeps; ties are left out."""
     pairs = list(zip(ours, theirs, strict=True))
     earlier, later = sum(a < b for a, b in pairs), sum(a > b for a, b in pairs)
     return float(binomtest(earlier, earlier + later).pvalue) if earlier + later else 1.0
@@ -189,7 +189,7 @@ def compare(
     start: str,
     sweeps: int,
 ) -> Iterator[str]:
-    """Chains with each large move on the same data: rows of a table, p being against the first of them."""
+    """Chains with each large move on the same data: rows of a table; p compares with the first row."""
     reference = None
     for name, large in schedules.items():
         runs = [run(setting, seed, large, start, sweeps) for seed in seeds]
@@ -290,7 +290,7 @@ def draw_figures(setting: Setting, seed: int, start: str, sweeps: int, folder: P
 
 
 def _dots(axis: Any, topics: np.ndarray, title: str) -> None:
-    """Topics as dots whose area is the probability."""
+    """Topics as dots with area proportional to probability."""
     k, v = np.indices(topics.shape)
     axis.scatter(v + 1, k + 1, s=400 * topics, c=k, cmap="tab10")
     axis.set(title=title, xlabel="term", ylabel="topic", xticks=range(1, N_TERMS + 1))

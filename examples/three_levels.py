@@ -1,9 +1,9 @@
-"""Topics at three levels: what the modules of NumPy and SciPy are about.
+"""Topics at three levels: the topics of the modules of NumPy and SciPy.
 
 The documents are the docstrings of the installed NumPy and SciPy; each belongs to a module (scipy.stats,
-numpy.linalg, ...). The root's topics are shared by all, a module has its own mixture of them, and a document
-departs from its module's. The same documents are also given to the model of two levels, which knows no
-modules, and both predict the words of documents of which they have seen three.
+numpy.linalg, ...). The root's topics are shared by all, a module has its own mixture of them, and the mixture
+of a document varies around that of its module. The same documents are also fitted by the model of two levels,
+without modules, and both predict the words of documents of which they have observed three words.
 
     python examples/three_levels.py --all --sweeps 300 --picture three_levels.png
 """
@@ -31,21 +31,21 @@ SOME = (
 
 @attrs.frozen
 class Split:
-    """A corpus with labels "document" and "module", and the words that were taken out of some documents."""
+    """A corpus with labels "document" and "module", and the words removed from some documents."""
 
     corpus: hk.Corpus
     held_out: list[list[int]]  # by document; mostly empty
 
 
 def module_of(name):
-    """The first two parts of a dotted name, or the package where the second is no module."""
+    """The first two parts of a dotted name, or the package if the second isn't a module."""
     package, _, rest = name.partition(".")
     module = f"{package}.{rest.partition('.')[0]}"
     return module if module in sys.modules else package
 
 
 def read(packages=SOME, seen=3, every=5, min_documents=15, seed=0):
-    """Documents of the modules that have enough of them; every fifth keeps only three of its words."""
+    """Documents of modules with enough documents; every fifth document keeps only three of its words."""
     docs = demo_documents(packages)
     modules = [module_of(name) for name in docs.names]
     sizes = Counter(modules)
@@ -80,7 +80,7 @@ def declare(corpus, levels=3, eta=0.05):
 
 
 class HeldOut:
-    """Probability of each word that was taken out, averaged over draws."""
+    """Probability of each held-out word, averaged over draws."""
 
     def __init__(self, held_out):
         self.where = [(d, np.array(terms)) for d, terms in enumerate(held_out) if terms]
@@ -89,7 +89,7 @@ class HeldOut:
 
     def add(self, franchise):
         topics = franchise.dish_parameters()
-        # What is new has the prior's mean: every term alike.
+        # A new topic has the prior's mean: all terms have equal probability.
         topics = np.vstack([topics, np.full(topics.shape[1], 1 / topics.shape[1])])
         weights = franchise.group_weights("document")
         self.total += np.concatenate([weights[d] @ topics[:, terms] for d, terms in self.where])
@@ -119,7 +119,7 @@ def fit(split, levels=3, sweeps=100, seed=0, draws=10):
 
 
 def about(franchise, n_topics=3, n_terms=4):
-    """For each module its weightiest topics: (module, [(weight, top terms), ...])."""
+    """For each module the topics with the largest weights: (module, [(weight, top terms), ...])."""
     terms = top_terms(franchise.dish_counts, franchise.data.vocabulary, n_terms)
     weights = franchise.group_weights("module")[:, :-1]
     return [
@@ -129,13 +129,13 @@ def about(franchise, n_topics=3, n_terms=4):
 
 
 def draw(franchise, path, each=2):
-    """Modules x topics, weights of the module's restaurant as shades; of each module its `each` largest."""
+    """Plot modules x topics: shades are weights of the module's restaurant, with `each` topics per module."""
     from matplotlib.figure import Figure
 
     weights = franchise.group_weights("module")[:, :-1]
     topics = np.unique(np.argsort(-weights, axis=1)[:, :each])
     home = weights[:, topics].argmax(axis=0)
-    topics = topics[np.lexsort((-weights[home, topics], home))]  # topics beside their module
+    topics = topics[np.lexsort((-weights[home, topics], home))]  # topics in the order of their modules
     terms = top_terms(franchise.dish_counts, franchise.data.vocabulary, 3)
     figure = Figure(figsize=(0.25 * len(topics) + 2.4, 0.23 * len(weights) + 2.4), layout="constrained")
     axes = figure.subplots()

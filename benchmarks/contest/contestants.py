@@ -1,7 +1,7 @@
-"""Topic models behind one face: sweeps, the seconds that they take, and what the held-out score needs.
+"""Topic models of several programs with a common interface: sweeps, their time, and held-out scores.
 
-``seconds`` is sampler time: the start and all sweeps, by the clock on the wall. Reading files, laying out a
-peer's documents and scoring don't count.
+``seconds`` is sampler time: the wall-clock time of the start and all sweeps, without reading files,
+converting documents for other programs, and scoring.
 """
 
 import re
@@ -15,7 +15,7 @@ from hdpkit import moves
 
 ETA = 0.1
 STORES = ("explicit", "histogram")
-# What runs in a sweep where hyperparameters are resampled.
+# Moves of a sweep if hyperparameters are resampled.
 SCHEDULES = {
     "gibbs": lambda: [moves.TableGibbs()],
     "dishes": lambda: [moves.TableGibbs(), moves.DishGibbs()],
@@ -24,7 +24,7 @@ SCHEDULES = {
 
 
 def start_of(text):
-    """The ``init`` that a text names: "default", "sequential", "one", or "Random(100)" and its like."""
+    """The ``init`` given by a text: "default", "sequential", "one", or for instance "Random(100)"."""
     if text == "default":
         return {}
     called = re.fullmatch(r"([A-Z]\w*)\(([\d, ]*)\)", text)
@@ -42,7 +42,7 @@ class Ours:
     start : str
         As in `start_of`.
     schedule : str, optional
-        One of SCHEDULES, and then concentrations and eta are resampled, too; without one, TableGibbs alone
+        One of SCHEDULES, with which concentrations and eta are resampled too; by default only TableGibbs,
         with alpha = gamma = 1 and eta = 0.1.
     """
 
@@ -58,7 +58,7 @@ class Ours:
         self.scheduler = hk.Scheduler([*SCHEDULES[schedule or "gibbs"](), *resampled])
         self.start, self.seed = start_of(start), seed
         self.n_tokens = len(corpus)
-        self.seconds = self.in_moves = 0.0  # the second: without the start and the recording of the trace
+        self.seconds = self.in_moves = 0.0  # in_moves excludes the start and the recording of the trace
 
     def sweep(self, n=1):
         start = {"init": None} if self.seconds else {"rng": self.seed, **self.start}
@@ -78,9 +78,9 @@ class Ours:
 class Tomotopy:
     """tomotopy's HDPModel on one thread.
 
-    It doesn't tell how many tables have a topic; the root's weights are those of the numbers expected given
-    its assignments (a sum of alpha beta_k / (alpha beta_k + i) for each word but the last of each topic and
-    document), iterated until the weights agree with them.
+    It doesn't report the number of tables of a topic; the root's weights are computed from the expected
+    numbers given its assignments (a sum of alpha beta_k / (alpha beta_k + i) for each word but the last of
+    each topic and document), iterated until weights and numbers agree.
     """
 
     def __init__(self, corpus, initial_k, fixed=True, seed=1):
@@ -156,7 +156,7 @@ class Gensim:
             chunk = self.rows[self.next : self.next + self.CHUNK]
             began = time.perf_counter()
             if self.model is None:
-                self.model = HdpModel(self.rows, **self.settings)  # takes the first chunk at once
+                self.model = HdpModel(self.rows, **self.settings)  # processes the first chunk immediately
             else:
                 self.model.update_chunk(chunk)
             self.seconds += time.perf_counter() - began
@@ -166,7 +166,7 @@ class Gensim:
 
     @property
     def n_topics(self):
-        """Topics with a thousandth of the root's weight or more, of the 150 that it keeps."""
+        """Number of topics with at least a thousandth of the root's weight, of the 150 that it keeps."""
         return int((self.model.hdp_to_lda()[0] >= 1e-3).sum())
 
     def topics(self):

@@ -1,4 +1,4 @@
-"""Held-out perplexity by sampler time, all contestants taking turns in one process."""
+"""Held-out perplexity by sampler time, with all programs taking turns in one process."""
 
 import csv
 import itertools
@@ -10,20 +10,20 @@ from heldout import perplexity
 from machine import version
 from reference_second import ReferenceClock
 
-GROWTH = 1.25  # from one time of scoring to the next
-LATE = 1.1  # a score stands in the line of a time if it came so much later: sweeps are not cut short
+GROWTH = 1.25  # ratio of consecutive scoring times
+LATE = 1.1  # largest delay of a score listed at a time, since sweeps are completed
 
 
 def measure(corpus, observed, held, reference, options):
-    """Curves, and what a measured second is in reference seconds.
+    """Curves, and the number of reference seconds per measured second.
 
-    Contestants advance to the same sampler time in turn, then to GROWTH times as much, and so on; between the
-    rounds the reference clock ticks.
+    Programs advance in turn to the same sampler time, then to GROWTH times as much, and so on; the reference
+    clock runs between the rounds.
 
     Parameters
     ----------
     reference : Corpus
-        What the reference clock runs on.
+        Corpus of the reference clock.
     options : namespace
         seconds, first (sampler time of the first score), stores, start, schedule, kernel, seed.
     """
@@ -52,7 +52,7 @@ def measure(corpus, observed, held, reference, options):
 
 
 def scoring_times(first, last):
-    """Sampler times from the first to the last, each GROWTH times the one before, or a little more."""
+    """Sampler times from the first to the last, each GROWTH times the previous one, or slightly more."""
     if first >= last:
         return [last]
     steps = int(math.log(last / first) / math.log(GROWTH))
@@ -60,7 +60,7 @@ def scoring_times(first, last):
 
 
 def published(path, name, n_tokens):
-    """Points that others measured on a corpus of this name and size: system -> [(reference s, perplexity)].
+    """Published points for a corpus of this name and size: system -> [(reference s, perplexity)].
 
     The file has the columns corpus, tokens, system, seconds (reference ones), perplexity.
     """
@@ -73,7 +73,7 @@ def published(path, name, n_tokens):
 
 
 def print_curves(found, points, targets):
-    """Table of the curves (perplexity and, in brackets, K), and when each came to the targets."""
+    """Table of the curves (perplexity and, in brackets, K), and when each reached the targets."""
     print(f"{found['said']}.\n")
     scale = found["reference"]
     names = list(found["curves"])

@@ -1,4 +1,4 @@
-"""Bytes a token: what each contestant says, and by how much its process grew."""
+"""Bytes per token of each program: as reported, and as growth of its process."""
 
 import gc
 
@@ -14,10 +14,10 @@ SYSTEMS = {
 
 
 def measure(corpus, system, dishes, sweeps, kernel):
-    """Bytes a token of one system after some sweeps, in a process that has done nothing else.
+    """Bytes per token of one system after some sweeps, in a process that has done nothing else.
 
-    The corpus is there already: a peer's own copy of it is in what the process grows by, ours is not (its
-    size is told beside).
+    The corpus is already loaded: the growth of the process includes the copy of it that another program
+    makes, but not that of hdpkit (whose size is given separately).
     """
     gc.collect()
     before = resident()

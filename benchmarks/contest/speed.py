@@ -1,4 +1,4 @@
-"""Tokens a second at the same number of topics: both stores and tomotopy, in alternating blocks of sweeps."""
+"""Tokens per second at equal numbers of topics: both stores and tomotopy, in alternating blocks of sweeps."""
 
 import statistics
 
@@ -9,16 +9,16 @@ from machine import version
 import hdpkit as hk
 
 SWEEPS = 5
-NEAR = 0.15  # how far our K may be from tomotopy's before nanoseconds are read off a line
+NEAR = 0.15  # relative difference of K from tomotopy's above which nanoseconds are interpolated
 
 
 def measure(corpus, dishes, settle, blocks, kernel):
-    """Blocks of each contestant, under the instruction set that this process was begun with.
+    """Blocks of each program, with the instruction set of this process.
 
-    Everything is fixed (alpha = gamma = 1, eta = 0.1), and starts from the same number of random topics.
-    Where our K ends further than NEAR from tomotopy's, a second chain starts so far from it that it should
-    end beyond tomotopy's K; both and tomotopy take turns once more, and our nanoseconds at tomotopy's K are
-    read off the line through the blocks of the two.
+    All hyperparameters are fixed (alpha = gamma = 1, eta = 0.1), and all start with the same number of random
+    topics. If hdpkit's final K differs from tomotopy's by more than NEAR, a second chain starts from a K such
+    that it should end on the other side of tomotopy's K; both and tomotopy take turns once more, and hdpkit's
+    nanoseconds at tomotopy's K are interpolated linearly between the blocks of the two.
     """
     ours = [Ours(corpus, store, kernel, f"Random({dishes})") for store in STORES]
     peers = [Tomotopy(corpus, dishes)] if version("tomotopy") is not None else []
@@ -41,10 +41,10 @@ def measure(corpus, dishes, settle, blocks, kernel):
 
 
 def turns(contestants, blocks):
-    """Take turns: nanoseconds a token and topics of each block, a dict for each contestant.
+    """Take turns: nanoseconds per token and topics of each block, a dict for each program.
 
-    ``nanoseconds`` are those of the sweeps alone; ``of_all`` are by the clock on the wall, with the scores
-    that a run of ours records after every sweep (tomotopy records nothing: both are the same).
+    ``nanoseconds`` are those of the sweeps alone; ``of_all`` are wall-clock time, including the scores that
+    hdpkit records after every sweep (tomotopy records nothing, so both are the same).
     """
     rows = [{"name": one.name, "nanoseconds": [], "of_all": [], "topics": []} for one in contestants]
     for _ in range(blocks):
@@ -59,7 +59,7 @@ def turns(contestants, blocks):
 
 
 def ratio(rows, key):
-    """How many times as fast as the peer at its number of topics; rows: the peer's, one or two of ours."""
+    """Speed relative to tomotopy at its number of topics; rows: tomotopy's, then one or two of hdpkit's."""
     peer, *ours = rows
     mine = statistics.median(ours[0][key])
     topics, times = (np.concatenate([row[name] for row in ours]) for name in ("topics", key))
@@ -69,7 +69,7 @@ def ratio(rows, key):
 
 
 def print_rows(found):
-    """A table of what each process of `measure` found."""
+    """A table of the results of each process of `measure`."""
     print(
         "| instruction set | system | kernel | K | ns a token | tokens/s | times tomotopy | with the trace |"
     )

@@ -1,7 +1,7 @@
-"""Urns of coloured balls (the Dirichlet-multinomial once more), compiled outside hdpkit.
+"""Urns of coloured balls (the Dirichlet-multinomial), compiled outside hdpkit.
 
-The Python methods are the reference: the test harness compares the compiled functions with them, and what
-isn't needed in a sweep (simulating data, posterior means) is written only once, here.
+The Python methods are the reference: the test harness compares the compiled functions with them. Operations
+that a sweep doesn't need (simulating data, posterior means) exist only here.
 """
 
 import attrs
