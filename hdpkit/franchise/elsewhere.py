@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.support.sparse_counts import add_up_sparse
-from hdpkit.errors import DataError
+from hdpkit.errors import DataError, StateError
 
 __all__ = ["Changes", "Elsewhere"]
 
@@ -72,19 +72,22 @@ class Elsewhere:
     ----------
     before : int
         Documents of the corpus before those of the franchise.
-    lengths : int array, shape (n_documents,)
-        Customers of every document of the corpus.
+    sizes : (int64 array, int64 array)
+        Distinct numbers of customers of documents, ascending, and how many documents have each.
+    lengths : int array, shape (n_documents,), optional
+        Customers of every document of the corpus, where a move asks for them in order.
     opened : int64 array
         How many documents have t tables, for t = 0, 1, ....
     """
 
     before: int
-    lengths: npt.NDArray[np.integer]
+    sizes: tuple[Wide, Wide]
+    lengths: npt.NDArray[np.integer] | None = None
     opened: Wide = attrs.field(factory=lambda: np.zeros(1, dtype=np.int64))
     n_customers: int = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.n_customers = int(self.lengths.sum(dtype=np.int64))
+        self.n_customers = int(self.sizes[0] @ self.sizes[1])
 
     def totals(self) -> tuple[Wide, Wide]:
         """Customers and tables of all documents.
@@ -93,6 +96,15 @@ class Elsewhere:
         documents with customers have them in ascending order. No move looks at the two numbers of one
         document together, but for whether there are any.
         """
+        if self.lengths is None:
+            raise StateError(
+                "lengths", None, "those of all documents", "Ask for counted_totals_of.",
+            )  # fmt: skip
         tables = np.zeros(len(self.lengths), dtype=np.int64)
         tables[np.flatnonzero(self.lengths)] = np.repeat(np.arange(1, len(self.opened)), self.opened[1:])
         return self.lengths.astype(np.int64), tables
+
+    def counted_totals(self) -> tuple[tuple[Wide, Wide], tuple[Wide, Wide]]:
+        """Distinct numbers of customers of documents, and of tables, and how many documents have each."""
+        tables = np.flatnonzero(self.opened)
+        return self.sizes, (tables, self.opened[tables])

@@ -205,6 +205,7 @@ class Franchise(Copied):
     tables_of = _of("_reading", Reading.tables_of)
     totals = _of("_reading", Reading.totals)
     totals_of = _of("_reading", Reading.totals_of)
+    counted_totals_of = _of("_reading", Reading.counted_totals_of)
     size_counts = _of("_reading", Reading.size_counts)
     dish_parameters = _of("_reading", Reading.dish_parameters)
     selected_terms = _of("_reading", Reading.selected_terms)

@@ -117,10 +117,35 @@ class Reading(Owner):
         whole_number("number", number, 0, last, remedy="Place of it in franchise.declarations.")
         elsewhere = self.state._elsewhere
         if elsewhere is not None and number > 0:
-            return np.arange(1, len(elsewhere.lengths) + 1), *elsewhere.totals()
+            customers, tables = elsewhere.totals()
+            return np.arange(1, len(customers) + 1), customers, tables
         customers, tables = self.totals()
         nodes = np.arange(len(tables))[self.state.topology.nodes(number)]
         return nodes, customers[nodes], tables[nodes]
+
+    def counted_totals_of(self, number: int) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
+        """How many restaurants of a declaration have how many customers, and how many have how many tables.
+
+        A franchise over a part of a corpus has those of the whole.
+
+        Parameters
+        ----------
+        number : int
+            Of the declaration, from the root's, 0.
+
+        Returns
+        -------
+        customers, tables : (int64 array, int64 array)
+            Distinct numbers, ascending, and of each how many restaurants have it.
+        """
+        last = len(self.state.declarations) - 1
+        whole_number("number", number, 0, last, remedy="Place of it in franchise.declarations.")
+        elsewhere = self.state._elsewhere
+        if elsewhere is not None and number > 0:
+            return elsewhere.counted_totals()
+        _, *totals = self.totals_of(number)
+        customers, tables = (np.unique(each, return_counts=True) for each in totals)
+        return customers, tables
 
     def size_counts(self, nodes: npt.ArrayLike) -> tuple[Ints, Ints]:
         """Sizes of the tables of some restaurants together, ascending, and how many have each.

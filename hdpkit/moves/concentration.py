@@ -11,13 +11,14 @@ import numpy.typing as npt
 from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise import Franchise, Hyperparameter, Restaurant
 from hdpkit.moves.hyperparameters import ByMethod, Openings, Sharing, counted, log_rising
+from hdpkit.moves.protocol import MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
 from hdpkit.priors import Gamma, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Concentration", "draw_concentration", "slice_concentration"]
+__all__ = ["Concentration", "by_numbers", "draw_concentration", "slice_concentration"]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -67,6 +68,20 @@ class Concentration(ByMethod):
                     "Auxiliary variables need one: hk.Gamma(shape, rate). Or use method='slice'.",
                 )  # fmt: skip
 
+    def _update(self, state: Franchise, number: int, declaration: Restaurant, rng: ChoiceSource) -> MoveInfo:
+        declared = declaration.hyperparameters[0]
+        if declared.prior is None or not by_numbers(self, declaration):
+            return self._by_restaurant(state, number, declaration, rng)
+        (customers, of), (tables, counts) = state.counted_totals_of(number)
+        if of.sum() == 0:  # there is no such restaurant
+            return MoveInfo()
+        value, d = (float(each(declaration.name)) for each in (state.concentration, state.discount))
+        seated = customers[customers > 1] - 1, of[customers > 1]
+        openings = Openings.of_counted(d, tables, counts)
+        after = _slice(declared, value, d, openings, seated, self.width, rng)
+        state.set_concentration(declaration.name, after)
+        return MoveInfo(1, int(value != after))
+
     def _draw(self, declaration: Restaurant, value: float, sharing: Sharing, source: ChoiceSource) -> float:
         declared = declaration.hyperparameters[0]
         d, n, t = sharing.d, sharing.customers, sharing.tables
@@ -74,6 +89,13 @@ class Concentration(ByMethod):
             return slice_concentration(declared, value, d, n, t, self.width, source)
         assert isinstance(declared.prior, Gamma)  # it is conjugate
         return draw_concentration(declared.prior, value, d, n, t, source)
+
+
+def by_numbers(move: Concentration, declaration: Restaurant) -> bool:
+    """Whether the move only looks at how many restaurants have how many customers, and how many tables."""
+    theta, d = declaration.hyperparameters
+    auxiliary = move.method != "slice" and _conjugate(theta)
+    return theta.prior is None or not (auxiliary or theta.each or d.each)
 
 
 def _conjugate(declared: Hyperparameter) -> bool:
@@ -134,13 +156,25 @@ def slice_concentration(
     source: ChoiceSource,
 ) -> float:
     """Draw theta by slice sampling; parameters as in `draw_concentration`, ``declared`` with any prior."""
+    seated = counted(customers[customers > 1] - 1)
+    return _slice(declared, theta, float(d[0]), Openings(d, tables), seated, width, source)
+
+
+def _slice(
+    declared: Hyperparameter,
+    theta: float,
+    d: float,
+    openings: Openings,
+    seated: tuple[Ints, Ints],
+    width: float,
+    source: ChoiceSource,
+) -> float:
+    """The same given numbers of customers beyond the first, and of restaurants that have so many."""
     prior = declared.prior
     assert prior is not None
-    shift = float(d[0]) if declared.shifted else 0.0  # a shifted theta has a single d
+    shift = d if declared.shifted else 0.0  # a shifted theta has a single d
     low, high = declared.support
     scale = Scale(max(low, 0.0), high)
-    openings = Openings(d, tables)
-    seated = counted(customers[customers > 1] - 1)
 
     def log_target(position: float) -> float:
         y = scale.back(position)

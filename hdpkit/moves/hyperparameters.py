@@ -67,10 +67,18 @@ class ByMethod(Move):
         return info
 
     def _update(self, state: Franchise, number: int, declaration: Restaurant, rng: ChoiceSource) -> MoveInfo:
+        return self._by_restaurant(state, number, declaration, rng)
+
+    def _by_restaurant(
+        self, state: Franchise, number: int, declaration: Restaurant, rng: ChoiceSource
+    ) -> MoveInfo:
+        """Update what restaurants share, or each its own, given all of them."""
         (what,) = self.updates
         declared = declaration.hyperparameters[("concentration", "discount").index(what)]
+        if declared.prior is None:
+            return MoveInfo()
         sharing = Sharing.of(state, number, declaration)
-        if declared.prior is None or len(sharing.nodes) == 0:  # no context is long enough for this level
+        if len(sharing.nodes) == 0:  # no context is long enough for this level
             return MoveInfo()
         groups = sharing.one_by_one() if declared.each else [sharing]
         before = np.atleast_1d(getattr(state, what)(declaration.name)).tolist()
@@ -166,6 +174,15 @@ class Openings:
         if np.all(self.other == self.other[:1]):
             self.opened, self.counts = counted(self.opened)
             self.other = other[:1]
+
+    @classmethod
+    def of_counted(cls, other: float, tables: Ints, counts: Ints) -> Self:
+        """The same of one value that stays, and of distinct numbers of tables, ascending, so often each."""
+        made = cls(np.empty(0), np.empty(0, dtype=np.int64))
+        several = tables > 1
+        made.opened, made.counts = tables[several] - 1, counts[several]
+        made.other = np.full(min(1, len(made.opened)), other)
+        return made
 
     def log_density(self, theta: float | Floats, d: float | Floats) -> float:
         """Sum of log [theta+d]_d^(T-1)."""

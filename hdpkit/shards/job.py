@@ -12,11 +12,12 @@ from hdpkit.checks import instance, whole_number
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import FixedWeights, Restaurant
 from hdpkit.moves import BaseMeasureParameters, Concentration, CountGibbs, Move, RootWeights, SliceGibbs
+from hdpkit.moves.concentration import by_numbers
 from hdpkit.random import Streams
 from hdpkit.shards.source import Source
 from hdpkit.shards.starts import Start
 
-__all__ = ["Job", "as_moves", "as_seed", "check_job", "check_moves"]
+__all__ = ["Job", "as_moves", "as_seed", "check_job", "check_moves", "needs_lengths"]
 
 OVER_DOCUMENTS = (SliceGibbs, CountGibbs)
 OF_ALL = (RootWeights, Concentration, BaseMeasureParameters)
@@ -88,6 +89,12 @@ def check_job(job: Job) -> None:
             "root", job.root, "'weights' or hk.FixedWeights(K)",
             "Documents are independent only given the weights of the root.",
         )  # fmt: skip
+
+
+def needs_lengths(job: Job) -> bool:
+    """Whether a move draws a number for each document of the corpus."""
+    moves = [move for move in job.moves if isinstance(move, Concentration)]
+    return not all(by_numbers(move, job.restaurant) for move in moves)
 
 
 def check_moves(moves: Sequence[Move]) -> None:

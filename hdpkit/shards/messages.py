@@ -40,13 +40,16 @@ class Opening:
     ----------
     changes : Changes
         Its counts.
+    sizes : (int64 array, int64 array)
+        Distinct numbers of customers of its documents, ascending, and how many have each.
     lengths : dict
-        Customers of its documents by the number of the first document.
+        Customers of its documents by the number of the first document, where a move asks for them.
     name : str
         One that it proposes for `hdpkit.shards.memory.Meeting`: the least one is taken.
     """
 
     changes: Changes
+    sizes: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
     lengths: dict[int, npt.NDArray[np.int64]]
     name: str
 
@@ -54,11 +57,21 @@ class Opening:
         """Return the opening of both parts."""
         if isinstance(other, Failed):
             return other
-        name = min(self.name, other.name)
-        return Opening(self.changes.plus(other.changes), self.lengths | other.lengths, name)
+        both = np.concatenate([self.sizes, other.sizes], axis=1)
+        distinct, place = np.unique(both[0], return_inverse=True)
+        counts = np.zeros(len(distinct), dtype=np.int64)
+        np.add.at(counts, place, both[1])
+        return Opening(
+            self.changes.plus(other.changes),
+            (distinct, counts),
+            self.lengths | other.lengths,
+            min(self.name, other.name),
+        )
 
-    def all_lengths(self) -> npt.NDArray[np.int64]:
-        """Customers of every document, in order."""
+    def all_lengths(self) -> npt.NDArray[np.int64] | None:
+        """Customers of every document, in order; None where no move asks for them."""
+        if not self.lengths:
+            return None
         return np.concatenate([self.lengths[first] for first in sorted(self.lengths)])
 
 

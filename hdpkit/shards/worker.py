@@ -28,7 +28,7 @@ from hdpkit.franchise.part import (
 )
 from hdpkit.random import STARTS
 from hdpkit.shards.files import write_counts, write_shard
-from hdpkit.shards.job import OVER_DOCUMENTS, Job
+from hdpkit.shards.job import OVER_DOCUMENTS, Job, needs_lengths
 from hdpkit.shards.memory import Meeting
 from hdpkit.shards.messages import Block, Done, Failed, Opening, Swept
 
@@ -91,12 +91,14 @@ class Worker:
         _check_served(self.franchise)
         slots = job.start.common()["slots"]
         counts = part_counts(corpus.values, corpus.n_terms, self._seating, int(np.max(slots)) + 1)
-        return Opening(counts, {before: np.asarray(corpus.document_lengths)}, secrets.token_hex(16))
+        lengths = np.asarray(corpus.document_lengths, dtype=np.int64)
+        in_order = {before: lengths} if needs_lengths(job) else {}
+        return Opening(counts, np.unique(lengths, return_counts=True), in_order, secrets.token_hex(16))
 
     def begin(self, total: Opening) -> Done:
         """Take the state over, given the sum of what all parts entered with."""
         before = self.job.source.shards[self.shards[0]].first_document
-        elsewhere = Elsewhere(before, total.all_lengths())
+        elsewhere = Elsewhere(before, total.sizes, total.all_lengths())
         source = self.streams.source(STARTS)
         common = self.job.start.common()
         begin_part(self.franchise, self._seating, total.changes, common, elsewhere, source)

@@ -37,7 +37,8 @@ class Parts(Model):
         plan = self.plan(slot, fault)
         changes = []
         for before, (part, seating) in enumerate(zip(self.parts, seatings, strict=True)):
-            elsewhere = Elsewhere(before, np.array([len(document) for document in self.documents]))
+            lengths = [len(document) for document in self.documents]
+            elsewhere = Elsewhere(before, np.unique(lengths, return_counts=True))
             begin_part(part, dict(seating), total, common, elsewhere, Streams(1).source(1))
             rows = None if plan.proportions is None else plan.proportions[[0, before + 1]]
             own = attrs.evolve(plan, values=part.data.values, proportions=rows, before=before)

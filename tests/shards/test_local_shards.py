@@ -54,6 +54,42 @@ def test_other_schedules(schedule):
     )
 
 
+@pytest.mark.parametrize(
+    ("method", "prior", "in_order"),
+    [
+        ("auto", hk.Gamma(1.0, 1.0), True),
+        ("slice", hk.Gamma(1.0, 1.0), False),
+        ("auto", hk.Beta(2.0, 2.0), False),
+        ("auto", None, False),
+    ],
+)
+def test_lengths_of_documents_are_known_in_order_only_where_a_move_draws_for_each(method, prior, in_order):
+    """By slice the concentration depends on how many documents have how many tokens and tables."""
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1.0, 1.0))
+    declared = hk.Restaurant(root, each="document", concentration=0.7 if prior is None else prior)
+    schedule = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(method)]
+
+    def ended(parts, sweeps):
+        run = shards.run(
+            declared, shards.cut(DATA, 4), schedule, sweeps=sweeps, rng=3, init=hk.init.Random(6),
+            carrier=shards.Local(parts),
+        )  # fmt: skip
+        for worker in run._carrier._workers:
+            elsewhere = worker.franchise._elsewhere
+            assert (elsewhere.lengths is not None) == in_order
+            assert elsewhere.n_customers == DATA.n_tokens
+            if not in_order:
+                with pytest.raises(errors.StateError, match="counted_totals_of"):
+                    worker.franchise.totals_of(1)
+        return run.state()
+
+    franchise = hk.Franchise(declared, DATA, store="counts", root="weights")
+    franchise.tell_apart()
+    franchise.thaw(ended(1, 0))
+    hk.Scheduler(schedule).run(franchise, sweeps=3, rng=3, init=None)
+    same(ended(3, 3), franchise.freeze())
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("n_blocks", [1, 2, 7, 60])
 def test_changes_in_blocks_of_terms_are_those_of_all_terms(threads, n_blocks):

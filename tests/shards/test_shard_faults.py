@@ -7,10 +7,12 @@ from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
 from hdpkit import shards
 from hdpkit.franchise.elsewhere import Changes, Elsewhere
 from hdpkit.franchise.slices import Slices
+from hdpkit.shards.messages import Opening
 from hdpkit.shards.worker import Worker
 
 DATA = corpus()
 PLUS, TOTALS, PLAN, SOURCE = Changes.plus, Elsewhere.totals, Slices.plan, Worker._source
+OPEN = Opening.plus
 
 
 def documents_numbered_from_0(patch):
@@ -39,6 +41,10 @@ def documents_of_a_part_left_out(patch):
 
 def tokens_for_tables(patch):
     patch.setattr(Elsewhere, "totals", lambda self: (TOTALS(self)[0], TOTALS(self)[0]))
+
+
+def documents_of_a_part_not_counted(patch):
+    patch.setattr(Opening, "plus", lambda one, other: attrs.evolve(OPEN(one, other), sizes=one.sizes))
 
 
 def seed_of_the_sweep_before(patch):
@@ -72,6 +78,7 @@ BUGS = [
     tables_of_a_part_left_out,
     documents_of_a_part_left_out,
     tokens_for_tables,
+    documents_of_a_part_not_counted,
     seed_of_the_sweep_before,
 ]
 

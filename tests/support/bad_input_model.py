@@ -263,6 +263,7 @@ MODEL = {
         method("look")(timeout=None), {"timeout": [0, -1.0, "1", True, float("nan"), float("inf"), [1.0]]}
     ),
     "Franchise.totals_of": Row(method("totals_of")(number=1), {"number": [*whole(0), 2, -1]}),
+    "Franchise.counted_totals_of": Row(method("counted_totals_of")(number=1), {"number": [*whole(0), 2, -1]}),
     "Franchise.size_counts": Row(
         method("size_counts")(nodes=[0, 1]),
         {
