@@ -6,7 +6,7 @@ from hdpkit._compiled.support.arguments cimport refuse
 
 
 cdef inline int ascending(str name, const int64_t[::1] ends, int64_t last) except -1:
-    """Refuse numbers of first entries that don't ascend from 0 to `last`."""
+    """Raise an error unless numbers of first entries ascend from 0 to `last`."""
     cdef int64_t i
     if ends.shape[0] == 0 or ends[0] != 0 or ends[ends.shape[0] - 1] != last:
         refuse(name, ends.shape[0], f"from 0 to {last}", "See the class.")

@@ -2,14 +2,14 @@
 """Proportions of documents under fixed topics, by EM (the readable twin: `hdpkit.evaluation.fit_proportions`).
 
 The fixed point is theta_k = (prior_k + theta_k s_k) / total, with s_k = sum over terms of count_i phi_ki / sum_l
-theta_l phi_li. A topic's probability of a term is taken apart into what it has for every term and an excess, which
-most topics don't have: phi_ki = base_k + excess_ki. A step then costs the entries of the excess of the document's
-terms, and a pass over the topics.
+theta_l phi_li. A topic's probability of a term is the sum of a constant for all terms and an excess, which is
+0 for most topics: phi_ki = base_k + excess_ki. The cost of a step is then the number of excess entries of the
+document's terms, plus a pass over the topics.
 
-Two things make steps fewer and cheaper, and neither changes where they end. Extrapolation (Varadhan & Roland 2008,
-scheme S3) from each two steps. And topics with next to nothing of the document stay as they are for some steps, at
-prior_k / (total - s_k), which solves their own equation. A document is at its end when a step of all topics moves
-none by more than the tolerance.
+Two methods reduce the number and cost of steps without changing the fixed point: extrapolation from every two
+steps (Varadhan & Roland 2008, scheme S3); and topics with a negligible part of the document are fixed for
+some steps at prior_k / (total - s_k), which solves their equation. A document has converged when a step of
+all topics changes none by more than the tolerance.
 """
 
 from libc.math cimport fabs, sqrt
@@ -20,11 +20,11 @@ from hdpkit._compiled.fixed_dishes.first_entries cimport ascending
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, check_numbers64, check_range
 
 cdef enum:
-    TURNS = 8           # of two steps and an extrapolation, between two steps of all topics
+    TURNS = 8           # rounds of two steps and an extrapolation, between two steps of all topics
 
-cdef double FIRST = 0.5                 # expected tokens below which a topic is left out after the first step
+cdef double FIRST = 0.5                 # expected tokens below which a topic is fixed after the first step
 cdef double NEXT_TO_NOTHING = 0.02      # the same later
-cdef double FLAT = 0.9                  # s_k / total above which a topic is never left out
+cdef double FLAT = 0.9                  # s_k / total above which a topic is never fixed
 
 
 cdef class Fitting:
@@ -33,31 +33,31 @@ cdef class Fitting:
     Parameters
     ----------
     base : float64 array, shape (K,)
-        What each topic has for every term: the least of its probabilities.
+        The smallest probability of a term in each topic.
     entries : int64 array, shape (n_terms + 1,)
         First entry of each term, and the number of entries.
     topic : int32 array, shape (n_entries,)
     excess : float64 array, shape (n_entries,)
-        What a topic has of the term beyond its `base`.
+        Probability of the term in the topic minus the topic's `base`.
     prior : float64 array, shape (K,)
         Pseudo-counts of the topics in a document, not negative.
     begins : int64 array, shape (n_documents + 1,)
         First cell of each document, and the number of cells.
     term : int64 array, shape (n_cells,)
     count : float64 array, shape (n_cells,)
-        How often the document has the term: positive.
+        Number of tokens of the term in the document: positive.
     """
 
     cdef const double[::1] base, excess, prior, count
     cdef const int64_t[::1] entries, begins, term
     cdef const int32_t[::1] topic
-    cdef vector[double] sums, rest          # of all topics; of each cell, the density by topics that are left out
-    # Topics that take part in a step: which, how many; base and prior of each; proportions now, after one step, after
-    # two; sums of each.
+    cdef vector[double] sums, rest          # of all topics; for each cell, the density from fixed topics
+    # Topics that a step updates: which, how many; base and prior of each; present proportions, those after
+    # one step and after two; sums of each.
     cdef vector[int32_t] active, place
     cdef vector[double] of_base, of_prior, now, one, two, pushed
     cdef int64_t n_active
-    # Entries of the cells of the document whose topics take part.
+    # Entries of the document's cells with updated topics.
     cdef vector[int64_t] ends
     cdef vector[int32_t] at
     cdef vector[double] extra
@@ -80,16 +80,16 @@ cdef class Fitting:
         ----------
         first, last : int
         tolerance : float
-            The largest step of a proportion at which a document is at its end.
+            A document has converged when no proportion changes by more in a step of all topics.
         longest : int
-            Steps of all topics at most.
+            Largest number of steps of all topics.
         theta : float64 array, shape (n_documents, K)
             Filled for these documents; rows sum to one.
 
         Returns
         -------
         int
-            The first document that took more steps, -1 if none did.
+            The first document that didn't converge within this number, -1 if all did.
         """
         cdef int64_t d, astray = -1
         check_range(first, last, self.begins.shape[0] - 1)
@@ -137,7 +137,7 @@ cdef class Fitting:
         return False
 
     cdef void sum_up(self, const double *x, int64_t begin, int64_t m) noexcept nogil:
-        """The sums s_k of all topics."""
+        """Compute the sums s_k of all topics."""
         cdef int64_t i, e, k, v, n = self.base.shape[0]
         cdef double flat = 0.0, weight, weights = 0.0
         cdef double *sums = self.sums.data()
@@ -159,7 +159,7 @@ cdef class Fitting:
     cdef int steps(
         self, double *x, double least, double total, int64_t begin, int64_t m, double tolerance
     ) except -1 nogil:
-        """A step of all topics, with the sums that are there, and then some of those that have more than `least`."""
+        """A step of all topics from the present sums, then steps of the topics that have more than `least`."""
         cdef int64_t i, k, e, v, n = self.base.shape[0], turn
         cdef double flat = 0.0, rest
         cdef int32_t a
@@ -209,7 +209,7 @@ cdef class Fitting:
         return 0
 
     cdef double step(self, const double *old, double *new, double total, int64_t begin, int64_t m) noexcept nogil:
-        """A step of EM of the topics that take part; returns the largest change."""
+        """A step of EM of the updated topics; returns the largest change."""
         cdef int64_t i, a, e, first = 0, n = self.n_active
         cdef double flat = 0.0, weight, weights = 0.0, largest = 0.0
         cdef double *sums = self.pushed.data()
@@ -233,9 +233,9 @@ cdef class Fitting:
         return largest
 
     cdef bint leap(self, double total) noexcept nogil:
-        """Go from three points of EM to one ahead of them; False if that would be no nearer.
+        """Extrapolate from three points of EM; False if the result would be no closer to the fixed point.
 
-        No step of EM leaves a topic less than its prior over the total, so that the point doesn't either.
+        After a step of EM each topic has at least its prior / total, so the same bound is applied here.
         """
         cdef int64_t a
         cdef double r, v, rr = 0.0, vv = 0.0, far, before = 0.0, after = 0.0

@@ -1,15 +1,16 @@
 # distutils: language = c++
-"""Documents whose own words their topics learn, one document at a time (the readable twin is in
-tests/support/learned_words.py).
+"""Topics updated by the observed words of a document, one document at a time.
 
-A topic is Dirichlet(mass_k phi_k) given the documents of a fit: phi_k is its mean, and mass_k what it has of tokens and
-pseudo-counts. Words of a new document that come from the topic are added to it. With r_ik the probability that a token
-of term i comes from topic k, c_i the number of these tokens, and m_k = sum_i c_i r_ik, the fixed point is
+A topic is Dirichlet(mass_k phi_k) given the fitted documents: phi_k is its mean, and mass_k the sum of its
+tokens and pseudo-counts. Words of a new document that come from the topic are added to it. With r_ik the
+probability that a token of term i comes from topic k, c_i the number of these tokens, and m_k = sum_i c_i
+r_ik, the fixed point is
 
     r_ik ~ (prior_k + m_k - r_ik) (mass_k phi_ki + c_i r_ik - r_ik) / (mass_k + m_k - r_ik),
 
-in which the token itself is left out (CVB0: Asuncion et al. 2009). It is sought term by term from the proportions under
-topics that stay as they are. Documents don't influence each other.
+in which the token itself is excluded (CVB0: Asuncion et al. 2009). It is computed iteratively, term by term,
+beginning with the proportions under the topics of the fit. Documents don't influence each other. The readable
+twin is in tests/support/learned_words.py.
 """
 
 from libc.math cimport fabs
@@ -21,16 +22,16 @@ from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, c
 
 
 cdef class Learning:
-    """Documents in two halves: topics learn the words of one, and give the other probabilities.
+    """Documents in two halves: topics are updated by the words of one half, and the other half is scored.
 
     Parameters
     ----------
     base, entries, topic, excess, prior
-        As of `Fitting`.
+        As in `Fitting`.
     mass : float64 array, shape (K,)
         Tokens and pseudo-counts of each topic, positive.
     begins, term, count
-        Cells of the observed halves, as of `Fitting`; terms of a document ascend.
+        Cells of the observed halves, as in `Fitting`; terms of a document are ascending.
     held_begins, held_term : int64 arrays, shapes (n_documents + 1,) and (n_held,)
         Cells of the other halves.
     """
@@ -66,11 +67,11 @@ cdef class Learning:
         ----------
         first, last : int
         tolerance : float
-            The largest change of a proportion in a pass over the terms at which a document is at its end.
+            A document has converged when no proportion changes by more in a pass over the terms.
         longest : int
-            Passes at most; a document that takes more is left where it is.
+            Largest number of passes; a document that hasn't converged by then keeps its last values.
         theta : float64 array, shape (n_documents, K)
-            Where to begin, positive where `prior` is; then the proportions that were found. Rows sum to one.
+            Initial values, positive if `prior` is; replaced by the computed proportions. Rows sum to one.
         found : float64 array, shape (n_held,)
             Filled for these documents.
         """
@@ -120,7 +121,7 @@ cdef class Learning:
         return 0
 
     cdef void begin_with(self, const double *x, int64_t i, double count) noexcept nogil:
-        """Where the tokens of a term come from, under topics that stay as they are."""
+        """Compute the topics of a term's tokens under the topics of the fit."""
         cdef int64_t k, n = self.base.shape[0]
         cdef double *r = self.r.data() + i * n
         cdef const double *a = self.a.data() + i * n
@@ -135,7 +136,7 @@ cdef class Learning:
             own[k] += count * r[k]
 
     cdef void again(self, int64_t i, double count) noexcept nogil:
-        """The same given where all other tokens of the document come from."""
+        """Compute them given the topics of all other tokens of the document."""
         cdef int64_t k, n = self.base.shape[0]
         cdef double *r = self.r.data() + i * n
         cdef const double *a = self.a.data() + i * n
@@ -157,7 +158,7 @@ cdef class Learning:
     cdef void score_one(self, int64_t d, const double *x, double[::1] found) noexcept nogil:
         cdef int64_t n = self.base.shape[0], begin = self.begins[d], end = self.begins[d + 1], i = begin, j, k, e, v
         cdef double flat = 0.0, p
-        cdef double *of_one = self.weight.data()  # a token of a topic has this probability
+        cdef double *of_one = self.weight.data()  # probability of the term for a token of each topic
         cdef const double *own = self.own.data()
         cdef const double *r
         for k in range(n):
@@ -180,7 +181,7 @@ cdef class Learning:
 
 
 cdef double sum_of(const double *x, int64_t n) noexcept nogil:
-    """Sum in four parts, which doesn't wait for each addition."""
+    """Sum in four independent parts, so that additions can overlap."""
     cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
     cdef int64_t k = 0
     while k + 4 <= n:

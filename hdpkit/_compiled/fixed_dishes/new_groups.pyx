@@ -1,9 +1,9 @@
 # distutils: language = c++
 """New groups under fixed dishes (the readable twin: `hdpkit.franchise.reference.new_groups`).
 
-A customer's weights fall into two parts: the entries of its own group, which are few, and everything else, which is
-(theta + d T) times one number that is computed once for each customer, because densities and shares stay as they are.
-All dishes are passed over only where a draw falls into the second part.
+A customer's weights have two parts: the entries of its own group, which are few, and the rest, which is
+(theta + d T) times a number that is computed once for each customer, because densities and shares are fixed.
+A pass over all dishes is needed only if a draw falls into the second part.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ cdef enum:
 
 
 cdef double product_sum(const double *a, const double *b, int64_t n) noexcept nogil:
-    """Sum of a[k] b[k], in lanes: the same order on every processor."""
+    """Sum of a[k] b[k] in lanes, in the same order on every processor."""
     cdef double lane[LANES]
     cdef int64_t k = 0, j
     for j in range(LANES):
@@ -40,7 +40,7 @@ cdef class NewGroups:
     Parameters
     ----------
     density : float64 array, shape (n_rows, K + 1)
-        Density of a value under each dish and, last, a new one; each row up to a factor of its own.
+        Density of a value under each dish and, last, a new one; each row up to a factor.
     share : float64 array, shape (n_parents, K + 1)
         Probability of each dish and, last, a new one in the parent restaurants.
     row : int64 array, shape (n_customers,)
@@ -50,24 +50,24 @@ cdef class NewGroups:
     parent : int64 array, shape (n_groups,)
         Row of `share` of each group.
     concentration, discount : float
-        Of every group.
+        Of all groups.
     """
 
     cdef const double[:, ::1] density, share
     cdef const int64_t[::1] row, begins, parent
     cdef double theta, d
-    # The group that is at hand.
-    cdef int64_t first, n               # its first customer, and how many it has
+    # The current group.
+    cdef int64_t first, n               # its first customer, and its number of customers
     cdef const double *above            # its parent's row
     cdef vector[double] rest            # of each customer: sum over dishes of share times density
     cdef vector[int32_t] at             # entry of each customer, -1 while unseated
     cdef vector[int32_t] dish, size     # of each entry: a table or, without a discount, all tables of a dish
     cdef vector[int32_t] unused         # entries without customers
-    cdef vector[int32_t] entry_of       # of each dish, where entries are dishes; -1 for none
+    cdef vector[int32_t] entry_of       # of each dish, if entries are dishes; -1 for none
     cdef vector[double] weights
-    cdef int64_t n_entries, n_unused    # how much of these arrays is in use
-    cdef int64_t seated                 # customers who sit
-    cdef double probability             # of the value of the customer who sat down last, given the others
+    cdef int64_t n_entries, n_unused    # numbers of entries in use, and of unused ones
+    cdef int64_t seated                 # seated customers
+    cdef double probability             # of the value of the customer seated last, given the others
 
     def __init__(self, density, share, row, begins, parent, double concentration, double discount):
         self.density, self.share = density, share
@@ -86,10 +86,10 @@ cdef class NewGroups:
             refuse("discount", discount, "from 0 to below 1, and above -concentration", "See Restaurant.")
         self.n = self.n_entries = 0
 
-    # ------------------------------------------------------------------ the group at hand
+    # ------------------------------------------------------------------ the current group
 
     cdef int begin(self, int64_t group) except -1 nogil:
-        """Nobody sits in this group yet. All memory that its steps need is taken here."""
+        """Make this group the current one, with all customers unseated; allocates all memory for its steps."""
         cdef int64_t i, n_dishes = self.density.shape[1]
         self.first = self.begins[group]
         self.n = self.begins[group + 1] - self.first
@@ -108,7 +108,7 @@ cdef class NewGroups:
         return 0
 
     cdef void clear(self) noexcept nogil:
-        """Everybody leaves."""
+        """Unseat all customers."""
         cdef int64_t i
         for i in range(self.n):
             self.at[i] = -1
@@ -151,12 +151,12 @@ cdef class NewGroups:
         return self.theta + self.d * (self.n_entries - self.n_unused)
 
     cdef int sit(self, int64_t i, choice_source *source) noexcept nogil:
-        """Draw a customer's table and dish given everybody else's. -1 where that can't be done."""
+        """Draw a customer's table and dish given those of the others. -1 if the draw fails."""
         cdef const double *f = &self.density[self.row[self.first + i], 0]
         cdef double *w = self.weights.data()
         cdef double total = 0.0, fresh = 1.0, norm = 1.0
         cdef int64_t e, k, chosen, n_entries = self.n_entries, n_dishes = self.density.shape[1]
-        if self.seated > 0:      # an empty group passes its parent's row through
+        if self.seated > 0:      # the row of an empty group is its parent's
             fresh = self.fresh()
             norm = self.theta + self.seated
         for e in range(n_entries):
@@ -179,7 +179,7 @@ cdef class NewGroups:
         return 0
 
     cdef int sweep(self, int64_t first, int64_t last, choice_source *source) noexcept nogil:
-        """Gibbs on customers first .. last - 1 of the group: out, and in again."""
+        """A Gibbs sweep over customers first .. last - 1 of the group."""
         cdef int64_t i
         for i in range(first, last):
             if self.at[i] >= 0:
@@ -196,13 +196,13 @@ cdef class NewGroups:
         return 0
 
     def seat(self, group, dishes, tables):
-        """Make a group the one at hand, with everybody seated.
+        """Make a group the current one and seat its customers.
 
         Parameters
         ----------
         group : int
-        dishes, tables : sequences of int, one each a customer of the group
-            Customers with the same number of ``tables`` share a table. Without a discount dishes alone matter.
+        dishes, tables : sequences of int, one per customer of the group Customers with the same number in
+        ``tables`` share a table. Without a discount only dishes matter.
         """
         self.begin_at(group)
         check_length("dishes", len(dishes), self.n)
@@ -218,17 +218,17 @@ cdef class NewGroups:
             self.seated += 1
 
     def reseat(self, int64_t first, int64_t last, ChoiceSource source not None):
-        """Gibbs on customers first .. last - 1 of the group at hand."""
+        """A Gibbs sweep over customers first .. last - 1 of the current group."""
         check_range(first, last, self.n)
         if self.sweep(first, last, &source.c) < 0:
             raise failed(source)
 
     def dishes(self):
-        """Dish of each customer of the group at hand; K stands for a new one, -1 for nobody's."""
+        """Dish of each customer of the current group; K is a new dish, -1 unseated."""
         return np.array([self.dish[at] if at >= 0 else -1 for at in self.tables()], dtype=np.int64)
 
     def tables(self):
-        """Table of each customer of the group at hand; without a discount, dishes in their place."""
+        """Table of each customer of the current group; without a discount, its dish."""
         return np.array([self.at[i] for i in range(self.n)], dtype=np.int64)
 
     def fold_in(self, int64_t first, int64_t last, int64_t burn_in, int64_t sweeps, ChoiceSource source not None,
@@ -240,10 +240,10 @@ cdef class NewGroups:
         first, last : int
             Groups first .. last - 1.
         burn_in, sweeps : int
-            Sweeps that are left out of the average, and those that are in it.
+            Numbers of sweeps before the average, and in the average.
         source : ChoiceSource
         proportions : float64 array, shape (n_groups, K + 1)
-            Filled: mean over sweeps of the posterior mean of a group's weights given who sits where.
+            Filled: mean over sweeps of the posterior mean of a group's weights given the seating.
         dishes : int64 array, shape (n_customers,)
             Filled: dish of each customer after the last sweep.
         """
@@ -266,7 +266,7 @@ cdef class NewGroups:
                         proportions[g, k] = self.above[k]
                     continue
                 fresh = 0.0
-                for s in range(1 + burn_in + sweeps):       # the first of them seats everybody
+                for s in range(1 + burn_in + sweeps):       # the first one seats all customers
                     status = self.sweep(0, self.n, &source.c)
                     if status < 0:
                         break
@@ -325,5 +325,5 @@ cdef class NewGroups:
 
 
 cdef object failed(ChoiceSource source):
-    """What to raise where a draw was refused."""
+    """The error to raise if a draw failed."""
     return source._failure() or FloatingPointError("a customer's dish can't be drawn")

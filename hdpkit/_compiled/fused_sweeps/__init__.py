@@ -1,4 +1,5 @@
-"""Faster sweeps for two shapes of model: topic models, and observed dishes.
+"""Faster sweeps for two kinds of models: topic models, and observed dishes.
 
-Text for topic models is in headers (``*_text.h``). ``isa_*.cpp`` compile it, each for one instruction set.
+The code for topic models is in headers (``*_text.h``), which ``isa_*.cpp`` compile for one instruction set
+each.
 """

@@ -1,5 +1,5 @@
-/* Binomial draws for cells: exact, from the words of a stream, and by the four operations and square roots alone, so that
-   they are the same on every processor. */
+/* Binomial draws for cells: exact, from the words of a stream, using only arithmetic and square roots, so that they are
+   the same on every processor. */
 #ifndef HDPKIT_BINOMIAL_TEXT_H
 #define HDPKIT_BINOMIAL_TEXT_H
 
@@ -31,7 +31,7 @@ HDPKIT_INLINE double whole_log(double x) {
         2.0 * f + (2.0 * f * series + (double)e * 1.90821492927058770002e-10));
 }
 
-/* log k! less Stirling's formula for it, (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2. */
+/* log k! minus Stirling's formula for it, (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2. */
 HDPKIT_INLINE double stirling_rest(double k) {
     static const double small[10] = {
         0.0810614667953272582, 0.0413406959554092941, 0.0276779256849983391, 0.0207906721037650931,
@@ -52,16 +52,16 @@ struct inverses {
 };
 static constexpr inverses INVERSES;
 
-/* By inversion, n p < 10 and p <= 1/2: from 0 upwards until the uniform is used up. */
+/* By inversion from 0 upwards, for n p < 10 and p <= 1/2. */
 HDPKIT_INLINE static int64_t binomial_by_inversion(hdpkit_slice_thread *t, int64_t n, double p) {
-    /* (1 - p)**n is at least 1 - n p: most draws of labels that are hardly likely end here. */
+    /* (1 - p)**n is at least 1 - n p: most draws for improbable labels end here. */
     const double likely = 1.0 - (double)n * p;
     double u = uniform_of(t);
     if (u < likely) return 0;
     const double q = 1.0 - p, odds = p / q;
     double none = 1.0, power = q;
     for (int64_t left = n; left > 0; left >>= 1) {
-        none *= left & 1 ? power : 1.0;      /* no branch: nobody can foresee it */
+        none *= left & 1 ? power : 1.0;      /* no branch: it couldn't be predicted */
         power *= power;
     }
     for (;; u = uniform_of(t)) {
@@ -85,7 +85,7 @@ HDPKIT_OUTLINE static int64_t binomial_by_rejection(hdpkit_slice_thread *t, int6
         const double us = 0.5 - (u < 0.0 ? -u : u);
         if (!(us > 0.0)) continue;
         const double x = (2.0 * a / us + b) * u + c;
-        if (us >= 0.07 && v <= sure) return (int64_t)x;      /* x lies well within 0 .. n then */
+        if (us >= 0.07 && v <= sure) return (int64_t)x;      /* then x is well within 0 .. n */
         if (!(x >= 0.0 && x < (double)n + 1.0)) continue;
         const double k = (double)(int64_t)x, r = p / q, m = (double)(int64_t)(((double)n + 1.0) * p), N = (double)n;
         v = whole_log(v * (2.83 + 5.1 / b) * spread / (a / (us * us) + b));
@@ -96,7 +96,7 @@ HDPKIT_OUTLINE static int64_t binomial_by_rejection(hdpkit_slice_thread *t, int6
     }
 }
 
-/* Successes in n trials of probability p. */
+/* The number of successes in n trials of probability p. */
 HDPKIT_INLINE static int64_t draw_binomial(hdpkit_slice_thread *t, int64_t n, double p) {
     const bool failures = p > 0.5;
     const double rare = failures ? 1.0 - p : p;
@@ -106,7 +106,7 @@ HDPKIT_INLINE static int64_t draw_binomial(hdpkit_slice_thread *t, int64_t n, do
     return failures ? n - k : k;
 }
 
-/* For tests: so many draws, from the words of a stream's key. */
+/* For tests: this many draws, from words with the key of a stream. */
 static void binomials_of(const hdpkit_philox *stream, int64_t n, double p, int64_t size, int64_t *out) {
     hdpkit_slice_thread t;
     t.stream = *stream;
@@ -114,8 +114,9 @@ static void binomials_of(const hdpkit_philox *stream, int64_t n, double p, int64
     for (int64_t i = 0; i < size; i++) out[i] = draw_binomial(&t, n, p);
 }
 
-/* The same of customers over n blocks of weights, row by row. In `room` are as many doubles and three times as many
-   whole numbers as labels, on a cache line. Coarse: of words of six bits, so that rounding down leaves many out. */
+/* For tests: the same for customers over n blocks of weights, row by row. `room` has space for a double and three
+   integers per label, beginning on a cache line. Coarse: with words of six bits, so that many customers are left over
+   by rounding down. */
 static void spreads_of(const hdpkit_philox *stream, int64_t customers, const double *weight, int64_t n, int coarse,
                        int64_t size, void *room, int32_t *out) {
     hdpkit_slice_thread t;

@@ -1,10 +1,10 @@
 /* The cells of one document given topics, weights of the root and the document's proportions.
 
-   A customer on label z has a slice u ~ U(0, xi_z), and goes to k with weight theta_k phi_kx / xi_k where xi_k > u. Which
-   labels are open depends on u through its level alone: level l where u lies between the l-th and the next of the
-   weights below the threshold. The customers of one cell and dish are split over levels by binomial draws, and those of a
-   cell on one level are a multinomial draw over the labels that are open there. A label that the document gives no
-   proportion makes no difference to any weight, so that its level is one with the next. */
+   A customer with label z has a slice u ~ U(0, xi_z), and gets label k with weight theta_k phi_kx / xi_k if xi_k > u.
+   The possible labels depend on u only through its level: u has level l if it is between the l-th and the next of the
+   weights below the threshold. The customers of one cell and dish are distributed over levels by binomial draws, and
+   those of a cell at one level over the labels possible there by a multinomial draw. Labels with proportion 0 in the
+   document don't influence any weight, so they have no level. */
 #ifndef HDPKIT_CELL_TEXT_H
 #define HDPKIT_CELL_TEXT_H
 
@@ -19,7 +19,7 @@ template <class Real, bool Scripted> struct Cells {
 
     HDPKIT_INLINE static bool has(const hdpkit_cells *c, int32_t fault) { return Scripted && c->fault == fault; }
 
-    /* Successes in n trials; -1 where a script doesn't go on. */
+    /* The number of successes in n trials; -1 if a script fails. */
     HDPKIT_INLINE static int64_t binomial(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t n, double p) {
         if (!Scripted) return draw_binomial(t, n, p);
         if (n == 0 || p <= 0.0) return 0;
@@ -33,8 +33,9 @@ template <class Real, bool Scripted> struct Cells {
         return s->choose(s->script, w, n + 1);
     }
 
-    /* Places of labels: those that no slice cuts off, then those that slices cut off, by falling weight. Returns how many
-       the former are. Where nearly every slot has one, and no slice cuts any off, places are slots. */
+    /* Set the places of labels: those that are in every slice, then the others, by descending weight. Returns the
+       number of the former. If more than half of the slots have a label and all are in every slice, places are slots.
+       */
     static int32_t list_labels(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int32_t *n_labels,
                                bool *by_slot) {
         const Real *document = (const Real *)t->document;
@@ -57,7 +58,7 @@ template <class Real, bool Scripted> struct Cells {
         return sure;
     }
 
-    /* By falling key; slots that are as likely in their order. */
+    /* Sort by descending key, and by slot for equal keys. */
     static void sort(int32_t *label, int32_t n, const double *key) {
         int32_t gap = 1;
         while (gap < n / 9) gap = 3 * gap + 1;
@@ -72,14 +73,15 @@ template <class Real, bool Scripted> struct Cells {
             }
     }
 
-    /* n customers over k labels, added to `drawn`: 1; 0 where none of these has a weight, -1 where a script doesn't go on.
-       Weights are 0 up to a multiple of 16, and change. Labels with many customers come first, by binomials. */
+    /* Draw n customers over k labels and add them to `drawn`. Returns 1; 0 if all weights are 0, -1 if a script fails.
+       Weights are padded with 0 to a multiple of 16, and are overwritten. Labels with many customers are drawn first,
+       by binomials. */
     HDPKIT_INLINE static int spread(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int64_t n, double *w,
                                     int32_t k) {
         const int64_t blocks = (k + LANES - 1) / LANES;
         double sum = weight_sum(w, blocks);
         if (!(sum > 0.0)) return 0;
-        /* A comparison takes as long as there are blocks, a binomial draw doesn't. */
+        /* The time of a comparison is proportional to the number of blocks, that of a binomial draw is not. */
         const double few = (double)c->few * (blocks > 4 && !Scripted ? 4.0 / (double)blocks : 1.0);
         if ((double)n > few) {
             const double bar = sum * few / (double)n;
@@ -120,7 +122,7 @@ template <class Real, bool Scripted> struct Cells {
         return spread(s, t, c, n, c->part, k);
     }
 
-    /* How many of a cell's customers are on each level; level 0 lets only labels through that no slice cuts off. */
+    /* Draw the number of a cell's customers at each level; at level 0 only labels in every slice are possible. */
     static bool split(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, const int32_t *runs, int32_t levels) {
         for (int32_t l = 0; l <= levels; l++) c->at_level[l] = 0;
         for (int32_t i = 0; i < runs[0]; i++) {
@@ -129,7 +131,7 @@ template <class Real, bool Scripted> struct Cells {
             int64_t n = runs[2 + 2 * i];
             double above = xi;
             for (int32_t l = 0; l < levels && n > 0; l++) {
-                if (c->end[l] >= above) continue;      /* the slice lets these labels through anyway */
+                if (c->end[l] >= above) continue;      /* these labels are in the slice */
                 const int64_t below = has(c, LEVELS_TAKEN_TOGETHER) ? n : binomial(s, t, n, c->end[l] / above);
                 if (below < 0) return false;
                 c->at_level[l] += n - below;
@@ -141,12 +143,12 @@ template <class Real, bool Scripted> struct Cells {
         return true;
     }
 
-    /* Customers of a term who eat a dish, more or fewer. */
+    /* Change the number of customers with this term and dish. */
     HDPKIT_INLINE static void count(const hdpkit_slices *s, int32_t term, int32_t k, int32_t change) {
         Documents::add_to(s, s->counts + (int64_t)term * s->stride + k, change);
     }
 
-    /* Weights of a cell's labels. */
+    /* Compute the weights of a cell's labels. */
     HDPKIT_INLINE static void weigh(const hdpkit_slices *s, const hdpkit_slice_thread *t, hdpkit_cells *c, const Real *row,
                                     int32_t n_labels, bool by_slot) {
         if (by_slot) {
@@ -216,7 +218,7 @@ template <class Real, bool Scripted> struct Cells {
                     }
                 }
                 *head = (int32_t)((now - head) / 2);
-            } else {       /* nothing can be drawn: all stay, as a customer does who has no weight anywhere */
+            } else {       /* nothing can be drawn: all keep their dishes */
                 if (done < 0) t->failed = 1;
                 *head = n_was;
                 for (int32_t r = 0; r < 2 * n_was; r++) *now++ = was[1 + r];

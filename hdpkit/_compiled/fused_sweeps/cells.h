@@ -1,7 +1,7 @@
-/* A document's cells: the customers who have one term, told apart by their dishes only.
+/* A document's cells: customers with the same term, distinguished only by their dishes.
 
-   Given topics, weights of the root and proportions of the document its customers are independent, and those of one cell
-   are exchangeable: how many of them eat each dish is all that a sweep over counts keeps. */
+   Given topics, weights of the root and proportions of the document, its customers are independent, and those of a cell
+   are exchangeable: a sweep over counts keeps only the number of customers with each dish. */
 #ifndef HDPKIT_CELLS_H
 #define HDPKIT_CELLS_H
 
@@ -9,7 +9,7 @@
 
 #define HDPKIT_CELLS_CAPSULE "hdpkit._compiled.cells"
 
-/* Bugs that tests plant into scripted sweeps over cells; 0 is none. */
+/* Bugs that tests plant in scripted sweeps over cells; 0 is none. */
 #define HDPKIT_CELL_FAULTS(F) \
     F(NO_CELL_FAULT) F(XI_OF_A_CELL_LEFT_OUT) F(SLICES_OF_THE_WRONG_LABEL) F(REMAINDER_DROPPED) \
     F(CELL_OF_THE_DOCUMENT_BEFORE) F(LEVELS_TAKEN_TOGETHER)
@@ -28,21 +28,21 @@ static inline const char *hdpkit_cell_faults_of(int fault) {
 extern "C" {
 #endif
 
-/* The cells of one document, and room to work on them. Runs are, cell by cell, how many dishes it has, and then each
-   dish with its customers. */
+/* The cells of one document, and working memory. Runs contain, cell by cell, the number of dishes, and then each dish
+   with its number of customers. */
 typedef struct hdpkit_cells {
     const int32_t *term;         /* of each cell */
     const int32_t *count;        /* customers of each cell */
-    int64_t n;                   /* cells */
+    int64_t n;                   /* number of cells */
     const int32_t *was;          /* runs before the sweep */
     int32_t *now;                /* runs after it */
-    int64_t n_now;               /* their words: result */
-    int32_t few;                 /* labels with more customers than this, as expected, are drawn by binomials */
-    int32_t fault;               /* scripted: which bug is planted */
-    /* By place among the labels that the document can draw, 16 more than there are slots, on cache lines: */
-    double *weight, *part;       /* of a cell; of the labels up to a level. 0 up to a multiple of 16 */
-    double *heavy_weight, *rest; /* of labels drawn by binomials; rest: of this label and all after it */
-    double *end;                 /* weights of the labels that slices cut off, falling */
+    int64_t n_now;               /* result: length of `now` */
+    int32_t few;                 /* labels with more expected customers than this are drawn by binomials */
+    int32_t fault;               /* scripted: the planted bug */
+    /* By place among the labels that the document can draw, stride + 16 each, on cache lines: */
+    double *weight, *part;       /* of a cell; of the labels up to a level; padded with 0 to a multiple of 16 */
+    double *heavy_weight, *rest; /* of labels drawn by binomials; sum from this label on */
+    double *end;                 /* weights of labels below the threshold, descending */
     int64_t *at_level;           /* customers by level */
     int32_t *label;
     int32_t *heavy;              /* places of labels drawn by binomials */

@@ -1,9 +1,10 @@
-/* Customers over labels in proportion to weights, without a search: a customer's word is compared with the running sums
-   of all labels at once, and sums count how many words lie above each. Differences of these counts are the labels'.
+/* Multinomial draws of customers over labels without a search: a customer's word is compared with the cumulative sums
+   of all labels at once, and for each sum the words above it are counted. Differences of these counts are the labels'
+   customers.
 
-   Running sums are whole numbers: label k has q_k of 2**BITS words, and what rounding down leaves, less than one word a
-   label, is drawn by its own weights from a word of 53 bits. So the law is that of the weights, and the order of sums
-   makes no difference. */
+   Cumulative sums are integers: label k has q_k of 2**BITS words. The remainders from rounding down, less than one word
+   per label, are drawn separately, from a word of 53 bits. So the distribution is exactly that of the weights, and the
+   order of summation doesn't matter. */
 #ifndef HDPKIT_COMPARISONS_TEXT_H
 #define HDPKIT_COMPARISONS_TEXT_H
 
@@ -23,7 +24,7 @@ HDPKIT_OUTLINE static void more_words(hdpkit_slice_thread *t) {
     t->n_words = WORDS;
 }
 
-/* Uniform on [0, 1), a multiple of 2**-53: of two words. */
+/* Uniform on [0, 1), a multiple of 2**-53, from two words. */
 HDPKIT_INLINE static double uniform_of(hdpkit_slice_thread *t) {
     if (t->n_words < 2) more_words(t);
     const uint32_t *word = t->word + WORDS - t->n_words;
@@ -34,11 +35,11 @@ HDPKIT_INLINE static double uniform_of(hdpkit_slice_thread *t) {
 #if defined(__GNUC__) && !defined(HDPKIT_PLAIN_LANES)
 
 typedef in_register<float>::whole whole;
-constexpr int WHOLES = LANES * (int)sizeof(int32_t) / REGISTER;      /* registers of sixteen whole numbers */
+constexpr int WHOLES = LANES * (int)sizeof(int32_t) / REGISTER;      /* registers of sixteen integers */
 
 typedef uint32_t counted __attribute__((vector_size(REGISTER), may_alias));
 
-/* Running sums, by lane, of the whole parts of x. */
+/* Cumulative sums, by lane, of the integer parts of x. */
 HDPKIT_INLINE static void whole_sums(const double *x, int64_t n, int32_t *sums) {
     typedef in_register<double>::whole half;
     constexpr int HALVES = 2 * WHOLES;
@@ -51,7 +52,7 @@ HDPKIT_INLINE static void whole_sums(const double *x, int64_t n, int32_t *sums) 
         }
 }
 
-/* Sums as the edges that signed words are compared with. */
+/* Convert sums to edges for comparisons with signed words. */
 HDPKIT_INLINE static void as_edges(int32_t *sums, int64_t n, const int32_t *before, int shift) {
     for (int64_t b = 0; b < n; b++)
 #pragma GCC unroll 16
@@ -69,7 +70,7 @@ HDPKIT_INLINE static void add_difference(const int32_t *x, const int32_t *less, 
             ((whole *)(to + b * LANES))[i] += ((const whole *)(x + b * LANES))[i] - ((const whole *)(less + b * LANES))[i];
 }
 
-/* How many of the words, as signed numbers, lie above each edge. */
+/* The number of words, as signed integers, above each edge. */
 template <int N> HDPKIT_INLINE static void words_above(const uint32_t *word, int64_t n, const int32_t *edge, int32_t *above) {
     whole sum[N * WHOLES];
 #pragma GCC unroll 16
@@ -77,7 +78,7 @@ template <int N> HDPKIT_INLINE static void words_above(const uint32_t *word, int
     for (int64_t j = 0; j < n; j++) {
         const whole one = (int32_t)word[j] - whole{};
 #pragma GCC unroll 16
-        for (int i = 0; i < N * WHOLES; i++) sum[i] -= one > ((const whole *)edge)[i];     /* -1 where it is */
+        for (int i = 0; i < N * WHOLES; i++) sum[i] -= one > ((const whole *)edge)[i];     /* a true lane is -1 */
     }
 #pragma GCC unroll 16
     for (int i = 0; i < N * WHOLES; i++) ((whole *)above)[i] = sum[i];
@@ -105,7 +106,7 @@ template <int N> inline void words_above(const uint32_t *word, int64_t n, const 
 
 #endif
 
-/* Which of sixteen weights are above a bar, and which of sixteen counts are positive: a bit a lane. */
+/* Masks with a bit per lane: which of sixteen weights are above a limit, and which of sixteen counts are positive. */
 HDPKIT_INLINE static uint32_t lanes_above(const double *w, double bar) {
     uint32_t mask = 0;
 #if defined(__GNUC__) && !defined(HDPKIT_PLAIN_LANES) && defined(__AVX2__)
@@ -143,7 +144,7 @@ HDPKIT_INLINE static uint32_t lanes_in_use(const int32_t *n) {
     return mask;
 }
 
-/* The lowest bit of a mask that isn't 0. */
+/* The lowest set bit of a nonzero mask. */
 HDPKIT_INLINE static int lowest_bit(uint64_t mask) {
 #if defined(_MSC_VER)
     unsigned long bit;
@@ -163,7 +164,7 @@ HDPKIT_INLINE static double weight_sum(const double *w, int64_t n) {
     return lane_sum(total);
 }
 
-/* One of those whom rounding down left out. Weights are those of labels in words. */
+/* The label of a customer left over by rounding down. Weights of labels are in units of words. */
 template <int BITS> HDPKIT_OUTLINE static int64_t left_over(hdpkit_slice_thread *t, const double *x, int64_t n) {
     constexpr double TOP = (double)((1 << BITS) - 1);
     double sum = 0.0;
@@ -179,8 +180,8 @@ template <int BITS> HDPKIT_OUTLINE static int64_t left_over(hdpkit_slice_thread 
     return last;
 }
 
-/* Add customers to `drawn`, over n blocks of weights with a positive sum. Weights are scaled; edge and above are room for
-   as many numbers. A word is left for nobody: running sums end one below 2**BITS. */
+/* Add customers to `drawn`, over n blocks of weights with a positive sum. Weights are rescaled; edge and above are
+   working memory of the same length. At least one word is left over: cumulative sums end below 2**BITS. */
 template <int BITS> HDPKIT_INLINE static void by_comparisons(hdpkit_slice_thread *t, int64_t customers, double *w, int64_t n,
                                                              double sum, int32_t *edge, int32_t *above, int32_t *drawn) {
     typedef typename lanes<double>::type vec;
@@ -189,7 +190,7 @@ template <int BITS> HDPKIT_INLINE static void by_comparisons(hdpkit_slice_thread
     for (int lane = 0; lane < LANES; lane++) ((double *)&scale)[lane] = by;
     for (int64_t b = 0; b < n; b++) ((vec *)w)[b] = ((const vec *)w)[b] * scale;
     whole_sums(w, n, edge);
-    /* Labels come lane by lane, and block by block within a lane. */
+    /* Labels are ordered by lane, and by block within a lane. */
     alignas(64) int32_t before[LANES];
     int32_t so_far = 0;
     for (int lane = 0; lane < LANES; lane++) {

@@ -1,7 +1,7 @@
-"""Draws of a sweep that is one text for a `RandomStream`, whose generator is inlined, and for any other source.
+"""Draws for code that is compiled for a `RandomStream`, with an inlined generator, and for any other source.
 
-A stream draws while it looks at the options. A script gets all their weights first, and the options are gone through
-a second time. Only scripts can have a bug that a test has planted.
+With a stream, one pass over the options draws. A script needs all weights first, so there is a second pass
+over the options. Only scripts can have a planted bug.
 """
 
 from libc.math cimport INFINITY
@@ -13,7 +13,7 @@ from hdpkit.random._source cimport choice_source
 from hdpkit.random.philox cimport philox, philox_next_double
 
 cdef enum:
-    FAILED = -2            # no option has a weight, or a weight is none
+    FAILED = -2            # no option has a positive weight, or a weight is invalid
 
 ctypedef fused source_t:
     philox
@@ -22,10 +22,10 @@ ctypedef fused source_t:
 
 cdef cppclass Work:
     vector[double] weights
-    int64_t stop               # the option to stop at; -1: none yet, weights are collected
-    double left                # of the threshold of a draw
-    bint failed                # there was no memory for the weights
-    int fault                  # that a test has planted, 0 for none
+    int64_t stop               # the option to stop at; -1: weights are being collected
+    double left                # remainder of the threshold of a draw
+    bint failed                # an allocation failed
+    int fault                  # planted by a test, 0 for none
 
 
 cdef inline bint has(source_t *source, Work *work, int fault) noexcept nogil:
@@ -37,7 +37,7 @@ cdef inline bint has(source_t *source, Work *work, int fault) noexcept nogil:
 
 
 cdef inline int coin(source_t *source, double yes, double no) noexcept nogil:
-    """1 with odds yes : no; FAILED where these are none."""
+    """1 with odds yes : no; FAILED if these are invalid."""
     cdef double total = yes + no
     if not (0.0 < total < INFINITY):
         return FAILED
@@ -48,7 +48,7 @@ cdef inline int coin(source_t *source, double yes, double no) noexcept nogil:
 
 
 cdef inline int begin(source_t *source, Work *work, double total) noexcept nogil:
-    """Begin a draw among options whose weights sum to ``total``, but for rounding."""
+    """Begin a draw among options whose weights sum to ``total`` up to rounding."""
     if source_t is philox:
         work.left = philox_next_double(source) * total
     else:
@@ -59,9 +59,9 @@ cdef inline int begin(source_t *source, Work *work, double total) noexcept nogil
 
 
 cdef inline bint stops(source_t *source, Work *work, double weight) noexcept nogil:
-    """Whether the next option is the one, or (scripts, first pass) just its weight.
+    """Whether the next option is the drawn one; in the first pass of a script, only collect its weight.
 
-    Where none was, the last one is: rounding has left a bit of the threshold.
+    If rounding leaves a remainder of the threshold, the last option is taken.
     """
     if source_t is philox:
         work.left -= weight
@@ -77,7 +77,7 @@ cdef inline bint stops(source_t *source, Work *work, double weight) noexcept nog
 
 
 cdef inline int settle(source_t *source, Work *work) noexcept nogil:
-    """After a pass through all options: 1 if another one is needed, which will stop; FAILED if none can be."""
+    """After a pass over all options: 1 if a second pass is needed, FAILED if the draw is impossible."""
     if source_t is philox:
         return 0
     else:

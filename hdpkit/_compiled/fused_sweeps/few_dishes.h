@@ -1,7 +1,7 @@
-/* The dishes of one document side by side, few among many, and the weights of one of its cells as cumulative sums.
+/* The dishes of one document in contiguous memory, and the weights of one of its cells as cumulative sums.
 
-   Places come in rows of four. The cumulative sums run down the first column, then down the second, so that they are
-   made by additions of rows. A place without customers has no width, and is never found. */
+   Places are in rows of four. The cumulative sums run down the first column, then down the second, so they are computed
+   by additions of rows. A place without customers has width 0 and is never found. */
 #ifndef HDPKIT_FEW_DISHES_H
 #define HDPKIT_FEW_DISHES_H
 
@@ -13,19 +13,19 @@ namespace {
 
 struct few_dishes {
     static constexpr int COLUMNS = 4;
-    static constexpr double MOST = 1.0 - 1e-6;     /* of a sum: what is left has lost six digits */
+    static constexpr double MOST = 1.0 - 1e-6;     /* share of a sum: the difference has lost six digits */
     typedef quad<double> double4;
 
-    int32_t *dish;         /* slot of each place; one without a dish has any slot */
+    int32_t *dish;         /* slot of each place; arbitrary for a place without a dish */
     double *customers;     /* n_jk */
     double *scale;         /* factor of the slot */
     double *one;           /* weight of one customer in the present cell */
     double *edge;          /* cumulative weights */
-    int32_t used, rows;    /* places with a dish; rows of four, the last of them with a place to spare */
+    int32_t used, rows;    /* places with a dish; rows of four, with at least one free place */
     double total;          /* of all weights */
     alignas(32) double column[4];      /* rank of each column's first place */
 
-    /* A place without customers comes next. */
+    /* Add a place without customers. */
     HDPKIT_INLINE void pad(int32_t from) {
         for (int32_t j = from; j < rows * COLUMNS; j++) {
             dish[j] = dish[0];
@@ -38,7 +38,7 @@ struct few_dishes {
 
     HDPKIT_INLINE static double4 &at(double *array, int32_t row) { return ((double4 *)array)[row]; }
 
-    /* Running sums by column become cumulative sums. */
+    /* Convert sums by column to cumulative sums. */
     HDPKIT_INLINE void shift(const double4 &running) {
         double x[COLUMNS];
         memcpy(x, &running, sizeof x);
@@ -98,7 +98,7 @@ struct few_dishes {
         shift(running);
     }
 
-    /* The cumulative sums anew. */
+    /* Recompute the cumulative sums. */
     HDPKIT_OUTLINE void sum() {
         double4 running = {};
         for (int32_t i = 0; i < rows; i++) {
@@ -108,14 +108,14 @@ struct few_dishes {
         shift(running);
     }
 
-    /* The place where a threshold falls; -1 where rounding left it at the total. */
+    /* The place of a threshold; -1 if it equals the total by rounding. */
     HDPKIT_INLINE int32_t find(double threshold) const {
         const int32_t found = count_below(threshold);
         const int32_t c = (found >= rows) + (found >= 2 * rows) + (found >= 3 * rows);
         return found < COLUMNS * rows ? (found - c * rows) * COLUMNS + c : -1;
     }
 
-    /* A customer goes from one place to another. */
+    /* Move a customer from one place to another. */
     HDPKIT_INLINE void move(int32_t from, int32_t to) {
         const double less = one[from], more = one[to];
         customers[from] -= 1.0;
@@ -128,7 +128,7 @@ struct few_dishes {
         }
     }
 
-    /* The place of a dish that the document doesn't have yet. */
+    /* Add a place for a dish that is new to the document. */
     HDPKIT_INLINE int32_t add(int32_t slot, double factor, double weight) {
         const int32_t place = used++;
         if (place == rows * COLUMNS) {

@@ -1,8 +1,9 @@
 # distutils: language = c++
-"""Fused verbs for whole blocks of two-level Dirichlet-multinomial franchises: dish Gibbs and split-merge.
+"""Fused verbs for blocks of two-level Dirichlet-multinomial franchises: dish Gibbs and split-merge.
 
-`topic_blocks_text.h` computes and draws, over an explicit store; what changes in the seating is done here, by the
-store. The readable twins are in `hdpkit.franchise.reference.sweeps`, the generic ones in `sweeps.pyx` and `units.pyx`.
+`topic_blocks_text.h` computes and draws, over an explicit store; changes of the seating are made here, by the
+store. The readable twins are in `hdpkit.franchise.reference.sweeps`, the generic ones in `sweeps.pyx` and
+`units.pyx`.
 """
 
 import numpy as np
@@ -118,25 +119,25 @@ cdef const hdpkit_topic_functions *functions = (
 
 cdef enum:
     LINE_BYTES = 64
-    MOST = 16              # factors between two looks at their exponents
-    ROOM = 1000            # bits that a product of them may have
+    MOST = 16              # most factors between two extractions of exponents
+    ROOM = 1000            # most bits of the exponent of their product
 
 cdef double LOG_2 = 0.69314718055994530942
 
 
 cdef class Blocks:
-    """What a fused verb works on, for the length of a call."""
+    """Data of a fused verb for the duration of a call."""
 
     cdef hdpkit_blocks s
     cdef Walk walk
     cdef ExplicitStore store
     cdef DirichletMultinomialBank bank
-    cdef WeightTable table           # None where the root is a restaurant
+    cdef WeightTable table           # None if the root is a restaurant
     cdef Units units
     cdef vector[int8_t] arrays       # by slot
     cdef vector[hdpkit_factor] factors
     cdef int64_t stride
-    cdef int32_t most_tables         # of the store when there was room for any event
+    cdef int32_t most_tables         # value in the store when memory for any event was last reserved
 
     def __init__(self, Walk walk not None, DirichletMultinomialBank bank not None, Units units not None,
                  ChoiceSource source not None, int fault):
@@ -156,7 +157,7 @@ cdef class Blocks:
         s.n_terms = bank.b.n_terms
         s.concentration = walk.concentration[0]
         s.discount = walk.discount[0]
-        # Every factor has at most so many bits, before or after the point; eta is from 1e-100 to 1e100.
+        # An upper bound of |log2| of a factor; eta is from 1e-100 to 1e100.
         s.every = min(MOST, ROOM // max(28 if bank.b.plain else 334,
                                         ilogb(s.eta_sum + <double>self.store.n_customers) + 2) // 2 * 2)
         s.choose = source.c.choose
@@ -167,14 +168,14 @@ cdef class Blocks:
             s.fault = fault
 
     cdef int make_room(self, int64_t most) except -1 nogil:
-        """For two units of so many customers."""
+        """Allocate factors for two units of this many customers."""
         self.factors.resize(2 * most)
         self.s.now = self.factors.data()
         self.s.next = self.s.now + most
         return 0
 
     cdef int refresh(self) except -1 nogil:
-        """Take every address anew: whatever a store or the statistics do may move their arrays."""
+        """Update all addresses: operations of the store or the statistics may move their arrays."""
         cdef hdpkit_blocks *s = &self.s
         s.counts = self.bank.b.counts
         s.totals = self.bank.b.totals.data()
@@ -184,7 +185,7 @@ cdef class Blocks:
         s.words = self.store.arena.words.data()
         s.pool = self.store.pool.data()
         if self.table is not None:
-            if <int64_t>self.table.weight.size() < s.stride:      # a row is longer: nobody stands outside then
+            if <int64_t>self.table.weight.size() < s.stride:      # rows have grown: no unit is unseated then
                 with gil:
                     self.table.make_room(s.stride)
             if s.weight == NULL or s.fault != REMAINDER_OF_BEFORE:
@@ -193,9 +194,9 @@ cdef class Blocks:
         return 0
 
     cdef inline int ready(self, bint moved) except -1 nogil:
-        """See to it that whatever the next event does to the store asks for no memory.
+        """Allocate the memory that the next event may need in the store.
 
-        After one that only ``moved`` a table to another dish there is room as before for all but entries.
+        After an event that only ``moved`` a table to another dish, only entries may need memory.
         """
         if moved and self.store.most_tables == self.most_tables:
             arena_room(&self.store.arena, 2 * ENTRY_WORDS * (1 + 2 * <int64_t>self.store.largest))
@@ -206,7 +207,7 @@ cdef class Blocks:
         return self.refresh()
 
     cdef int lay_out(self) except -1 nogil:
-        """Arrays by slot, each on cache lines of its own, filled from the root's entries."""
+        """Allocate arrays by slot, each beginning on a cache line, and fill them from the root's entries."""
         cdef hdpkit_blocks *s = &self.s
         cdef int64_t wide
         cdef int8_t *at
@@ -224,12 +225,12 @@ cdef class Blocks:
             s.depth = <int64_t *>(at + 5 * wide)
             s.weights = <double *>(at + 6 * wide)
             s.tables = <int32_t *>(at + 7 * wide)
-            s.running = <double *>(at + 8 * wide)       # one more, where a script chooses
+            s.running = <double *>(at + 8 * wide)       # one longer, for scripts
             self.stride = s.stride
         return functions.blocks_start(s)
 
     cdef int take_out(self, int64_t u, choice_source *source) except -1 nogil:
-        """Take a unit out of its dish, which may be gone then."""
+        """Remove a unit from its dish, which may then die."""
         cdef measure_t *measure = &self.bank.c
         cdef int32_t dish = self.s.origin
         measure.remove(measure.self, dish, self.s.customer + self.s.offset[u],
@@ -240,7 +241,7 @@ cdef class Blocks:
         return 0
 
     cdef int bring_in(self, int64_t u, int32_t dish, choice_source *source) except -1 nogil:
-        """Seat a unit that stands outside."""
+        """Seat a removed unit."""
         cdef measure_t *measure = &self.bank.c
         serve_below(self.store, self.units, u, dish)
         self.walk.seat_customer(self.s.code[u], 0, dish, source)
@@ -275,7 +276,7 @@ cdef class Blocks:
                     serve_below(self.store, self.units, u, s.dish)
                 self.store.join_table(0, s.dish, s.code[u], s.discount, source)
                 continue
-            if not s.outside:      # a table that stays where it is was never taken out
+            if not s.outside:      # the table has not been removed yet
                 self.take_out(u, source)
             if event == HDPKIT_BLOCK_SEATED:
                 self.bring_in(u, s.dish, source)
@@ -296,11 +297,12 @@ cdef class Blocks:
 
 cdef int find_units(Units units, ExplicitStore store, const int32_t[::1] home,
                     bint with_customers) except -1 nogil:
-    """See `index_units`. Returns whether anybody sits at the root.
+    """See `index_units`. Returns whether there are data customers at the root.
 
-    A table of a child seats data customers only: when its first one is met, its size says where the next unit begins.
+    A child's table has only data customers: when the first one is found, the table's size gives the begin of
+    the next unit.
     """
-    cdef vector[int32_t] places      # where the next customer of a table goes, -1 for a table that was not met yet
+    cdef vector[int32_t] places      # place of the next customer of a table, -1 if none was found yet
     cdef int64_t i, n = store.n_customers, n_found = 0, end = 0
     cdef const int32_t *seats = store.seats.data()
     cdef const Table *tables = store.pool.data()
@@ -329,7 +331,7 @@ cdef int find_units(Units units, ExplicitStore store, const int32_t[::1] home,
                 n_found += 1
             continue
         place = next_place[table]
-        if <uint32_t>place >= <uint32_t>n:      # none yet, or beyond the end
+        if <uint32_t>place >= <uint32_t>n:      # not found yet, or beyond the end
             if place >= 0 or tables[table].size < 1 or end + tables[table].size > n:
                 break
             place = <int32_t>end
@@ -358,17 +360,17 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
                 bint with_customers, int fault=0):
     """Tables of the root's children and, ``with_customers``, data customers of the root, by their first customer.
 
-    Moves of whole tables leave them as they are: until somebody sits elsewhere the same object is returned.
-    Tests plant bugs by ``fault``, a place in `FAULTS`.
+    Units don't change when tables get other dishes: the same object is returned until a customer moves. Tests
+    plant bugs by ``fault``, a place in `FAULTS`.
     """
     cdef Held hold = in_turn(store.turn)
     cdef Units units
-    cdef bint at_root        # whether anybody sits at the root
+    cdef bint at_root        # whether there are data customers at the root
     check_tree(store, home, parent, node_level)
     if store.units_found is not None and with_customers in store.units_found:
         if store.units_at == store.changes or fault == STALE_UNITS:
             units = store.units_found[with_customers]
-            units.kept(store)        # tables of the root may have changed: these are no part of them
+            units.kept(store)        # tables of the root may have changed, but are not part of these units
             return units
     store.units_found = None
     units = Units()
@@ -406,9 +408,9 @@ cdef int check_fault(int64_t fault) except -1:
 
 
 cdef bint any_customer(Units units, int64_t first, int64_t last) noexcept nogil:
-    """Whether a data customer is among these units: the fused text knows tables only."""
+    """Whether a data customer is among these units: the fused code handles only tables."""
     cdef const int32_t *code = units.code.data()
-    cdef int32_t all_tables = -1         # whose codes are negative
+    cdef int32_t all_tables = -1         # tables have negative codes
     cdef int64_t u
     for u in range(first, last):
         all_tables &= code[u]
@@ -439,7 +441,7 @@ def scan_units(Walk walk not None, DirichletMultinomialBank bank not None, Units
                const int64_t[::1] order not None, int8_t[::1] sides not None, int64_t[::1] sizes not None,
                int32_t slot_a, int32_t slot_b, forced, ChoiceSource source not None, double log_q=0.0,
                int fault=0):
-    """A restricted Gibbs scan of units over two dishes; returns the log probability of what was taken.
+    """A restricted Gibbs scan of units over two dishes; returns the log probability of the result.
 
     See the generic twin. With a script, ``fault``, a place in `FAULTS`, plants a bug.
     """

@@ -1,8 +1,9 @@
 # distutils: language = c++
 """Full Gibbs on counts: a sweep over the cells of documents (`cell_text.h`), given topics, weights and proportions.
 
-As `fused_slices` in everything that documents share; what is drawn for a document are customers of dishes by cell. With
-levels above the documents a document's proportions are drawn given the weights of the restaurant above it.
+The data that documents share are those of `fused_slices`; for each document the customers of dishes by cell
+are drawn. With levels above the documents a document's proportions are drawn given the weights of the
+restaurant above it.
 """
 
 import numpy as np
@@ -36,13 +37,13 @@ cdef enum:
     LANES = 16
     LINE_BYTES = 64
 
-FEW = 24            # labels with more customers than this, as expected, are drawn by binomials: of up to 64 labels
+FEW = 24            # labels with more expected customers are drawn by binomials (for up to 64 labels)
 
 
 cdef cppclass CellSweep:
     Sweep ends
-    hdpkit_cells *cells               # one a thread
-    vector[int32_t] *rooms            # for the runs of a piece, one a thread
+    hdpkit_cells *cells               # one per thread
+    vector[int32_t] *rooms            # for the runs of a piece, one per thread
     hdpkit_cells_run run
     vector[int32_t] *runs
     const int64_t *begin
@@ -63,7 +64,7 @@ cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) 
         words = 0
         for cell in range(sweep.begin[piece * PIECE], sweep.begin[end]):
             words += 1 + 2 * min(<int64_t>sweep.count[cell], sweep.n_labels)
-        # Memory is asked for before anything of the piece changes.
+        # Memory is allocated before any data of the piece change.
         if not has_room(room[0], words):
             sweep.ends.arrays[thread].starved = True
             return
@@ -80,7 +81,7 @@ cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) 
             c.term = sweep.term + sweep.begin[document]
             c.count = sweep.count + sweep.begin[document]
             c.was = was
-            if sweep.ends.held != NULL and sweep.ends.held[node]:     # as it was
+            if sweep.ends.held != NULL and sweep.ends.held[node]:     # unchanged
                 c.n_now = 0
                 for cell in range(c.n):
                     c.n_now += 1 + 2 * was[0]
@@ -100,13 +101,13 @@ cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) 
 
 cdef extern from *:
     """
-    /* Put the runs of a piece, which lie in a thread's room, in the place of those before. Where there is no memory for a
-       vector of just their size the room itself goes there. */
+    /* Replace the runs of a piece by those in a thread's working memory. If a vector of their size can't be
+       allocated, the working memory itself is used. */
     inline void hdpkit_keep(std::vector<int32_t> *runs, std::vector<int32_t> *room, int64_t words) noexcept {
         std::vector<int32_t> fresh;
         if (runs->capacity() < (size_t)words) {
             if (!hdpkit_has_room(fresh, (size_t)(words + words / 8))) {
-                room->resize((size_t)words);      /* it has room for more */
+                room->resize((size_t)words);      /* within its capacity */
                 runs->swap(*room);
                 return;
             }
@@ -137,9 +138,9 @@ cdef int check_cells(Walk walk, CellsStore store) except -1:
 
 def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
                ChoiceSource source not None):
-    """Draw how many customers of each cell eat each dish, given the topics and weights of a `SlicePlan`; then tables.
+    """Draw the customers of each dish by cell, given topics and weights of a `SlicePlan`; then draw tables.
 
-    Topics and proportions are drawn first unless the plan has some, as it must over a script.
+    Topics and proportions are drawn first unless the plan has them, which it must for a script.
     """
     cdef Held hold = in_turn(walk.turn)
     cdef bint scripted = not isinstance(source, RandomStream) or source.overridden
@@ -185,7 +186,7 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
         cells[t].fault = plan.fault if scripted else 0
     sweep.cells = cells.data()
     sweep.rooms = rooms.data()
-    # Customers of a cell have an order of their own after each sweep.
+    # Customers of a cell have a new order after each sweep.
     for i in range(2):
         store.key[i] = 0 if scripted else philox_next_uint64(<philox *>source.c.state)
     with nogil:
@@ -198,7 +199,7 @@ cdef int8_t *on_a_line(int8_t *at) noexcept:
 
 
 cdef int share_scratch(hdpkit_cells *c, int8_t *at, int64_t n) noexcept:
-    """Arrays of n numbers, a multiple of 16, on cache lines."""
+    """Assign arrays of n numbers, a multiple of 16, on cache lines."""
     cdef double *real = <double *>on_a_line(at)
     cdef int32_t *whole = <int32_t *>(real + 6 * n)
     c.weight, c.part, c.heavy_weight, c.rest, c.end = real, real + n, real + 2 * n, real + 3 * n, real + 4 * n
@@ -208,7 +209,7 @@ cdef int share_scratch(hdpkit_cells *c, int8_t *at, int64_t n) noexcept:
 
 
 def binomial(ChoiceSource source not None, int64_t n, double p, int64_t size):
-    """Binomial draws as sweeps over cells make them, for tests: int64, shape (size,)."""
+    """Binomial draws as in sweeps over cells, for tests: int64, shape (size,)."""
     found = np.empty(size, dtype=np.int64)
     cdef int64_t[::1] out = found
     functions.binomials(<philox *>source.c.state, n, p, size, &out[0])
@@ -216,9 +217,9 @@ def binomial(ChoiceSource source not None, int64_t n, double p, int64_t size):
 
 
 def multinomial(ChoiceSource source not None, int64_t n, weights, int64_t size, bint coarse=False):
-    """Customers by label as sweeps over cells spread them by comparisons, for tests: int32, shape (size, len(weights)).
+    """Multinomial draws by comparisons as in sweeps over cells, for tests: int32, shape (size, len(weights)).
 
-    Coarse: words have six bits, so that rounding leaves many customers to a second draw.
+    Coarse: words have six bits, so that rounding leaves many customers for a second draw.
     """
     cdef int64_t n_labels = len(weights), blocks = (n_labels + LANES - 1) // LANES
     padded = np.zeros(blocks * LANES)

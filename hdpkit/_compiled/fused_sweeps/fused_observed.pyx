@@ -1,15 +1,15 @@
 # distutils: language = c++
 """Table Gibbs over observed dishes in one pass: any compiled store, any tree of restaurants.
 
-A customer's dish is its value, so all that a step can change is how the tables of that dish are filled, from the
-customer's restaurant up to the root. And whoever leaves and comes back leaves every restaurant of the way with the
-dish that it served before. So nobody is taken out here. A step asks which tables would close, computes predictives
-from counts that are less by the customer and these tables, draws which tables open and where the customer sits, and
-writes the difference, which often is none. No entry is made or erased: all of them stay where they are for the
-length of a call, and those of many customers are searched for at a time, so that nobody waits for memory.
+A customer's dish is its value, so a step can only change the tables of that dish, from the customer's
+restaurant up to the root, and afterwards every restaurant on this path still serves the dish. So the customer
+is not actually removed. A step determines which tables would close, computes predictives from counts without
+the customer and these tables, draws which tables open and where the customer sits, and writes the difference,
+if there is any. Entries are neither created nor erased during a call, so they don't move, and those of many
+customers are looked up at a time, which hides the latency of memory.
 
-The law of a step is that of `sweeps.reseat`. One text for a `RandomStream`, whose generator is inlined, and for any
-other source: with a script a test walks through every branch of it.
+A step has the same distribution as in `sweeps.reseat`. The same code is compiled for a `RandomStream`, with
+an inlined generator, and for any other source: with a script, a test runs every branch of it.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -32,20 +32,20 @@ from hdpkit.random.random_stream cimport RandomStream
 
 FAULTS = tuple(name.lower().replace("_", " ") for name in (<object>Fault).__members__)
 
-STORES = (HistogramStore, ExplicitStore)     # exactly these: the text knows how they keep their tables
+STORES = (HistogramStore, ExplicitStore)     # exactly these: the code accesses their tables directly
 
 cdef enum:
-    NEW = -1       # where a customer sits: at a new table
+    NEW = -1       # the seat of a customer at a new table
 
 ctypedef fused store_t:
     ExplicitStore
     HistogramStore
 
 
-# ------------------------------------------------------------------ out: which tables close
+# ------------------------------------------------------------------ tables that close
 
 cdef inline double leaving(source_t *source, Work *work, Level *level, Bin *bin) noexcept nogil:
-    """Weight of the tables of a size as what a customer leaves: by customer, whatever the discount."""
+    """Weight of the tables of a size for a customer who leaves: by customer, independent of the discount."""
     if has(source, work, Fault.REMOVAL_BY_TABLE):
         return bin.count
     if has(source, work, Fault.REMOVAL_WITH_DISCOUNT):
@@ -54,7 +54,7 @@ cdef inline double leaving(source_t *source, Work *work, Level *level, Bin *bin)
 
 
 cdef inline int32_t size_left(HistogramStore store, source_t *source, Work *work, Level *level) noexcept nogil:
-    """Size of the table that a customer leaves."""
+    """Draw the size of the table that a customer leaves."""
     cdef int32_t i
     cdef Bin *bin = store.block(level.entry.extra) + 1
     for i in range(store.block(level.entry.extra).size - 1, 0, -1):
@@ -66,7 +66,7 @@ cdef inline int32_t size_left(HistogramStore store, source_t *source, Work *work
 
 cdef inline int leave(store_t store, source_t *source, Work *work, Level *level, int32_t k,
                       int32_t customer) noexcept nogil:
-    """Whether the table closes that the customer (its table below) leaves at level k: 1, 0, FAILED."""
+    """Whether the table that the customer (its table below) leaves at level k closes: 1, 0, FAILED."""
     cdef Entry *entry = level[k].entry
     cdef int again
     if store_t is ExplicitStore:
@@ -103,12 +103,12 @@ cdef inline double opening(source_t *source, Work *work, Level *level, bint clos
 
 cdef inline double predictive(source_t *source, Work *work, Level *level, bint left, bint closed,
                               double above) noexcept nogil:
-    """P of the dish in a restaurant that the customer has left, where its table may have closed."""
+    """P of the dish in a restaurant without the customer (``left``), whose table may have closed."""
     cdef Entry *entry = level.entry
     cdef int64_t customers = level.node.customers - left
     cdef double share = (entry.customers - left) - level.d * (entry.tables - closed)
     cdef double theta = level.theta, fresh = opening(source, work, level, closed) * above
-    if customers == 0:        # an empty restaurant passes on what its parent has
+    if customers == 0:        # the predictive of an empty restaurant is its parent's
         return above
     if has(source, work, Fault.CUSTOMER_NOT_REMOVED):
         share += left
@@ -126,14 +126,14 @@ cdef inline double predictive(source_t *source, Work *work, Level *level, bint l
     return (share + fresh) / (theta + customers)
 
 
-# ------------------------------------------------------------------ in again: where the customer sits
+# ------------------------------------------------------------------ the customer's new seat
 
 cdef inline int32_t seat_among(store_t store, source_t *source, Work *work, Level *level, int32_t gone,
                                double fresh) noexcept nogil:
-    """Go through the options at a level: a new table, the one that the customer has left, those of the dish.
+    """Pass over the options at a level: a new table, the one that the customer has left, those of the dish.
 
-    ``gone`` is the table that the customer left, or its size; NEW if nobody left one here. By the order of options
-    few are looked at: many customers come back to where they sat, and large tables come first.
+    ``gone`` is the table that the customer left, or its size; NEW if there is none here. In this order few
+    options are visited: many customers return to their tables, and large tables come first.
     """
     cdef int32_t chosen = NEW, i, count, table
     cdef double d = 0.0 if has(source, work, Fault.JOIN_WITHOUT_DISCOUNT) else level.d
@@ -172,7 +172,7 @@ cdef inline int32_t seat_among(store_t store, source_t *source, Work *work, Leve
 
 cdef inline int32_t seat(store_t store, source_t *source, Work *work, Level *level, bint left,
                          bint closed) noexcept nogil:
-    """The table that the customer joins at a level (its size, in a histogram), NEW or FAILED."""
+    """Draw the table that the customer joins at a level (its size, in a histogram), NEW or FAILED."""
     cdef Entry *entry = level.entry
     cdef int32_t customers = entry.customers - left, tables = entry.tables - closed, chosen
     cdef double fresh = opening(source, work, level, closed) * level.above
@@ -203,10 +203,10 @@ cdef inline int32_t seat(store_t store, source_t *source, Work *work, Level *lev
     return seat_among(store, source, work, level, level.left if left else NEW, fresh) if drawn else chosen
 
 
-# ------------------------------------------------------------------ the difference
+# ------------------------------------------------------------------ writing the difference
 
 cdef inline int resize(HistogramStore store, Entry *entry, int32_t size, int32_t by) except -1 nogil:
-    """A table of this size has one customer more, or less."""
+    """Add ``by`` (1 or -1) to the size of a table of this size."""
     cdef Bin *bin = store.block(entry.extra) + 1
     cdef int32_t n = store.block(entry.extra).size, i = 0, j
     while bin[i].size != size:
@@ -221,13 +221,13 @@ cdef inline int resize(HistogramStore store, Entry *entry, int32_t size, int32_t
 
 cdef inline int refill(HistogramStore store, source_t *source, Work *work, Level *level, int32_t before, int32_t k,
                        int32_t closed, int32_t opened, int32_t sits) except -1 nogil:
-    """Histogram of a level whose counts are up to date; it had ``before`` tables of the dish."""
+    """Update the histogram of a level whose counts are up to date; it had ``before`` tables of the dish."""
     cdef Entry *entry = level.entry
-    if entry.tables == 1:                 # its size is the number of customers
+    if entry.tables == 1:                 # the table's size is the number of customers
         if before > 1:
             store.drop(entry)
         return 0
-    if before == 1:                       # and a second one has opened
+    if before == 1:                       # a second table has opened
         store.change(entry, entry.customers - 1, 1)
         return store.change(entry, 1, 1)
     if k < closed:
@@ -245,7 +245,7 @@ cdef inline int refill(HistogramStore store, source_t *source, Work *work, Level
 
 
 cdef inline int32_t stays(store_t store, Level *level) noexcept nogil:
-    """Where a customer sits, once it has left a table, to come back to it (to one of the same size)."""
+    """The seat of a customer who returns to the table that it left (or to one of the same size)."""
     if store_t is ExplicitStore:
         return level.left
     else:
@@ -254,17 +254,17 @@ cdef inline int32_t stays(store_t store, Level *level) noexcept nogil:
 
 cdef inline int move(store_t store, source_t *source, Work *work, Level *level, int32_t last, int32_t customer,
                      int32_t closed, int32_t opened, int32_t sits) except -1 nogil:
-    """Write what has changed: tables closed below level ``closed`` and opened below ``opened``.
+    """Write the changes: tables closed below level ``closed`` and opened below level ``opened``.
 
-    Where both happened at a level, the table stays and nothing is written. At level ``closed`` somebody left a
-    table that stays, at level ``opened`` somebody sat down at one (above the root nobody does).
+    If both happened at a level, the table is kept and nothing is written. At level ``closed`` a customer left
+    a table that remains; at level ``opened`` one joined a table (unless the level is above the root).
     """
     cdef int32_t k = closed if closed < opened else opened, top = closed + opened - k, before, table
     cdef int32_t code
     cdef Entry *entry
     if closed == opened and (k > last or sits == stays(store, level + k)):
         return 0
-    store.ready_tables(top - k + 1)       # from here on nothing can fail
+    store.ready_tables(top - k + 1)       # nothing below can fail
     if store_t is ExplicitStore:
         code = ~level[k - 1].left if k > 0 else customer
         if closed <= last:
@@ -305,10 +305,10 @@ cdef inline int move(store_t store, source_t *source, Work *work, Level *level, 
 
 cdef inline int reseat_one(store_t store, source_t *source, Work *work, Level *level, int32_t last,
                            int32_t customer, double base) except -1 nogil:
-    """Table Gibbs for one customer, whose way has levels 0 (its restaurant) to ``last`` (the root)."""
+    """Table Gibbs for one customer, whose path has levels 0 (its restaurant) to ``last`` (the root)."""
     cdef int32_t first = 0, closed, opened, sits = NEW, k
     cdef int leaves
-    while first <= last and level[first].entry.customers == 1:    # closes for certain, and opens for certain
+    while first <= last and level[first].entry.customers == 1:    # certainly closes and opens again
         first += 1
     if has(source, work, Fault.LONE_TABLE_FOR_LONE_CUSTOMER):
         while first <= last and level[first].entry.tables == 1:
@@ -367,7 +367,7 @@ cdef inline void fetch_seats(store_t store, int64_t first, int64_t last) noexcep
 
 
 cdef inline void fetch_tables(store_t store, Batch *batch, int64_t n) noexcept nogil:
-    """Ask for the tables, or the histograms, of the entries that were found."""
+    """Prefetch the tables, or the histograms, of the entries."""
     cdef int32_t m
     for m in range(batch.begins[n]):
         if store_t is ExplicitStore:
@@ -377,7 +377,7 @@ cdef inline void fetch_tables(store_t store, Batch *batch, int64_t n) noexcept n
 
 
 cdef int sweep(store_t store, source_t *source, Walk walk, int64_t first, int64_t last, int fault) except -1 nogil:
-    """Each stage of looking ways up runs some batches ahead of the next."""
+    """Sweep over customers in batches; each stage of looking up paths is some batches ahead of the next."""
     cdef Batch batches[AHEAD_WAYS + 1]
     cdef Batch *batch
     cdef Work work

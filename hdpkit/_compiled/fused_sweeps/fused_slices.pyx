@@ -1,9 +1,9 @@
 # distutils: language = c++
 """Documents in parallel, given topics and root weights: `slice_text.h` over the store of counts.
 
-Given both, documents are independent (Teh et al. 2006, section 5.3, with topics drawn too; slices: Walker 2007). Each
-document draws from a stream of its own, so that the chain doesn't depend on the number of threads. What a
-document changes outside of it are whole numbers, which add up to the same in any order.
+Given both, documents are independent (Teh et al. 2006, section 5.3, with topics drawn too; slices: Walker
+2007). Each document has a separate stream, so the chain doesn't depend on the number of threads. Changes
+outside the document are integers, whose sum doesn't depend on the order.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ from hdpkit.vectors cimport vector
 FAULTS = tuple(hdpkit_slice_faults_of(i).decode().lower().replace("_", " ") for i in range(HDPKIT_SLICE_FAULTS_END))
 
 cdef enum:
-    DOCUMENTS = 16       # of a piece of work
+    DOCUMENTS = 16       # per piece of work
 
 
 cdef void sweep_documents(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
@@ -47,7 +47,7 @@ cdef void sweep_documents(void *argument, int thread, int64_t first, int64_t las
         if s.row_node[s.base_row[node]] != node:
             finish(sweep, thread, node)
             continue
-        # Customers of a restaurant with weights itself.
+        # Data customers of restaurants with weights.
         tables = sweep.arrays[thread].tables.data() + s.base_row[node] * s.stride
         for at in range(t.n_moved):
             tables[t.before[at]] -= 1
@@ -58,7 +58,7 @@ cdef int check_seated(Walk walk, SliceWorkspace work, CountsStore store) except 
     cdef int64_t r, i, n
     for r in range(walk.parent.shape[0]):
         n = work.begin[r + 1] - work.begin[r]
-        if work.row_node[work.base_row[r]] == r:      # tables are among its customers
+        if work.row_node[work.base_row[r]] == r:      # its customers include tables
             for i in range(work.begin[r], work.begin[r + 1]):
                 if store.dish_of_customer[work.order[i] if work.order.size() else i] < 0:
                     raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
@@ -94,7 +94,7 @@ cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank
                                ChoiceSource source):
     """Draw the dishes of the documents' customers, and then their tables; returns the store.
 
-    Over a script, which needs topics that are given, one document comes after the other.
+    With a script, which requires given topics, documents are processed in order.
     """
     cdef bint scripted = is_scripted(source)
     cdef int n_threads = 1 if scripted else plan.threads
@@ -116,7 +116,7 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
                 ChoiceSource source not None):
     """Draw the dishes of all customers given the topics and weights of a `SlicePlan`, and then their tables.
 
-    Topics are drawn first unless the plan has some.
+    Topics are drawn first unless the plan has topics.
     """
     cdef Held hold = in_turn(walk.turn)
     cdef Sweep sweep
@@ -129,7 +129,7 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
 
 def topics_part(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
                 ChoiceSource source not None):
-    """Draw topics, or those that are this part's to draw (`SliceWorkspace.share_topics`), for `slice_part`."""
+    """Draw topics, or this part's share of them (`SliceWorkspace.share_topics`), for `slice_part`."""
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t r
     for r in range(walk.parent.shape[0]):
@@ -143,13 +143,14 @@ def slice_part(Walk walk not None, DirichletMultinomialBank bank not None, Slice
                ChoiceSource source not None):
     """A sweep over a part of the documents, the others of which are in other processes, after `topics_part`.
 
-    Dishes, the root and the counts of terms are what they were before, until `settle_parts` is given what all
-    parts have changed. Changes of counts are taken from the workspace (`SliceWorkspace.take_changes`).
+    Dishes, the root and the counts of terms don't change until `settle_parts` gets the changes of all parts.
+    Changes of counts are taken from the workspace (`SliceWorkspace.take_changes`).
 
     Returns
     -------
     customers, tables : int64 arrays, shape (n_slots,)
-        Change of each slot's customers, and of the root's; n_slots is one more than the last slot of the plan.
+        Changes of the customers of each slot, and of the root's customers; n_slots - 1 is the last slot of
+        the plan.
     """
     cdef Held hold = in_turn(walk.turn)
     cdef Sweep sweep
@@ -168,7 +169,7 @@ def slice_part(Walk walk not None, DirichletMultinomialBank bank not None, Slice
 
 def settle_parts(Walk walk not None, DirichletMultinomialBank bank not None, plan not None,
                  const int64_t[::1] customers not None, const int64_t[::1] tables not None, tuple counts not None):
-    """End the sweep of a plan over all parts: arguments are the sums of what `slice_part` returned for each.
+    """End the sweep of a plan over all parts; arguments are the sums of the parts' results of `slice_part`.
 
     Changes of counts are those of all blocks of terms.
     """

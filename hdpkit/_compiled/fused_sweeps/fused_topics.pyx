@@ -1,8 +1,8 @@
 # distutils: language = c++
 """The fused sweep of two-level topic models, plain and sparse: `topic_sweep_text.h` over the stores.
 
-The text does what is the same in both stores and happens to nearly every customer. Tables that open, close or
-are one of several come back here as events, and the stores themselves do them.
+The header handles what is common to the stores and applies to nearly every customer. If a table opens, closes
+or is one of several, it returns an event, which is handled here by the store.
 """
 
 import numpy as np
@@ -45,21 +45,22 @@ cdef extern from "topic_faults.h":
 
 FAULTS = tuple(hdpkit_topic_fault_names[i].decode().lower().replace("_", " ") for i in range(HDPKIT_FAULTS_END))
 
-STORES = (HistogramStore, ExplicitStore)     # exactly these: the text knows how they keep their tables
+STORES = (HistogramStore, ExplicitStore)     # exactly these: the code accesses their tables directly
 STORES_UNDER_WEIGHTS = (CountsStore, *STORES)
 
 cdef const hdpkit_topic_functions *functions = (
     <const hdpkit_topic_functions *>PyCapsule_GetPointer(chosen.topics, HDPKIT_TOPIC_CAPSULE))
 
-# Slots x (customers + sum eta) with which a sum of shares in units of 2**-62 is right to 2**-16 of new tables.
+# Slots x (customers + sum eta) up to which sums of shares in units of 2**-62 have a relative error below
+# 2**-16.
 cdef double FINEST = 1 << 46
 
 cdef enum:
-    MOST_DISHES = 8192      # of a sparse measure, as a piece of a sweep begins, and customers of a piece
+    MOST_DISHES = 8192      # of a sparse measure, at the start of a piece of a sweep; also customers of a piece
 
 
 cdef class Stores:
-    """The store, by what it is (the others are None), and the weights above it, None for a restaurant."""
+    """The store by its type (the others are None), and the root's weights (None for a restaurant)."""
 
     cdef HistogramStore histogram
     cdef ExplicitStore explicit
@@ -80,7 +81,7 @@ cdef class Stores:
 
 
 cdef int refresh(Workspace workspace, Walk walk, Stores stores) except -1 nogil:
-    """Take every address anew: whatever a store or the statistics do may move their arrays."""
+    """Update all addresses: operations of the store or the statistics may move their arrays."""
     cdef hdpkit_topics *s = &workspace.s
     s.counts = workspace.counts.counts
     s.totals = workspace.counts.totals.data()
@@ -112,7 +113,7 @@ cdef int refresh(Workspace workspace, Walk walk, Stores stores) except -1 nogil:
 
 
 cdef int one_table_each(Walk walk, vector[int32_t] *nodes) noexcept nogil:
-    """Give each dish of these restaurants one table: tables are drawn anew when the sweep is done."""
+    """Give each dish of these restaurants one table: tables are drawn again at the end of the sweep."""
     cdef size_t i
     cdef int32_t place, node
     for i in range(nodes.size()):
@@ -124,7 +125,7 @@ cdef int one_table_each(Walk walk, vector[int32_t] *nodes) noexcept nogil:
 
 
 cdef int write(hdpkit_topics *s, Walk walk, CountsStore counts) except -1 nogil:
-    """Write down the dishes of the restaurant that the sweep is in."""
+    """Write the dishes of the current restaurant to the store."""
     if s.unwritten:
         counts.write_dishes(s.loaded, s.here, s.stride, walk.slots.position.data())
         s.unwritten = 0
@@ -132,7 +133,7 @@ cdef int write(hdpkit_topics *s, Walk walk, CountsStore counts) except -1 nogil:
 
 
 cdef int make_room(Walk walk, TermCounts *counts, Stores stores) except -1 nogil:
-    """Whatever an event does to a store, it has room for; so has a restaurant whose dishes are written."""
+    """Allocate the memory that an event, or writing the dishes of a restaurant, may need in the store."""
     walk.ready_anywhere()
     if stores.counts is not None:
         stores.counts.ready(2 * ENTRY_WORDS * (1 + 2 * <int64_t>stores.counts.largest + counts.stride), 0)
@@ -208,7 +209,7 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
         if event == HDPKIT_ABROAD:
             workspace.lay_out(s.stride)
             start(s, 1)
-        elif s.stride != workspace.stride:      # a new dish, and the table that it came with is counted later
+        elif s.stride != workspace.stride:      # a new dish, whose table is counted later
             workspace.lay_out(s.stride)
             start(s, 0)
             s.root_customers -= 1
@@ -229,7 +230,8 @@ def reseat(Walk walk not None, TermCountsBank bank not None, int64_t first, int6
            ChoiceSource source not None, bint floats=False, int fault=0):
     """Reseat data customers first .. last - 1, one after the other.
 
-    With a script, ``floats`` takes production's numbers, and ``fault``, a place in `FAULTS`, plants a bug.
+    With a script, ``floats`` selects single precision as in production, and ``fault``, a place in `FAULTS`,
+    plants a bug.
     """
     cdef Held hold = in_turn(walk.turn)
     cdef Workspace workspace = workspace_of(bank)
@@ -258,7 +260,7 @@ def reseat(Walk walk not None, TermCountsBank bank not None, int64_t first, int6
     s.script = source.c.state
     s.fault = fault if scripted else 0
     s.asking = 0
-    # Sums over the root of a sparse measure are kept in units that are fine enough for so many dishes.
+    # The units of sums over the root of a sparse measure allow at most this many dishes.
     cdef int64_t piece = last - first if workspace.sparse == NULL else MOST_DISHES
     while first < last:
         s.customer = first
@@ -274,14 +276,14 @@ def reseat(Walk walk not None, TermCountsBank bank not None, int64_t first, int6
 # ------------------------------------------------------------------------------------------- for tests
 
 def asked_for(TermCountsBank bank not None):
-    """What a script is being asked for while its function runs: the customer, and what each place stands for.
+    """The choice requested from a script while its function runs: the customer and the outcomes.
 
     Returns
     -------
     customer : int
     outcomes : int64 array
-        One a weight: k to share a table of dish k, -2 - k to open one, -2 - (slots of a row) for a new dish.
-        Empty if it isn't the sweep that asks (but a store, for a table).
+        One per weight: k to join a table of dish k, -2 - k to open one, -2 - (slots of a row) for a new dish.
+        Empty if the request is from a store (for a table), not from the sweep.
     """
     cdef Held hold = in_turn(bank.turn)
     cdef Workspace workspace = workspace_of(bank)
@@ -293,16 +295,16 @@ def asked_for(TermCountsBank bank not None):
 
 
 def bounds(TermCountsBank bank not None):
-    """The upper bounds of the last sweep in floats, and what they bound; shapes (slots,), (slots,), (V,).
+    """The bounded values and upper bounds of the last sweep in floats; shapes (slots,), (slots,), (V,).
 
     Returns
     -------
     root : float64 array
-        (m_k - d0) / (n_k + sum eta) as the sweep has it, or what stands for it.
+        (m_k - d0) / (n_k + sum eta) as computed by the sweep, or the corresponding quantity.
     ceiling : uint64 array
-        A bound of it in units of 2**-31.
+        An upper bound of it in units of 2**-31.
     reach : uint64 array
-        For each term the sum of ceiling x count, 2**64 - 1 where no sweep has asked for it.
+        For each term the sum of ceiling x count, 2**64 - 1 if it hasn't been computed.
     """
     cdef Held hold = in_turn(bank.turn)
     cdef Workspace workspace = workspace_of(bank)
@@ -313,12 +315,12 @@ def bounds(TermCountsBank bank not None):
 
 
 def exact_passes(TermCountsBank bank not None):
-    """For how many customers of production's sweeps the bound was not enough."""
+    """Number of customers in production sweeps for whom the bound was not sufficient."""
     cdef Held hold = in_turn(bank.turn)
     return workspace_of(bank).s.exact_passes
 
 
 def forget(TermCountsBank bank not None):
-    """Give the workspace back; the next sweep makes it anew, and the chain goes on as it would have."""
+    """Free the workspace; the next sweep creates it again, and the chain doesn't change."""
     cdef Held hold = in_turn(bank.turn)
     bank.workspace = None

@@ -1,8 +1,10 @@
-/* Gamma draws for topics: a Dirichlet draw is one of gammas over their sum. Sixteen slots at a time, term by term.
+/* Gamma draws for topics: a Dirichlet draw is a vector of gammas divided by their sum. Sixteen slots at a time, term by
+   term.
 
-   Most counts are 0, and their shape is eta_v < 1: the rejection of Ahrens and Dieter (1974, GS) accepts
-   nearly always, lane by lane the same arithmetic. A lane that doesn't accept at once goes on by itself. A count of n
-   adds n exponentials, or a gamma draw where n is large: the sum of independent gammas is one of their shapes. */
+   Most counts are 0, and their shape is eta_v < 1: the rejection method of Ahrens and Dieter (1974, GS) nearly always
+   accepts, with the same arithmetic in each lane. Lanes that don't accept at once continue separately. For a count n, n
+   exponentials are added, or a gamma draw if n is large: the sum of independent gammas is a gamma with the sum of the
+   shapes. */
 
 #include <string.h>
 
@@ -12,7 +14,7 @@
 namespace {
 
 constexpr double GAMMA_E = 2.71828182845904523536, LN2 = 0.69314718055994530942, MAGIC = 4503599627370496.0;  /* 2**52 */
-constexpr int FEW = 6;           /* counts that are sums of so many exponentials */
+constexpr int FEW = 6;           /* counts up to this are sums of exponentials */
 
 static inline double as_real(uint64_t bits) {
     double x;
@@ -25,7 +27,7 @@ static inline uint64_t as_bits(double x) {
     return bits;
 }
 
-/* Natural logarithm of a positive normal number, to 1e-11. */
+/* Natural logarithm of a positive normal number, with error 1e-11. */
 HDPKIT_INLINE double short_log(double p) {
     const uint64_t bits = as_bits(p);
     const double e = as_real(UINT64_C(0x4330000000000000) | (bits >> 52)) - (MAGIC + 1023.0);
@@ -37,7 +39,7 @@ HDPKIT_INLINE double short_log(double p) {
         1.0 / 11.0 + s * (1.0 / 13.0 + s * (1.0 / 15.0))))))));
 }
 
-/* Exponential of a number from -700 to 700, to 1e-11. */
+/* Exponential of a number from -700 to 700, with error 1e-11. */
 HDPKIT_INLINE double short_exp(double y) {
     const double t = y * (1.0 / LN2) + 1.5 * MAGIC, n = t - 1.5 * MAGIC, r = y - n * LN2;
     const double q = 1.0 + r * (1.0 + r * (1.0 / 2.0 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r * (1.0 / 120.0 + r * (
@@ -53,7 +55,7 @@ HDPKIT_INLINE double lower_part(uint64_t word) {
     return (as_real(UINT64_C(0x4330000000000000) | (word & 0xFFFFFF)) - (MAGIC - 0.5)) * (1.0 / 16777216.0);
 }
 
-/* GS for a shape below 1, from a pair that was drawn until one is accepted. */
+/* GS for a shape below 1, beginning with a given pair, until one is accepted. */
 HDPKIT_OUTLINE static double small_gamma(hdpkit_philox *stream, double a, double inverse, double u, double accept) {
     const double b = 1.0 + a / GAMMA_E;
     for (;;) {
@@ -76,7 +78,7 @@ HDPKIT_OUTLINE static double gamma_of(const hdpkit_gamma_block *g, hdpkit_philox
     return y < -700.0 ? 0.0 : short_exp(y);
 }
 
-/* The same in single precision, for a number from 0 to 1 that is not 0. */
+/* Natural logarithm in single precision, for a number in (0, 1]. */
 HDPKIT_INLINE float float_log(float p) {
     int32_t bits;
     memcpy(&bits, &p, sizeof bits);
@@ -89,7 +91,7 @@ HDPKIT_INLINE float float_log(float p) {
         (float)(1.0 / 7.0) + q * (float)(1.0 / 9.0)))));
 }
 
-/* From -87 to 0. */
+/* Exponential in single precision, for a number from -87 to 0. */
 HDPKIT_INLINE float float_exp(float y) {
     constexpr float SHIFT = 12582912.0f;                    /* 1.5 2**23 */
     const float t = y * (float)(1.0 / LN2) + SHIFT, n = t - SHIFT;
@@ -126,10 +128,10 @@ HDPKIT_INLINE static int32_t lanes_with(const int32_t *x, int32_t *lane) {
     return n;
 }
 
-constexpr int ROWS_DRAWN = 8;          /* terms at a time: one after the other each would wait for the one before */
+constexpr int ROWS_DRAWN = 8;          /* terms at a time: one by one, each would wait for the one before */
 
-/* Rows of draws of one shape below 1, from the inverse of its distribution function: w (1 + ...),
-   w = (u G(a + 1))**(1/a), up to 1, and what is above it by itself. */
+/* Rows of draws of one shape below 1: up to 1 from the inverse of the distribution function, w (1 + ...) with w = (u
+   G(a + 1))**(1/a); larger values separately. */
 HDPKIT_INLINE static void draw_by_inverse(const hdpkit_gamma_block *g, hdpkit_philox *stream, double a, int64_t v,
                                           double *x) {
     alignas(64) uint32_t word[ROWS_DRAWN * LANES];
@@ -137,12 +139,12 @@ HDPKIT_INLINE static void draw_by_inverse(const hdpkit_gamma_block *g, hdpkit_ph
     alignas(64) int32_t above[ROWS_DRAWN * LANES];
     int32_t lane_of[LANES];
     const float *c = g->inverse, inverse = (float)(1.0 / a), shift = g->log_scale, cut = g->cut, scale = g->to_unit;
-    /* Four words a counter. */
+    /* Four words per counter. */
     const uint32_t block = (uint32_t)stream->counter[1] * 2 + (uint32_t)stream->counter[2];
     for (int row = 0; row < ROWS_DRAWN; row += 4)
         hdpkit_philox32_of(stream, (uint32_t)(v + row) * (LANES / 4), block, word + row * LANES);
     for (int i = 0; i < ROWS_DRAWN * LANES; i++) {
-        /* Two halves, since a vector of unsigned numbers can't be converted everywhere. */
+        /* Two halves, because not every instruction set can convert vectors of unsigned integers. */
         const float u = ((float)(int32_t)(word[i] >> 16) * 65536.0f + ((float)(int32_t)(word[i] & 0xFFFF) + 0.5f))
             * (float)(1.0 / 4294967296.0);
         float y = (float_log(u) + shift) * inverse;
@@ -162,7 +164,7 @@ HDPKIT_INLINE static void draw_by_inverse(const hdpkit_gamma_block *g, hdpkit_ph
     }
 }
 
-/* A row of draws of shapes eta_v + n_kv, or of eta_v alone where that is below 1. */
+/* A row of draws of shapes eta_v + n_kv, or only of eta_v if that is below 1. */
 static void draw_row(const hdpkit_gamma_block *g, hdpkit_philox *stream, double a, const int32_t *n, double *x) {
     alignas(64) uint64_t word[LANES];
     alignas(64) int32_t fine[LANES];
@@ -178,7 +180,7 @@ static void draw_row(const hdpkit_gamma_block *g, hdpkit_philox *stream, double 
         const double y = short_log(p) * inverse;
         const double draw = short_exp(y < -700.0 ? -700.0 : y > 1.0 ? 1.0 : y);
         fine[lane] = (p <= 1.0) & (lower_part(word[lane]) <= 1.0 - draw);
-        x[lane] = draw > 1e-37 ? draw : 0.0;       /* smaller ones are none in single precision */
+        x[lane] = draw > 1e-37 ? draw : 0.0;       /* smaller ones are 0 in single precision */
     }
     for (int lane = 0; lane < LANES; lane++) all &= fine[lane];
     if (!all)
@@ -187,7 +189,7 @@ static void draw_row(const hdpkit_gamma_block *g, hdpkit_philox *stream, double 
                 x[lane] = small_gamma(stream, a, inverse, upper_part(word[lane]), lower_part(word[lane]));
 }
 
-/* A gamma draw of a count. */
+/* A gamma draw whose shape is a count. */
 HDPKIT_INLINE static double gamma_of_count(const hdpkit_gamma_block *g, hdpkit_philox *stream, int32_t n) {
     double product = 1.0;
     if (n > FEW) return gamma_of(g, stream, n);
@@ -212,7 +214,7 @@ static void draw_topics(hdpkit_gamma_block *g) {
         const double a = g->eta[v];
         float *out = g->out + v * g->out_stride;
         double *row = x + v % ROWS_DRAWN * LANES;
-        if (v + 2 * ROWS_DRAWN < g->n_terms) {      /* rows are pages apart: no processor sees them coming */
+        if (v + 2 * ROWS_DRAWN < g->n_terms) {      /* rows are pages apart, so the hardware doesn't prefetch them */
             HDPKIT_PREFETCH(n + 2 * ROWS_DRAWN * g->stride);
             HDPKIT_PREFETCH(out + 2 * ROWS_DRAWN * g->out_stride);
         }

@@ -1,4 +1,4 @@
-"""Which compilation of the fused sweeps runs: the widest that the processor has, or a forced one."""
+"""Choice of the compilation of the fused sweeps: the widest that the processor supports, or a forced one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDEST_FIRST = {"avx512": has_avx512, "avx2": has_avx2, "baseline": lambda: True
 
 
 def available() -> list[str]:
-    """Instruction sets that were compiled and that this processor has, the widest first."""
+    """Instruction sets that were compiled and that this processor supports, the widest first."""
     found = []
     for name, supported in WIDEST_FIRST.items():
         if supported() and importlib.util.find_spec(f"hdpkit._compiled.fused_sweeps.isa_{name}") is not None:

@@ -1,5 +1,5 @@
-/* Sixteen numbers at a time. The compiler cuts them to what the processor has; sums run lane by lane in one
-   order whatever that is, so that every instruction set gives the same bits. */
+/* Sixteen numbers at a time. The compiler splits them into registers of the processor; sums over lanes have a fixed
+   order, so every instruction set gives the same bits. */
 #ifndef HDPKIT_LANES_H
 #define HDPKIT_LANES_H
 
@@ -12,8 +12,8 @@ constexpr int LANES = 16;
 
 #if defined(__GNUC__) && !defined(HDPKIT_PLAIN_LANES)
 
-/* A macro, for use in functions that are always inlined: GCC takes a function that only prefetches for one without
-   an effect, and drops its calls. */
+/* A macro, for use in functions that are always inlined: GCC treats a function that only prefetches as one without
+   effect and removes its calls. */
 #define HDPKIT_INLINE __attribute__((always_inline)) inline
 #define HDPKIT_OUTLINE __attribute__((noinline))
 #define HDPKIT_PREFETCH(address) __builtin_prefetch((address), 1, 3)
@@ -41,7 +41,7 @@ template <class Real> using quad = typename four<Real>::type;
 
 struct __attribute__((may_alias)) ints { int32_t x[LANES]; };
 
-/* In registers of the size that there is: larger vectors GCC keeps in memory. */
+/* In registers of the available size: GCC keeps larger vectors in memory. */
 template <class Real> struct __attribute__((may_alias)) cut {
     static constexpr int N = LANES * (int)sizeof(Real) / REGISTER;
     typename in_register<Real>::type x[N];
@@ -159,7 +159,7 @@ template <class Real> HDPKIT_INLINE void products(const Real *a, const Real *b, 
     memcpy(out, x, sizeof x);
 }
 
-/* Sums of the lanes that are equal modulo four, and of all, always in this order. */
+/* Sums of the lanes with equal index modulo four, and of all, always in this order. */
 template <class Real> HDPKIT_INLINE void quarter_sums(const Real *x, Real *sum) {
     const quad<Real> *q = (const quad<Real> *)x;
     *(quad<Real> *)sum = (q[0] + q[2]) + (q[1] + q[3]);
@@ -171,7 +171,7 @@ template <class Real> HDPKIT_INLINE Real lane_sum(const Real *x) {
     return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 }
 
-/* The last place with a positive share, for a threshold that rounding left at the total. */
+/* The last place with a positive share, for a threshold that equals the total by rounding. */
 template <class Real> inline int64_t last_positive(const Real *running, int64_t n) {
     for (int64_t i = n - 1; i >= 0; i--)
         for (int lane = LANES - 1; lane >= 0; lane--)
@@ -180,9 +180,9 @@ template <class Real> inline int64_t last_positive(const Real *running, int64_t 
     return -1;
 }
 
-/* Where a threshold falls in n blocks of running sums by lane: block * LANES + lane. Lanes come by what they are
-   modulo four, blocks within a lane. Never a place without a share. No branch depends on where it falls: that can't
-   be foreseen, and a processor that guessed wrong has to start again. */
+/* The place of a threshold in n blocks of cumulative sums by lane: block * LANES + lane. Lanes are ordered by their
+   index modulo four, blocks within a lane. It is never a place with share 0. No branch depends on the place: it would
+   often be mispredicted. */
 template <class Real> HDPKIT_INLINE int64_t pick(const Real *running, int64_t n, Real threshold) {
     const Real *total = running + (n - 1) * LANES;
     /* Edges between the lanes of each g are summed before g is known. */

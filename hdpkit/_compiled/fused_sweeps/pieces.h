@@ -1,6 +1,6 @@
-/* Doubles as many at a time as the processor has in one register, by lane: whatever that number is, each lane has
-   the same bits. (The sixteen lanes of `lanes.h` are cut by the compiler; a loop that carries several products in
-   registers needs pieces of the right size.) */
+/* As many doubles at a time as fit into one register of the processor. The results of each lane have the same bits for
+   any such number. (The sixteen lanes of `lanes.h` are split by the compiler; a loop with several products in registers
+   needs pieces of the right size.) */
 #ifndef HDPKIT_PIECES_H
 #define HDPKIT_PIECES_H
 
@@ -68,7 +68,7 @@ inline piece piece_of(const bits_piece &bits) {
     return x;
 }
 
-/* Leave the mantissas of positive normal numbers, in [1, 2); their exponents are added to `exponent`. */
+/* Replace positive normal numbers by their mantissas in [1, 2), and add their exponents to `exponent`. */
 inline void take_exponents(piece *x, whole_piece *exponent) {
     const bits_piece bits = bits_of(*x);
     *exponent += (whole_piece)(bits >> 52) - BIAS;
@@ -84,7 +84,7 @@ inline void take_exponent(double *x, int64_t *exponent) {
     memcpy(x, &bits, sizeof bits);
 }
 
-/* 2**exponent for exponent <= 0; 0 where that is no normal number. */
+/* 2**exponent for exponent <= 0; 0 if that is not a normal number. */
 inline double power_of_two(int64_t exponent) {
     const uint64_t bits = exponent < -1022 ? 0 : (uint64_t)(exponent + BIAS) << 52;
     double x;

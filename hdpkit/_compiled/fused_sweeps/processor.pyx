@@ -1,12 +1,12 @@
 # distutils: language = c++
-"""What the processor and its operating system can run."""
+"""Instruction sets that the processor and its operating system support."""
 
 cdef extern from *:
     """
     #if defined(_MSC_VER) && (defined(_M_X64) || defined(_M_IX86))
     #include <intrin.h>
     #include <immintrin.h>
-    /* The operating system must save the wide registers (XCR0) as well. */
+    /* The operating system must also save the wide registers (XCR0). */
     static int hdpkit_supports(int wide) {
         int info[4];
         __cpuid(info, 0);

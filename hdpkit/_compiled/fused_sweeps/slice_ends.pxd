@@ -1,4 +1,4 @@
-"""How a sweep over documents in parallel begins and ends."""
+"""Begin and end of a sweep over documents in parallel."""
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 from hdpkit.vectors cimport vector
@@ -17,12 +17,12 @@ cdef cppclass Sweep:
     ThreadArrays *arrays
     hdpkit_slice_run run
     bint by_jumps                    # whether tables are drawn by jumps
-    const int8_t *held               # by restaurant: whether its customers stay; NULL: nobody is held
-    choice_source *script            # NULL where documents have streams of their own
-    vector[int64_t] change           # by slot, of all threads: room for them is asked for before anything changes
+    const int8_t *held               # by restaurant: whether its customers are fixed; NULL: none are
+    choice_source *script            # NULL if documents have separate streams
+    vector[int64_t] change           # by slot, summed over threads; allocated before anything changes
     vector[int64_t] tables           # by row of weights and slot
     uint64_t between[2]              # key of the streams of restaurants with weights below the root
-    int32_t fault                    # scripted: which bug is planted
+    int32_t fault                    # scripted: the planted bug
 
 
 cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil

@@ -1,11 +1,11 @@
 # distutils: language = c++
-"""How a sweep over documents in parallel begins (labels, topics, weights, keys) and ends (tables, entries, births and deaths).
+"""Begin (labels, topics, weights, keys) and end (tables, entries, births, deaths) of a sweep over documents.
 
-With levels above the documents each restaurant with others below it has weights for the length of a sweep. Given its
-customers, the tables below it, they are Dirichlet(n_k + alpha w_k, alpha w_u), where w are the weights of the restaurant
-above (Teh et al. 2006, section 5.2, one level further). Given them the restaurants below are as independent as those
-below the root. At the end its customers are counted, from the last restaurant to the first, and its tables are drawn
-given these.
+With levels above the documents, each restaurant with children has weights during a sweep. Given its
+customers, which are the tables below it, they are Dirichlet(n_k + alpha w_k, alpha w_u), where w are the
+weights of the restaurant above (Teh et al. 2006, section 5.2, applied to a further level). Given these
+weights its children are independent, like those of the root. At the end its customers are counted, from the
+last restaurant to the first, and its tables are drawn given them.
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t
@@ -34,7 +34,7 @@ cdef double NOTHING = -1e300     # the logarithm of 0
 
 cdef int begin_topics(DirichletMultinomialBank bank, SliceWorkspace work, object plan, ChoiceSource source,
                       bint scripted) except -1:
-    """Lay out labels, and draw topics, or a part of them, unless the plan has some."""
+    """Lay out labels, and draw topics, or a part of them, unless the plan has topics."""
     cdef int i
     work.lay_out(&bank.b, bank.b.stride, 1 if scripted else plan.threads, scripted)
     work.take_labels(plan)
@@ -51,14 +51,14 @@ cdef int begin_topics(DirichletMultinomialBank bank, SliceWorkspace work, object
 
 cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
                ChoiceSource source, bint scripted) except -1:
-    """Weights of labels, now that all topics are drawn, of restaurants between, and the keys of streams."""
+    """After all topics are drawn: set weights of labels and of intermediate restaurants, and keys of streams."""
     cdef const double[:, ::1] theta
     cdef bint levels
     cdef const int8_t[::1] held
     cdef int i
     sweep.held = NULL
     if plan.held is not None:
-        held = plan.held         # the plan keeps it for as long as the sweep lasts
+        held = plan.held         # the plan keeps a reference during the sweep
         check_length("held", held.shape[0], walk.parent.shape[0])
         sweep.held = &held[0]
     if plan.topics is None:
@@ -99,7 +99,7 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
 
 
 cdef int take_weights(SliceWorkspace work, const double[:, ::1] above) except -1:
-    """Weights that are given, by restaurant and slot."""
+    """Copy given weights, by restaurant and slot."""
     cdef int64_t row, slot
     for row in range(1, <int64_t>work.row_node.size()):
         for slot in range(min(work.s.stride, above.shape[1])):
@@ -108,12 +108,12 @@ cdef int take_weights(SliceWorkspace work, const double[:, ::1] above) except -1
 
 
 cdef inline double log_gamma_of(philox *stream, double shape) noexcept nogil:
-    """Logarithm of a gamma draw of a shape that may be 0."""
+    """Logarithm of a gamma draw with a shape that may be 0."""
     return max(draw_log_gamma(stream, shape), NOTHING) if shape >= HDPKIT_LEAST_SHAPE else NOTHING
 
 
 cdef int draw_weights(Sweep *sweep, Walk walk, SliceWorkspace work, CountsStore store) except -1:
-    """Draw the weights of restaurants with others below them, parents first."""
+    """Draw the weights of restaurants with children, parents first."""
     cdef int64_t row, slot, place, stride = work.s.stride
     cdef int32_t node
     cdef Entry *entries
@@ -130,7 +130,7 @@ cdef int draw_weights(Sweep *sweep, Walk walk, SliceWorkspace work, CountsStore 
         entries = store.entries(node)
         for place in range(store.nodes[node].n_entries):
             weight[entries[place].dish] = entries[place].customers
-        # Logarithms of gamma draws: most weights of labels without customers are below the smallest number.
+        # Logarithms of gamma draws, because most weights of labels without customers underflow.
         top = rest = log_gamma_of(&stream, alpha * work.rest[work.base_row[walk.parent[node]]])
         for slot in range(stride):
             weight[slot] += alpha * above[slot]
@@ -149,7 +149,7 @@ cdef int draw_weights(Sweep *sweep, Walk walk, SliceWorkspace work, CountsStore 
 
 cdef int end(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
              str unit) except -1:
-    """Put together what threads changed, and raise what went wrong in them."""
+    """Add up the changes of the threads, and raise their errors."""
     add_up(sweep, work, store)
     settle_between(sweep, walk, work, store)
     settle(walk, bank, store, plan, &sweep.tables, &sweep.change)
@@ -158,7 +158,7 @@ cdef int end(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorksp
 
 
 cdef int add_up(Sweep *sweep, SliceWorkspace work, CountsStore store) except -1:
-    """Put together what threads changed; the root and the dishes are as they were."""
+    """Add up the changes of the threads; the root and the dishes are not updated yet."""
     cdef int64_t slot, at, stride = sweep.change.size()
     cdef int t
     for t in range(work.n_threads):
@@ -172,7 +172,7 @@ cdef int add_up(Sweep *sweep, SliceWorkspace work, CountsStore store) except -1:
 
 
 cdef int check_threads(Sweep *sweep, SliceWorkspace work, str unit) except -1:
-    """Raise what went wrong in a thread."""
+    """Raise an error of a thread."""
     cdef bint failed = False, starved = False
     cdef int t
     for t in range(work.n_threads):
@@ -187,16 +187,16 @@ cdef int check_threads(Sweep *sweep, SliceWorkspace work, str unit) except -1:
 
 cdef int settle(Walk walk, DirichletMultinomialBank bank, CountsStore store, object plan, vector[int64_t] *tables,
                 vector[int64_t] *change) except -1:
-    """The root and the dishes after a sweep that has changed the root's customers and those of the dishes so."""
+    """Update the root and the dishes, given the changes of the root's customers and of the dishes' customers."""
     write_root(store, tables)
     settle_dishes(walk, bank, plan, change)
     return 0
 
 
 cdef int settle_between(Sweep *sweep, Walk walk, SliceWorkspace work, CountsStore store) except -1:
-    """Customers of restaurants between the root and others, and their tables, drawn given these: children first.
+    """Count customers of intermediate restaurants, and draw their tables given these, children first.
 
-    What is left in `Sweep.tables` are changes of the root's customers.
+    Afterwards `Sweep.tables` has the changes of the root's customers.
     """
     cdef int64_t row, slot, place, was, stride = work.s.stride
     cdef int64_t tables
@@ -248,14 +248,14 @@ cdef int settle_between(Sweep *sweep, Walk walk, SliceWorkspace work, CountsStor
 
 
 cdef inline int64_t draw_number(Sweep *sweep, double mass, int64_t customers, choice_source *source) noexcept nogil:
-    """The number of tables of so many customers of a dish, -1 for a failure."""
+    """Draw the number of tables of this many customers of a dish; -1 for a failure."""
     if sweep.by_jumps:
         return tables_by_jumps(mass, customers, source)
     return tables_of(mass, <int32_t>customers, source)
 
 
 cdef int32_t here_of(hdpkit_slice_thread *t, int32_t *dishes) noexcept nogil:
-    """The dishes of the document, ascending; returns how many. `dishes` has room for all slots."""
+    """Write the dishes of the document, ascending; returns their number. `dishes` has room for all slots."""
     cdef int32_t i, j, block, k, n = 0
     for i in range(1, t.n_blocks):       # they are few
         block = t.blocks[i]
@@ -273,7 +273,7 @@ cdef int32_t here_of(hdpkit_slice_thread *t, int32_t *dishes) noexcept nogil:
 
 
 cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil:
-    """Draw the tables of a document, and write its dishes down."""
+    """Draw the tables of a document, and write its dishes to the store."""
     cdef hdpkit_slices *s = sweep.s
     cdef hdpkit_slice_thread *t = sweep.threads + thread
     cdef ThreadArrays *a = sweep.arrays + thread
@@ -301,7 +301,7 @@ cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil:
     for i in range(record.n_entries):
         m[entries[i].dish] -= entries[i].tables
     at = a.late.size()
-    if n > record.capacity:        # memory is asked for when all threads are done
+    if n > record.capacity:        # memory is allocated after all threads have finished
         if not has_room(a.late, at + 2 + 3 * n):
             a.starved = True
             return
@@ -332,7 +332,7 @@ cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil:
 
 
 cdef int write_late(CountsStore store, ThreadArrays *a) except -1 nogil:
-    """Restaurants that have more dishes than their blocks have room for."""
+    """Write the restaurants that have more dishes than fit into their blocks."""
     cdef size_t at = 0
     cdef int32_t i, n, capacity
     cdef int64_t offset
@@ -360,7 +360,7 @@ cdef int write_late(CountsStore store, ThreadArrays *a) except -1 nogil:
 
 
 cdef int write_root(CountsStore store, vector[int64_t] *m) except -1 nogil:
-    """The root's customers of every dish; dishes without customers go, others come."""
+    """Write the root's customers of every dish; entries of dishes are removed or added as necessary."""
     cdef int64_t slot
     cdef int32_t place
     cdef Entry *entry
@@ -381,7 +381,7 @@ cdef int write_root(CountsStore store, vector[int64_t] *m) except -1 nogil:
 
 
 cdef int settle_dishes(Walk walk, DirichletMultinomialBank bank, object plan, vector[int64_t] *change) except -1:
-    """Dishes are born and die; each has its weight."""
+    """Carry out births and deaths of dishes, and set their weights."""
     cdef DirichletCounts *b = &bank.b
     cdef int64_t slot
     cdef const int32_t[::1] slots = plan.slots
@@ -393,7 +393,7 @@ cdef int settle_dishes(Walk walk, DirichletMultinomialBank bank, object plan, ve
     b.version += 1
     bank.invert()
     for slot in slots:
-        # A known component has a customer at the root who is no data customer.
+        # A known component has a customer at the root that is not a data customer.
         if walk.slots.occupied(slot) and b.totals[slot] == 0 and walk.store.find(0, slot) < 0:
             walk.slots.close(slot)
     return 0

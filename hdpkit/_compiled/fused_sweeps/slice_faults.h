@@ -1,4 +1,4 @@
-/* Bugs that tests plant into scripted sweeps over documents; 0 is none. */
+/* Bugs that tests plant in scripted sweeps over documents; 0 is none. */
 #ifndef HDPKIT_SLICE_FAULTS_H
 #define HDPKIT_SLICE_FAULTS_H
 

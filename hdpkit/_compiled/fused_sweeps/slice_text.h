@@ -1,12 +1,12 @@
-/* The customers of one document given topics and root weights: the text of slices.h.
+/* The customers of one document given topics and root weights: the code of slices.h.
 
-   A customer's weights fall into those of the document's dishes, n_jk factor_k phi_kx, and those of all labels,
-   alpha psi_k factor_k phi_kx, whose sum over k is known by term since topics are fixed. With levels above the documents
-   psi_k is the weight in the restaurant above, but for slices, which are below the weights of the root. Labels below the threshold are
-   proposed as if nothing cut them off, and refused unless the customer's slice lets them through: what is drawn is
-   then the law given the slice, whose uniform is drawn when the first of them is proposed. Labels of the tail are
-   proposed with a bound in place of their topics. A document may have nearly all its weight at a label that a customer's
-   slice cuts off (n_jk / xi_k has no bound): after some refusals the labels let through are summed up one by one. */
+   A customer's weights have two parts: those of the document's dishes, n_jk factor_k phi_kx, and those of all labels,
+   alpha psi_k factor_k phi_kx, whose sum over k is known for each term since topics are fixed. With levels above the
+   documents psi_k is the weight in the restaurant above; slices always use the weights of the root. Labels below the
+   threshold are proposed without the slice and rejected unless they are in the customer's slice, so the result has the
+   distribution given the slice; the slice is drawn when the first such label is proposed. Labels of the tail are
+   proposed with a bound instead of their topics. A document may have nearly all its weight at a label outside a
+   customer's slice (n_jk / xi_k has no bound): after some rejections the labels in the slice are summed one by one. */
 
 #include "few_dishes.h"
 #include "gamma_text.h"
@@ -32,7 +32,7 @@ template <class Real, bool Scripted> struct Slices {
         t->listed[block] = 1;
     }
 
-    /* n_jk of the document before goes. */
+    /* Clear n_jk of the previous document. */
     static void clear(const hdpkit_slices *s, hdpkit_slice_thread *t) {
         if (has(s, COUNTS_OF_THE_DOCUMENT_BEFORE)) return;
         for (int32_t i = 0; i < t->n_blocks; i++) {
@@ -43,7 +43,7 @@ template <class Real, bool Scripted> struct Slices {
         t->n_blocks = 0;
     }
 
-    /* n_jk of a document's dishes. */
+    /* Load n_jk of a document's dishes. */
     static void load(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node) {
         Real *document = (Real *)t->document;
         const Real *factor = (const Real *)s->factor;
@@ -56,7 +56,7 @@ template <class Real, bool Scripted> struct Slices {
         }
     }
 
-    /* The same side by side. */
+    /* Load them into contiguous memory. */
     static void load_few(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node, few_dishes *d) {
         const hdpkit_entry *entry = entries(s, node);
         const int64_t room = s->stride + LANES;
@@ -91,7 +91,7 @@ template <class Real, bool Scripted> struct Slices {
         if (!has(s, STALE_COUNTS)) ((Real *)t->document)[k] = (Real)t->here[k] * ((const Real *)s->factor)[k];
     }
 
-    /* Running sums by lane over all labels, weighed by slot. */
+    /* Cumulative sums by lane over all labels, with weights by slot. */
     HDPKIT_OUTLINE static void share_pass(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row,
                                           const Real *weights) {
         const vec *share = (const vec *)weights;
@@ -103,7 +103,7 @@ template <class Real, bool Scripted> struct Slices {
         }
     }
 
-    /* The slice of a customer of this label: uniform below xi, an odd multiple of 2**-33 of it. */
+    /* The slice of a customer with this label: uniform below xi, an odd multiple of 2**-33 xi. */
     static double slice_of(const hdpkit_slices *s, hdpkit_slice_thread *t, int32_t label) {
         const double psi = s->psi[label], xi = psi < s->threshold ? psi : s->threshold;
         return ((double)(hdpkit_philox_uint64(&t->stream) >> 32) + 0.5) * (1.0 / 4294967296.0) * xi;
@@ -127,7 +127,7 @@ template <class Real, bool Scripted> struct Slices {
         return pick(running, n, (Real)(hdpkit_philox_double(&t->stream) * (double)total));
     }
 
-    /* One of the tail, or -1 where it is refused. */
+    /* Propose a label of the tail; -1 if it is rejected. */
     HDPKIT_OUTLINE static int32_t try_tail(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row,
                                            double *slice, int32_t own) {
         const int64_t e = (int64_t)hdpkit_philox_below(&t->stream, (uint64_t)s->n_tail);
@@ -140,8 +140,8 @@ template <class Real, bool Scripted> struct Slices {
         return hdpkit_philox_double(&t->stream) < (double)row[k] ? k : -1;
     }
 
-    /* The law given the slice without refusals: among the labels that it lets through, in proportion to
-       phi_k (w_k + alpha share_k), where w are the weights of the thread. */
+    /* Draw given the slice without rejections: among the labels in the slice, in proportion to phi_k (w_k + alpha
+       share_k), where w are the weights of the thread. */
     HDPKIT_OUTLINE static int32_t draw_through(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row,
                                                double alpha, double slice, int32_t own) {
         const Real *share = (const Real *)t->share;
@@ -171,7 +171,7 @@ template <class Real, bool Scripted> struct Slices {
         return last;
     }
 
-    /* Uniform on [0, 1): of the document's own numbers, which come many at a time. */
+    /* Uniform on [0, 1), from the document's stream, which is computed in batches. */
     HDPKIT_INLINE static double next_uniform(hdpkit_slice_thread *t) {
         constexpr int32_t N = HDPKIT_PHILOX32_COUNTERS;
         if (t->n_words == 0) {
@@ -184,7 +184,8 @@ template <class Real, bool Scripted> struct Slices {
         return (double)(word >> 11) * (1.0 / 9007199254740992.0);
     }
 
-    /* The dish of a customer at `from`, who is left out: thresholds skip a gap, the width of one customer there. */
+    /* Draw the dish of a customer at `from`, who is excluded: thresholds skip a gap, the width of one customer there.
+       */
     HDPKIT_INLINE static int32_t draw(const hdpkit_slices *s, hdpkit_slice_thread *t, const few_dishes *d, const Real *row,
                                       int32_t from, double gap, double alpha, double smooth, const Real **passed) {
         const int32_t own = d->dish[from];
@@ -215,7 +216,8 @@ template <class Real, bool Scripted> struct Slices {
         return draw_through(s, t, row, alpha, slice, own);
     }
 
-    /* The same where the customer is nearly all of the sum, and the difference would be rounding: by sums without. */
+    /* The same if the customer is nearly all of the sum and the difference would be inaccurate: from recomputed sums.
+       */
     HDPKIT_OUTLINE static int32_t draw_without(const hdpkit_slices *s, hdpkit_slice_thread *t, few_dishes *d, const Real *row,
                                                int32_t from, double alpha, double smooth, const Real **passed) {
         d->customers[from] -= 1.0;
@@ -226,17 +228,19 @@ template <class Real, bool Scripted> struct Slices {
         return k;
     }
 
-    /* The weights that a restaurant's customers, or those of its tables, draw from. */
+    /* The weights from which a restaurant's data customers, or its tables, draw. */
     HDPKIT_INLINE static const double *base_of(const hdpkit_slices *s, int64_t node) {
         return s->base + s->base_row[node] * s->stride;
     }
 
-    /* Whether a restaurant's data customers draw from its own weights: that of the root, or one with others below it. */
+    /* Whether a restaurant's data customers draw from its own weights: those of the root and of restaurants with
+       children do. */
     HDPKIT_INLINE static bool has_weights(const hdpkit_slices *s, int64_t node) {
         return s->row_node[s->base_row[node]] == node;
     }
 
-    /* Proportions of a document, each times the factor of its slot, and a common one: gammas of n_jk + alpha base_k. */
+    /* Draw proportions of a document, times the factors of slots and a common factor: gammas of shapes n_jk + alpha
+       base_k. */
     static void draw_proportions(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node) {
         const Real *factor = (const Real *)s->factor;
         const double *base = base_of(s, node);
@@ -245,7 +249,7 @@ template <class Real, bool Scripted> struct Slices {
         for (int64_t k = 0; k < s->stride; k++) {
             const double shape = (double)t->here[k] + s->concentration[node] * base[k];
             t->weights[k] = -1e300;
-            if (!(shape >= HDPKIT_LEAST_SHAPE)) continue;       /* its draw would be nothing */
+            if (!(shape >= HDPKIT_LEAST_SHAPE)) continue;       /* the draw would be 0 */
             t->weights[k] = s->log_gamma(&t->stream, shape);
             if (t->weights[k] > top) top = t->weights[k];
         }
@@ -255,7 +259,7 @@ template <class Real, bool Scripted> struct Slices {
         }
     }
 
-    /* The dish of a customer given the proportions, or the weights alone. */
+    /* Draw the dish of a customer given the proportions, or only the weights. */
     HDPKIT_INLINE static int32_t draw_given(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row, int32_t own,
                                             const Real *weights, const Real **passed) {
         double slice = -1.0;
@@ -269,7 +273,7 @@ template <class Real, bool Scripted> struct Slices {
         return draw_through(s, t, row, 0.0, slice, own);
     }
 
-    /* The same by a script, which draws the slice first, as the interval between weights of labels that it falls in. */
+    /* The same with a script, which first draws the interval between weights of labels that contains the slice. */
     static int32_t choose(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row, int32_t own, double alpha,
                           const double *base, const double *theta) {
         const Real *factor = (const Real *)s->factor;
@@ -311,14 +315,14 @@ template <class Real, bool Scripted> struct Slices {
 
     HDPKIT_INLINE static int64_t customer(const hdpkit_slices *s, int64_t i) { return s->order ? s->order[i] : i; }
 
-    /* A customer has another dish: what it was is kept for the statistics. */
+    /* Change the dish of a customer; the old dish is kept for the statistics. */
     HDPKIT_INLINE static void relabel(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t c, int32_t k) {
         t->moved[t->n_moved] = (int32_t)c;
         t->before[t->n_moved++] = s->labels[c];
         s->labels[c] = k;
     }
 
-    /* Statistics of the terms; other threads may change them too. */
+    /* Update statistics of terms, which other threads may also change. */
     static void recount(const hdpkit_slices *s, hdpkit_slice_thread *t) {
         constexpr int32_t FETCHED = 8;
         for (int32_t i = 0; i < t->n_moved + FETCHED; i++) {
@@ -350,7 +354,7 @@ template <class Real, bool Scripted> struct Slices {
 #endif
     }
 
-    /* The customers of a document with proportions integrated out: one after the other, cell by cell. */
+    /* The customers of a document with proportions integrated out: in order, cell by cell. */
     static void run_cells(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node, int64_t first, int64_t last) {
         const double alpha = s->concentration[node];
         const Real *passed = 0;
@@ -387,7 +391,7 @@ template <class Real, bool Scripted> struct Slices {
         unload_few(t, &d);
     }
 
-    /* Customers who are independent: those of a document whose proportions are drawn, or of a restaurant with weights. */
+    /* Independent customers: those of a document whose proportions are drawn, or of a restaurant with weights. */
     static void run_given(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t first, int64_t last,
                           const Real *weights) {
         const Real *passed = 0;
@@ -396,7 +400,7 @@ template <class Real, bool Scripted> struct Slices {
             const Real *row = (const Real *)s->phi + (int64_t)s->terms[c] * s->stride;
             const int32_t own = s->labels[c];
             int32_t k;
-            if (s->n_tail) {      /* the root's own customers: proposals by shares leave out topics that are drawn late */
+            if (s->n_tail) {      /* data customers of the root: shares don't include the tail */
                 memset(t->weights, 0, s->stride * sizeof(double));
                 k = draw_through(s, t, row, 1.0, slice_of(s, t, own), own);
             } else {
@@ -406,7 +410,7 @@ template <class Real, bool Scripted> struct Slices {
         }
     }
 
-    /* Both by a script. */
+    /* Both cases with a script. */
     static void run_script(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node, int64_t first, int64_t last,
                            bool drawn) {
         const bool own_weights = has_weights(s, node);
@@ -420,7 +424,7 @@ template <class Real, bool Scripted> struct Slices {
             if (t->failed) continue;
             if (leaves) count(s, t, own, -1);
             int32_t k = choose(s, t, (const Real *)s->phi + (int64_t)term * s->stride, own, alpha, base, theta);
-            if (k < 0) {      /* the script doesn't go on */
+            if (k < 0) {      /* the script failed */
                 t->failed = 1;
                 k = own;
             }

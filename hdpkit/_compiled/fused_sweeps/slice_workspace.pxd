@@ -12,11 +12,11 @@ cdef cppclass ThreadArrays:
     vector[int8_t] arrays
     vector[int32_t] before
     vector[int64_t] tables           # by row of weights and slot: change of the customers of the row's restaurant
-    vector[int32_t] late             # restaurants that need a larger block, each with its entries
+    vector[int32_t] late             # restaurants that need larger blocks, with their entries
     bint starved
 
 
-cdef cppclass Shared:                # what threads see that draw topics
+cdef cppclass Shared:                # data for threads that draw topics
     hdpkit_slices *s
     DirichletCounts *counts
     hdpkit_gamma_block *blocks
@@ -39,24 +39,24 @@ cdef class SliceWorkspace:
     cdef vector[double] smooth
     cdef vector[int8_t] shares       # rows by slot
     cdef vector[double] base         # the same
-    cdef vector[double] rest         # by row: what labels don't have
+    cdef vector[double] rest         # by row: weight of all other labels
     cdef vector[int32_t] base_row
     cdef vector[int32_t] row_node
     cdef vector[hdpkit_gamma_block] blocks
     cdef vector[int32_t] tail_slots
     cdef vector[int64_t] begin
     cdef vector[int32_t] order
-    cdef object topology             # that `begin` and `order` were made for
+    cdef object topology             # for which `begin` and `order` were computed
     cdef DirichletCounts *counts
     cdef double *psi
     cdef double *factor
-    cdef double *sums                # of the topics as they were drawn
-    cdef object memory               # of the topics and sums, where processes have them in common; None: they are our own
-    cdef object room                 # what it has lent
-    cdef double inverted             # eta that `inverse` was made for
+    cdef double *sums                # sums of the drawn topics
+    cdef object memory               # shared memory of topics and sums; None: not shared
+    cdef object room                 # the buffer from `memory`
+    cdef double inverted             # eta for which `inverse` was computed
     cdef vector[float] inverse
     cdef bint wide                   # doubles instead of floats
-    cdef bint apart                  # changes of counts are kept apart from the counts
+    cdef bint apart                  # changes of counts are stored separately from the counts
     cdef vector[int32_t] changes     # rows by term; 0 between sweeps
     cdef int64_t longest
 

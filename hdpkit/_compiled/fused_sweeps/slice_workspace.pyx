@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""What a sweep over documents in parallel works on: topics, labels by slot, and what each thread has for itself."""
+"""The workspace of a sweep over documents in parallel: topics, labels by slot, and arrays of each thread."""
 
 import numpy as np
 
@@ -20,13 +20,13 @@ from hdpkit._compiled.fused_sweeps.instruction_set import chosen
 
 functions = <const hdpkit_slice_functions *>PyCapsule_GetPointer(chosen.slices, HDPKIT_SLICE_CAPSULE)
 
-# Of one eta for all terms, where draws go by the inverse of the distribution function: most draws are below 1 then.
+# Range of a common eta for which draws use the inverse of the distribution function: most draws are below 1.
 cdef double LEAST_ETA = 1e-4, LARGEST_ETA = 0.6
 
 cdef enum:
     LANES = 16
     LINE_BYTES = 64
-    TERMS = 256          # terms of a piece of work
+    TERMS = 256          # terms per piece of work
 
 
 def inverse_of_gamma(shape, degree):
@@ -35,7 +35,7 @@ def inverse_of_gamma(shape, degree):
     Returns
     -------
     list of float
-        Coefficients, from the constant; log G(a + 1); F(1); 2 / w(1).
+        Coefficients, beginning with the constant; then log G(a + 1), F(1) and 2 / w(1).
     """
     from scipy.special import gammainc, gammaln
 
@@ -53,7 +53,7 @@ def philox32(uint32_t first, uint32_t word1, uint32_t[::1] upper not None, uint3
     Returns
     -------
     numpy.ndarray
-        uint32, shape (16, 4): a row a counter.
+        uint32, shape (16, 4): one row per counter.
     """
     cdef uint32_t[4 * HDPKIT_PHILOX32_COUNTERS] out
     if upper.shape[0] != 2 or key.shape[0] != 2:
@@ -67,7 +67,7 @@ cdef inline int8_t *on_a_line(vector[int8_t] *bytes) noexcept nogil:
 
 
 cdef void draw_blocks(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
-    """Topics of sixteen slots each."""
+    """Draw the topics of blocks of sixteen slots."""
     cdef Shared *work = <Shared *>argument
     cdef int64_t i
     for i in range(first, last):
@@ -83,9 +83,9 @@ cdef void smooth_terms(void *argument, int thread, int64_t first, int64_t last) 
 
 
 cdef int make_tail_topic(void *argument, int64_t e) noexcept nogil:
-    """Draw the topic of a label of the tail: what another thread reads of it before is multiplied by 0.
+    """Draw the topic of a label of the tail. Until then other threads multiply its values by 0.
 
-    Processes that have topics in common write the same bits at the same place.
+    Processes with shared topics write the same bits at the same place.
     """
     cdef Shared *work = <Shared *>argument
     cdef hdpkit_gamma_block block
@@ -96,14 +96,14 @@ cdef int make_tail_topic(void *argument, int64_t e) noexcept nogil:
     cdef float *drawn
     if not has_room(room, work.s.n_terms * LANES * sizeof(float) + LINE_BYTES):
         return -1
-    room.resize(work.s.n_terms * LANES * sizeof(float) + LINE_BYTES)      # there is room
+    room.resize(work.s.n_terms * LANES * sizeof(float) + LINE_BYTES)      # within the capacity
     drawn = <float *>on_a_line(&room)
     block = work.blocks[slot // LANES]
     memset(block.used, 0, sizeof(block.used))
     block.used[slot % LANES] = 1
     block.counts = work.counts.counts + slot // LANES * LANES
     block.out = drawn
-    # One stream for each slot of the tail, apart from those of the blocks.
+    # A stream for each slot of the tail, separate from those of the blocks.
     philox_rekey(<philox *>&block.stream, work.topic_key[0], work.topic_key[1], slot, 1, 0)
     block.out_stride = LANES
     functions.draw_topics(&block)
@@ -117,28 +117,28 @@ cdef int draw_tail(void *argument, int64_t e) noexcept nogil:
 
 
 cdef class SliceWorkspace:
-    """Arrays that a franchise keeps from one sweep over documents in parallel to the next."""
+    """Arrays that a franchise keeps between sweeps over documents in parallel."""
 
     def __cinit__(self):
         self.shared.part = 0
         self.shared.n_parts = 1
 
     def share_topics(self, memory, int part, int n_parts):
-        """Draw a part of the topics from now on, into memory that others, who draw the others, have too.
+        """Draw only a part of the topics from now on, in memory shared with the processes that draw the others.
 
         Parameters
         ----------
         memory : object
             ``memory.room(n)`` is a writable buffer of n bytes, the same for all parts, at the start of a page.
         part, n_parts : int
-            Which part this is, from 0, and their number.
+            Number of this part, from 0, and the number of parts.
         """
         self.memory = memory
         self.shared.part = part
         self.shared.n_parts = n_parts
 
     cdef int lay_out(self, DirichletCounts *counts, int64_t stride, int n_threads, bint wide) except -1:
-        """Arrays for so many slots and threads. What they held goes."""
+        """Allocate arrays for this many slots and threads; their contents are lost."""
         cdef int64_t real = sizeof(double) if wide else sizeof(float), n_terms = counts.n_terms, line = LINE_BYTES
         cdef int i
         cdef int8_t *at
@@ -191,7 +191,7 @@ cdef class SliceWorkspace:
             at += stride * real
             self.threads[i].running_root = at
             at += stride * real
-            self.threads[i].weights = <double *>at       # 2 more than there are slots
+            self.threads[i].weights = <double *>at       # stride + 2 numbers
             at += (stride + LANES) * sizeof(double)
             self.threads[i].few = <double *>at
             at += 4 * (stride + LANES) * sizeof(double)
@@ -205,7 +205,7 @@ cdef class SliceWorkspace:
             at += stride * sizeof(int32_t)
             self.threads[i].place = <int32_t *>at
             at += stride * sizeof(int32_t)
-            self.threads[i].dish = <int32_t *>at         # as many as of `few`
+            self.threads[i].dish = <int32_t *>at         # as long as `few`
             self.threads[i].moved = self.arrays[i].before.data() + self.longest
             self.threads[i].before = self.arrays[i].before.data()
             self.threads[i].n_blocks = 0
@@ -213,7 +213,7 @@ cdef class SliceWorkspace:
         return 0
 
     cdef int index_rows(self, const int32_t[::1] parent) except -1:
-        """Rows of weights: of the root, and of each restaurant with others below it."""
+        """Assign rows of weights to the root and to each restaurant with children."""
         cdef int64_t r, n = parent.shape[0]
         self.base_row.assign(n, -1)
         self.row_node.assign(1, 0)
@@ -233,7 +233,7 @@ cdef class SliceWorkspace:
         return 0
 
     cdef int lay_out_rows(self, double remainder) except -1:
-        """Arrays by row and slot, with the weights of the root."""
+        """Allocate arrays by row and slot, and set the weights of the root."""
         cdef int64_t slot, n_rows = self.row_node.size(), stride = self.s.stride
         cdef int i
         self.base.assign(n_rows * stride, 0.0)
@@ -251,7 +251,7 @@ cdef class SliceWorkspace:
         return 0
 
     def take_changes(self, int64_t n_slots, int64_t block, int64_t n_blocks):
-        """How a sweep apart from others has changed the counts of a block of terms, once: see `change_blocks`."""
+        """Changes of a block of terms in a sweep over a part; they can be read once. See `change_blocks`."""
         if not (self.apart and 0 < n_slots <= self.s.stride and 0 <= block < n_blocks):
             refuse("block", block, f"of {n_blocks}, after a sweep over a part", "Call slice_part first.")
         return take_block(self.changes.data(), self.s.n_terms, self.s.stride, n_slots, block, n_blocks, self.n_threads)
@@ -265,7 +265,7 @@ cdef class SliceWorkspace:
 
     cdef int index_documents(self, object topology, const int32_t[::1] terms, const int32_t[::1] home,
                              int64_t n, int64_t n_nodes) except -1:
-        """The first n customers by restaurant, and by term within it, where they don't come so."""
+        """Sort the first n customers by restaurant and term, if they are not in this order."""
         cdef int64_t i
         cdef bint sorted_ = True
         cdef const int32_t[::1] order
@@ -294,7 +294,7 @@ cdef class SliceWorkspace:
         return 0
 
     cdef int take_labels(self, object plan) except -1:
-        """Weights of labels by slot, in the root."""
+        """Set the root's weights of labels by slot."""
         cdef const int32_t[::1] slots = plan.slots
         cdef const double[::1] psi = plan.weights
         cdef const int8_t[::1] drawn_late = plan.tail
@@ -317,9 +317,9 @@ cdef class SliceWorkspace:
         return 0
 
     cdef int draw_topics(self) except -1:
-        """Draw the topics of this part given the counts, each times a factor of its own: all labels' but the tail's.
+        """Draw the topics of this part given the counts, each times a factor, except those of the tail.
 
-        Others draw the other parts. When all are drawn, `scale_topics` comes next.
+        Other processes draw the other parts. When all topics are drawn, `scale_topics` must be called.
         """
         cdef int64_t b, lane, slot, v
         cdef hdpkit_gamma_block *block
@@ -359,13 +359,13 @@ cdef class SliceWorkspace:
         return 0
 
     cdef int scale_topics(self) except -1:
-        """Divide by the sums of topics that were drawn, and take those that are given."""
+        """Compute factors from the sums of drawn topics, and copy given topics."""
         cdef int64_t b, lane, slot, v
         for b in range(self.s.stride // LANES):
             for lane in range(LANES):
                 slot = b * LANES + lane
                 if self.blocks[b].used[lane]:
-                    # A sum that underflows leaves a topic without a term: it can be no customer's.
+                    # A topic whose sum underflows has no terms, so no customer can have it.
                     self.factor[slot] = self.factor[slot] / self.sums[slot] if self.sums[slot] > 0.0 else 0.0
         for slot in range(self.counts.n_fixed):
             if self.is_fixed(slot):
@@ -374,11 +374,11 @@ cdef class SliceWorkspace:
         return 0
 
     cdef bint is_fixed(self, int64_t slot) noexcept:
-        """Whether the topic of a slot is given."""
+        """Whether the topic of a slot is fixed."""
         return slot < self.counts.n_fixed and self.counts.is_fixed[slot]
 
     cdef int invert(self, double eta) except -1:
-        """Take down the inverse of the gamma distribution function of a shape, up to 1, for draws of topics."""
+        """Compute the inverse of the gamma distribution function for a shape up to 1, for draws of topics."""
         cdef int i
         if self.inverse.size() > 0 and self.inverted == eta:
             return 0
@@ -390,7 +390,7 @@ cdef class SliceWorkspace:
         return 0
 
     cdef int take_topics(self, object topics, object slots) except -1:
-        """Topics that are given: one row a label."""
+        """Copy given topics, one row per label."""
         cdef const double[:, ::1] phi = topics
         cdef const int32_t[::1] where = slots
         cdef int64_t i, v
@@ -404,7 +404,7 @@ cdef class SliceWorkspace:
         return 0
 
     cdef int weigh(self, bint all_sums) except -1:
-        """Factors and shares of labels as sweeps read them, and the sums of shares by term: all, or the root's."""
+        """Compute factors and shares of labels for sweeps, and the sums of shares by term: all, or the root's."""
         cdef int64_t slot, e, row, n_rows = self.row_node.size(), at
         cdef int64_t stride = self.s.stride
         for slot in range(stride):
@@ -431,7 +431,7 @@ cdef class SliceWorkspace:
         return 0
 
     def topics_of(self, slots):
-        """Topics of these slots as the last sweep had them: float64, shape (n, V), rows that sum to 1."""
+        """Topics of these slots in the last sweep: float64, shape (n, V); rows sum to 1."""
         cdef const int32_t[::1] where = np.ascontiguousarray(slots, dtype=np.int32)
         cdef int64_t i, v
         found = np.zeros((where.shape[0], self.s.n_terms))

@@ -1,5 +1,5 @@
-/* A range of work shared out to threads that run without the interpreter. What comes out may not depend on which thread
-   does what. */
+/* Distribution of a range of work to threads that run without the interpreter. The result must not depend on which
+   thread does which piece. */
 #ifndef HDPKIT_THREADS_H
 #define HDPKIT_THREADS_H
 
@@ -14,8 +14,8 @@
 
 typedef void (*hdpkit_work)(void *argument, int thread, int64_t first, int64_t last);
 
-/* Call work for pieces of 0 .. n - 1, from at most so many threads, this one among them. A thread that the system doesn't
-   give is done without. */
+/* Call work for pieces of 0 .. n - 1, from at most `threads` threads including this one, or fewer if the system can't
+   create them. */
 inline void hdpkit_share_out(int threads, int64_t n, int64_t piece, hdpkit_work work, void *argument) noexcept {
     std::atomic<int64_t> next(0);
     auto body = [&](int thread) {
@@ -32,7 +32,7 @@ inline void hdpkit_share_out(int threads, int64_t n, int64_t piece, hdpkit_work 
     for (std::thread &other : others) other.join();
 }
 
-/* Things that are made when they are first needed, once each. */
+/* Items that are created when first needed, once each. */
 class hdpkit_once_each {
   public:
     bool prepare(int64_t n) noexcept {

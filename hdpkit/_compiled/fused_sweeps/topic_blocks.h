@@ -1,4 +1,4 @@
-/* What the fused verbs of blocks (dish Gibbs, split-merge) work on in a topic model. */
+/* Data of the fused verbs of blocks (dish Gibbs, split-merge) in a topic model. */
 #ifndef HDPKIT_TOPIC_BLOCKS_H
 #define HDPKIT_TOPIC_BLOCKS_H
 
@@ -13,14 +13,14 @@ extern "C" {
 
 enum hdpkit_block_event {
     HDPKIT_BLOCKS_DONE,
-    HDPKIT_BLOCK_LAST,           /* the unit is the last of its dish: take it out, and the dish is gone */
-    HDPKIT_BLOCK_MOVED,          /* counts are those of `dish` now, in place of `origin`: seat the unit so */
-    HDPKIT_BLOCK_SEATED,         /* the unit stands outside: add it to `dish` */
-    HDPKIT_BLOCK_BIRTH,          /* the same, or still in its place: it gets a new dish */
-    HDPKIT_BLOCK_FAILED,         /* nothing can be drawn */
+    HDPKIT_BLOCK_LAST,           /* the unit is the last of its dish: remove it, and the dish dies */
+    HDPKIT_BLOCK_MOVED,          /* counts are already moved from `origin` to `dish`: move the unit */
+    HDPKIT_BLOCK_SEATED,         /* the unit is removed: add it to `dish` */
+    HDPKIT_BLOCK_BIRTH,          /* the unit, removed or not, gets a new dish */
+    HDPKIT_BLOCK_FAILED,         /* the draw failed */
 };
 
-/* One customer of a block: the row of its term, and the customers with this term before it in the block. */
+/* One customer of a block: the row of its term, and the number of earlier customers of the block with this term. */
 typedef struct hdpkit_factor {
     int64_t row;                 /* place of the row's first count */
     double eta;
@@ -29,7 +29,7 @@ typedef struct hdpkit_factor {
 } hdpkit_factor;
 
 typedef struct hdpkit_blocks {
-    /* the data, and the units: their first customers, and what they are at their restaurant */
+    /* the data, and the units: their first customers, and their codes as customers of their restaurants */
     const int32_t *terms;
     const int32_t *customer, *code;
     const int64_t *offset;
@@ -45,20 +45,20 @@ typedef struct hdpkit_blocks {
     const int32_t *words;
     const hdpkit_table *pool;
     double concentration, discount;    /* of the root */
-    const double *weight;        /* of each slot, where the root has weights; NULL: it is a restaurant */
-    double rest;                 /* the weight of all that is new */
+    const double *weight;        /* of each slot, if the root has weights; NULL: it is a restaurant */
+    double rest;                 /* the weight of all new dishes */
     /* the source: `stream`, or a script */
     hdpkit_philox *stream;       /* NULL: choose by `choose` */
     int64_t (*choose)(void *state, const double *weights, int64_t n);
     void *state;
-    /* where the verb stands */
+    /* the present position of the verb */
     int64_t unit, last;
     int32_t origin, dish;
-    int32_t outside;             /* whether the unit was taken out of its dish */
-    int32_t fault;               /* for tests: which bug a scripted verb has (block_faults.h), 0 for none */
-    int32_t every;               /* factors whose product is a normal number: even */
+    int32_t outside;             /* whether the unit has been removed from its dish */
+    int32_t fault;               /* for tests: the bug of a scripted verb (block_faults.h), 0 for none */
+    int32_t every;               /* number of factors whose product is a normal number: even */
     /* scratch */
-    hdpkit_factor *now, *next;   /* of the present unit and of the one after it */
+    hdpkit_factor *now, *next;   /* of the present unit and of the next */
     int64_t n_now, n_next;
     int32_t *seen;               /* by term, zero between calls */
     /* dish Gibbs: workspace by slot, on cache lines */
@@ -68,15 +68,15 @@ typedef struct hdpkit_blocks {
     double *top, *bottom;        /* mantissas */
     double *running, *weights;
     int64_t *exponent;
-    int64_t *depth;              /* what an exponent begins with: far below every dish for a slot without one */
-    int64_t n_all;               /* slots in use, in whole lines */
+    int64_t *depth;              /* initial exponent: very low for a slot without a dish */
+    int64_t n_all;               /* slots in use, in complete lines */
     /* split-merge */
     const int64_t *order;
-    const int8_t *target;        /* sides to be taken, by unit; NULL: they are drawn */
+    const int8_t *target;        /* forced sides, by unit; NULL: drawn */
     int8_t *sides;
     int64_t *sizes;
     int32_t slot[2];
-    double *odds, *down;         /* of each unit: what was taken has probability odds 2**down */
+    double *odds, *down;         /* of each unit: the probability of its side is odds 2**down */
 } hdpkit_blocks;
 
 #ifdef __cplusplus

@@ -1,15 +1,17 @@
-/* Dish Gibbs and restricted scans over a two-level Dirichlet-multinomial franchise: the text of the fused verbs.
+/* Dish Gibbs and restricted scans over a two-level Dirichlet-multinomial franchise: the code of the fused verbs.
 
-   A block of c values under dish k has the probability (Teh et al. 2006, eq. 33)
+   The probability of a block of c values under dish k is (Teh et al. 2006, eq. 33)
 
        DM(n_k + c) / DM(n_k) = prod over values (n_kv + earlier + eta_v) / prod_{i < c} (n_k + sum eta + i)
 
-   with `earlier` the values of the same term before it in the block. Both products run over all slots side by
-   side, with their exponents taken out every few factors: no logarithm, no overflow, one rounding a factor. Two
-   factors of the lower one come as T (T + c - 1) + i (c - 1 - i), T = n_k + sum eta, with one multiplication.
+   with `earlier` the number of earlier values of the same term in the block. Both products are computed for all slots
+   in parallel; exponents are extracted every few factors, so there are no logarithms, no overflow and one rounding per
+   factor. Two factors of the denominator are computed with one multiplication as T (T + c - 1) + i (c - 1 - i), T = n_k
+   + sum eta.
 
-   The block's own dish stands apart, with its counts as they are without the block. Most blocks stay, and then
-   nothing is written. One text for production and for scripts. Included once by each instruction set. */
+   The block's own dish is computed separately, with counts that don't include the block. Most blocks keep their dish,
+   and then nothing is written. The same code is compiled for production and for scripts. Included once by each
+   instruction set. */
 
 #include "block_faults.h"
 #include "pieces.h"
@@ -17,9 +19,9 @@
 
 namespace {
 
-constexpr int GROUP = 32 / PIECE < 8 ? 32 / PIECE : 8;          /* pieces side by side: products in registers */
+constexpr int GROUP = 32 / PIECE < 8 ? 32 / PIECE : 8;          /* pieces in parallel: products in registers */
 constexpr int64_t NOWHERE = -((int64_t)1 << 40);
-constexpr int ROWS = 16;                                       /* rows that are fetched in advance */
+constexpr int ROWS = 16;                                       /* rows that are prefetched */
 
 template <bool Scripted> struct Blocks : hdpkit_block_faults {
     static bool has(const hdpkit_blocks *s, fault which) { return Scripted && s->fault == which; }
@@ -42,8 +44,8 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
         return c;
     }
 
-    /* Give two dishes' probability of the block, as mantissa and exponent. A slot of -1 has no counts; from a
-       dish that is `holding` it the block is taken out first. */
+    /* Probability of the block under two dishes, as mantissa and exponent. Slot -1 has no counts; for a dish that is
+       `holding` the block, its counts are subtracted first. */
     static void two_dishes(const hdpkit_blocks *s, const int32_t *slot, const bool *holding, double *ratio,
                            int64_t *exponent) {
         const hdpkit_factor *f = s->now;
@@ -93,7 +95,7 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
         return has(s, TOTALS_AS_POWER) ? 0.0 : (double)(c / 2);
     }
 
-    /* Move the block's counts; -1 for a slot that has or gets none of them. */
+    /* Move the block's counts; slot -1: none. */
     static void transfer(hdpkit_blocks *s, int32_t origin, int32_t to) {
         for (int64_t j = 0; j < s->n_now; j++) {
             int32_t *row = s->counts + s->now[j].row;
@@ -159,7 +161,7 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
                 for (int64_t k = 0; k < s->n_all; k += LANES) HDPKIT_PREFETCH(s->counts + f[j].row + k);
     }
 
-    /* Weights of all dishes and, returned, of a new one, up to a common factor. */
+    /* Compute weights of all dishes and return that of a new one, up to a common factor. */
     static double weigh(hdpkit_blocks *s, int32_t own) {
         const int64_t c = s->n_now, n = s->n_all;
         for (int64_t k = 0; k < n; k++) {
@@ -198,7 +200,7 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
             s->share[own] = share_of(s, own, s->tables[own] - (!has(s, TABLE_NOT_REMOVED)));
         }
         highest = exponent[1];
-        if (s->weight != 0 && s->rest == 0.0) {     /* no dish can be new: what scales the others is the largest of them */
+        if (s->weight != 0 && s->rest == 0.0) {     /* no new dish is possible: scale by the largest of the others */
             highest = INT64_MIN;
             for (int64_t k = 0; k < n; k++)
                 if (s->share[k] > 0.0 && s->exponent[k] > highest) highest = s->exponent[k];
@@ -217,13 +219,13 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
         return has(s, EXPONENTS_DROPPED) ? fresh : fresh * power_of_two(exponent[1] - highest);
     }
 
-    /* A weight stays as it is while its dish has tables. */
+    /* A weight doesn't change while its dish has tables. */
     static double share_of(const hdpkit_blocks *s, int64_t k, int32_t tables) {
         if (s->weight != 0 && !has(s, TABLES_FOR_WEIGHTS)) return s->weight[k];
         return (double)tables - (has(s, DISCOUNT_IGNORED) ? 0.0 : s->discount);
     }
 
-    /* The dish that is drawn, `stride` for a new one, -1 for a failure. */
+    /* Draw the dish: `stride` for a new one, -1 for a failure. */
     static int64_t draw(hdpkit_blocks *s, double fresh) {
         alignas(LANES * sizeof(double)) double lane[LANES] = {};
         const int64_t n = s->n_all;
@@ -236,7 +238,7 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
         return pick(s->running, n / LANES, threshold);
     }
 
-    /* The same by a script, which chooses among live dishes and, last, a new one. */
+    /* The same with a script, which chooses among live dishes and, last, a new one. */
     static int64_t choose(hdpkit_blocks *s, double fresh) {
         int64_t n = 0, k = 0, chosen;
         for (int64_t i = 0; i < s->n_all; i++)
@@ -258,7 +260,7 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
         s->depth[k] = s->tables[k] > 0 ? 0 : NOWHERE;
     }
 
-    /* Everything by slot from the root's entries. */
+    /* Fill the arrays by slot from the root's entries. */
     static int start(hdpkit_blocks *s) {
         const hdpkit_entry *entry = (const hdpkit_entry *)(s->words + s->root->offset);
         const int32_t n = s->root->n_entries;
@@ -352,7 +354,7 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
     }
 };
 
-/* Production and scripts are two compilations: the latter can have faults. */
+/* Production and scripts are separate compilations: only the latter can have faults. */
 int blocks_start(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::start(s) : Blocks<true>::start(s); }
 int blocks_next(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::next(s) : Blocks<true>::next(s); }
 int redish(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::redish(s) : Blocks<true>::redish(s); }

@@ -1,5 +1,5 @@
-/* How a dish weighs terms, and what hangs on its statistics alone. The weight of term v under dish k is inverse[k]
-   times value_of: n_kv + eta_v, for a Dirichlet-multinomial. */
+/* Weights of terms under dishes, and quantities that depend only on the dish's statistics. The weight of term v under
+   dish k is inverse[k] times value_of, which is n_kv + eta_v for a Dirichlet-multinomial. */
 #ifndef HDPKIT_TOPIC_MEASURES_TEXT_H
 #define HDPKIT_TOPIC_MEASURES_TEXT_H
 
@@ -12,9 +12,9 @@ namespace {
 
 constexpr uint64_t UNKNOWN = ~(uint64_t)0;
 constexpr double CEILING_UNIT = 1.0 / 2147483648.0;            /* 2**-31 */
-constexpr double SLACK = 1.0 + 1.0 / 1024;                     /* rounding of a pass in floats is far below */
+constexpr double SLACK = 1.0 + 1.0 / 1024;                     /* rounding errors of a pass in floats are far smaller */
 
-/* What measures have in common: shares of new tables, and their bounds. */
+/* Common base of measures: shares of new tables, and their bounds. */
 template <class Real, bool Scripted, template <bool> class Root> struct RootShares {
     typedef Root<Scripted> Above;
 
@@ -23,9 +23,9 @@ template <class Real, bool Scripted, template <bool> class Root> struct RootShar
     static void raise(hdpkit_topics *s, int32_t k, double root) {
         const double typical = s->typical;
         double wanted = root * 1.25;
-        /* A small dish may grow fast, and a high ceiling over few customers costs nothing. */
+        /* A small dish may grow fast, and a high bound for few customers has little cost. */
         if (s->totals[k] < s->small && wanted < typical) wanted = typical;
-        /* No dish has more tables than customers, so nothing is above 1; twice as much would not fit. */
+        /* A dish has at most as many tables as customers, so shares are at most 1; a bound of 2 would overflow. */
         if (wanted > 1.0) wanted = 1.0;
         const uint32_t ceiling = (uint32_t)(wanted * 2147483648.0) + 1;
         const uint64_t more = ceiling - s->ceiling[k];
@@ -53,7 +53,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Dirichle
 
     /* ---------------------------------------------------------------- weights of a term */
 
-    /* Of a dish with this count. */
+    /* Of a dish with this count of the term. */
     HDPKIT_INLINE static Real value_of(const hdpkit_topics *, int32_t, int32_t count, double eta) {
         return (Real)count + (Real)eta;
     }
@@ -63,19 +63,19 @@ template <class Real, bool Scripted, template <bool> class Root> struct Dirichle
         return as_reals<vec>(counts) + eta;
     }
 
-    /* and what of it is due to counts (in `term`), and what isn't (in `smooth`, but for eta). */
+    /* and its part from counts (in `term`), and the rest (in `smooth`, without eta). */
     HDPKIT_INLINE static vec by_counts(const hdpkit_topics *, const ints &counts, int32_t) {
         return as_reals<vec>(counts);
     }
     HDPKIT_INLINE static vec smooth_of(const hdpkit_topics *, const vec &root, int32_t) { return root; }
 
-    /* The share of a dish without one of its customers, who has a term that it has `count` times; `less` is what the
-       tables of the restaurant have then. */
+    /* The share of a dish without one of its customers, whose term it has `count` times; `less` is the share of the
+       restaurant's tables without the customer. */
     HDPKIT_INLINE static Real share_without(hdpkit_topics *, int32_t, Real less, int32_t count, double eta) {
         return less * ((Real)(count - 1) + (Real)eta);
     }
 
-    /* `root_sum` then. */
+    /* `root_sum` without the customer. */
     HDPKIT_INLINE static int64_t root_sum_without(hdpkit_topics *s, int32_t k, int32_t) {
         return s->root_sum + s->root_less[k];
     }
@@ -88,7 +88,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Dirichle
     HDPKIT_INLINE static double fresh(const hdpkit_topics *s, double eta) { return s->fresh * eta; }
     static double of_new(const hdpkit_topics *s, double share) { return share / s->eta_sum; }
 
-    /* An upper bound of `term`, but for `open`. */
+    /* An upper bound of `term`, without the factor `open`. */
     HDPKIT_INLINE static double bound(const hdpkit_topics *, uint64_t reach) { return (double)reach * MOST; }
 
     /* ---------------------------------------------------------------- statistics */
@@ -100,14 +100,14 @@ template <class Real, bool Scripted, template <bool> class Root> struct Dirichle
 
     static double inverse_of(const hdpkit_topics *s, int64_t total) { return 1.0 / ((double)total + s->eta_sum); }
 
-    /* The same for a customer fewer; nobody can leave a table that stays where all sit alone. */
+    /* The same for one customer less. If all customers sit alone, no customer leaves a table that remains. */
     static double inverse_less(const hdpkit_topics *s, int32_t k, double inverse) {
         return s->totals[k] > (Above::TABLES ? s->tables[k] : 1) ? inverse_of(s, s->totals[k] - 1) : inverse;
     }
 
     static int64_t in_units(double root) { return (int64_t)(root / Above::UNIT); }
 
-    /* Bring what hangs on a dish's totals up to date. */
+    /* Update the quantities that depend on a dish's total. */
     static void refresh_dish(hdpkit_topics *s, int32_t k) {
         Real *root = (Real *)s->root;
         const double inverse = inverse_of(s, s->totals[k]);
@@ -122,8 +122,8 @@ template <class Real, bool Scripted, template <bool> class Root> struct Dirichle
         if (then > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, then);
     }
 
-    /* The same where one customer has left a table that stays: half of it was there already. The last argument says
-       whether the dish had its term but once. */
+    /* The same after a customer has left a table that remains: half of the values are already known. The last argument
+       says whether the customer was the dish's only one with its term. */
     HDPKIT_INLINE static void one_fewer(hdpkit_topics *s, int32_t k, bool) {
         if (has(s, TOTAL_NOT_REMOVED)) return refresh_dish(s, k);
         const double inverse = s->inverse_less[k];
@@ -138,7 +138,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Dirichle
         if (then > (double)s->ceiling[k] * CEILING_UNIT) raise(s, k, then);
     }
 
-    /* The same where one has joined a table, whose term may be new to the dish. */
+    /* The same after a customer, whose term may be new to the dish, has joined a table. */
     HDPKIT_INLINE static void one_more(hdpkit_topics *s, int32_t k, bool) {
         const double less = s->inverse[k], inverse = s->inverse_more[k];
         const double now = root_share(s, k, inverse), then = ((const Real *)s->root)[k];

@@ -1,7 +1,6 @@
-/* One instruction set as a module of its own: a table of functions in a capsule. Each translation unit defines
-   HDPKIT_ISA (its name, a string) and HDPKIT_ISA_INIT (its PyInit function) and includes this. No part of the
-   standard library is in here: an inline function of it, compiled for one processor, could be linked in where
-   another one runs. */
+/* One instruction set as a separate module: a table of functions in a capsule. Each translation unit defines HDPKIT_ISA
+   (its name, a string) and HDPKIT_ISA_INIT (its PyInit function) and includes this header. The standard library is not
+   used: an inline function of it, compiled for one instruction set, could be linked into code for another. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 

@@ -1,4 +1,4 @@
-/* Passes of a fused sweep over blocks of slots, by lane; see topic_sweep_text.h for the parts that they sum. */
+/* Passes of a fused sweep over blocks of slots, by lane; topic_sweep_text.h describes the parts that they sum. */
 
 #include "topic_shares_text.h"
 
@@ -9,11 +9,11 @@ struct Passes : Shares<Real, Scripted, Root, Measure> {
     typedef Measure<Real, Scripted, Root> Terms;
     typedef typename lanes<Real>::type vec;
 
-    /* Sums by lane over the restaurant's dishes but `own`. */
+    /* Sums by lane over the restaurant's dishes except `own`. */
     HDPKIT_INLINE static void share_pass(const hdpkit_topics *s, const int32_t *row, Real eta, int32_t own) {
         vec *share = (vec *)s->document, *running = (vec *)s->running, sum = {};
         const int32_t n = s->n_blocks, *blocks = s->blocks, block = (uint32_t)own / LANES;
-        const vec whole = share[block];      /* stored without `own` meanwhile, so that all blocks are summed alike */
+        const vec whole = share[block];      /* stored temporarily without `own`: all blocks are summed alike */
         share[block] = without_lane<Real>(whole, own);
         for (int32_t i = 0; i < n; i++) {
             const int32_t b = blocks[i];
@@ -23,7 +23,7 @@ struct Passes : Shares<Real, Scripted, Root, Measure> {
         share[block] = whole;
     }
 
-    /* The same over the root's dishes: all that they weigh, */
+    /* The same over the root's dishes: their weights, */
     static void root_pass(const hdpkit_topics *s, const int32_t *row, Real eta) {
         const vec *root = (const vec *)s->root;
         vec *running = (vec *)s->running_root;
@@ -34,7 +34,7 @@ struct Passes : Shares<Real, Scripted, Root, Measure> {
         }
     }
 
-    /* or what is due to counts, */
+    /* or the part from counts, */
     static void term_pass(const hdpkit_topics *s, const int32_t *row) {
         const vec *root = (const vec *)s->root;
         vec *running = (vec *)s->running_root;
@@ -45,7 +45,7 @@ struct Passes : Shares<Real, Scripted, Root, Measure> {
         }
     }
 
-    /* or what isn't. */
+    /* or the rest. */
     static void smooth_pass(const hdpkit_topics *s) {
         const vec *root = (const vec *)s->root;
         vec *running = (vec *)s->running_root;

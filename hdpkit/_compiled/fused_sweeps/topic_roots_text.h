@@ -1,4 +1,4 @@
-/* What a new table draws its dish from. Dish k has of(k) x inverse() of it, a new dish of_new() x inverse(). */
+/* The distribution of a new table's dish: dish k has probability of(k) x inverse(), a new dish of_new() x inverse(). */
 #ifndef HDPKIT_TOPIC_ROOTS_TEXT_H
 #define HDPKIT_TOPIC_ROOTS_TEXT_H
 
@@ -15,7 +15,7 @@ template <bool Scripted> HDPKIT_INLINE bool has_fault(const hdpkit_topics *s, hd
 /* A Chinese restaurant whose tables are dishes (Teh et al. 2006, section 5.1). */
 template <bool Scripted> struct RestaurantRoot {
     static constexpr double UNIT = 1.0 / 1099511627776.0;      /* of `root_sum`: 2**-40 */
-    static constexpr bool TABLES = true;                       /* whether it matters who sits at which table */
+    static constexpr bool TABLES = true;                       /* whether customers' tables matter */
 
     HDPKIT_INLINE static double of(const hdpkit_topics *s, int32_t k) {
         const double d0 = has_fault<Scripted>(s, ROOT_DISCOUNT_IGNORED) ? 0.0 : s->discount[0];
@@ -39,9 +39,9 @@ template <bool Scripted> struct RestaurantRoot {
     }
 };
 
-/* Weights beta that are part of the state (section 5.2). They change where dishes are born and die alone. */
+/* Weights beta that are part of the state (section 5.2). They change only when dishes are born or die. */
 template <bool Scripted> struct WeightedRoot {
-    static constexpr double UNIT = 1.0 / 4611686018427387904.0;    /* 2**-62: all weights together are 1 */
+    static constexpr double UNIT = 1.0 / 4611686018427387904.0;    /* 2**-62: the sum of all weights is 1 */
     static constexpr bool TABLES = true;
 
     HDPKIT_INLINE static double of(const hdpkit_topics *s, int32_t k) {
@@ -56,12 +56,13 @@ template <bool Scripted> struct WeightedRoot {
 
     HDPKIT_INLINE static double inverse(const hdpkit_topics *) { return 1.0; }
 
-    /* A weight stays while its dish grows, so that shares don't rise fast. */
+    /* A weight doesn't change while its dish grows, so shares don't increase fast. */
     static double typical(const hdpkit_topics *, int64_t) { return 0.0; }
 };
 
-/* The same where tables are integrated out (section 5.3): each restaurant has one of each of its dishes, and dishes
-   come to and go from it without the store: the sweep keeps n_jk itself and has it written when it goes on. */
+/* The same with tables integrated out (section 5.3): each restaurant has one table for each of its dishes, and dishes
+   enter and leave it without the store: the sweep keeps n_jk, which is written to the store before the next restaurant.
+   */
 template <bool Scripted> struct WeightedCounts : WeightedRoot<Scripted> {
     static constexpr bool TABLES = false;
 };

@@ -1,4 +1,4 @@
-/* What a fused sweep keeps by slot, and how it is brought up to date; see topic_sweep_text.h for the parts. */
+/* Data by slot of a fused sweep and their updates; topic_sweep_text.h describes the parts. */
 
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 namespace {
 
-/* Row r keeps every lane but r. */
+/* Row r keeps every lane except r. */
 template <class Real> struct Keep {
     alignas(LANES * sizeof(Real)) Real but[LANES][LANES];
     constexpr Keep() : but() {
@@ -21,8 +21,8 @@ template <class Real, class Block> HDPKIT_INLINE Block without_lane(const Block 
     return block * ((const Block *)KEEP<Real>.but)[(uint32_t)k % LANES];
 }
 
-/* `Root` is what a new table draws its dish from, one of topic_roots_text.h; `Measure` is how a dish weighs terms,
-   one of topic_measures_text.h. */
+/* `Root` is the distribution of a new table's dish, from topic_roots_text.h; `Measure` gives the weights of terms, from
+   topic_measures_text.h or topic_sparse_text.h. */
 template <class Real, bool Scripted, template <bool> class Root, template <class, bool, template <bool> class> class Measure>
 struct Shares : Measure<Real, Scripted, Root> {
     typedef Measure<Real, Scripted, Root> Terms;
@@ -30,11 +30,11 @@ struct Shares : Measure<Real, Scripted, Root> {
     typedef typename lanes<Real>::type vec;
     using Terms::has, Terms::refresh_dish;
 
-    /* Whether the store knows each customer's table. Where nothing depends on tables, that is known here. */
+    /* Whether the store has each customer's table: a constant if nothing depends on tables. */
     HDPKIT_INLINE static bool seated(const hdpkit_topics *s) { return Above::TABLES && s->seats != 0; }
 
-    /* Write a share of the restaurant, in the block that passes read: a processor that has just stored a lane alone
-       would wait before it could load the sixteen. */
+    /* Write a share of the restaurant by storing the complete block: after a store of a single lane, loading all
+       sixteen would stall. */
     HDPKIT_INLINE static void set_share(hdpkit_topics *s, int32_t k, Real share) {
         vec &block = ((vec *)s->document)[(uint32_t)k / LANES];
         const vec all = vec{} + share;
@@ -51,12 +51,12 @@ struct Shares : Measure<Real, Scripted, Root> {
         if (Alone) set_share(s, k, share);
         else ((Real *)s->document)[k] = share;
         s->several[k] = entry->tables > 1;
-        /* Which of several tables a customer leaves is known to the explicit store alone. */
+        /* Only the explicit store has the table that a customer leaves, if there are several. */
         ((Real *)s->document_less)[k] = (entry->tables > 1 && s->seats == 0) || entry->customers == 1
             ? Real(-1) : (Real)((customers - 1.0) * s->inverse_less[k]);
     }
 
-    /* The same where there are no tables: the store is needed where a dish dies or the restaurant is left empty. */
+    /* The same without tables: the store is needed if a dish dies or the restaurant becomes empty. */
     template <bool Alone> HDPKIT_INLINE static void refresh_here(hdpkit_topics *s, int32_t node, int32_t k) {
         const double customers = (double)s->here[k];
         const Real share = (Real)(customers * s->inverse[k]);
@@ -66,13 +66,13 @@ struct Shares : Measure<Real, Scripted, Root> {
             ? Real(-1) : (Real)((customers - 1.0) * s->inverse_less[k]);
     }
 
-    /* The dish of a customer who has left or joined. */
+    /* Update the dish of a customer who has left or joined. */
     HDPKIT_INLINE static void refresh_changed(hdpkit_topics *s, int32_t node, int32_t k) {
         if (Above::TABLES) refresh_share<true>(s, entries(s, node) + s->place[k], s->discount[node]);
         else refresh_here<true>(s, node, k);
     }
 
-    /* A dish comes to the restaurant, as it may where there are no tables. */
+    /* Add a dish to the restaurant; used without tables. */
     HDPKIT_OUTLINE static void enter(hdpkit_topics *s, int32_t k) {
         const int32_t block = k / LANES;
         int32_t i = s->n_blocks;
@@ -92,14 +92,14 @@ struct Shares : Measure<Real, Scripted, Root> {
     static void refresh_open(hdpkit_topics *s, int32_t node) {
         const hdpkit_node *root = s->nodes, *here = s->nodes + node;
         const int64_t lone = has(s, LONE_CUSTOMER_PASSED_THROUGH);
-        if (root->customers == 0) {            /* whatever comes first is new */
+        if (root->customers == 0) {            /* the first dish is new */
             s->open = 1.0;
             s->fresh = Terms::of_new(s, 1.0);
             return;
         }
         s->open = Above::inverse(s);
         if (here->customers > lone || has(s, EMPTY_RESTAURANT_NOT_PASSED_THROUGH)) {
-            /* An empty restaurant passes its parent's row through. */
+            /* The row of an empty restaurant is its parent's. */
             const double d = has(s, NEW_TABLE_DISCOUNT_IGNORED) ? 0.0 : s->discount[node];
             const int64_t tables = has(s, NEW_TABLE_DISCOUNT_ONCE) ? 1 : here->tables;
             s->open *= s->concentration[node] + d * (double)tables;
@@ -135,7 +135,7 @@ struct Shares : Measure<Real, Scripted, Root> {
         if (entered && has(s, STALE_OPEN_OF_THE_LAST_RESTAURANT)) s->open = open;
     }
 
-    /* Everything by slot from the root's entries; with `anew`, bounds from nothing. */
+    /* Fill all arrays by slot from the root's entries; with `anew`, also reset the bounds. */
     static int start(hdpkit_topics *s, int anew) {
         Real *root = (Real *)s->root;
         const hdpkit_entry *entry = entries(s, 0);
@@ -162,7 +162,7 @@ struct Shares : Measure<Real, Scripted, Root> {
             const int32_t k = entry[i].dish;
             s->tables[k] = entry[i].customers;
             if (k / LANES >= s->n_all) s->n_all = k / LANES + 1;
-            if (s->totals[k] > 0) refresh_dish(s, k);       /* the first customer of a new dish is yet to come */
+            if (s->totals[k] > 0) refresh_dish(s, k);       /* a new dish has no customers yet */
         }
         return 0;
     }

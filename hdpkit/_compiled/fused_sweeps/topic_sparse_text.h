@@ -1,19 +1,19 @@
 /* The sparse Dirichlet-multinomial, as a measure of the fused sweep of topic models (topic_measures_text.h).
 
-   A dish with a_k different terms and n_k customers gives a term that it has (n_kv + lambda) c_k, any other term e_k,
-   and a new dish gives every term the same. c_k and e_k come from the bank, which finds them in a table. With
-   q_k = e_k / c_k the weight is c_k times n_kv + lambda or q_k, so that c_k stands where 1 / (n_k + sum eta) does for a
+   Under a dish with a_k distinct terms and n_k customers, a term that the dish has gets weight (n_kv + lambda) c_k, any
+   other term e_k; under a new dish all terms have the same weight. c_k and e_k come from a table of the bank. With q_k
+   = e_k / c_k the weight is c_k times n_kv + lambda or q_k, so c_k takes the place of 1 / (n_k + sum eta) for a
    Dirichlet-multinomial, and the parts are
 
        term     c  sum over k of (m_k - d0) c_k (n_kv + lambda - q_k), k with n_kv > 0
        smooth   c  sum over k of (m_k - d0) e_k
        fresh    c  (theta0 + d0 K) f, f the weight of a term under a new dish
 
-   A customer who stands outside leaves (a_k, n_k - 1) if the dish has its term more than once, else (a_k - 1, n_k - 1).
-   The first comes with (a_k, n_k), the second is looked up where it is needed, and kept until the dish changes.
+   Without a customer its dish has (a_k, n_k - 1) if it has the term more than once, else (a_k - 1, n_k - 1). The first
+   value is looked up with (a_k, n_k), the second when it is needed, and kept until the dish changes.
 
-   There may be no memory for a value that isn't in the table. Then `starved` is set, and the next customer for whom a
-   dish would be drawn stays outside in its place: nothing is drawn from wrong numbers, and counts are whole. */
+   If memory for a value that isn't in the table can't be allocated, `starved` is set, and the draw for the next
+   customer fails: nothing is drawn from wrong numbers, and counts remain consistent. */
 #ifndef HDPKIT_TOPIC_SPARSE_TEXT_H
 #define HDPKIT_TOPIC_SPARSE_TEXT_H
 
@@ -31,7 +31,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sparse :
 
     struct Factors {
         double inside, outside;             /* c and e, */
-        double inside_less, outside_less;   /* and at a customer less */
+        double inside_less, outside_less;   /* and with one customer less */
     };
 
     static double eta_of(const hdpkit_topics *s, int32_t) { return s->smoothing; }
@@ -80,7 +80,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sparse :
 
     static double of_new(const hdpkit_topics *s, double share) { return share * s->new_term; }
 
-    /* n + lambda - q is at most n (1 + lambda) where n is 1 or more. */
+    /* n + lambda - q is at most n (1 + lambda) for n >= 1. */
     HDPKIT_INLINE static double bound(const hdpkit_topics *s, uint64_t reach) {
         return (double)reach * (CEILING_UNIT * SLACK * (1.0 + s->smoothing));
     }
@@ -94,7 +94,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sparse :
         memset(s->root_smooth, 0, s->stride * sizeof(int64_t));
     }
 
-    /* A customer has left or joined a dish that has its term `count` times now. */
+    /* Update after a customer has left or joined a dish, which now has its term `count` times. */
     HDPKIT_INLINE static void lost(hdpkit_topics *s, int32_t k, int32_t count) { s->distinct[k] -= count == 0; }
     HDPKIT_INLINE static void gained(hdpkit_topics *s, int64_t k, int32_t count) { s->distinct[k] += count == 1; }
 
@@ -104,7 +104,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sparse :
         return found;
     }
 
-    /* e of a dish without a customer who has a term of its own. */
+    /* e of a dish without a customer who is the only one with its term. */
     HDPKIT_INLINE static double outside_once(hdpkit_topics *s, int32_t k) {
         if (s->outside_once[k] < 0.0)
             s->outside_once[k] = look_up(s, k, s->distinct[k] - !has(s, LAST_OF_A_TERM_KEPT), s->totals[k] - 1).outside;
@@ -136,12 +136,12 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sparse :
 
     static void refresh_dish(hdpkit_topics *s, int32_t k) { renew(s, k, s->distinct[k]); }
 
-    /* The same where one customer has left a table that stays, the last with its term or not. */
+    /* The same after a customer has left a table that remains; whether it was the last with its term. */
     HDPKIT_INLINE static void one_fewer(hdpkit_topics *s, int32_t k, bool last) {
         if (!has(s, FACTORS_OF_BEFORE)) renew(s, k, s->distinct[k] + (last && has(s, DISTINCT_NOT_LOWERED)));
     }
 
-    /* The same where one has joined a table, the first with its term or not. */
+    /* The same after a customer has joined a table; whether it is the first with its term. */
     HDPKIT_INLINE static void one_more(hdpkit_topics *s, int32_t k, bool first) {
         renew(s, k, s->distinct[k] - (first && has(s, DISTINCT_NOT_RAISED)));
     }

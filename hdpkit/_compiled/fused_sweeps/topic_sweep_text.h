@@ -1,7 +1,7 @@
-/* Table Gibbs over a two-level topic model: the text of the fused sweep.
+/* Table Gibbs over a two-level topic model: the code of the fused sweep.
 
-   Over a Dirichlet-multinomial the weight of dish k for a customer with term v in restaurant j (Teh et al. 2006, eq. 32-33; discounts as in
-   Teh 2006) falls into parts that cost what they must and no more:
+   With a Dirichlet-multinomial, the sum over dishes k of the weights for a customer with term v in restaurant j (Teh et
+   al. 2006, eq. 32-33; discounts as in Teh 2006) is computed in parts:
 
        share    sum over the restaurant's dishes of (n_jk - d t_jk) (n_kv + eta_v) / (n_k + sum eta)
        term     c  sum over k of (m_k - d0) n_kv / (n_k + sum eta)          c = (theta + d T_j) / (theta0 + m)
@@ -10,19 +10,19 @@
 
    A sparse measure has other parts (topic_sparse_text.h), which are summed and drawn in the same way.
 
-   These are the shares of dishes at a root that is a restaurant. At one with weights beta_k stands for
-   (m_k - d0) / (theta0 + m), and their remainder for (theta0 + d0 K) / (theta0 + m) (topic_roots_text.h).
+   This is for a root that is a restaurant. If it has weights, beta_k replaces (m_k - d0) / (theta0 + m), and the
+   remainder replaces (theta0 + d0 K) / (theta0 + m) (topic_roots_text.h).
 
-   `share` joins a table, the others open one, so dish and table are one choice. `smooth` needs a sum that is
-   kept, in whole units, so that it has no history. `term` is a pass over all dishes; it is spared whenever an
-   upper bound of it shows that the draw falls into `share` anyway: u (share + bound) < share. The outcome is
-   the one that the whole sum would have given, whatever the bound, so nothing depends on how tight it is.
+   A draw from `share` joins a table, one from the other parts opens a table, so dish and table are one choice. The sum
+   in `smooth` is maintained in integer units, so it doesn't depend on its history. `term` needs a pass over all dishes,
+   which is skipped if an upper bound shows that the draw is in `share`: u (share + bound) < share. The result is the
+   same as with the complete sum, for any valid bound.
 
-   The customer's own dish stands apart from the others, with its share as it is without the customer. Most
-   customers stay, and then nothing is written at all. Counts and seating change when it is known that one goes.
+   The customer's own dish is treated separately, with its share without the customer. Most customers stay at their
+   dish, and then nothing is written. Counts and seating change only when it is known that the customer moves.
 
-   One text for production (floats, generator inlined) and for the exact tests (a script chooses; doubles, or
-   floats to see production's numbers). Included once by each instruction set. */
+   The same code is compiled for production (floats, generator inlined) and for the exact tests (a script chooses;
+   doubles, or floats to reproduce the numbers of production). Included once by each instruction set. */
 
 #include "topic_passes_text.h"
 
@@ -30,7 +30,7 @@ namespace {
 
 constexpr int64_t SHARED = INT64_MIN;
 constexpr double DRAW_UNIT = 1.0 / 1099511627776.0;            /* 2**-40: the bits that choose the part */
-constexpr int AHEAD = 8;                                       /* customers whose rows are fetched in advance */
+constexpr int AHEAD = 8;                                       /* customers whose rows are prefetched */
 
 template <class Real, bool Scripted, template <bool> class Root, template <class, bool, template <bool> class> class Measure>
 struct Sweep : Passes<Real, Scripted, Root, Measure> {
@@ -41,21 +41,21 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
     using Base::refresh_changed, Base::enter, Base::share_pass, Base::root_pass, Base::term_pass, Base::smooth_pass;
     using Base::measure_reach;
 
-    /* Whether the store knows each customer's table; known to the compiler where nothing depends on tables. */
+    /* Whether the store has each customer's table: a constant if nothing depends on tables. */
     HDPKIT_INLINE static bool seated(const hdpkit_topics *s) { return Above::TABLES && s->seats != 0; }
 
-    /* One customer on its way: where it came from, and what stands while it is outside. */
+    /* The customer being reseated: its origin, and values that are valid without it. */
     struct Traveller {
         int64_t i;
-        int32_t v, node, own;    /* term, restaurant, dish that it comes from */
+        int32_t v, node, own;    /* term, restaurant, previous dish */
         int32_t *row;
-        bool gone;               /* whether counts and seating are without it; else they still have it, */
-        Real share;              /* and this is the share of its own dish without it, */
+        bool gone;               /* whether counts and seating no longer include it; if they do, */
+        Real share;              /* this is the share of its own dish without it, */
         int64_t root_sum;        /* the sum over the root, */
         uint64_t reach;          /* and the bound */
     };
 
-    /* Take a customer out of a table that stays. */
+    /* Remove a customer from a table that remains. */
     HDPKIT_INLINE static void leave(hdpkit_topics *s, Traveller *t) {
         const int32_t z = t->own;
         t->gone = true;
@@ -75,7 +75,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         refresh_changed(s, t->node, z);
     }
 
-    /* One of the tables of a dish, by customers but for the discount; explicit store, production. */
+    /* Draw one of the tables of a dish, with weight size - d; explicit store, production. */
     static int32_t draw_table(hdpkit_topics *s, const hdpkit_entry *entry, double d) {
         int32_t table = entry->extra;
         double left = hdpkit_philox_double(s->stream) * ((double)entry->customers - d * (double)entry->tables);
@@ -83,7 +83,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         return table;
     }
 
-    /* The same by a script, -1 for a failure. */
+    /* The same with a script, -1 for a failure. */
     static int32_t choose_table(hdpkit_topics *s, const hdpkit_entry *entry, double d) {
         int32_t table, n = 0;
         if (has(s, JOINED_WITHOUT_DISCOUNT)) d = 0.0;
@@ -94,7 +94,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         return table;
     }
 
-    /* Whether only the store can take a customer out: the table closes, or is one of several that look alike. */
+    /* Whether only the store can remove a customer: the table closes, or is one of several without numbers. */
     static bool closes(const hdpkit_topics *s, const Traveller *t) {
         return seated(s) ? s->pool[s->seats[t->i]].size == 1 : t->share < Real(0);
     }
@@ -111,7 +111,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         if (s->reach[v] != UNKNOWN) s->reach[v] -= s->ceiling[k];
     }
 
-    /* The statistics of a dish with a customer more, */
+    /* Add a customer to the statistics of a dish, */
     HDPKIT_INLINE static void count(hdpkit_topics *s, const Traveller *t, int64_t k) {
         t->row[k] += 1;
         s->totals[has(s, TOTAL_OF_THE_OLD_DISH) ? t->own : k] += 1;
@@ -119,7 +119,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         if (s->reach[t->v] != UNKNOWN) s->reach[t->v] += s->ceiling[k];
     }
 
-    /* and what hangs on them where no table has opened. */
+    /* and update the quantities that depend on them if no table has opened. */
     HDPKIT_INLINE static void grow(hdpkit_topics *s, const Traveller *t, int64_t k) {
         if (has(s, TOTAL_OF_THE_OLD_DISH)) refresh_dish(s, (int32_t)k);
         else if (!has(s, STALE_TOTAL_OF_THE_NEW_DISH)) one_more(s, (int32_t)k, t->row[k] == 1);
@@ -140,7 +140,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         return (int64_t)s->blocks[(uint64_t)place / LANES] * LANES + (uint64_t)place % LANES;
     }
 
-    /* The rest of a production draw where the bound was not enough: as below, or SHARED. */
+    /* The rest of a production draw if the bound was not sufficient; result as for `draw`, or SHARED. */
     HDPKIT_OUTLINE static int64_t open_one(hdpkit_topics *s, Traveller *t, double u, double share, double smooth,
                                            double rest) {
         double term = 0.0;
@@ -163,7 +163,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         return -2 - s->stride;
     }
 
-    /* Out of line, where the rounds have all registers to themselves: in `run` each of them would reload its keys. */
+    /* Not inlined, so that the rounds can use all registers: in `run` each round would reload its keys. */
     HDPKIT_OUTLINE static void refill(hdpkit_philox *stream) { hdpkit_philox_refill(stream); }
 
     /* As `hdpkit_philox_uint64`. */
@@ -172,7 +172,8 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         return stream->buffer[stream->used++];
     }
 
-    /* Production: the dish that is shared (>= 0), -1 for a failure, -2 - k to open dish k, -2 - stride: a new one. */
+    /* Production: the dish whose table is joined (>= 0), -1 for a failure, -2 - k to open a table of dish k, -2 -
+       stride: a new dish. */
     HDPKIT_INLINE static int64_t draw(hdpkit_topics *s, Traveller *t) {
         const double eta = eta_of(s, t->v), own = t->share, share = own + others(s);
         const double smooth = Terms::smooth(s, eta, t->root_sum);
@@ -181,7 +182,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         const double u = (double)(word >> 24) * DRAW_UNIT;
         const bool known = s->reach[t->v] != UNKNOWN;
         if (!(known && u * (rest + s->open * Terms::bound(s, t->reach)) < share)) {
-            Traveller other = *t;     /* so that this one can live in registers */
+            Traveller other = *t;     /* a copy, so that `t` can be kept in registers */
             const int64_t k = open_one(s, &other, u, share, smooth, rest);
             t->gone = other.gone;
             if (k != SHARED) return k;
@@ -193,7 +194,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         return place < 0 ? t->own : dish_at(s, place);
     }
 
-    /* What a place of the weights below stands for, as `draw` says it. */
+    /* The outcome of a place of the weights below, coded as the result of `draw`. */
     static int64_t outcome(const hdpkit_topics *s, int64_t place) {
         const int64_t shared = 1 + (int64_t)s->n_blocks * LANES, all = (int64_t)s->n_all * LANES;
         if (place == 0) return s->dish;
@@ -201,7 +202,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         return -2 - (place < shared + all ? place - shared : s->stride);
     }
 
-    /* The same choice by a script: the own dish, every other place of every part as the passes have summed them. */
+    /* The same choice with a script: the own dish, then every other place of every part in the order of the passes. */
     HDPKIT_INLINE static int64_t choose(hdpkit_topics *s, Traveller *t) {
         const Real *running = (const Real *)s->running, *root = (const Real *)s->running_root;
         const double eta = eta_of(s, t->v);
@@ -238,7 +239,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         return outcome(s, chosen);
     }
 
-    /* The lines that customers to come will need: parts of their terms' rows, and the next restaurant. */
+    /* Prefetch cache lines for later customers: parts of their terms' rows, and the next restaurant. */
     HDPKIT_INLINE static void look_ahead(const hdpkit_topics *s, int64_t i) {
         const int32_t v = s->terms[i + AHEAD], node = s->home[i + AHEAD];
         if (seated(s) && s->seats[i + AHEAD] >= 0) HDPKIT_PREFETCH(s->pool + s->seats[i + AHEAD]);
@@ -268,7 +269,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
                 k = s->dish;
                 goto seated;
             }
-            s->loaded = -1;       /* the generic code has been everywhere */
+            s->loaded = -1;       /* generic code may have changed everything */
             s->customer = ++t.i;
         }
         for (; t.i < s->last; s->customer = ++t.i) {
@@ -326,7 +327,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
             if (k == t.own && !t.gone && !redraws(s, &t)) continue;
             if (!t.gone) leave(s, &t);
             if (k == -1) return s->resume = HDPKIT_FAILED;
-            /* Where there are no tables, to open one is to join the dish, but for the first of a restaurant. */
+            /* Without tables, opening one means joining the dish, except for the first dish of a restaurant. */
             if (!Above::TABLES && k < 0 && -2 - k < s->stride && s->nodes[t.node].customers > 0) k = -2 - k;
             if (k < 0) {
                 s->dish = (int32_t)(-2 - k);

@@ -1,4 +1,4 @@
-"""What a fused sweep of a topic model works on, and where it is kept."""
+"""The workspace of a fused sweep of a topic model."""
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from hdpkit.vectors cimport vector
@@ -103,10 +103,10 @@ cdef class Workspace:
     cdef vector[int8_t] arrays       # by slot
     cdef vector[uint64_t] reach
     cdef int64_t stride
-    cdef int64_t version             # of the counts that `reach` belongs to, -1 for none
-    cdef TermCounts *counts          # of the bank that this belongs to: what all have, and
-    cdef DirichletCounts *plain      # what a Dirichlet-multinomial has,
-    cdef SparseCounts *sparse        # or a sparse one; the other is NULL
+    cdef int64_t version             # version of the counts for which `reach` is valid, -1 for none
+    cdef TermCounts *counts          # counts of the bank: the common part, and
+    cdef DirichletCounts *plain      # that of a Dirichlet-multinomial,
+    cdef SparseCounts *sparse        # or of a sparse one; the other is NULL
 
     cdef int lay_out(self, int64_t stride) except -1 nogil
     cdef int take_parameters(self) except -1

@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""What a fused sweep of a topic model keeps from one call to the next, by slot and by term."""
+"""Data by slot and by term that fused sweeps of a topic model keep between calls."""
 
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -16,7 +16,7 @@ cdef enum:
 
 
 cdef double unit_of(double smoothing) noexcept nogil:
-    """A power of two: a dish has at most lambda, so that 2**14 dishes have at most 2**62 units of it."""
+    """A power of two: a dish contributes at most lambda, so 2**14 dishes contribute at most 2**62 units."""
     cdef double unit = 1.0 / (<int64_t>1 << 48)
     while unit * (<int64_t>1 << 48) < smoothing:
         unit *= 2.0
@@ -26,7 +26,7 @@ cdef double unit_of(double smoothing) noexcept nogil:
 
 
 cdef class Workspace:
-    """What a fused sweep keeps by slot and by term, from one call to the next."""
+    """Data by slot and by term that fused sweeps keep between calls."""
 
     def __init__(self, TermCountsBank bank not None):
         self.plain = NULL
@@ -43,9 +43,9 @@ cdef class Workspace:
         self.version = -1
 
     cdef int lay_out(self, int64_t stride) except -1 nogil:
-        """Arrays of this many slots, each on cache lines of its own; what they held goes, but for ceilings.
+        """Allocate arrays of this many slots, each beginning on a cache line; only ceilings keep their values.
 
-        If there is no memory all stays as it was.
+        If out of memory, nothing changes.
         """
         cdef int64_t wide = stride * sizeof(double), narrow = stride * sizeof(int32_t)
         cdef vector[int8_t] before
@@ -65,7 +65,7 @@ cdef class Workspace:
         self.s.running_root = <void *>(at + 4 * wide)
         self.s.inverse_less = <double *>(at + 5 * wide)
         self.s.root_less = <int64_t *>(at + 6 * wide)
-        self.s.weights = <double *>(at + 7 * wide)        # 2 stride + 2 of them
+        self.s.weights = <double *>(at + 7 * wide)        # 2 stride + 2 numbers
         at += 9 * wide + LINE_BYTES * sizeof(double)
         self.s.place = <int32_t *>at
         self.s.tables = <int32_t *>(at + narrow)
@@ -87,7 +87,7 @@ cdef class Workspace:
         return 0
 
     cdef int take_parameters(self) except -1:
-        """What doesn't change while a sweep runs."""
+        """Set the parameters that don't change during a sweep."""
         cdef const SlotFactors *of_new
         self.s.terms = self.counts.terms
         self.s.n_terms = self.counts.n_terms

@@ -1,7 +1,8 @@
-"""The ways of customers to the root: restaurants, and the entries of their dishes, of many customers at a time.
+"""The paths of customers to the root: restaurants, and the entries of their dishes, for many customers at a time.
 
-For sweeps in which no entry comes or goes. A way is looked up in stages, each for a whole batch and some batches
-ahead of the sweep, so that what one stage asks memory for is there when the next one needs it.
+For sweeps in which no entry is added or removed. A path is looked up in stages, each for a complete batch and
+some batches ahead of the sweep, so that memory prefetched by one stage has arrived when the next one needs
+it.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -21,28 +22,28 @@ cdef extern from *:
     void prefetch "HDPKIT_PREFETCH"(const void *address) noexcept nogil
 
 cdef enum:
-    BATCH = 16             # customers whose ways are looked up together
+    BATCH = 16             # customers whose paths are looked up together
     AHEAD_HOMES = 3       # by how many batches each stage is ahead of the sweep
     AHEAD_WAYS = 1         # one less than a power of two
 
 
-ctypedef struct Level:     # a restaurant on a customer's way to the root
+ctypedef struct Level:     # a restaurant on a customer's path to the root
     Node *node
-    Entry *entry       # of the customer's dish; before it is found, the first of a stretch of entries
+    Entry *entry       # of the customer's dish; until it is found, the first of a range of entries
     double theta
     double d
     double above       # P of the dish in the parent; H above the root
-    int32_t left       # the table that the customer (or a table below) leaves; its size, in a histogram
-    int32_t length     # of the stretch
+    int32_t left       # the table that the customer (or its table below) leaves; its size, in a histogram
+    int32_t length     # of the range
 
 
 cdef cppclass Batch:
-    vector[Level] levels           # of the customers of a batch, one after the other
-    int32_t begins[BATCH + 1]      # where each customer's restaurant is among them
+    vector[Level] levels           # of the customers of a batch, consecutively
+    int32_t begins[BATCH + 1]      # place of each customer's restaurant among them
 
 
 cdef inline void fetch_homes(Walk walk, Seating store, int64_t first, int64_t last) noexcept nogil:
-    """First stage: ask for what the number of a customer's restaurant leads to."""
+    """First stage: prefetch the restaurants of customers."""
     cdef int64_t i
     cdef int32_t r
     for i in range(first, last):
@@ -53,7 +54,7 @@ cdef inline void fetch_homes(Walk walk, Seating store, int64_t first, int64_t la
 
 
 cdef inline int narrow(Walk walk, Seating store, Batch *batch, int64_t first, int64_t last) except -1 nogil:
-    """Second stage: all levels, and at each the stretch of at most 16 entries where the dish must be."""
+    """Second stage: all levels, and for each the range of at most 16 entries that contains the dish."""
     cdef int32_t n = 0, r, dish, begin, end, n_atoms = <int32_t>walk.base.shape[0] - 1
     cdef int64_t lane, offset, low, high, half, length
     cdef const int32_t *samples = store.samples.data()
@@ -68,8 +69,8 @@ cdef inline int narrow(Walk walk, Seating store, Batch *batch, int64_t first, in
                 batch.levels.resize(2 * n + BATCH)
                 level = batch.levels.data()
             node = &store.nodes[r]
-            # Entries are sorted: before the dish's there are no more than atoms before it, and all of these but
-            # those that aren't served. Where every atom is served, that is all.
+            # Entries are sorted: the place of the dish's entry is at most its number, and at least its number
+            # minus the number of atoms that aren't served. If every atom is served, the place is known.
             begin = dish + node.n_entries - n_atoms
             begin = begin if begin > 0 else 0
             end = dish + 1 if dish < node.n_entries else node.n_entries
@@ -103,7 +104,7 @@ cdef inline int narrow(Walk walk, Seating store, Batch *batch, int64_t first, in
 
 
 cdef inline int64_t find(Walk walk, Batch *batch, int64_t first, int64_t last) noexcept nogil:
-    """Last stage: the entries. Returns a customer whose restaurants don't serve its dish, or -1."""
+    """Last stage: find the entries. Returns a customer whose restaurants don't serve its dish, or -1."""
     cdef int64_t lane
     cdef int32_t m, dish, half, length, i
     cdef Entry *entry
@@ -114,7 +115,7 @@ cdef inline int64_t find(Walk walk, Batch *batch, int64_t first, int64_t last) n
             length = batch.levels[m].length
             if length < 1:
                 return first + lane
-            for i in range(SAMPLED):         # as often as the longest stretch needs: no branch to foresee
+            for i in range(SAMPLED):         # a fixed number of steps, without unpredictable branches
                 half = length >> 1
                 entry += half & -<int32_t>(entry[half].dish <= dish)
                 length -= half

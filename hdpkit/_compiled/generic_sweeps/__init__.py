@@ -1,1 +1,1 @@
-"""Sweeps that serve every compiled store and measure, and the units that they reseat."""
+"""Sweeps for all compiled stores and measures, and the units that they reseat."""

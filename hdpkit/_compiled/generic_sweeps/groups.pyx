@@ -1,7 +1,7 @@
 # distutils: language = c++
-"""Whole groups seated anew: Metropolis proposals for all data customers of a restaurant.
+"""Reseating of groups: Metropolis proposals for all data customers of a restaurant.
 
-The readable twin is `hdpkit.franchise.reference.groups`, with the same law.
+The readable twin, with the same distribution, is `hdpkit.franchise.reference.groups`.
 """
 
 from libc.math cimport INFINITY
@@ -41,7 +41,7 @@ cdef int fail(str what, int64_t customer) except -1:
 
 
 cdef class Group:
-    """One group out of its seats: what was there, and what is proposed."""
+    """One unseated group: its previous seating and the proposal."""
 
     cdef Walk walk
     cdef ExplicitStore store
@@ -50,17 +50,17 @@ cdef class Group:
     cdef const int32_t *customers
     cdef int64_t n
     cdef int32_t node
-    cdef int32_t fresh                     # slot of a new dish, should there be one
-    cdef int64_t seated                    # how many sit anew
+    cdef int32_t fresh                     # slot of a new dish, if there is one
+    cdef int64_t seated                    # number of customers already reseated
     cdef vector[Removal] journal
-    cdef vector[int32_t] before            # slots of the dishes that were eaten
-    cdef vector[int32_t] slots             # sides: dishes that others eat, then the scratch slot of a new dish
+    cdef vector[int32_t] before            # slots of the customers' previous dishes
+    cdef vector[int32_t] slots             # sides: dishes of other customers, then the scratch slot of a new dish
     cdef vector[int32_t] current, launch, sides, block
     cdef vector[double] prior, weights, room
     cdef double log_p
 
     cdef int change(self, const int32_t *slots, const int32_t *places, bint add) except -1 nogil:
-        """Add (or take out) every customer's value: slot places[i], looked up in ``slots`` unless NULL."""
+        """Add or remove every customer's value in slot places[i], or slots[places[i]] unless ``slots`` is NULL."""
         cdef int64_t i
         cdef int32_t slot
         for i in range(self.n):
@@ -72,7 +72,7 @@ cdef class Group:
         return 0
 
     cdef int ready(self) except -1 nogil:
-        """See to it that a proposal, and the way back, can be made without asking for memory."""
+        """Allocate the memory that a proposal and its reversal may need."""
         cdef int64_t n_words = 0, n_levels = 0
         cdef size_t n_sides = self.walk.slots.live.size() + 2
         cdef int32_t r = self.node
@@ -80,7 +80,7 @@ cdef class Group:
         while r >= 0:
             record = &self.store.nodes[r]
             if not self.n < record.n_entries <= record.capacity - self.n:
-                # Blocks of all sizes up to that of so many dishes, and again on the way back.
+                # Blocks of all sizes up to this number of dishes, and again for the reversal.
                 n_words += 8 * ENTRY_WORDS * (record.n_entries + self.n + 1)
             n_levels += 1
             r = self.walk.parent[r]
@@ -98,7 +98,7 @@ cdef class Group:
         return 0
 
     cdef int leave(self) except -1 nogil:
-        """Unseat everybody, the last first; log_p is the sum of log P_node(dish) after each removal."""
+        """Unseat all customers, the last first; log_p is the sum of log P_node(dish) after each removal."""
         cdef int64_t i
         cdef int32_t r, customer
         cdef Removal entry
@@ -120,7 +120,7 @@ cdef class Group:
         return 0
 
     cdef int come_back(self) except -1 nogil:
-        """Unseat those who were seated anew, and put everybody back where they sat."""
+        """Unseat the reseated customers, and restore the previous seating."""
         cdef int64_t i
         for i in range(self.seated - 1, -1, -1):
             self.walk.unseat_customer(self.customers[i], self.node, self.slots[self.sides[i]], self.source)
@@ -136,9 +136,10 @@ cdef class Group:
         return 0
 
     cdef int32_t find_sides(self, int32_t scratch) except -3 nogil:
-        """Slots of the dishes that others eat, and their weights (theta + d + c) P_node(k).
+        """Compute the slots of other customers' dishes and their weights (theta + d + c) P_node(k).
 
-        Returns the slot of the dish that nobody else ate, -1 if there was none, -2 if there were several.
+        Returns the slot of the dish that no other customer ate, -1 if there was none, -2 if there were
+        several.
         """
         cdef size_t k
         cdef int64_t i
@@ -168,7 +169,7 @@ cdef class Group:
         return own
 
     cdef double scan(self, const int32_t *forced) except? -1.0 nogil:
-        """A Gibbs scan of the launch state; returns the log probability of the sides that were taken."""
+        """A Gibbs scan from the launch state; returns the log probability of the resulting sides."""
         cdef int64_t i, k, side, n_sides = self.slots.size()
         cdef double total = 0.0, log_q = 0.0
         cdef double *w
@@ -202,7 +203,7 @@ cdef class Group:
         return log_q
 
     cdef double log_data(self) except? -1.0 nogil:
-        """log p(values of the group | launch, all others); the group's values are in no slot."""
+        """log p(values of the group | launch, all others); the group's values must be in no slot."""
         cdef size_t k
         cdef int64_t i
         cdef double out[2]
@@ -222,7 +223,7 @@ cdef class Group:
         return total
 
     cdef int propose(self, int32_t scratch, int64_t launches) except -1 nogil:
-        """One proposal; returns 1 if it was accepted. The group's values have been taken out of their slots."""
+        """One proposal; returns 1 if it was accepted. The group's values must already be removed."""
         cdef int64_t i, taken
         cdef int32_t own, last, back
         cdef double log_q, log_ratio, log_after = 0.0
@@ -231,7 +232,7 @@ cdef class Group:
         self.fresh = self.walk.slots.next_free()
         own = self.find_sides(scratch)
         if own == -2:
-            # The way back would open one new dish at most.
+            # The reverse proposal can open at most one new dish.
             self.come_back()
             self.change(NULL, self.before.data(), True)
             return 0
@@ -239,7 +240,8 @@ cdef class Group:
             self.fresh = own
         log_ratio = 0.0
         for back in range(2):
-            # A launch of its own for each way: with one for both, only what lies near it would be accepted.
+            # A separate launch state for each direction: with a common one, only proposals near it would be
+            # accepted.
             copy_into(self.weights, self.prior)
             self.launch.assign(self.n, -1)
             for i in range(launches):
@@ -255,7 +257,7 @@ cdef class Group:
             renewed = renewed or self.sides[i] == last
             self.walk.seat_customer(self.customers[i], self.node, self.slots[self.sides[i]], self.source)
             self.seated = i + 1
-            log_after += det_log(self.walk.level[0])   # traced before the customer sat down
+            log_after += det_log(self.walk.level[0])   # traced before the customer was seated
         log_ratio += log_after - self.log_p
         taken = 1 if log_ratio >= 0.0 else 0
         if not log_ratio < INFINITY:   # NaN too
@@ -285,7 +287,7 @@ cdef class Group:
 
 cdef int check_groups(Walk walk, const int32_t[::1] nodes, const int64_t[::1] begin, const int32_t[::1] customers,
                       int64_t first, int64_t last) except -1:
-    """Whether the groups first .. last - 1 are data customers of their restaurants, each there once."""
+    """Raise an error unless groups first .. last - 1 have the data customers of their restaurants, once each."""
     cdef int64_t g, i
     check_range(first, last, nodes.shape[0])
     check_length("begin", begin.shape[0], nodes.shape[0] + 1)
@@ -305,8 +307,8 @@ def reseat_groups(Walk walk not None, CompiledBank bank not None, const int32_t[
                   int64_t last, int32_t scratch, int64_t launches, ChoiceSource source not None):
     """One proposal for each of the groups first .. last - 1; returns how many were accepted.
 
-    Group g are customers[begin[g]:begin[g + 1]], all the data customers of restaurant nodes[g]; ``scratch`` is
-    a reserved slot, ``launches`` the number of scans before the final one.
+    Group g is customers[begin[g]:begin[g + 1]], all data customers of restaurant nodes[g]; ``scratch`` is a
+    reserved slot, ``launches`` the number of scans before the final one.
     """
     cdef Held hold = in_turn(walk.turn)
     cdef Group group = Group()

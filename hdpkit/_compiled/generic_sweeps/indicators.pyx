@@ -13,7 +13,7 @@ from hdpkit.random._source cimport ChoiceSource, choice_source
 
 cdef int reseat_one(CountsWalk walk, measure_t *measure, int32_t customer, vector[double] *weights,
                     choice_source *source) except -1 nogil:
-    """Draw the customer's indicators; unless it stays, take it out and draw dish and indicators again."""
+    """Draw the customer's indicators; unless it can't move, remove it and draw dish and indicators again."""
     cdef int32_t node = walk.home[customer]
     cdef int32_t dish = walk.store.dish_at(customer)
     cdef int64_t n_live, i, chosen = -1

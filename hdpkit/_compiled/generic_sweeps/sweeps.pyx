@@ -1,7 +1,7 @@
 # distutils: language = c++
 """The generic compiled sweeps: any compiled store, any compiled measure, any depth.
 
-Each has a readable twin in `hdpkit.franchise.reference.sweeps`, with the same law.
+Each has a readable twin with the same distribution in `hdpkit.franchise.reference.sweeps`.
 """
 
 import numpy as np
@@ -28,17 +28,17 @@ cdef int misplaced(int64_t customer, str allowed, str remedy) except -1:
 
 
 cdef int fail(object error, str what, int64_t who) except -1:
-    """Raise what the measure raised in Python, or say what went wrong."""
+    """Raise the measure's Python exception, or else a FloatingPointError."""
     if error is not None:
         raise error
     raise FloatingPointError(f"{what} of customer {who} can't be computed or drawn from")
 
 
 cdef int put_back(Walk walk, int32_t customer, int32_t dish, choice_source *source) except -1 with gil:
-    """Leave the seating whole after the measure failed, then raise what it raised.
+    """Complete the seating after a failure of the measure, then raise the measure's error.
 
-    The customer is seated at ``dish``, or (-1) at a dish of its own, as a new one would come, or at the first dish
-    where there can be no other. Statistics are not kept up: the franchise counts them again after every failure of a verb.
+    The customer is seated at ``dish``, or for -1 at a new dish, or at the first dish if no new one is
+    possible. Statistics are not updated: the franchise recomputes them after every failure of a verb.
     """
     cdef exception_t raised = set_aside()
     if dish < 0 and walk.root.complete():
@@ -50,12 +50,12 @@ cdef int put_back(Walk walk, int32_t customer, int32_t dish, choice_source *sour
     return fail(taken_up(raised), "the conditional", customer)
 
 
-# ------------------------------------------------------------------------- what callers pass, once a call
+# ------------------------------------------------------------------------- checks of arguments, once per call
 
 cdef int check_parts(Walk walk, CompiledBank bank) except -1:
-    """Whether a walk and a bank belong together, and rows can be filled."""
+    """Raise an error unless a walk and a bank belong together and rows can be filled."""
     walk.check_dishes()
-    # The bank may know values besides, those that known components have seen.
+    # The bank may have further values, those of known components.
     if bank.n_customers < walk.home.shape[0] or walk.store.n_customers != walk.home.shape[0]:
         refuse("bank", f"of {bank.n_customers} customers", f"one of {walk.home.shape[0]} customers, as the walk and "
                "its store", "Take the bank and the walk of one franchise.")
@@ -63,7 +63,7 @@ cdef int check_parts(Walk walk, CompiledBank bank) except -1:
 
 
 cdef int check_bank(Walk walk, CompiledBank bank) except -1:
-    """Whether these are the statistics that are told of births and deaths."""
+    """Raise an error unless this bank is the one notified of births and deaths."""
     bank.ready()
     if walk.slots.bank is not bank:
         refuse("bank", "of another franchise", "that of the walk's franchise", "Take both of one franchise.")
@@ -116,7 +116,7 @@ cdef int check_scan(Walk walk, CompiledBank bank, Units units, const int64_t[::1
 # ------------------------------------------------------------------------------------------- customers
 
 cdef inline int ready_weights(Walk walk, vector[double] *weights) except -1 nogil:
-    """Room for the weights of all dishes and of a new one, also if one has come by then."""
+    """Allocate weights for all dishes and a new one, even if one more is born in the step."""
     cdef size_t n = walk.slots.live.size() + 2
     if weights.capacity() < n:
         weights.reserve(n + n // 2)
@@ -125,7 +125,7 @@ cdef inline int ready_weights(Walk walk, vector[double] *weights) except -1 nogi
 
 cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[double] *weights,
                     choice_source *source) except -1 nogil:
-    """Table Gibbs for one customer: out, P_home(k) f_k(x) over live dishes and a new one, in again."""
+    """Table Gibbs for one customer: remove it, draw from P_home(k) f_k(x) over live dishes and a new one, seat it."""
     cdef int32_t node = walk.home[customer]
     cdef int32_t dish = walk.store.dish_at(customer)
     cdef int64_t n_live, chosen = -1
@@ -134,7 +134,7 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
         with gil:
             misplaced(customer, "seated", "Start the franchise, or seat the customer first.")
     walk.ready(node)
-    if walk.root.given(customer) >= 0:      # there is no dish to draw, and nothing to count
+    if walk.root.given(customer) >= 0:      # the dish is observed: nothing to draw or count
         walk.unseat_customer(customer, node, dish, source)
         walk.seat_customer(customer, node, dish, source)
         return 0
@@ -180,7 +180,7 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
 
 def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
           ChoiceSource source not None):
-    """Seat unseated customers first .. last - 1 one after the other by their predictive given the seated."""
+    """Seat unseated customers first .. last - 1 in order, from the predictive given the seated ones."""
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i, n_live, chosen
     cdef int32_t customer, dish
@@ -222,7 +222,7 @@ def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
 
 def enter_given(Walk walk not None, CompiledBank bank not None, const int32_t[::1] dishes not None,
                 int64_t first, int64_t last, ChoiceSource source not None):
-    """Seat unseated customers first .. last - 1 one after the other by the prior, given their dishes."""
+    """Seat unseated customers first .. last - 1 in order, from the prior given their dishes."""
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef int32_t customer
@@ -251,7 +251,7 @@ def enter_given(Walk walk not None, CompiledBank bank not None, const int32_t[::
 
 def leave(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
           ChoiceSource source not None):
-    """Unseat data customers first .. last - 1 (those who are seated), and every table that closes."""
+    """Unseat the seated ones of data customers first .. last - 1, and every table that closes."""
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef int32_t customer, dish
@@ -292,7 +292,7 @@ def unit_dishes(Walk walk not None, Units units not None):
 
 
 cdef int ready_unit(Walk walk, ExplicitStore store, Units units, int64_t u) except -1 nogil:
-    """See to it that a unit can go and come, with another dish, without asking for memory."""
+    """Allocate the memory that a unit may need to leave and enter with another dish."""
     cdef int64_t i, n_words = 0, n_levels = 0
     cdef int32_t node = units.node[u]
     for i in range(units.table_offset[u], units.table_offset[u + 1]):
@@ -306,7 +306,7 @@ cdef int ready_unit(Walk walk, ExplicitStore store, Units units, int64_t u) exce
 
 cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units units, int64_t u,
                     vector[double] *weights, choice_source *source) except -1 nogil:
-    """Dish Gibbs for one table: out of its parent with all below it, P_r(k) DM(n_k+c)/DM(n_k), in again."""
+    """Dish Gibbs for one table: remove it from its parent, draw from P_r(k) DM(n_k+c)/DM(n_k), seat it again."""
     cdef const int32_t *block = units.customer.data() + units.offset[u]
     cdef int64_t size = units.offset[u + 1] - units.offset[u]
     cdef int32_t code = units.code[u]
@@ -383,11 +383,12 @@ def redish(Walk walk not None, CompiledBank bank not None, Units units not None,
 def scan_units(Walk walk not None, CompiledBank bank not None, Units units not None,
                const int64_t[::1] order not None, int8_t[::1] sides not None, int64_t[::1] sizes not None,
                int32_t slot_a, int32_t slot_b, forced, ChoiceSource source not None, double log_q=0.0):
-    """A restricted Gibbs scan of units over two dishes; returns the log probability of what was taken.
+    """A restricted Gibbs scan of units over two dishes; returns the log probability of the result.
 
-    The log probability is added to ``log_q``, so that a scan in pieces gives the same bits as one in a piece.
-    ``sides[u]`` is 0 or 1, or -1 where the unit is in neither yet (sequential allocation); ``sizes`` the
-    units on each side. With ``forced`` (sides by unit) nothing is drawn. Weights (size - d0) DM(n + c)/DM(n).
+    The log probability is added to ``log_q``, so a scan in several calls gives the same bits as one call.
+    ``sides[u]`` is 0 or 1, or -1 if the unit has no side yet (sequential allocation); ``sizes`` are the
+    numbers of units on each side. With ``forced`` (sides by unit) nothing is drawn. Weights are (size - d0)
+    DM(n + c)/DM(n).
     """
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i, u, size
@@ -455,9 +456,9 @@ def add_units(CompiledBank bank not None, Units units not None, const int64_t[::
 
 def move_units(Walk walk not None, CompiledBank bank not None, Units units not None,
                const int64_t[::1] which not None, int32_t dish, ChoiceSource source not None):
-    """Give these customers of the root another dish, with all below them. Nothing is drawn.
+    """Change the dish of these customers of the root and of all customers below them. Nothing is drawn.
 
-    ``dish`` may be the slot of a dish that was just born.
+    ``dish`` may be the slot of a new dish without customers.
     """
     cdef Held hold = in_turn(walk.turn)
     cdef int64_t i, j, u, size
@@ -482,7 +483,7 @@ def move_units(Walk walk not None, CompiledBank bank not None, Units units not N
         size = units.offset[u + 1] - units.offset[u]
         old = store.dish_at(block[0])
         if old == dish and store.pool[store.table_of(code)].size == 1:
-            continue         # the dish has nobody else: it would die on the way
+            continue         # the dish has no other customers and would die in between
         ready_unit(walk, store, units, u)
         bank.check(measure.remove(measure.self, old, block, size))
         if store.remove_customer(0, old, code, &source.c, &as_customer):

@@ -12,8 +12,8 @@ cdef class Units:
     cdef vector[int32_t] code, customer, table, node
     cdef vector[int64_t] offset, table_offset
     cdef int64_t n_customers        # of the seating
-    cdef readonly int32_t level     # of the restaurants whose tables they are
-    cdef int64_t serial, seen       # the seating that they were found in, and its number of moves then
+    cdef readonly int32_t level     # level of the restaurants with these tables
+    cdef int64_t serial, seen       # the seating in which they were found, and its number of changes then
 
     cdef int belong(self, ExplicitStore store) except -1
     cdef int has_tables_only(self) except -1

@@ -19,13 +19,13 @@ cdef class Units:
     ``customers[offsets[u]:offsets[u + 1]]`` are the data customers below it, ascending, and
     ``tables[table_offsets[u]:table_offsets[u + 1]]`` the tables from it downwards.
 
-    Units belong to the seating in which they were found, as it was then. Verbs that move these very units (`redish`,
-    `move_units`) keep them good, for they leave the blocks whole; after anything else that seats or unseats
-    somebody, moves other units, or gives tables new numbers (`settle`, `thaw`) they are refused with a StateError.
+    Units are valid for the seating in which they were found. They remain valid after verbs that move the same
+    units (`redish`, `move_units`), which don't change the blocks. After any other change (customers seated or
+    unseated, other units moved, tables renumbered by `settle` or `thaw`) using them raises a StateError.
     """
 
     cdef int belong(self, ExplicitStore store) except -1:
-        """Raise a StateError unless they are units of this seating as it is now."""
+        """Raise a StateError unless these units are valid for the present seating."""
         if store is None or self.serial != store.serial:
             raise StateError("units", "of another seating", "units of this franchise, as it is seated now",
                              "Index the units again: franchise.units(level).")
@@ -49,12 +49,12 @@ cdef class Units:
         return 0
 
     cdef int kept(self, ExplicitStore store) except -1:
-        """Only these units have moved."""
+        """Record that only these units have moved."""
         self.seen = store.moved()
         return 0
 
     def check(self, ExplicitStore store not None):
-        """Raise a StateError unless they are units of this seating as it is now."""
+        """Raise a StateError unless these units are valid for the present seating."""
         self.belong(store)
 
     def __len__(self):
@@ -120,7 +120,7 @@ cdef _copy32(vector[int32_t] *values):
 
 cdef int check_tree(ExplicitStore store, const int32_t[::1] home, const int32_t[::1] parent,
                     const int32_t[::1] node_level) except -1:
-    """Whether these arrays are those of a tree with the store's restaurants and customers."""
+    """Raise an error unless these arrays describe a tree of the store's restaurants and customers."""
     check_length("home", home.shape[0], store.n_customers)
     check_length("parent", parent.shape[0], <int64_t>store.nodes.size())
     check_length("node_level", node_level.shape[0], <int64_t>store.nodes.size())
@@ -133,7 +133,7 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
                 bint with_customers):
     """Units of a level: the tables of its restaurants, and data customers seated one level above.
 
-    In the order of their first data customer, which doesn't depend on how tables are numbered.
+    They are in the order of their first data customers, which doesn't depend on table numbers.
     """
     cdef Held hold = in_turn(store.turn)
     cdef Units units = Units()
@@ -170,7 +170,7 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
             for t in range(<int32_t>start, <int32_t>tables_seen.size()):
                 unit_of_table[tables_seen[t]] = unit
             unit_of_customer[i] = unit
-        # Counting sort of customers and tables by unit; both keep their order of appearance.
+        # Counting sort of customers and tables by unit, stable for both.
         units.offset.assign(units.code.size() + 1, 0)
         units.table_offset.assign(units.code.size() + 1, 0)
         for i in range(n):

@@ -1,8 +1,9 @@
 # distutils: language = c++
-"""Weights of dishes: prior times density, also where there can be no new dish.
+"""Weights of dishes: prior times density, including the case that no new dish is possible.
 
-Measures give densities relative to the largest of them. Where no dish can be new, the largest may be that under a
-new one, and all others too small to be told apart: then they are computed again, relative to the largest of these.
+Measures return densities relative to the largest. If no new dish is possible, the largest may be that of a
+new dish, and all others may be too small: then they are computed again, relative to the largest of the
+others.
 """
 
 from libc.math cimport INFINITY
@@ -16,13 +17,13 @@ from hdpkit.random._source cimport choice_source
 
 cdef int64_t choose_dish(Walk walk, measure_t *measure, const int32_t *block, int64_t size, int64_t n_live,
                          double *w, choice_source *source) noexcept nogil:
-    """Place of the dish of a block, the last for a new one, -1 for a failure: w has the densities, the walk the row."""
+    """Draw the dish of a block: its place, the last for a new one, -1 if it fails; ``w`` has the densities."""
     cdef const double *row = walk.row.data()
     cdef int64_t i
     cdef double total = 0.0
     for i in range(n_live + 1):
         w[i] *= row[i]
-    if row[n_live] == 0.0:      # the sum is for this case alone: it takes as long as the products
+    if row[n_live] == 0.0:      # the sum is needed only in this case and costs as much as the products
         for i in range(n_live):
             total += w[i]
         if not total >= LEAST_TOTAL:
@@ -32,9 +33,9 @@ cdef int64_t choose_dish(Walk walk, measure_t *measure, const int32_t *block, in
 
 cdef double weigh_again(measure_t *measure, const int32_t *block, int64_t size, const int32_t *slots, int64_t n,
                         const double *prior, double *w) noexcept nogil:
-    """Fill w, n + 1 numbers, with weights relative to the largest density of a slot; their sum, 0 after a failure.
+    """Fill w, n + 1 numbers, with weights relative to the largest density of a slot; returns their sum, 0 if it fails.
 
-    A slot whose prior is 0 has none, nor has a new dish, the last.
+    Slots with prior 0 and the new dish (last) have weight 0.
     """
     cdef int64_t k
     cdef double total = 0.0, top = -INFINITY

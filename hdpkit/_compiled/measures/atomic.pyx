@@ -1,8 +1,8 @@
 # distutils: language = c++
-"""What a base measure with atoms keeps: each customer's value and the probability of every atom.
+"""The bank of a base measure with atoms: each customer's value and the probability of every atom.
 
-A slot is an atom. The sweeps know observed dishes and ask nothing of this bank; its functions say the same as a
-likelihood that is 1 at the customer's own value.
+A slot is an atom. Sweeps over observed dishes don't call this bank; its functions are those of a likelihood
+that is 1 at the customer's own value and 0 elsewhere.
 """
 
 import numpy as np
@@ -67,7 +67,7 @@ cdef class AtomicBank(CompiledBank):
     ----------
     values : int32 array, shape (n_customers,)
     base : float64 array, shape (V + 1,)
-        H of each atom (1e-300 at least, where it isn't 0) and, last, of all that is none of them.
+        H of each atom (at least 1e-300 if it isn't 0) and, last, of all other values.
     log_base : float64 array, shape (V,)
     """
 
@@ -95,11 +95,12 @@ cdef class AtomicBank(CompiledBank):
         self.complete(view.shape[0])
 
     def adopt(self, measure):
-        """Take over other probabilities, in place where walks hold them."""
+        """Replace the probabilities, in place, because walks have references to the array."""
         cdef Held hold = in_turn(self.turn)
         self.log_base = np.ascontiguousarray(measure.log_probabilities(), dtype=np.float64)
         atoms = exp_each(self.log_base)
-        # What can occur has a weight, also where no double holds its probability (a word of 1,000 characters).
+        # A possible value has a positive weight even if its probability underflows (a word of 1,000
+        # characters).
         atoms[(atoms < SMALLEST) & (self.log_base > -np.inf)] = SMALLEST
         fresh = np.append(atoms, measure.remainder)
         if self.base is not None and len(self.base) == len(fresh):
@@ -109,7 +110,7 @@ cdef class AtomicBank(CompiledBank):
         return True
 
     def rebuild(self, dishes, slots):
-        """Nothing is counted here."""
+        """Does nothing: there are no counts."""
         cdef Held hold = in_turn(self.turn)
 
     def relabelled(self, mapping):
@@ -117,7 +118,7 @@ cdef class AtomicBank(CompiledBank):
         cdef Held hold = in_turn(self.turn)
 
     def log_marginals(self, slots, dishes):
-        """Zero for every slot: given its dish a value is certain. Root tables have their own factor."""
+        """Zero for every slot: given its dish, a value is certain. Root tables are scored separately."""
         cdef Held hold = in_turn(self.turn)
         return np.zeros(len(slots))
 
@@ -127,6 +128,6 @@ cdef class AtomicBank(CompiledBank):
         return [int(slot) for slot in slots]
 
     def memory_bytes(self):
-        """Bytes of the probabilities; the values are the data's."""
+        """Bytes of the probabilities; the values belong to the data and are not counted."""
         cdef Held hold = in_turn(self.turn)
         return self.base.nbytes + self.log_base.nbytes

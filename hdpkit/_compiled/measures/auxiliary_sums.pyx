@@ -1,18 +1,19 @@
 # distutils: language = c++
-"""Sums over selections of dishes that a small block of customers would begin, at any smoothing.
+"""Sums over selections for new dishes of a small block of customers, at any smoothing.
 
-Each block is offered dishes with smoothings that nobody asks for again, so that a table of sums is of no use. But
+The dishes proposed to a block have new smoothings each time, so a table of sums can't be reused. But
 
     Z(a, n) / Z(a, 1) = E prod 1 / (lambda R + j) over j = 1 .. n - 1,
 
-where R has the law of a dish of one customer with a terms, which doesn't depend on lambda. As a function of R the
-product has poles at -j / lambda alone: the larger lambda, the nearer they are, so that nodes for the largest lambda
-that is allowed serve for all. One set for each a is kept. Factors are taken relative to those at the mean of R.
+where R is distributed as for a dish of one customer with a terms, independent of lambda. As a function of R
+the only poles of the product are at -j / lambda: the larger lambda, the nearer they are, so nodes for the
+largest allowed lambda are accurate for all. One set of nodes is kept for each a. Factors are computed
+relative to those at the mean of R.
 
-Nodes of one customer leave out numbers R that one customer makes improbable. A further customer favours small R, the
-more so the larger lambda is: what is left out below has the largest share at the largest lambda, and what is left out
-above at one customer. So a set of nodes serves (a, n) at every lambda if it does at the largest one, and that is
-looked at before it is used.
+Nodes for one customer omit numbers R that are improbable given one customer. Each further customer favours
+small R, more strongly for larger lambda: the part omitted at the lower end has its largest share at the
+largest lambda, the part omitted at the upper end at one customer. So a set of nodes is accurate for (a, n) at
+every lambda if it is at the largest one, which is checked before it is used.
 """
 
 from libc.math cimport fabs
@@ -27,14 +28,14 @@ from hdpkit._compiled.measures.selection_nodes cimport SelectionNodes, gather
 from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
 from hdpkit.numerics cimport det_log, log_rising
 
-cdef double LARGEST = 1e6           # of smoothings
-cdef double LEAST = 1e-250          # of sums of products; beyond these ends they are computed for the one smoothing
+cdef double LARGEST = 1e6           # largest smoothing
+cdef double LEAST = 1e-250          # range of sums of products; outside it they are computed for each smoothing
 cdef double MOST = 1e250
-cdef double CLOSE = 1e-12           # of logs at the largest smoothing
+cdef double CLOSE = 1e-12           # accuracy of logs required at the largest smoothing
 
 
 cdef int add_nodes(AuxiliarySums *kept, SparseCounts *b, int64_t a) noexcept nogil:
-    """Nodes for dishes with so many terms; -1 if there is no memory."""
+    """Add nodes for dishes with this number of terms; -1 if out of memory."""
     cdef SelectionNodes *nodes = &b.sums.nodes
     cdef SelectionLaw law
     cdef NodeRange *of = &kept.of_terms[a]
@@ -71,7 +72,7 @@ cdef int add_nodes(AuxiliarySums *kept, SparseCounts *b, int64_t a) noexcept nog
 
 
 cdef double by_nodes(AuxiliarySums *kept, const NodeRange *of, double smoothing, int64_t n) noexcept nogil:
-    """log Z of dishes of so many customers from nodes, or NaN where numbers are too large or too small for it."""
+    """log Z of a dish of this many customers from nodes; NaN if numbers are too large or too small."""
     cdef int64_t i, j, n_nodes = of.end - of.begin
     cdef double total = 0.0, middle = smoothing * of.middle
     cdef double *product = kept.product.data()
@@ -90,7 +91,7 @@ cdef double by_nodes(AuxiliarySums *kept, const NodeRange *of, double smoothing,
 
 
 cdef double directly(SparseCounts *b, double smoothing, int64_t a, int64_t n) noexcept nogil:
-    """log Z(a, n) from nodes of its own; NaN if there is no memory."""
+    """log Z(a, n) from nodes computed for it; NaN if out of memory."""
     cdef SelectionLaw law
     law = b.shared
     law.smoothing = smoothing
@@ -102,7 +103,7 @@ cdef double directly(SparseCounts *b, double smoothing, int64_t a, int64_t n) no
 
 
 cdef double log_sum_without(AuxiliarySums *kept, SparseCounts *b, double smoothing, int64_t a, int64_t n) noexcept nogil:
-    """log Z(a, n) of a dish without a proportion at any smoothing; NaN if there is no memory."""
+    """log Z(a, n) of a dish without a proportion at any smoothing; NaN if out of memory."""
     cdef const NodeRange *of
     cdef int64_t i
     cdef signed char *serve

@@ -1,9 +1,9 @@
 # distutils: language = c++
-"""The beta-Bernoulli, compiled: vectors of bits.
+"""The compiled beta-Bernoulli: vectors of bits.
 
-The readable twin is `hdpkit.base_measures.reference.beta_bernoulli`. A row holds n and how often each bit is set. A dish
-caches the log probability of a vector without a set bit, and each bit's log odds: a predictive is then one
-addition a set bit.
+The readable twin is `hdpkit.base_measures.reference.beta_bernoulli`. A row holds n and the number of vectors
+with each bit set. For each dish the log probability of the zero vector and the log odds of each bit are
+cached: a predictive is then one addition per set bit.
 """
 
 import numpy as np
@@ -16,16 +16,16 @@ from hdpkit._compiled.measures.dense_bank cimport DenseBank, take_numbers
 from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
-    TABULATED = 4096     # counts whose logarithms are kept where all bits have one prior, if there are so many
+    TABULATED = 4096     # most counts whose logarithms are tabulated if all bits have the same prior
 
 
 cdef cppclass BetaBernoulliModel:
-    vector[int32_t] bits            # the set bits of all data customers, one customer after the other
+    vector[int32_t] bits            # the set bits of all data customers, customer by customer
     vector[int64_t] first           # where a customer's bits begin, shape (n + 1,)
     int64_t D
     vector[double] a, b             # of the prior, shape (D,)
-    bint one_prior                  # whether all bits have one
-    vector[double] log_a, log_b     # log(a + j), log(b + j) of the one prior
+    bint one_prior                  # whether all bits have the same prior
+    vector[double] log_a, log_b     # log(a + j), log(b + j) of the common prior
 
 
 cdef void bb_add(void *model, double *row, int32_t customer) noexcept nogil:
@@ -45,7 +45,7 @@ cdef void bb_remove(void *model, double *row, int32_t customer) noexcept nogil:
 
 
 cdef int bb_refresh(void *model, const double *row, double *cache) noexcept nogil:
-    """Log probability of no bit at all; log odds by bit."""
+    """Cache the log probability of the zero vector, and the log odds of each bit."""
     cdef BetaBernoulliModel *m = <BetaBernoulliModel *>model
     cdef double n = row[0], total = 0.0, of_one, of_zero
     cdef int64_t d, set_, unset, tabulated = <int64_t>m.log_a.size()
@@ -72,7 +72,7 @@ cdef double bb_log_value(void *model, const double *cache, int32_t customer) noe
     cdef BetaBernoulliModel *m = <BetaBernoulliModel *>model
     cdef const int32_t *bits = m.bits.data()
     cdef int64_t i = m.first[customer], end = m.first[customer + 1]
-    cdef double even = cache[0], odd = 0.0    # two sums side by side: an addition waits for the one before
+    cdef double even = cache[0], odd = 0.0    # two independent sums, because each addition waits for the one before
     while i + 1 < end:
         even += cache[1 + bits[i]]
         odd += cache[1 + bits[i + 1]]
@@ -106,9 +106,9 @@ cdef class BetaBernoulliBank(DenseBank):
     values : array, shape (n_customers, D)
         Zeros and ones.
     measure : object
-        Has the prior's parameters as ``vectors``: a and b, each of shape (D,).
+        Its ``vectors`` are the prior's parameters a and b, each of shape (D,).
     make_statistics : callable
-        (n, set bits) -> statistics.
+        Called with (n, set bits); returns the statistics.
     """
 
     cdef BetaBernoulliModel m
@@ -136,7 +136,7 @@ cdef class BetaBernoulliBank(DenseBank):
         self.adopt(measure)
 
     def adopt(self, measure):
-        """Take over other values of the parameters; the statistics stay. True: nothing to recount."""
+        """Replace the parameter values; statistics are kept. True: no recount is needed."""
         cdef Held hold = in_turn(self.turn)
         cdef int64_t j, tabulated = min(<int64_t>self.m.first.size(), <int64_t>TABULATED)  # counts 0 .. n
         given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
@@ -146,7 +146,7 @@ cdef class BetaBernoulliBank(DenseBank):
         if one_prior:
             self.m.log_a.resize(tabulated)
             self.m.log_b.resize(tabulated)
-        # From here on only the first time can fail.
+        # Below, only the first call can fail.
         take_numbers(&self.m.a, a)
         take_numbers(&self.m.b, b)
         self.m.one_prior = one_prior
@@ -157,13 +157,13 @@ cdef class BetaBernoulliBank(DenseBank):
         return self.parameters_changed()
 
     def parts(self, row):
-        """Number of vectors, and how often each bit is set."""
+        """Number of vectors, and the number with each bit set."""
         cdef Held hold = in_turn(self.turn)
         row = self.as_row(row)
         return int(row[0]), row[1:].astype(np.int64)
 
     def memory_bytes(self):
-        """Bytes of the statistics, of what is derived from them, and of the list of set bits."""
+        """Bytes of the statistics, the derived numbers and the list of set bits."""
         cdef Held hold = in_turn(self.turn)
         return (super().memory_bytes() + self.m.bits.capacity() * sizeof(int32_t)
                 + self.m.first.capacity() * sizeof(int64_t))

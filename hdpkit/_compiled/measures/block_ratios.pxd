@@ -1,8 +1,8 @@
-"""Ratios of the sums over selections with a small block of customers and without, kept by slot.
+"""Ratios of the sums over selections with and without a small block of customers, cached by slot.
 
-The ratio depends on the block by its size and by how many of its terms the dish doesn't have, and on the dish by its
-numbers of terms and of customers. A sweep over tables asks for the same ones again and again: a table changes two
-dishes at most.
+The ratio depends only on the size of the block, the number of its terms that the dish doesn't have, and the
+dish's numbers of terms and customers. A sweep over tables uses the same ratios many times, because each table
+changes at most two dishes.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -14,20 +14,20 @@ from hdpkit._compiled.measures.selection_cells cimport Coefficients
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 
 cdef enum:
-    STEPS = 24           # customers of a block that is small
+    STEPS = 24           # most customers of a small block
     RATIOS = (STEPS + 1) * (STEPS + 2) // 2
 
 
 cdef cppclass BlockRatios:
-    vector[double] values           # by size and new terms, then by slot; negative: not known
-    vector[int64_t] distinct        # terms and customers of each slot, for which they hold,
+    vector[double] values           # by size and new terms, then by slot; negative: not computed
+    vector[int64_t] distinct        # the terms and customers of each slot for which they are valid,
     vector[int64_t] total
-    vector[int64_t] stamp           # and the law
+    vector[int64_t] stamp           # and the distribution
     int64_t n_slots
 
 
 cdef inline int ready_ratios(BlockRatios *kept, int64_t n_slots) noexcept nogil:
-    """Room for so many slots; -1 if there is no memory. If they were fewer, nothing is known."""
+    """Make room for this many slots; -1 if out of memory. If the number changes, the cache is cleared."""
     if kept.n_slots == n_slots:
         return 0
     if not (has_room(kept.values, RATIOS * n_slots) and has_room(kept.distinct, n_slots)
@@ -42,7 +42,7 @@ cdef inline int ready_ratios(BlockRatios *kept, int64_t n_slots) noexcept nogil:
 
 
 cdef inline void hold_for(BlockRatios *kept, int32_t slot, int64_t distinct, int64_t total, int64_t stamp) noexcept nogil:
-    """Ratios of a slot at these numbers: those of others are forgotten."""
+    """Prepare a slot for these numbers: ratios for other numbers are discarded."""
     cdef int64_t i
     cdef double *value
     if kept.distinct[slot] != distinct or kept.total[slot] != total or kept.stamp[slot] != stamp:
@@ -60,9 +60,10 @@ cdef inline double *ratio_at(BlockRatios *kept, int32_t slot, int64_t size, int6
 
 cdef inline double block_ratio(BlockRatios *kept, int32_t slot, int64_t size, int64_t more, NearCells *near,
                                SelectionTable *table, const SelectionLaw *law) noexcept nogil:
-    """Z with a block of this size and so many new terms, over Z without it; negative if there is no memory.
+    """Z with a block of this size and ``more`` new terms, over Z without it; negative if out of memory.
 
-    The product over the customers, new terms first: e / smoothing for a new term, c for another one.
+    It is a product over the customers, new terms first: outside / smoothing for a new term, inside for any
+    other.
     """
     cdef double *found = ratio_at(kept, slot, size, more)
     cdef const Coefficients *value

@@ -1,4 +1,4 @@
-"""Statistics of dishes as rows of doubles, for any conjugate measure whose statistics have a fixed width."""
+"""Statistics of dishes as rows of doubles, for conjugate measures whose statistics have a fixed width."""
 
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
@@ -10,17 +10,17 @@ cdef extern from *:
     #include <stdint.h>
     #include <vector>
     /* Place 0 is a dish without values; slot s has place s + 1. A row holds the statistics of a place, the
-       number of values first; a cache holds what the measure derives from the row and its parameters. Both
-       have one width for all places. The functions belong to a measure, `model` holds its parameters and
-       values. */
+       number of values first; a cache holds numbers that the measure computes from the row and its
+       parameters. Their widths are the same for all places. The functions belong to a measure; `model` holds
+       its parameters and values. */
     struct hdpkit_dense {
         void *model;
         int64_t width, cache_width;
         std::vector<double> rows, caches, block;
-        std::vector<char> stale;    /* whether a place's cache waits for its refreshment */
+        std::vector<char> stale;    /* whether a place's cache is out of date */
         void (*add)(void *model, double *row, int32_t customer);
         void (*remove)(void *model, double *row, int32_t customer);
-        /* negative where the statistics make no sense to the measure */
+        /* negative if the statistics are invalid for the measure */
         int (*refresh)(void *model, const double *row, double *cache);
         /* log density of a customer's value under a place, nats */
         double (*log_value)(void *model, const double *cache, int32_t customer);

@@ -1,8 +1,8 @@
 # distutils: language = c++
-"""The bank that conjugate measures with statistics of fixed width share: places, growth, blocks, marginals.
+"""The common bank of conjugate measures with statistics of fixed width: places, growth, blocks, marginals.
 
-A measure brings five C functions (see `dense_bank.pxd`). What a predictive needs of a dish is cached and
-computed anew only when the dish has changed.
+A measure provides five C functions (see `dense_bank.pxd`). The numbers needed for a predictive are cached for
+each dish and recomputed only when the dish has changed.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from hdpkit.vectors cimport has_room, no_memory, vector
 
 
 cdef int take_numbers(vector[double] *to, const double[::1] numbers) except -1 nogil:
-    """Copy parameters of a measure; no memory is asked for unless there are more than before."""
+    """Copy parameters of a measure; memory is allocated only if there are more than before."""
     cdef int64_t i
     to.resize(numbers.shape[0])
     for i in range(numbers.shape[0]):
@@ -30,7 +30,7 @@ cdef inline double *row_of(dense_t *b, int64_t place) noexcept nogil:
 
 
 cdef inline const double *cache_of(dense_t *b, int64_t place) noexcept nogil:
-    """The cache of a place, up to date; NULL where it can't be computed."""
+    """The cache of a place, up to date; NULL if it can't be computed."""
     cdef double *cache = b.caches.data() + place * b.cache_width
     if b.stale[place]:
         if b.refresh(b.model, row_of(b, place), cache) < 0:
@@ -56,7 +56,7 @@ cdef int make_room(dense_t *b, int32_t slot) noexcept nogil:
     if not (has_room(b.stale, places) and has_room(b.rows, places * b.width)
             and has_room(b.caches, places * b.cache_width)):
         return no_memory()
-    with gil:       # there is room: nothing is raised
+    with gil:       # memory was reserved: this can't fail
         b.rows.resize(places * b.width, 0.0)
         b.caches.resize(places * b.cache_width, 0.0)
         b.stale.resize(places, 1)
@@ -76,7 +76,7 @@ cdef int dense_died(void *self, int32_t slot) noexcept nogil:
 
 
 cdef int dense_move(void *self, int32_t origin, int32_t to) noexcept nogil:
-    """Statistics of slot `origin` get the free number `to`."""
+    """Move the statistics of slot `origin` to the free slot `to`."""
     cdef dense_t *b = <dense_t *>self
     if origin == to:
         return 0
@@ -105,7 +105,7 @@ cdef int dense_remove(void *self, int32_t slot, const int32_t *customers, int64_
     cdef double *row = row_of(b, slot + 1)
     cdef int64_t i
     for i in range(n):
-        if row[0] <= 1.0:    # nothing is left: exactly nothing, whatever was rounded on the way
+        if row[0] <= 1.0:    # no values are left: set exact zeros, without accumulated rounding errors
             clear(b, slot + 1)
         else:
             b.remove(b.model, row, customers[i])
@@ -154,10 +154,10 @@ cdef int dense_marginal(void *self, int32_t slot, double *out) noexcept nogil:
 
 
 cdef class DenseBank(CompiledBank):
-    """Statistics of all dishes as rows of doubles. A subclass brings the measure's functions.
+    """Statistics of all dishes as rows of doubles. A subclass provides the measure's functions.
 
-    ``make_statistics(*parts)`` turns what `parts` returns into the statistics that the measure's Python
-    methods understand.
+    ``make_statistics(*parts)`` converts the result of `parts` to the statistics of the measure's Python
+    methods.
     """
 
     needs_dishes = False
@@ -166,7 +166,7 @@ cdef class DenseBank(CompiledBank):
         return max(<int64_t>self.d.stale.size() - 1, 0)
 
     cdef int set_up(self, void *model, int64_t n_customers, int64_t width, int64_t cache_width) except -1:
-        """Fill the C struct; to be called once, after the functions of `d` are set."""
+        """Fill the C struct. Call it once, after the functions of `d` are set."""
         self.d.model = model
         self.d.width = width
         self.d.cache_width = cache_width
@@ -183,12 +183,12 @@ cdef class DenseBank(CompiledBank):
         return 0
 
     cdef bint parameters_changed(self) except -1:
-        """Derived numbers of every dish are out of date; statistics are not. Always True."""
+        """Mark the caches of all dishes as out of date; statistics are still valid. Returns True."""
         self.d.stale.assign(self.d.stale.size(), 1)
         return True
 
     def reset(self):
-        """Empty statistics everywhere."""
+        """Clear the statistics of all slots."""
         cdef Held hold = in_turn(self.turn)
         self.ready()
         cdef int64_t places = max(<int64_t>self.d.stale.size(), 16)
@@ -202,7 +202,7 @@ cdef class DenseBank(CompiledBank):
         return self.log_block([customer], slots)
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
-        """Recount everything from each customer's dish (-1: unseated), in data order."""
+        """Recompute all statistics from the dish of each customer (-1: unseated), in data order."""
         cdef Held hold = in_turn(self.turn)
         cdef int64_t i
         cdef const int32_t[::1] kept = numbers32("slots", slots, 0, 1 << 30)
@@ -217,7 +217,7 @@ cdef class DenseBank(CompiledBank):
                     self.d.add(self.d.model, row_of(&self.d, dishes[i] + 1), <int32_t>i)
 
     def relabelled(self, mapping):
-        """Move every slot's statistics to its new number (never a larger one)."""
+        """Move each slot's statistics to its new number, which is never larger."""
         cdef Held hold = in_turn(self.turn)
         cdef int64_t slot
         cdef const int32_t[::1] to = ascending(mapping, self.room())
@@ -237,7 +237,7 @@ cdef class DenseBank(CompiledBank):
         return out
 
     def row(self, slot):
-        """Statistics of a slot as they are kept: float64, a copy."""
+        """A copy of the statistics of a slot as they are stored: float64."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = self.slot_number(slot)
         cdef const double[::1] view = <const double[:self.d.width]>row_of(&self.d, k + 1)
@@ -256,22 +256,22 @@ cdef class DenseBank(CompiledBank):
         raise NotImplementedError
 
     def statistics(self, slots, dishes):
-        """Statistics of these slots, as the measure's Python methods understand them; copies."""
+        """Statistics of these slots in the form of the measure's Python methods; copies."""
         cdef Held hold = in_turn(self.turn)
         return [self.make_statistics(*self.parts(self.row(slot))) for slot in slots]
 
     def memory_bytes(self):
-        """Bytes of the statistics and of what is derived from them; the data are not counted."""
+        """Bytes of the statistics and derived numbers; the data are not counted."""
         cdef Held hold = in_turn(self.turn)
         return ((self.d.rows.capacity() + self.d.caches.capacity() + self.d.block.capacity()) * sizeof(double)
                 + self.d.stale.capacity())
 
 
 def exact_offset(values):
-    """A number for each column that can be taken from all its values without rounding: shape (D,).
+    """A number for each column that can be subtracted from all its values without rounding: shape (D,).
 
-    Values far from zero with a small spread keep their digits when they are counted from their middle. Where
-    the difference would have to be rounded for any value the offset is 0.
+    Values far from zero with a small spread keep their digits if their middle is subtracted. If the
+    difference would be rounded for any value, the offset is 0.
     """
     middle = np.median(values, axis=0)
     moved = values - middle

@@ -8,12 +8,12 @@ from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
 
 cdef cppclass DirichletCounts(TermCounts):
     double eta_sum
-    bint plain                      # whether short blocks may be plain products
+    bint plain                      # whether probabilities of short blocks may be plain products
     vector[double] eta              # of each term
     vector[double] inverse          # 1 / (totals + eta_sum)
     vector[double] product          # scratch
-    int64_t n_fixed                 # slots below it may have topics that never change
-    vector[int8_t] is_fixed         # of these
+    int64_t n_fixed                 # slots below it may have fixed topics
+    vector[int8_t] is_fixed         # whether each of these does
     vector[double] fixed            # n_fixed rows: probabilities of the terms
     vector[double] table            # log-gamma ratios of a symmetric eta, by count
 

@@ -1,7 +1,7 @@
 # distutils: language = c++
-"""The Dirichlet-multinomial, compiled: counts of terms in dishes, term by term.
+"""The compiled Dirichlet-multinomial: counts of terms in dishes, term by term.
 
-The counts are those of `term_counts`. Block probabilities are products with a rescue from overflow; a
+The counts are stored by `term_counts`. Block probabilities are products with protection against overflow; a
 logarithm is taken once for many factors.
 """
 
@@ -19,18 +19,18 @@ from hdpkit._compiled.measures.term_counts cimport (
 from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
-    TABULATED = 1024     # counts whose log-gamma ratios are kept in a table, if the data have so many customers
-    SHORT = 16           # customers of a block whose probability is a plain product
+    TABULATED = 1024     # most counts whose log-gamma ratios are tabulated
+    SHORT = 16           # most customers of a block whose probability is a plain product
 
-# Where single precision will do; docs/correctness.md, "Where the fused sweep serves", has the analysis.
+# Limits for single precision; see docs/correctness.md, "Where the fused sweep serves", for the analysis.
 cdef double SMALLEST_ETA = 1e-28, LARGEST_SUM = 1e7
-cdef double ROOT_SHARE = 1.0 / (1 << 24)          # the least, of 2**-40 a unit: 65536 of them
-cdef double LONE_TABLE = 1.0 / (1 << 31) / 2.0    # the least 1 - d, which is found as a difference in doubles
-cdef double NORMAL = 1e-36                        # the least product of a share and eta, some way above 1.2e-38
+cdef double ROOT_SHARE = 1.0 / (1 << 24)          # the smallest share: 65536 units of 2**-40
+cdef double LONE_TABLE = 1.0 / (1 << 31) / 2.0    # the smallest 1 - d, computed as a difference in doubles
+cdef double NORMAL = 1e-36                        # the smallest product of a share and eta, well above 1.2e-38
 cdef double LARGEST_CONCENTRATION = 1e100
-cdef double LOST = 1e-30    # the least eta over N (1 + H) (N + H): weights below 1.2e-38 (n_k + H) are lost in floats
+cdef double LOST = 1e-30    # smallest eta / (N (1 + H) (N + H)): weights below 1.2e-38 (n_k + H) underflow
 cdef double LEAST_SUM = 0.35    # 1e-13 = (1e-37)**LEAST_SUM
-cdef double PLAIN = 1e-8    # with eta above it (eta / 2**32)**SHORT is still a normal number
+cdef double PLAIN = 1e-8    # for eta above it (eta / 2**32)**SHORT is a normal number
 
 
 cdef int dm_grow(DirichletCounts *b, int64_t slots) except -1 nogil:
@@ -38,7 +38,7 @@ cdef int dm_grow(DirichletCounts *b, int64_t slots) except -1 nogil:
     if stride == b.stride:
         return 0
     b.inverse.reserve(stride)
-    grow_counts(b, stride)      # from here on nothing can fail
+    grow_counts(b, stride)      # nothing below can fail
     b.inverse.resize(stride, 1.0 / b.eta_sum)
     return 0
 
@@ -56,7 +56,7 @@ cdef int dm_born(void *self, int32_t slot) noexcept nogil:
 
 cdef int dm_died(void *self, int32_t slot) noexcept nogil:
     cdef DirichletCounts *b = <DirichletCounts *>self
-    if b.totals[slot] != 0:      # only the scratch slots of a rejected proposal still hold anything
+    if b.totals[slot] != 0:      # only scratch slots of a rejected proposal still have counts
         clear_slot(b, slot)
         b.inverse[slot] = 1.0 / b.eta_sum
     return 0
@@ -85,12 +85,12 @@ cdef int dm_remove(void *self, int32_t slot, const int32_t *customers, int64_t n
 
 
 cdef inline bint has_fixed(const DirichletCounts *b, int32_t slot) noexcept nogil:
-    """Whether the topic of a slot is given: its probabilities are those of `fixed`."""
+    """Whether the topic of a slot is fixed: its probabilities are in `fixed`."""
     return slot < b.n_fixed and b.is_fixed[slot]
 
 
 cdef double log_of_fixed(const DirichletCounts *b, const int32_t *customers, int64_t n, int32_t slot) noexcept nogil:
-    """Log probability of customers' terms under a topic that is given."""
+    """Log probability of customers' terms under a fixed topic."""
     cdef double total = 0.0, p
     cdef int64_t i
     for i in range(n):
@@ -177,7 +177,7 @@ cdef int dm_block(void *self, const int32_t *customers, int64_t n_customers, con
         out[i] = 1.0
     for j in range(n_customers):
         term = b.terms[customers[j]]
-        repeats = 0     # of this term earlier in the block
+        repeats = 0     # earlier customers of the block with this term
         for i in range(j):
             repeats += b.terms[customers[i]] == term
         row = b.counts + <int64_t>term * b.stride
@@ -227,14 +227,14 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         return dm_grow(&self.b, slots)
 
     def fix(self, topics, which):
-        """Give dishes topics that never change; their counts say no more than how often they are eaten.
+        """Fix the topics of dishes; their counts then don't influence probabilities of terms.
 
         Parameters
         ----------
         topics : float64 array, shape (n, n_terms)
-            Of slots 0 .. n - 1; rows of the others are not looked at.
+            Topics of slots 0 .. n - 1; only rows selected by ``which`` are used.
         which : bool array, shape (n,)
-            Slots that have one.
+            Slots with a fixed topic.
         """
         cdef Held hold = in_turn(self.turn)
         cdef const double[:, ::1] given = np.ascontiguousarray(topics, dtype=np.float64)
@@ -256,7 +256,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
 
     @property
     def has_fixed(self):
-        """Whether a topic is given."""
+        """Whether any topic is fixed."""
         cdef Held hold = in_turn(self.turn)
         return self.b.n_fixed > 0
 
@@ -267,7 +267,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         return 0
 
     def adopt(self, measure):
-        """Take over other parameter values; the counts stay. True: nothing needs to be counted again."""
+        """Replace the parameter values; the counts are kept. True: no recount is needed."""
         cdef Held hold = in_turn(self.turn)
         check_length("eta", len(measure.eta_vector), self.b.n_terms)
         self._set_eta(measure.eta_vector)
@@ -282,26 +282,25 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         cdef double least = float(np.min(e)), total = float(np.sum(e))
         cdef int64_t n = self.terms.shape[0]      # 0 for a bank that counts by cell
         self.b.eta.resize(e.shape[0])
-        # From here on nothing can fail.
+        # Nothing below can fail.
         self.b.table.resize((min(n + 1, <int64_t>TABULATED) if n > 0 else TABULATED) if symmetric else 0)
         for v in range(e.shape[0]):
             self.b.eta[v] = e[v]
         self.b.plain = least >= PLAIN
-        # A symmetric sum as one product: the same for every number of terms and every way of summing.
+        # A symmetric sum as one product, which doesn't depend on the order of summation.
         self.b.eta_sum = e[0] * e.shape[0] if symmetric else total
         self.smallest_eta = least
         for v in range(<int64_t>self.b.table.size()):
             self.b.table[v] = log_rising(e[0], v)
 
     def in_floats(self, ends, longest):
-        """Whether the sweep in single precision keeps the law at these hyperparameters.
+        """Whether the sweep in single precision is accurate at these hyperparameters.
 
         Parameters
         ----------
         ends : sequence of (float, float)
-            Of each declaration, from the root's: the largest concentration and the largest discount.
-        longest : int
-            Customers of the largest restaurant.
+            The largest concentration and the largest discount of each declaration, the root's first. longest
+            : int Customers of the largest restaurant.
         """
         cdef Held hold = in_turn(self.turn)
         root_concentration, root_discount = ends[0]
@@ -313,12 +312,12 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         )
 
     def in_floats_given_weights(self, ends):
-        """The same where the root's dishes have weights, whatever these are.
+        """The same if the root's dishes have weights, for any weights.
 
         Parameters
         ----------
         ends : sequence of (float, float)
-            Of each declaration, from the root's: the largest concentration and the largest discount.
+            The largest concentration and the largest discount of each declaration, the root's first.
         """
         cdef Held hold = in_turn(self.turn)
         cdef double n = self.terms.shape[0]
@@ -329,9 +328,9 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         )
 
     def topics_in_floats(self):
-        """Whether drawn topics can be in single precision: entries below 1e-37 become 0, and not all of a topic may.
+        """Whether drawn topics can be in single precision: entries below 1e-37 become 0, but not all of a topic.
 
-        All V gamma draws of a new topic are below it with probability (1e-37)**(sum eta).
+        All V gamma draws of a new topic are below 1e-37 with probability (1e-37)**(sum eta).
         """
         cdef Held hold = in_turn(self.turn)
         return bool(self.b.eta_sum >= LEAST_SUM)
@@ -349,13 +348,13 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         )
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
-        """Recount everything from each customer's dish (-1: unseated)."""
+        """Recompute all statistics from the dish of each customer (-1: unseated)."""
         cdef Held hold = in_turn(self.turn)
         self.recount(dishes, slots)
         self.invert()
 
     def rebuild_counts(self, terms, dishes, counts, slots):
-        """Recount everything from how many customers of each term each dish has: one entry a term and dish, or more."""
+        """Recompute all counts from customers by term and dish: one or more entries per term and dish."""
         cdef Held hold = in_turn(self.turn)
         self.recount_cells(terms, dishes, counts, slots)
         self.invert()
@@ -375,7 +374,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         cdef double base
         cdef int64_t tabulated = self.b.table.size()
         with nogil:
-            for v in range(self.b.n_terms):     # term by term, as the counts lie in memory
+            for v in range(self.b.n_terms):     # term by term, the order in memory
                 for i in range(s.shape[0]):
                     count = self.b.counts[v * self.b.stride + s[i]]
                     if count > 0:
@@ -393,11 +392,11 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         return out
 
     def log_marginal_total(self, slots):
-        """Sum of log DM(n_k) over these slots, in nats, or None where it can't be had from the counts alone.
+        """Sum of log DM(n_k) over these slots, in nats, or None if it can't be computed from a tally of counts.
 
-        With a symmetric eta the cells enter by their counts only, whatever their term and dish, so that the
-        cost of another eta is that of the different counts. None for other eta, if other slots hold counts, and if
-        topics are given.
+        With a symmetric eta the contribution of a cell depends only on its count, so the cost for another eta
+        is proportional to the number of distinct counts. None if eta is not symmetric, if other slots have
+        counts, or if topics are fixed.
         """
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
@@ -424,7 +423,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         return total
 
     def memory_bytes(self):
-        """Bytes of the counts and of what goes with them."""
+        """Bytes of the counts and of derived numbers."""
         cdef Held hold = in_turn(self.turn)
         return (self.count_bytes()
                 + (self.b.inverse.capacity() + self.b.eta.capacity() + self.b.table.capacity()) * sizeof(double)

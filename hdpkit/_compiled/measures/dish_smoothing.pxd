@@ -1,4 +1,4 @@
-"""The bank of sparse topics with a smoothing of their own."""
+"""The bank of sparse topics with a separate smoothing for each dish."""
 
 from libc.stdint cimport int32_t, int64_t
 

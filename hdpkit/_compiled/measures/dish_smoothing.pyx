@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""The bank of sparse topics with a smoothing of their own. What sweeps ask of it is in `own_smoothings.pyx`."""
+"""The bank of sparse topics with a separate smoothing for each dish (C functions: `own_smoothings.pyx`)."""
 
 import numpy as np
 
@@ -16,11 +16,11 @@ from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit.numerics cimport log_rising
 
 cdef extern from "Python.h":
-    void PyErr_SetObject(object kind, object value) noexcept    # Python's own declaration raises at once
+    void PyErr_SetObject(object kind, object value) noexcept    # Cython's own declaration would raise here
 
 
 cdef int left_set(object error) noexcept:
-    """Leave an exception set, as a C function does that fails; 0 for None."""
+    """Set an exception, as a failing C function does; 0 for None."""
     if error is None:
         return 0
     PyErr_SetObject(type(error), error)
@@ -72,16 +72,16 @@ cdef int tell_offer(void *keeper, const int32_t *customers, int64_t n) noexcept:
 
 
 cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
-    """Counts of terms by dish slot, each slot with a smoothing of its own.
+    """Counts of terms by dish slot; each slot has a separate smoothing.
 
     Parameters
     ----------
     terms : int32 array, shape (n_customers,)
         Kept by reference, never changed.
     measure : SparseDirichletMultinomial
-        Ready for the data.
+        Prepared for the data.
     kept : DishSmoothings
-        What draws and keeps smoothings.
+        Draws and stores the smoothings.
     """
 
     def __init__(self, terms, measure, kept):
@@ -117,7 +117,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
     # --------------------------------------------------------------------------------------- steps
 
     cdef int copy_smoothings(self) except -1:
-        """Copy all smoothings for the sweeps; laws are set anew when they are asked for."""
+        """Copy all smoothings for the sweeps; distributions are set again when they are used."""
         self.s.own.assign(self.b.stride, self.b.smoothing)
         for slot, smoothing in self.kept.of_slots.items():
             self.s.own[<int32_t>slot] = smoothing
@@ -165,7 +165,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         return 0
 
     def prepare(self, source):
-        """Draw from here until the end of a verb."""
+        """Use this source for draws until the end of a verb."""
         cdef Held hold = in_turn(self.turn)
         self.kept.prepare(source)
         self.s.pending = False
@@ -173,7 +173,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
     # --------------------------------------------------------------------------------------- smoothings
 
     def bring_back(self, customer):
-        """The next dish that is born has the smoothing that this customer took along, if it did."""
+        """Give the next new dish the smoothing recorded for this customer, if there is one."""
         cdef Held hold = in_turn(self.turn)
         self.kept.bring_back(customer)
         self.s.offered.clear()
@@ -185,7 +185,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         return float(self.kept.parameter(slot))
 
     def has_parameter(self, slot):
-        """Whether the dish has one already."""
+        """Whether the dish already has a smoothing."""
         cdef Held hold = in_turn(self.turn)
         return self.kept.has_parameter(slot)
 
@@ -203,7 +203,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         return np.array([self.kept.parameter(slot) for slot in self.slot_numbers(slots).tolist()], dtype=float)
 
     def log_likelihood_of(self, slot, customers):
-        """Return the log marginal of a dish, who are all its customers, as a function of its smoothing."""
+        """Return the log marginal of a dish, in nats, as a function of its smoothing; ``customers``: all of it."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = self.slot_number(slot)
         cdef int64_t a = self.b.distinct[k], n = self.b.totals[k]
@@ -214,7 +214,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         return lambda smoothing: (
             measure.law(given, smoothing).log_sum(a, n) + log_rising_total(smoothing, sizes, many))
 
-    # --------------------------------------------------------------------------------------- what is asked
+    # --------------------------------------------------------------------------------------- queries
 
     def begin(self, slot):
         """Statistics without values, with the smoothing and the proportion of a slot."""
@@ -224,7 +224,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         return made
 
     def factors(self, slots):
-        """What multiplies n_v + smoothing of the terms that a dish has, and f(v) of others: shape (n, 2)."""
+        """The factor of n_v + smoothing for terms that a dish has, and f(v) of other terms: shape (n, 2)."""
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef const Coefficients *of
@@ -256,7 +256,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         cdef int64_t v, i
         cdef int32_t count
         with nogil:
-            for v in range(self.b.n_terms):     # term by term, as the counts lie in memory
+            for v in range(self.b.n_terms):     # term by term, the order in memory
                 for i in range(s.shape[0]):
                     count = self.b.counts[v * self.b.stride + s[i]]
                     if count > 0:
@@ -266,14 +266,15 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         return out
 
     def log_marginal_total(self, slots):
-        """None: each dish has a smoothing of its own, so that equal counts don't contribute equally."""
+        """None: dishes have separate smoothings, so equal counts don't contribute equally."""
         cdef Held hold = in_turn(self.turn)
         return None
 
-    # --------------------------------------------------------------------------------------- kept with the state
+    # --------------------------------------------------------------------------------------- saved with the
+    # state
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
-        """Recount everything from each customer's dish (-1: unseated)."""
+        """Recompute all statistics from the dish of each customer (-1: unseated)."""
         cdef Held hold = in_turn(self.turn)
         self.kept.rebuild(np.asarray(dishes), slots)
         SparseDirichletMultinomialBank.rebuild(self, dishes, slots)
@@ -291,17 +292,17 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         return self.kept.freeze()
 
     def check_frozen(self, frozen, slots):
-        """Raise a DataError unless these are smoothings, one each for these dishes; None passes."""
+        """Raise a DataError unless these are smoothings, one per dish; None is accepted."""
         cdef Held hold = in_turn(self.turn)
         self.kept.check_frozen(frozen, slots)
 
     def thaw(self, frozen):
-        """Take over frozen smoothings, before `rebuild`."""
+        """Restore frozen smoothings; call it before `rebuild`."""
         cdef Held hold = in_turn(self.turn)
         self.kept.thaw(frozen)
 
     def memory_bytes(self):
-        """Bytes of the counts, the smoothings and what goes with them."""
+        """Bytes of the counts, the smoothings and derived numbers."""
         cdef Held hold = in_turn(self.turn)
         return SparseDirichletMultinomialBank.memory_bytes(self) + self.kept.memory_bytes() + sizeof(double) * (
             self.s.own.capacity() + self.s.offered.capacity() + self.s.base.capacity() + self.s.logs.capacity()
@@ -309,7 +310,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
 
 
 def log_rising_total(double smoothing, const int64_t[::1] sizes not None, const int64_t[::1] many not None):
-    """Sum of log G(smoothing + n) / G(smoothing) over these counts n, each as often as is said."""
+    """Sum of log G(smoothing + n) / G(smoothing) over counts n in ``sizes``, with multiplicities ``many``."""
     cdef double total = 0.0
     cdef int64_t i
     for i in range(sizes.shape[0]):

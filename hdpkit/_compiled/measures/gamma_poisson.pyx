@@ -1,8 +1,8 @@
 # distutils: language = c++
-"""The gamma-Poisson, compiled: counts, or vectors of counts of independent dimensions.
+"""The compiled gamma-Poisson: counts, or vectors of counts with independent dimensions.
 
-The readable twin is `hdpkit.base_measures.reference.gamma_poisson`. A row holds n, the sum of log x! and the sums of the
-counts; whole numbers are exact in doubles up to 2**53.
+The readable twin is `hdpkit.base_measures.reference.gamma_poisson`. A row holds n, the sum of log x! and the
+sums of the counts; integers are exact in doubles up to 2**53.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.measures.dense_bank cimport DenseBank, take_numbers
 from hdpkit.numerics cimport det_lgamma, det_log, det_log1p, log_gamma_ratio
 
-cdef double SHORT = 12.0     # counts up to it are written out as a product
+cdef double SHORT = 12.0     # largest count that is computed as a product
 
 
 cdef cppclass GammaPoissonModel:
@@ -45,7 +45,7 @@ cdef void gp_remove(void *model, double *row, int32_t customer) noexcept nogil:
 
 
 cdef int gp_refresh(void *model, const double *row, double *cache) noexcept nogil:
-    """sum shape log(rate / (rate + 1)); shape and log(rate + 1) by dimension."""
+    """Cache the sum of shape log(rate / (rate + 1)), and shape and log(rate + 1) by dimension."""
     cdef GammaPoissonModel *m = <GammaPoissonModel *>model
     cdef double rate, total = 0.0
     cdef int64_t d
@@ -98,11 +98,11 @@ cdef class GammaPoissonBank(DenseBank):
     Parameters
     ----------
     values : float64 array, shape (n_customers, D)
-        Whole numbers >= 0.
+        Integers >= 0.
     measure : object
-        Has the prior's parameters as ``vectors``: shape and rate, each of shape (D,).
+        Its ``vectors`` are the prior's parameters shape and rate, each of shape (D,).
     make_statistics : callable
-        (n, sums, sum of log x!) -> statistics.
+        Called with (n, sums, sum of log x!); returns the statistics.
     """
 
     cdef GammaPoissonModel m
@@ -133,12 +133,12 @@ cdef class GammaPoissonBank(DenseBank):
         self.adopt(measure)
 
     def adopt(self, measure):
-        """Take over other values of the parameters; the statistics stay. True: nothing to recount."""
+        """Replace the parameter values; statistics are kept. True: no recount is needed."""
         cdef Held hold = in_turn(self.turn)
         given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
         cdef const double[::1] shape = given[0]
         cdef const double[::1] rate = given[1]
-        # From here on only the first time can fail.
+        # Below, only the first call can fail.
         take_numbers(&self.m.shape, shape)
         take_numbers(&self.m.rate, rate)
         return self.parameters_changed()
@@ -150,6 +150,6 @@ cdef class GammaPoissonBank(DenseBank):
         return int(row[0]), row[2:].astype(np.int64), float(row[1])
 
     def memory_bytes(self):
-        """Bytes of the statistics and of what is derived from them; the data are not counted."""
+        """Bytes of the statistics and derived numbers; the data are not counted."""
         cdef Held hold = in_turn(self.turn)
         return super().memory_bytes() + self.m.log_factorial.capacity() * sizeof(double)

@@ -1,7 +1,7 @@
-"""Differences of log-gamma functions that lose no digits where the functions themselves are large.
+"""Differences of log-gamma functions without loss of digits for large values.
 
-Weights of the number of selected terms are ratios of gamma functions of numbers up to millions. Each logarithm has an
-error of its own size times 1e-16; what is wanted is how they differ, which may be far smaller.
+Weights of the number of selected terms are ratios of gamma functions of numbers up to millions. Each
+logarithm has a relative error of 1e-16, and the required difference may be far smaller than the logarithms.
 """
 
 from hdpkit.numerics cimport artanh_series, det_log, det_log1p, stirling_tail
@@ -35,7 +35,7 @@ cdef inline double mixed(double z, double x, double d) noexcept nogil:
     zx = z + x
     zd = z + d
     u = x * d / (zx * zd)
-    # Stirling's series four times; what is linear in the arguments cancels by hand.
+    # Stirling's series four times; terms linear in the arguments are cancelled analytically.
     total = (
         (z - 0.5) * (det_log1p(-u) if u < 0.5 else det_log(z / zx * ((zx + d) / zd)))
         + x * det_log1p(d / zx) + d * det_log1p(x / zd)
@@ -49,7 +49,7 @@ cdef inline double mixed(double z, double x, double d) noexcept nogil:
 cdef inline double gain(double u, double u0, double x, double p, double q) noexcept nogil:
     """[log G(u+p) - log G(u+q)] - [log G(u0+p) - log G(u0+q)], all four arguments above 0.
 
-    x is |u - u0|, which the caller may know to more digits than u and u0 have in common.
+    x is |u - u0|, which the caller may have computed more precisely than the difference of u and u0.
     """
     cdef double least = u if u < u0 else u0
     cdef double value = mixed(least + q, x, p - q) if p >= q else -mixed(least + p, x, q - p)
@@ -74,7 +74,7 @@ cdef inline double deviance(double y, double mean) noexcept nogil:
 
 
 cdef inline double log_binomial(double n, double y, double log_pi, double log_rest, double pi, double rest) noexcept nogil:
-    """log C(n, y) pi**y (1 - pi)**(n - y), pi and 1 - pi also in logs."""
+    """log C(n, y) pi**y (1 - pi)**(n - y), with pi and 1 - pi also passed as logs."""
     if y < 32.0 or n - y < 32.0 or pi < 1e-300 or rest < 1e-300:
         return mixed(1.0, y, n - y) + y * log_pi + (n - y) * log_rest
     return (

@@ -1,4 +1,4 @@
-"""The statistics of all dishes behind a C struct (`include/hdpkit/measure.h`)."""
+"""Statistics of all dishes, accessed by a C struct (`include/hdpkit/measure.h`)."""
 
 from cpython.ref cimport PyObject
 from libc.math cimport isfinite
@@ -10,10 +10,10 @@ from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit.numerics cimport det_exp
 
 cdef class CompiledBank:
-    cdef public Turn turn            # of the franchise that it belongs to, None for an object on its own
+    cdef public Turn turn            # of the franchise that it belongs to, None if there is none
     cdef measure_t c
-    cdef int64_t n_customers       # whose values it knows
-    cdef DishSlots slots           # whose statistics these are; None: of nobody
+    cdef int64_t n_customers       # number of data customers
+    cdef DishSlots slots           # slots of the franchise; None: not attached
     cdef int complete(self, int64_t n_customers) except -1
     cdef int64_t room(self) except -1
     cdef int ready(self) except -1
@@ -24,7 +24,7 @@ cdef class CompiledBank:
 
 
 cdef inline int as_weights(double *out, int64_t n) noexcept nogil:
-    """Turn the logs out[0..n] into weights of which the largest is 1, so that not all of them vanish."""
+    """Convert the logs out[0..n] to weights with maximum 1, so that not all of them underflow."""
     cdef int64_t i
     cdef double top = out[n]
     for i in range(n):
@@ -37,7 +37,7 @@ cdef inline int as_weights(double *out, int64_t n) noexcept nogil:
     return 0
 
 
-ctypedef struct exception_t:     # a Python exception that was raised and set aside
+ctypedef struct exception_t:     # a Python exception that was raised and put aside
     PyObject *kind
     PyObject *value
     PyObject *trace

@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""The Python face of a compiled bank of statistics, and the door through which foreign ones come."""
+"""Python methods of compiled banks of statistics, and the bank for measures of other packages."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ cdef int64_t LARGEST = 2**31 - 2
 
 
 cdef exception_t set_aside() noexcept:
-    """The Python exception that a measure left set, taken away as it is: nothing is asked for, so nothing fails."""
+    """Clear and return the pending Python exception without normalising it, so this can't fail."""
     cdef exception_t raised
     raised.kind = raised.value = raised.trace = NULL
     PyErr_Fetch(&raised.kind, &raised.value, &raised.trace)
@@ -25,7 +25,7 @@ cdef exception_t set_aside() noexcept:
 
 
 cdef object taken_up(exception_t raised):
-    """An exception that was set aside, as an object; None if there was none."""
+    """An exception that was put aside, as an object; None if there was none."""
     if raised.kind == NULL:
         return None
     try:
@@ -41,13 +41,13 @@ cdef object taken_up(exception_t raised):
 
 
 cdef object pending_exception():
-    """The Python exception that a measure left set, taken away; None if there is none."""
+    """Clear and return the pending Python exception; None if there is none."""
     return taken_up(set_aside())
 
 
 cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_customers, const int32_t *slots,
                        int64_t n, double *out) noexcept nogil:
-    """Probabilities of a block up to a common factor, also for a measure that has only logarithms."""
+    """Probabilities of a block up to a common factor, also for a measure with only `log_block`."""
     cdef int status
     if measure.block != NULL:
         return measure.block(measure.self, customers, n_customers, slots, n, out)
@@ -56,25 +56,25 @@ cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_c
 
 
 cdef class CompiledBank:
-    """Statistics of all dishes, by slot, behind a C struct. A subclass fills the struct."""
+    """Statistics of all dishes, by slot, accessed by a C struct, which a subclass fills."""
 
     cdef int complete(self, int64_t n_customers) except -1:
-        """Fill in version and size, once the functions are set."""
+        """Set version and size, after the functions are set."""
         self.c.version = MEASURE_VERSION
         self.c.size = sizeof(measure_t)
         self.n_customers = n_customers
         return 0
 
-    # ------------------------------------------------------------------ what callers pass
+    # ------------------------------------------------------------------ checks of arguments
 
     def attach(self, DishSlots slots not None):
-        """These are the statistics of a franchise with these slots, which announce births and deaths; others are refused."""
+        """Attach the bank to the slots of a franchise, which report births and deaths; other slots raise errors."""
         cdef Held hold = in_turn(self.turn)
         self.slots = slots
         slots.attach_compiled(self, &self.c)
 
     cdef int64_t room(self) except -1:
-        """How many slots there are statistics for."""
+        """Number of slots that have statistics."""
         return LARGEST + 1
 
     cdef int ready(self) except -1:
@@ -83,7 +83,7 @@ cdef class CompiledBank:
         return 0
 
     cdef int32_t slot_number(self, object slot) except -1:
-        """A slot whose statistics somebody keeps."""
+        """A slot as an integer; raises an error unless it is in use."""
         self.ready()
         cdef int32_t k = whole32("slot", slot, 0, self.room() - 1)
         if self.slots is not None and not self.slots.in_use(k):
@@ -107,7 +107,7 @@ cdef class CompiledBank:
         self.ready()
         return numbers32("customers", customers, 0, self.n_customers - 1)
 
-    # ------------------------------------------------------------------ the Python face of every bank
+    # ------------------------------------------------------------------ methods of every bank for Python
 
     def born(self, slot):
         """Empty statistics for a slot."""
@@ -136,7 +136,7 @@ cdef class CompiledBank:
             self.check(self.c.add(self.c.self, k, &who[0], who.shape[0]))
 
     def remove(self, slot, customers):
-        """Take the values of these data customers out of a slot."""
+        """Remove the values of these data customers from a slot."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = self.slot_number(slot)
         cdef const int32_t[::1] who = self.customer_numbers(customers)
@@ -146,7 +146,7 @@ cdef class CompiledBank:
     def log_predictive(self, customer, slots):
         """Log predictive of one customer's value under each slot and, last, a new dish: shape (n + 1,).
 
-        Up to one common constant where the measure chooses so.
+        In nats; a measure may add a common constant.
         """
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
@@ -159,7 +159,7 @@ cdef class CompiledBank:
     def predictives(self, first, last, slots):
         """Predictive of the values of customers first .. last - 1 under each slot and, last, a new dish.
 
-        Shape (last - first, n + 1); each row up to a factor of its own, where the measure chooses so.
+        Shape (last - first, n + 1); a measure may multiply each row by a factor.
         """
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
@@ -196,7 +196,7 @@ cdef class CompiledBank:
         return out
 
     def freeze(self):
-        """Statistics follow from the data and their dishes: there is nothing else to keep."""
+        """Nothing: the statistics can be computed from the data and their dishes."""
         cdef Held hold = in_turn(self.turn)
         return None
 
@@ -205,11 +205,11 @@ cdef class CompiledBank:
         cdef Held hold = in_turn(self.turn)
 
     def prepare(self, source):
-        """A compiled measure draws nothing."""
+        """Does nothing: a compiled measure draws nothing."""
         cdef Held hold = in_turn(self.turn)
 
     cdef int check(self, int status) except -1:
-        """Raise what a C function has left behind. In C, as nothing in Python may be looked up before that."""
+        """Raise the exception set by a C function. In C, because no Python code may run before that."""
         if status >= 0:
             return 0
         error = pending_exception()
@@ -219,7 +219,7 @@ cdef class CompiledBank:
 
 
 cdef object ascending(object mapping, int64_t room):
-    """New numbers of slots, -1 for those that are gone: no larger ones, in ascending order. int32."""
+    """New numbers of slots, -1 for freed ones, as int32; raises an error unless ascending and not larger."""
     cdef const int32_t[::1] to = numbers32("mapping", mapping, -1, LARGEST)
     cdef int64_t slot
     cdef int32_t last = -1
@@ -234,30 +234,30 @@ cdef object ascending(object mapping, int64_t room):
 
 
 cdef class CapsuleBank(CompiledBank):
-    """A bank whose functions come from another package, in a PyCapsule.
+    """A bank whose functions another package provides in a PyCapsule.
 
     Parameters
     ----------
     measure : BaseMeasure
-        Whose `compiled` makes the capsule.
+        Its method `compiled` returns the capsule.
     data : GroupedData
 
     Raises
     ------
     ExtensionError
-        If it is no capsule of the right name, version and size, or lacks a function.
+        If it is not a capsule with the right name, version and size, or lacks a function.
     """
 
     cdef object measure
     cdef object data
-    cdef object capsule        # owns what the struct points to
+    cdef object capsule        # owns the memory that the struct points to
 
     def __init__(self, measure, data):
         self.data = data
         self.adopt(measure)
 
     def adopt(self, measure):
-        """Take over other parameter values, in a new capsule. False: everything must be counted again."""
+        """Replace the parameter values, with a new capsule. False: a recount is needed."""
         cdef Held hold = in_turn(self.turn)
         cdef measure_t *given
         capsule = measure.compiled(self.data)
@@ -290,7 +290,7 @@ cdef class CapsuleBank(CompiledBank):
         return False
 
     def rebuild(self, dishes, slots):
-        """Recount everything from each customer's dish (-1: unseated)."""
+        """Recompute all statistics from the dish of each customer (-1: unseated)."""
         cdef Held hold = in_turn(self.turn)
         dishes = numbers32("dishes", dishes, -1, LARGEST)
         numbers32("customers", [len(dishes)], 0, self.n_customers)
@@ -302,7 +302,7 @@ cdef class CapsuleBank(CompiledBank):
             self.add(slot, order[begin:end])
 
     def relabelled(self, mapping):
-        """Slots have new numbers, never larger ones, in ascending order."""
+        """Renumber slots; new numbers are never larger and in ascending order."""
         cdef Held hold = in_turn(self.turn)
         for slot, to in enumerate(ascending(mapping, LARGEST + 1)):
             if to >= 0 and to != slot:
@@ -323,7 +323,7 @@ cdef class CapsuleBank(CompiledBank):
         return out
 
     def statistics(self, slots, dishes):
-        """Statistics of these slots as the measure's Python methods make them."""
+        """Statistics of these slots, computed by the measure's Python methods."""
         cdef Held hold = in_turn(self.turn)
         made = []
         for slot in self.slot_numbers(slots):
@@ -334,6 +334,6 @@ cdef class CapsuleBank(CompiledBank):
         return made
 
     def memory_bytes(self):
-        """What the extension holds is not known here."""
+        """0: the memory of the extension is not known."""
         cdef Held hold = in_turn(self.turn)
         return 0

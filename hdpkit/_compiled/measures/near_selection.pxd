@@ -1,8 +1,8 @@
-"""Values of a slot and of its neighbours in the table of sums, for a sweep that asks all the time.
+"""Values of a slot and its neighbours in the table of sums, for frequent access by sweeps.
 
-A customer who comes or goes changes a dish by one customer, and by one term or none. So each slot keeps the places of
-the cells that it used last, and when it asks for a value the cache lines of the neighbouring values are fetched: they
-are likely to be needed next, and by then would have left the cache.
+When a customer enters or leaves, the dish changes by one customer and by at most one term. So the places of
+the cells used last are kept for each slot, and when a value is read, the cache lines of neighbouring values
+are prefetched: they are likely to be needed next and would not be in the cache.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -22,18 +22,18 @@ cdef extern from *:
     void HDPKIT_FETCH(const void *address) noexcept nogil
 
 cdef enum:
-    NEAR = 4                        # cells whose places a slot keeps: two by two
+    NEAR = 4                        # cells whose places are kept for each slot: two by two
 
 
 cdef struct NearCell:
     int64_t a, n                    # the first numbers of terms and of customers
-    int64_t rows, columns           # how many; 0: no cell
+    int64_t rows, columns           # numbers of rows and columns; 0: no cell
     int64_t place                   # of the first value
 
 
 cdef struct NearCells:
-    int64_t stamp                   # of the law whose cells these are,
-    int64_t times_emptied           # as long as the table isn't emptied again
+    int64_t stamp                   # of the distribution to which the cells belong,
+    int64_t times_emptied           # value for which the places are valid
     NearCell cells[NEAR]
 
 
@@ -47,7 +47,7 @@ cdef inline void forget_cells(NearCells *near, int64_t stamp, int64_t times_empt
 
 cdef inline const NearCell *near_cell(NearCells *near, SelectionTable *table, const SelectionLaw *law, int64_t a,
                                       int64_t n) noexcept nogil:
-    """The cell of (a, n); NULL if there is no memory."""
+    """The cell of (a, n); NULL if out of memory."""
     cdef int64_t columns = cell_columns(n), rows = cell_rows(a)
     cdef NearCell *cell = &near.cells[(1 if a & rows else 0) + (2 if n & columns else 0)]
     cdef const KeptCell *kept
@@ -68,7 +68,7 @@ cdef inline const NearCell *near_cell(NearCells *near, SelectionTable *table, co
 
 cdef inline const Coefficients *near_value(NearCells *near, SelectionTable *table, const SelectionLaw *law, int64_t a,
                                            int64_t n) noexcept nogil:
-    """Values at (a, n), until the next call; NULL if there is no memory."""
+    """Values at (a, n), until the next call; NULL if out of memory."""
     cdef const NearCell *cell = near_cell(near, table, law, a, n)
     if cell == NULL:
         return NULL
@@ -77,7 +77,7 @@ cdef inline const Coefficients *near_value(NearCells *near, SelectionTable *tabl
 
 cdef inline int near_values(NearCells *near, SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n,
                             double *out) noexcept nogil:
-    """Both values at (a, n), then both at (a, n - 1), or the same again where n = a. -1 if there is no memory."""
+    """Both values at (a, n), then both at (a, n - 1), or the same again if n = a. -1 if out of memory."""
     cdef const NearCell *cell = near_cell(near, table, law, a, n)
     cdef const Coefficients *value
     cdef int64_t row, column
@@ -91,7 +91,7 @@ cdef inline int near_values(NearCells *near, SelectionTable *table, const Select
     if column > 0:
         out[2] = value[-1].inside
         out[3] = value[-1].outside
-        # Here: GCC drops a function that only fetches.
+        # Not in a separate function: GCC removes a function that only prefetches.
         if row > 0:
             HDPKIT_FETCH(value - cell.columns - 1)
         if row + 1 < cell.rows:

@@ -1,9 +1,9 @@
 # distutils: language = c++
-"""The normal-gamma, compiled: numbers, or vectors of independent dimensions.
+"""The compiled normal-gamma: numbers, or vectors with independent dimensions.
 
 Formulas: Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution", section 3; the readable
-twin is `hdpkit.base_measures.reference.normal_gamma`. A row holds n and for each dimension the mean and the sum of
-squared deviations, added and removed as Welford does.
+twin is `hdpkit.base_measures.reference.normal_gamma`. A row holds n and, for each dimension, the mean and the
+sum of squared deviations, updated by Welford's method.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ cdef cppclass NormalGammaModel:
     const double *values                        # of each data customer, shape (n, D); owned by the bank
     int64_t D
     vector[double] mean, strength, shape, rate  # of the prior, shape (D,)
-    bint one_shape                              # whether all dimensions have one shape
+    bint one_shape                              # whether all dimensions have the same shape
 
 
 cdef void ng_add(void *model, double *row, int32_t customer) noexcept nogil:
@@ -56,7 +56,7 @@ cdef void ng_remove(void *model, double *row, int32_t customer) noexcept nogil:
 
 
 cdef int ng_refresh(void *model, const double *row, double *cache) noexcept nogil:
-    """log c, shape + 1/2; location and 1/(dof scale**2) by dimension; strength, shape, rate by dimension."""
+    """Cache log c and shape + 1/2; location, 1/(dof scale**2), strength, shape and rate by dimension."""
     cdef NormalGammaModel *m = <NormalGammaModel *>model
     cdef const double *moments = row + 1
     cdef double *t = cache + 2
@@ -82,7 +82,7 @@ cdef int ng_refresh(void *model, const double *row, double *cache) noexcept nogi
 
 
 cdef double ng_log_value(void *model, const double *cache, int32_t customer) noexcept nogil:
-    """Student's t with 2 shape degrees of freedom in each dimension."""
+    """Student's t with 2 * shape degrees of freedom in each dimension."""
     cdef NormalGammaModel *m = <NormalGammaModel *>model
     cdef const double *x = m.values + customer * m.D
     cdef const double *t = cache + 2
@@ -97,7 +97,7 @@ cdef double ng_log_value(void *model, const double *cache, int32_t customer) noe
             away = x[d] - t[2 * d]
             total += (posterior[3 * d + 1] + 0.5) * det_log1p(t[2 * d + 1] * away * away)
         return cache[0] - total
-    for d in range(m.D):    # one logarithm for many dimensions
+    for d in range(m.D):    # one logarithm for several dimensions
         away = x[d] - t[2 * d]
         factor = 1.0 + t[2 * d + 1] * away * away
         if factor > 1e150:
@@ -112,7 +112,7 @@ cdef double ng_log_value(void *model, const double *cache, int32_t customer) noe
 
 cdef double ng_log_values(void *model, const double *row, const double *cache,
                           const double *block) noexcept nogil:
-    """Ratio of marginals, by the posterior's own update: the values of the block are all one step."""
+    """Ratio of marginals, from a single update of the posterior by all values of the block."""
     cdef NormalGammaModel *m = <NormalGammaModel *>model
     cdef const double *t = cache + 2
     cdef const double *posterior = cache + 2 + 2 * m.D
@@ -138,9 +138,9 @@ cdef class NormalGammaBank(DenseBank):
     ----------
     values : float64 array, shape (n_customers, D)
     measure : object
-        Has the prior's parameters as ``vectors``: mean, strength, shape and rate, each of shape (D,).
+        Its ``vectors`` are the prior's parameters mean, strength, shape and rate, each of shape (D,).
     make_statistics : callable
-        (n, mean, scatter) -> statistics.
+        Called with (n, mean, scatter); returns the statistics.
     """
 
     cdef NormalGammaModel m
@@ -164,7 +164,7 @@ cdef class NormalGammaBank(DenseBank):
         self.adopt(measure)
 
     def adopt(self, measure):
-        """Take over other values of the parameters; the statistics stay. True: nothing to recount."""
+        """Replace the parameter values; statistics are kept. True: no recount is needed."""
         cdef Held hold = in_turn(self.turn)
         given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
         cdef const double[::1] mean = given[0] - self.offset
@@ -172,7 +172,7 @@ cdef class NormalGammaBank(DenseBank):
         cdef const double[::1] shape = given[2]
         cdef const double[::1] rate = given[3]
         cdef bint one_shape = bool(np.all(given[2] == shape[0]))
-        # From here on only the first time can fail.
+        # Below, only the first call can fail.
         take_numbers(&self.m.mean, mean)
         take_numbers(&self.m.strength, strength)
         take_numbers(&self.m.shape, shape)

@@ -1,9 +1,9 @@
 # distutils: language = c++
-"""The normal-inverse-Wishart, compiled: vectors with a full covariance matrix.
+"""The compiled normal-inverse-Wishart: vectors with a full covariance matrix.
 
 Formulas: Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution", section 9; the readable
-twin is `hdpkit.base_measures.reference.normal_inverse_wishart`. A row holds n, the mean and the scatter matrix. Matrices
-are lower triangles, column after column, so that inner loops run along memory.
+twin is `hdpkit.base_measures.reference.normal_inverse_wishart`. A row holds n, the mean and the scatter
+matrix. Matrices are stored as lower triangles by columns, so inner loops access contiguous memory.
 """
 
 import numpy as np
@@ -20,13 +20,13 @@ from hdpkit.numerics cimport det_log, det_log1p, log_gamma_ratio
 cdef double LOG_PI = 1.1447298858494001741
 
 cdef enum:
-    LOG_C = 0           # of the predictive density, all that doesn't depend on the value
+    LOG_C = 0           # log of the factors of the predictive density that don't depend on the value
     POWER = 1           # (dof + 1) / 2
     SHARE = 2           # strength / (strength + 1)
     STRENGTH = 3
     DOF = 4
-    LOG_DET = 5         # of the posterior scale matrix
-    FIXED = 6           # then the location (D) and the Cholesky factor, its diagonal inverted (T)
+    LOG_DET = 5         # log determinant of the posterior scale matrix
+    FIXED = 6           # followed by the location (D) and the Cholesky factor with inverted diagonal (T)
 
 
 cdef cppclass WishartModel:
@@ -82,7 +82,7 @@ cdef void niw_remove(void *model, double *row, int32_t customer) noexcept nogil:
 
 
 cdef int niw_refresh(void *model, const double *row, double *cache) noexcept nogil:
-    """Posterior of a dish: the Cholesky factor of its scale matrix and what the predictive needs."""
+    """Cache the posterior of a dish: the Cholesky factor of its scale matrix and constants of the predictive."""
     cdef WishartModel *m = <WishartModel *>model
     cdef double *location = cache + FIXED
     cdef double *factor = cache + FIXED + m.D
@@ -111,8 +111,8 @@ cdef int niw_refresh(void *model, const double *row, double *cache) noexcept nog
         r = row[1 + i] - m.mean[i] if n > 0.0 else 0.0
         location[i] = m.mean[i] + n / strength * r
         x[i] = weight * r
-    # The distance from the prior's mean by rotations, not added to the matrix: it may be larger by many
-    # orders than the scatter, whose digits would be lost.
+    # The distance from the prior's mean is included by rotations instead of an addition to the matrix: it may
+    # be many orders larger than the scatter, whose digits would be lost.
     p = 0
     for j in range(D):
         if n > 0.0:
@@ -192,9 +192,9 @@ cdef class NormalInverseWishartBank(DenseBank):
     ----------
     values : float64 array, shape (n_customers, D)
     measure : object
-        Has the prior's parameters as ``numbers``: mean (D,), strength, dof, scale (D, D).
+        Its ``numbers`` are the prior's parameters: mean (D,), strength, dof, scale (D, D).
     make_statistics : callable
-        (n, mean, scatter) -> statistics.
+        Called with (n, mean, scatter); returns the statistics.
     """
 
     cdef WishartModel m
@@ -222,16 +222,16 @@ cdef class NormalInverseWishartBank(DenseBank):
         self.adopt(measure)
 
     def adopt(self, measure):
-        """Take over other values of the parameters; the statistics stay. True: nothing to recount."""
+        """Replace the parameter values; statistics are kept. True: no recount is needed."""
         cdef Held hold = in_turn(self.turn)
         given, strength, dof, scale = measure.numbers
         cdef const double[::1] mean = np.ascontiguousarray(given - self.offset, dtype=np.float64)
-        # Rows of the upper triangle are columns of the lower.
+        # Rows of the upper triangle are columns of the lower triangle.
         cdef const double[::1] triangle = np.ascontiguousarray(scale[np.triu_indices(self.m.D)], dtype=np.float64)
         cdef double numbers[2]
         numbers[0] = strength
         numbers[1] = dof
-        # From here on only the first time can fail.
+        # Below, only the first call can fail.
         take_numbers(&self.m.mean, mean)
         take_numbers(&self.m.scale, triangle)
         self.m.strength = numbers[0]

@@ -1,4 +1,4 @@
-"""Smoothings of sparse topics by slot, and what sweeps ask of topics that have them."""
+"""Smoothings of sparse topics by slot, and the C functions of their bank for sweeps."""
 
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
@@ -8,31 +8,31 @@ from hdpkit._compiled.measures.selection_cells cimport Coefficients
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
 
-# Of the bank, called with the interpreter lock; a negative answer leaves an exception set.
+# Functions of the bank, called with the interpreter lock; if the result is negative, an exception is set.
 ctypedef int (*of_slot_t)(void *keeper, int32_t slot) noexcept
 ctypedef int (*of_step_t)(void *keeper) noexcept
 ctypedef int (*of_customers_t)(void *keeper, const int32_t *customers, int64_t n) noexcept
 
 
 cdef cppclass OwnSmoothings:
-    SparseCounts *b                 # whose counts these are; its smoothing is that of a dish without values
+    SparseCounts *b                 # the counts; its smoothing is that of a dish without values
     void *keeper                    # the bank, which owns all this
-    of_slot_t tell_born             # a smoothing for the dish of a slot
-    of_slot_t tell_died             # negative: without memory, and no exception is set
-    of_step_t tell_begin            # customers have left a dish: auxiliary dishes of before are gone
+    of_slot_t tell_born             # draws a smoothing for the dish of a slot
+    of_slot_t tell_died             # negative: out of memory; no exception is set
+    of_step_t tell_begin            # customers have left a dish: discards earlier auxiliary dishes
     of_customers_t tell_end         # these customers are seated
-    of_customers_t tell_offer       # auxiliary dishes for these: fills `offered`
+    of_customers_t tell_offer       # draws auxiliary dishes for these customers into `offered`
     vector[double] own              # smoothing of each slot
-    vector[double] offered          # of the auxiliary dishes of a block
+    vector[double] offered          # smoothings of the auxiliary dishes of a block
     vector[double] base             # scratch, by column: smoothings of a block,
     vector[double] logs             # and log probabilities,
-    int64_t first_log               # those of auxiliary dishes from this place on
+    int64_t first_log               # place of the first log probability of an auxiliary dish
     AuxiliarySums sums
-    int32_t leaving_slot            # what was taken out last, and its first customer
+    int32_t leaving_slot            # slot of the last removal, and its first customer
     int32_t leaving_customer
-    int64_t n_lent                  # customers outside who have taken a smoothing along
-    bint pending                    # whether the dish that is born next is an auxiliary one
-    bint failed                     # whether a death found no memory
+    int64_t n_lent                  # unseated customers for whom a smoothing is recorded
+    bint pending                    # whether the next new dish is an auxiliary one
+    bint failed                     # whether an allocation failed at a death
 
 
 cdef const SelectionLaw *own_law(OwnSmoothings *s, int32_t slot) noexcept nogil

@@ -1,10 +1,10 @@
 # distutils: language = c++
-"""What the sweeps ask of sparse topics with a smoothing of their own.
+"""C functions for sweeps over sparse topics with a separate smoothing for each dish.
 
-The sums over selections of a dish are those of its own smoothing: each slot has a law, in the same table of sums as
-all others. Smoothings are drawn, kept and lent in Python; the bank has a copy of them for the sweeps, by slot, and is
-told of steps through the functions of `OwnSmoothings`. The interpreter lock is taken where a dish is born or dies, and
-for a block of several customers.
+The sums over selections of a dish depend on its smoothing: each slot has a distribution of the number of
+selected terms, and all use the same table of sums. Smoothings are drawn and stored in Python; the bank has a
+copy by slot for the sweeps, and Python is notified of steps by the functions of `OwnSmoothings`. The
+interpreter lock is taken when a dish is born or dies, and for a block of several customers.
 """
 
 from libc.math cimport isfinite
@@ -24,16 +24,16 @@ from hdpkit._compiled.measures.term_counts cimport gather_block
 from hdpkit.numerics cimport det_exp, det_log, log_rising
 
 cdef enum:
-    FACTORS = 16         # from 1e-6 to 3e9, which times 1e-150 to 1e150 a double holds
+    FACTORS = 16         # each from 1e-6 to 3e9; their product times 1e-150 .. 1e150 is within the range of doubles
 
-cdef double LEAST = 1e-100                    # a ratio of sums; a smaller one may have lost digits
+cdef double LEAST = 1e-100                    # smallest ratio of sums; a smaller one may have lost digits
 
 
 # ------------------------------------------------------------------------------------------- one dish
 
 
 cdef const SelectionLaw *own_law(OwnSmoothings *s, int32_t slot) noexcept nogil:
-    """The law of a slot's selection: of its smoothing, and of its proportion, where it has one."""
+    """The distribution of a slot's selection, given its smoothing and its proportion, if it has one."""
     cdef SparseCounts *b = s.b
     cdef int64_t stamp = b.given.stamp[slot] if has_proportion(b.given, slot) else 0
     if b.seen[slot] != stamp:
@@ -46,7 +46,7 @@ cdef const SelectionLaw *own_law(OwnSmoothings *s, int32_t slot) noexcept nogil:
 
 
 cdef const Coefficients *own_value(OwnSmoothings *s, int32_t slot) noexcept nogil:
-    """Factors of a slot as it is now; NULL if there is no memory."""
+    """Present factors of a slot; NULL if out of memory."""
     cdef SparseCounts *b = s.b
     return near_value(&b.near[slot], &b.sums, own_law(s, slot), b.distinct[slot], b.totals[slot])
 
@@ -74,7 +74,7 @@ cdef int own_add(void *self, int32_t slot, const int32_t *customers, int64_t n) 
     cdef OwnSmoothings *s = <OwnSmoothings *>self
     cdef int status = 0
     s.leaving_slot = -1
-    if s.failed:        # a death can't fail: what it has left undone is told here, and everything is counted again
+    if s.failed:        # a death can't fail: its failure is reported here, and all statistics are then recomputed
         s.failed = False
         return no_memory()
     if s.pending or s.n_lent > 0:
@@ -117,12 +117,13 @@ cdef int own_predictive(void *self, int32_t customer, const int32_t *slots, int6
 
 
 cdef void count_block(OwnSmoothings *s, const int32_t *slots, int64_t n, int64_t n_columns) noexcept nogil:
-    """Rising factorials of n_v + smoothing over the block's terms, and how many of these each column doesn't have.
+    """Rising factorials of n_v + smoothing over the block's terms, and the number of these terms new to each column.
 
-    Columns are the slots, then auxiliary dishes. What is in `product` isn't in `logs`. The block is forgotten.
+    Columns are the slots, then auxiliary dishes. Factors in `product` are not included in `logs`. The block
+    is cleared.
     """
     cdef SparseCounts *b = s.b
-    cdef int64_t place, i, j, since = 0     # factors since all products were looked at
+    cdef int64_t place, i, j, since = 0     # number of factors since all products were last checked
     cdef int32_t term, count
     cdef int32_t *more = b.more.data()
     cdef int32_t *here = b.here.data()
@@ -158,7 +159,7 @@ cdef void count_block(OwnSmoothings *s, const int32_t *slots, int64_t n, int64_t
 
 
 cdef int add_sums(OwnSmoothings *s, int32_t slot, int64_t n_customers, int64_t column) noexcept nogil:
-    """Add the log ratio of Z with the block and without, and the product, to the logs; -1 if there is no memory."""
+    """Add the log ratio of Z with and without the block, and of the product, to the logs; -1 if out of memory."""
     cdef SparseCounts *b = s.b
     cdef const SelectionLaw *law = own_law(s, slot)
     cdef int64_t distinct = b.distinct[slot], total = b.totals[slot], before, after
@@ -177,7 +178,7 @@ cdef int add_sums(OwnSmoothings *s, int32_t slot, int64_t n_customers, int64_t c
     if before < 0:
         return -1
     share = b.sums.log_shares[before]
-    after = selection_at(&b.sums, law, distinct + b.more[column], total + n_customers)     # which may move the former
+    after = selection_at(&b.sums, law, distinct + b.more[column], total + n_customers)     # may move those at `before`
     if after < 0:
         return -1
     log_of[0] += log_sum_ratio(
@@ -186,7 +187,7 @@ cdef int add_sums(OwnSmoothings *s, int32_t slot, int64_t n_customers, int64_t c
 
 
 cdef int add_sums_of_new(OwnSmoothings *s, double smoothing, int64_t n_customers, int64_t column) noexcept nogil:
-    """The same of an auxiliary dish."""
+    """The same for an auxiliary dish."""
     cdef double log_sum = log_sum_without(&s.sums, s.b, smoothing, s.b.more[column], n_customers)
     s.logs[column] += det_log(s.b.product[column]) + log_sum
     return 0 if log_sum == log_sum else -1
@@ -208,9 +209,9 @@ cdef double log_mean(const double *logs, int64_t n) noexcept nogil:
 
 cdef int own_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
                        double *out) noexcept nogil:
-    """Log ratio of the marginals with the block and without; last the log of its mean over auxiliary dishes.
+    """Log ratio of the marginals with and without the block; last, the log of its mean over auxiliary dishes.
 
-    One customer has the same probability under all of these: there are none.
+    A single customer has the same probability under all auxiliary dishes, so none are drawn for it.
     """
     cdef OwnSmoothings *s = <OwnSmoothings *>self
     cdef SparseCounts *b = s.b

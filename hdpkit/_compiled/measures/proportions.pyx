@@ -9,7 +9,7 @@ from hdpkit._compiled.support.arguments cimport check_length, numbers32, refuse,
 from hdpkit._compiled.support.turn cimport Held, in_turn
 
 cdef int32_t LARGEST = 1 << 30
-cdef double NONE = 1.0      # in place of a logarithm, where a slot has no proportion
+cdef double NONE = 1.0      # instead of a logarithm, for a slot without a proportion
 
 
 cdef class ProportionTable:
@@ -18,7 +18,7 @@ cdef class ProportionTable:
     Attributes
     ----------
     integrated : bool
-        Whether the proportions are integrated out now: readers take every slot as one without.
+        Whether the proportions are integrated out at present: readers then treat every slot as one without.
     """
 
     def __cinit__(self):
@@ -29,7 +29,7 @@ cdef class ProportionTable:
         if <int64_t>self.p.log_pi.size() < n_slots:
             self.p.log_pi.reserve(n_slots)
             self.p.log_rest.reserve(n_slots)
-            self.p.stamp.reserve(n_slots)       # from here on nothing can fail
+            self.p.stamp.reserve(n_slots)       # nothing below can fail
             self.p.log_pi.resize(n_slots, NONE)
             self.p.log_rest.resize(n_slots, NONE)
             self.p.stamp.resize(n_slots, 0)
@@ -54,20 +54,20 @@ cdef class ProportionTable:
         self.p.integrated = bool(value)
 
     def clear(self):
-        """No slot has a proportion."""
+        """Remove all proportions."""
         cdef Held hold = in_turn(self.turn)
         cdef int64_t i
         for i in range(<int64_t>self.p.log_pi.size()):
             self.set_one(<int32_t>i, NONE, NONE)
 
     def get(self, slot):
-        """(log pi, log(1 - pi)) of the dish in a slot; None where it has none, or they are integrated out."""
+        """(log pi, log(1 - pi)) of the dish in a slot; None if it has none or they are integrated out."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         return (self.p.log_pi[k], self.p.log_rest[k]) if has_proportion(&self.p, k) else None
 
     def many(self, slots):
-        """Proportions of these slots as logarithms: float64, shape (n, 2), NaN where a slot has none."""
+        """Proportions of these slots as logarithms: float64, shape (n, 2), NaN if a slot has none."""
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] which = numbers32("slots", slots, 0, LARGEST)
         cdef int64_t i
@@ -80,7 +80,7 @@ cdef class ProportionTable:
         return out
 
     def put(self, slots, logs):
-        """Replace all proportions: those of these slots, shape (n, 2); others have none."""
+        """Replace all proportions by those of these slots, shape (n, 2); other slots have none."""
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] which = numbers32("slots", slots, 0, LARGEST)
         cdef const double[:, ::1] given = np.ascontiguousarray(logs, dtype=np.float64).reshape(-1, 2)
@@ -105,13 +105,13 @@ cdef class ProportionTable:
         self.set_one(k, log_pi, log_rest)
 
     def drop(self, slot):
-        """A dish has died: its slot has no proportion."""
+        """Remove the proportion of a dish that died."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if k < <int64_t>self.p.log_pi.size():
             self.set_one(k, NONE, NONE)
 
     def memory_bytes(self):
-        """Bytes that the proportions take."""
+        """Bytes held by the proportions."""
         cdef Held hold = in_turn(self.turn)
         return self.p.log_pi.capacity() * 2 * sizeof(double) + self.p.stamp.capacity() * sizeof(int64_t)

@@ -1,4 +1,4 @@
-"""What a sparse topic needs of its number of distinct terms and of customers, for banks and sweeps."""
+"""Sums of a sparse topic by its numbers of distinct terms and customers, for banks and sweeps."""
 
 from libc.stdint cimport int64_t, uint64_t
 from hdpkit.vectors cimport vector
@@ -10,18 +10,18 @@ from hdpkit.random._source cimport choice_source
 
 
 cdef struct KeptCell:
-    int64_t stamp, a, n     # of which law; the first numbers of terms and of customers; stamp 0: no cell
+    int64_t stamp, a, n     # stamp of the distribution, first numbers of terms and customers; stamp 0: no cell
     int64_t rows            # numbers of terms
-    int64_t place           # of the first value; -1: rows that are too different, each is a cell of its own
+    int64_t place           # of the first value; -1: rows are too different, so each is a separate cell
 
 
 cdef cppclass SelectionTable:
-    vector[KeptCell] cells          # open addressing, a power of two of places, at least half of them empty
-    vector[Coefficients] values     # of cell after cell, row after row
-    vector[double] log_shares       # of the same
+    vector[KeptCell] cells          # hash table with open addressing: a power of two of places, at least half empty
+    vector[Coefficients] values     # cell by cell, row by row
+    vector[double] log_shares       # in the same order
     int64_t n_cells
-    int64_t times_emptied           # places of before mean nothing
-    int64_t limit                   # bytes of these three; 0 until a law is set
+    int64_t times_emptied           # places from before the last one are invalid
+    int64_t limit                   # largest number of bytes of these three; 0 until a distribution is set
     int64_t last_stamp
     SelectionNodes nodes            # scratch
     Cell cell                       # scratch
@@ -34,7 +34,7 @@ cdef inline uint64_t cell_hash(int64_t stamp, int64_t a, int64_t n, int64_t rows
 
 
 cdef inline const KeptCell *kept_cell(SelectionTable *table, int64_t stamp, int64_t a, int64_t n, int64_t rows) noexcept nogil:
-    """The cell that begins there, NULL if it isn't kept."""
+    """The cell that begins there, NULL if it isn't in the table."""
     cdef int64_t mask = <int64_t>table.cells.size() - 1, place
     cdef const KeptCell *cell
     if mask < 0:
@@ -52,7 +52,7 @@ cdef inline const KeptCell *kept_cell(SelectionTable *table, int64_t stamp, int6
 cdef inline const KeptCell *cell_at(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil:
     """The cell of a dish with a terms and n customers, 1 <= a <= V or a = n = 0, until the next call.
 
-    Values depend on the law, a and n alone, whatever the table holds. NULL if there is no memory; then nothing changed.
+    Values depend only on the distribution, a and n. NULL if out of memory; then nothing has changed.
     """
     cdef int64_t first = n & -cell_columns(n), rows = cell_rows(a)
     cdef const KeptCell *cell = kept_cell(table, law.stamp, a & -rows, first, rows)
@@ -66,7 +66,7 @@ cdef inline int64_t place_in(const KeptCell *cell, int64_t a, int64_t n) noexcep
 
 
 cdef inline int64_t selection_at(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil:
-    """Place of the values of a dish with a terms and n customers, until the next call; -1 if there is no memory."""
+    """Place of the values of a dish with a terms and n customers, until the next call; -1 if out of memory."""
     cdef const KeptCell *cell = cell_at(table, law, a, n)
     return -1 if cell == NULL else place_in(cell, a, n)
 

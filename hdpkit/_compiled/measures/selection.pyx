@@ -1,13 +1,14 @@
 # distutils: language = c++
-"""What a sparse topic needs of its number of distinct terms and of customers (Wang & Blei 2009).
+"""Sums of a sparse topic by its numbers of distinct terms and customers (Wang & Blei 2009).
 
-With a distinct terms and n customers, and R terms selected,
+For a distinct terms, n customers and R selected terms,
 
     Z(a, n) = sum over R of C(V-a, R-a) p(R) G(lambda R) / G(lambda R + n),
 
-and a term that the dish has gets (n_v + lambda) Z(a, n+1) / Z(a, n), any other lambda Z(a+1, n+1) / Z(a, n). Both are
-means over the law of R: of 1 / (lambda R + n), and of lambda (R - a) / (V - a) / (lambda R + n). They are computed by
-cells (`selection_cells.pyx`); a table keeps them, for one law or for many, and is emptied when it is full.
+and the predictive probability of a term that the dish has is (n_v + lambda) Z(a, n+1) / Z(a, n), that of any
+other term lambda Z(a+1, n+1) / Z(a, n). These ratios are expectations over R: of 1 / (lambda R + n), and of
+lambda (R - a) / (V - a) / (lambda R + n). They are computed in cells (`selection_cells.pyx`) and kept in a
+table, for one or several distributions of R, which is emptied when it is full.
 """
 
 from numbers import Real
@@ -25,16 +26,16 @@ from hdpkit.numerics cimport det_exp, det_log, log_rising
 from hdpkit.random._source cimport ChoiceSource, choice_source
 
 cdef enum:
-    CHOSEN = 32          # numbers of further terms that are drawn by `choose`; more by inversion
-    FEWEST_PLACES = 256  # of cells
+    CHOSEN = 32          # largest range of the number of further terms drawn by `choose`; larger ones by inversion
+    FEWEST_PLACES = 256  # smallest hash table
     USUAL_LIMIT = 1 << 26
-    VALUE_BYTES = 3 * 8  # of a place of the table
+    VALUE_BYTES = 3 * 8  # per value of the table
 
-SMALLEST, LARGEST = 1e-6, 1e6    # of smoothing, r and s
-LEAST_LOG = -1e6                 # of log pi and log(1 - pi)
+SMALLEST, LARGEST = 1e-6, 1e6    # range of smoothing, r and s
+LEAST_LOG = -1e6                 # smallest log pi and log(1 - pi)
 MOST_TERMS = 2**31 - 1
 MOST_CUSTOMERS = 2**40
-LIMIT = USUAL_LIMIT              # bytes that a table takes, if nobody says anything else
+LIMIT = USUAL_LIMIT              # default limit of a table in bytes
 
 
 cdef int set_common(SelectionTable *table, SelectionLaw *law, int64_t n_terms, double smoothing) noexcept nogil:
@@ -51,7 +52,7 @@ cdef int set_common(SelectionTable *table, SelectionLaw *law, int64_t n_terms, d
 
 
 cdef void empty(SelectionTable *table) noexcept nogil:
-    """Values are computed again where they are needed again. Memory is kept."""
+    """Remove all values; memory is kept."""
     cdef int64_t i
     for i in range(<int64_t>table.cells.size()):
         table.cells[i].stamp = 0
@@ -63,7 +64,7 @@ cdef void empty(SelectionTable *table) noexcept nogil:
 
 cdef int set_integrated(SelectionTable *table, SelectionLaw *law, int64_t n_terms, double smoothing, double r,
                         double s) noexcept nogil:
-    """The law with the proportion integrated out under Beta(r, s). A table has one such law at a time."""
+    """Set the distribution with the proportion integrated out under Beta(r, s), one at a time per table."""
     empty(table)
     set_common(table, law, n_terms, smoothing)
     law.given = False
@@ -75,7 +76,7 @@ cdef int set_integrated(SelectionTable *table, SelectionLaw *law, int64_t n_term
 
 cdef int set_given(SelectionTable *table, SelectionLaw *law, int64_t n_terms, double smoothing, double log_pi,
                    double log_rest) noexcept nogil:
-    """The law given the proportion pi, by log pi and log(1 - pi)."""
+    """Set the distribution given the proportion pi, by log pi and log(1 - pi)."""
     set_common(table, law, n_terms, smoothing)
     law.given = True
     law.log_pi = log_pi
@@ -86,7 +87,7 @@ cdef int set_given(SelectionTable *table, SelectionLaw *law, int64_t n_terms, do
 
 
 cdef const KeptCell *keep(vector[KeptCell]& cells, const KeptCell *one) noexcept nogil:
-    """Put a cell into one of these places, of which some are empty."""
+    """Put a cell into its place of a hash table that isn't full."""
     cdef int64_t mask = <int64_t>cells.size() - 1
     cdef int64_t place = <int64_t>(cell_hash(one.stamp, one.a, one.n, one.rows) & <uint64_t>mask)
     while cells[place].stamp != 0:
@@ -96,7 +97,7 @@ cdef const KeptCell *keep(vector[KeptCell]& cells, const KeptCell *one) noexcept
 
 
 cdef int more_places(SelectionTable *table, int64_t n_places) noexcept nogil:
-    """Cells find their places again among so many."""
+    """Resize the hash table to this many places."""
     cdef vector[KeptCell] cells
     cdef KeptCell none
     cdef int64_t i
@@ -113,7 +114,7 @@ cdef int more_places(SelectionTable *table, int64_t n_places) noexcept nogil:
 
 
 cdef const KeptCell *cell_added(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil:
-    """Compute a cell and keep it. Everything that may fail is asked for before the table changes."""
+    """Compute a cell and keep it. All memory is allocated before the table changes."""
     cdef Cell *cell = &table.cell
     cdef KeptCell one, marker
     cdef int64_t i, n_places, n_values, begin, room
@@ -154,7 +155,7 @@ cdef const KeptCell *cell_added(SelectionTable *table, const SelectionLaw *law, 
 
 
 cdef double log_sum_of(const SelectionLaw *law, int64_t a, int64_t n, double log_share) noexcept nogil:
-    """log Z(a, n) from what the table says."""
+    """log Z(a, n) from the value in the table."""
     return log_share - log_rising(law.smoothing * a, n) if a > 0 else log_share
 
 
@@ -171,7 +172,7 @@ cdef double log_sum_ratio(const SelectionLaw *law, int64_t a0, int64_t n0, doubl
 
 cdef int64_t draw_more(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n,
                        choice_source *source) noexcept nogil:
-    """Draw how many terms beside its own a dish has selected; negative if that failed."""
+    """Draw the number of selected terms of a dish in addition to its own; negative if it fails."""
     cdef int64_t left = law.n_terms - a, y, begin, length, i
     cdef double weights[CHOSEN]
     cdef double u, part
@@ -209,7 +210,7 @@ cdef int64_t draw_more(SelectionTable *table, const SelectionLaw *law, int64_t a
     for y in range(begin, begin + length):
         part = det_exp(log_weight_gain(law, a, n, <double>y, table.nodes.y0))
         if part > 0.0:
-            i = y          # rounding may leave more than the last of them has
+            i = y          # by rounding, the remainder may exceed the last weight
             if u < part:
                 break
             u -= part
@@ -217,7 +218,7 @@ cdef int64_t draw_more(SelectionTable *table, const SelectionLaw *law, int64_t a
 
 
 cdef double expected_more(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n) noexcept nogil:
-    """Mean of the number that `draw_more` draws; NaN if there is no memory."""
+    """Mean of the number drawn by `draw_more`; NaN if out of memory."""
     cdef double total = 0.0
     cdef int64_t i
     if gather(&table.nodes, law, a, n, 1, 1) < 0:
@@ -229,7 +230,7 @@ cdef double expected_more(SelectionTable *table, const SelectionLaw *law, int64_
 
 cdef double log_density_of_more(SelectionTable *table, const SelectionLaw *law, int64_t a, int64_t n,
                                 int64_t y) noexcept nogil:
-    """Log probability with which `draw_more` draws y; NaN if there is no memory."""
+    """Log probability that `draw_more` draws y; NaN if out of memory."""
     if not 0 <= y <= law.n_terms - a:
         return -1.0 / 0.0
     if gather(&table.nodes, law, a, n, 1, 1) < 0:
@@ -256,7 +257,7 @@ cdef double number(str name, object value, double low, double high) except? -1.0
 
 
 cdef class Selection:
-    """One law of the number of selected terms, and a table of what follows from it.
+    """A distribution of the number of selected terms, and a table of its sums.
 
     Parameters
     ----------
@@ -265,11 +266,11 @@ cdef class Selection:
     smoothing : float
         lambda.
     r, s : float, optional
-        Of the proportion's prior Beta(r, s), if it is integrated out.
+        Parameters of the proportion's prior Beta(r, s), if it is integrated out.
     log_pi, log_rest : float, optional
         Instead: log pi and log(1 - pi) of a given proportion.
     limit : int
-        Bytes that the table may take. A full one is emptied.
+        Largest size of the table in bytes. A full table is emptied.
     """
 
     def __init__(self, n_terms, smoothing, *, r=None, s=None, log_pi=None, log_rest=None, limit=LIMIT):
@@ -286,7 +287,7 @@ cdef class Selection:
                   number("log_rest", log_rest, LEAST_LOG, -1e-300))
 
     cdef int64_t at(self, object a, object n) except -1:
-        """Place of these values."""
+        """Place of the values at (a, n)."""
         cdef int64_t found
         self.check(a, n)
         found = selection_at(&self.table, &self.law, a, n)
@@ -300,14 +301,14 @@ cdef class Selection:
         return 0
 
     def coefficients(self, a, n):
-        """What multiplies n_v + smoothing of a term that the dish has, and the probability of any other term."""
+        """The factor of n_v + smoothing for a term that the dish has, and the probability of any other term."""
         cdef const Coefficients *found
         cdef int64_t place = self.at(a, n)
         found = &self.table.values[place]
         return found.inside, found.outside
 
     def computed(self, a, n):
-        """Compute the same again, without the table: (inside, outside, log share)."""
+        """Compute the values without the table: (inside, outside, log share)."""
         cdef Cell *cell = &self.table.cell
         cdef int64_t place
         self.check(a, n)
@@ -318,7 +319,7 @@ cdef class Selection:
 
     def log_share(self, a, n):
         """Log of Z(a, n) G(smoothing a + n) / G(smoothing a), nats."""
-        cdef int64_t place = self.at(a, n)      # which may move the values
+        cdef int64_t place = self.at(a, n)      # may move the values
         return self.table.log_shares[place]
 
     def log_sum(self, a, n):
@@ -342,7 +343,7 @@ cdef class Selection:
         return a + more
 
     def log_density(self, y, a, n):
-        """Log probability of y selected terms beside those of the dish, nats."""
+        """Log probability of y selected terms in addition to those of the dish, nats."""
         self.check(a, n)
         cdef double value = log_density_of_more(&self.table, &self.law, a, n, whole("y", y, 0, self.law.n_terms))
         if value != value:
@@ -350,7 +351,7 @@ cdef class Selection:
         return value
 
     def draw(self, a, n, ChoiceSource source not None):
-        """Draw the number of selected terms beside those of the dish."""
+        """Draw the number of selected terms in addition to those of the dish."""
         self.check(a, n)
         cdef int64_t y = draw_more(&self.table, &self.law, a, n, &source.c)
         if y < 0:
@@ -360,7 +361,7 @@ cdef class Selection:
 
     @property
     def n_nodes(self):
-        """Of the last sum that was computed."""
+        """Number of nodes of the last computed sum."""
         return self.table.nodes.y.size()
 
     def memory_bytes(self):

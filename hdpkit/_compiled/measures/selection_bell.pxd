@@ -1,4 +1,4 @@
-"""Few nodes where the law of the number of selected terms is one bell away from both ends."""
+"""Sums with few nodes for a unimodal distribution of the number of selected terms."""
 
 from libc.stdint cimport int64_t
 

@@ -1,11 +1,13 @@
 # distutils: language = c++
-"""Few nodes where the law of the number of selected terms is one bell away from both ends.
+"""Sums with few nodes for a unimodal distribution of the number of selected terms, away from both ends.
 
-Such a sum over whole numbers is the integral, up to exp(-2 pi**2 sigma**2) of it, and the trapezoidal rule of an
-integral over a bell errs by exp(-2 pi**2 (sigma / step)**2). The variable is t = log(y / (V - a - y)), in which also laws
-that are skew in y are close to a bell. Three things are checked: that the bell is wide enough, that nothing else lies
-beyond it (by the bounds of `selection_nodes`), and that every other node gives nearly the same sum, which for a
-smooth function means that all of them together err by its square at most. Where one fails, spans serve.
+A sum over integers of a bell-shaped function with standard deviation sigma equals its integral up to a
+relative error of exp(-2 pi**2 sigma**2), and the trapezoidal rule for the integral has a relative error of
+exp(-2 pi**2 (sigma / step)**2). The variable is t = log(y / (V - a - y)), in which distributions that are
+skew in y are also nearly bell-shaped. Three conditions are checked: the bell is wide enough, the weights
+outside it are negligible (by the bounds of `selection_nodes`), and every second node gives nearly the same
+sum: for a smooth function the error with all nodes is at most the square of that difference. If a condition
+fails, spans are used.
 """
 
 from libc.math cimport sqrt
@@ -19,16 +21,16 @@ from hdpkit._compiled.measures.selection_nodes cimport (
 from hdpkit.numerics cimport det_exp, det_log
 
 cdef enum:
-    SIDE = 64            # nodes on one side of the mode at most
-    EDGE = 8             # what a bell keeps away from the ends
-    FEWEST = 128         # numbers that are worth it
-    LOOKS = 48           # spans beyond the bell that are looked at
+    SIDE = 64            # most nodes on one side of the mode
+    EDGE = 8             # smallest distance of a bell from the ends
+    FEWEST = 128         # fewest numbers for which this is used
+    LOOKS = 48           # most spans outside the bell that are checked
 
-cdef double STEP = 0.5             # of the rule, in standard deviations
-cdef double NARROWEST = 2.5        # standard deviation of y
-cdef double DEEP = 38.0            # logs below the mode where nodes end
-cdef double BEYOND = 32.0          # logs by which what lies beyond is below the mode, or more
-cdef double AGREE = 1e-7           # of the sum, by which its halves may differ
+cdef double STEP = 0.5             # step of the rule, in standard deviations
+cdef double NARROWEST = 2.5        # smallest standard deviation of y
+cdef double DEEP = 38.0            # nats below the mode at which nodes end
+cdef double BEYOND = 32.0          # smallest distance of weights outside from the mode, in nats
+cdef double AGREE = 1e-7           # largest relative difference of the two half sums
 
 
 cdef inline double digamma_gain(double p, double q) noexcept nogil:
@@ -37,7 +39,7 @@ cdef inline double digamma_gain(double p, double q) noexcept nogil:
 
 
 cdef double slope(const SelectionLaw *law, int64_t a, int64_t n, double t) noexcept nogil:
-    """About the derivative of the log density of t."""
+    """Approximate derivative of the log density of t."""
     cdef double left = <double>(law.n_terms - a), e = det_exp(-t), y = left / (1.0 + e), u = y * e, value, size
     if law.given:
         value = law.log_pi - law.log_rest - digamma_gain(y + 1.0, u + 1.0)
@@ -50,7 +52,7 @@ cdef double slope(const SelectionLaw *law, int64_t a, int64_t n, double t) noexc
 
 
 cdef double find_mode(const SelectionLaw *law, int64_t a, int64_t n, double *sigma) noexcept nogil:
-    """About a mode of t, and its standard deviation: 0 where there is none. By the secant rule of Illinois."""
+    """An approximate mode of t, and its standard deviation (0 if there is no mode), by the Illinois method."""
     cdef double high = det_log((<double>(law.n_terms - a) - EDGE) / EDGE), low = -high, middle = 0.0, h
     cdef double at_low = slope(law, a, n, low), at_high = slope(law, a, n, high), here, curvature = 0.0
     cdef int i, side = 0
@@ -58,7 +60,7 @@ cdef double find_mode(const SelectionLaw *law, int64_t a, int64_t n, double *sig
     if not (at_low > 0.0 and at_high < 0.0):
         return 0.0
     for i in range(40):
-        # Slopes grow like exponentials: a halving now and then keeps secants from creeping.
+        # Slopes grow exponentially: occasional bisection avoids slow convergence of the secants.
         middle = 0.5 * (low + high) if i % 4 == 3 else low + (high - low) * (at_low / (at_low - at_high))
         here = slope(law, a, n, middle)
         h = 1e-3 * (high - low)
@@ -121,7 +123,7 @@ cdef bint nothing_beyond(SelectionNodes *nodes, Peak *peak, int64_t first, int64
 
 cdef int gather_bell(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, int64_t rows,
                      int64_t length) noexcept nogil:
-    """Nodes and weights as `gather` finds them, but few; 1 where the law is not of that kind, -1 if there is no memory."""
+    """Nodes and weights as those of `gather`, but few; 1 if the conditions are not met, -1 if out of memory."""
     cdef Peak peak
     cdef double left = <double>(law.n_terms - a), sigma, mode, e, y, u, y0, depth, weight, size0, common
     cdef double sums[2]
@@ -135,7 +137,7 @@ cdef int gather_bell(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, 
     e = det_exp(-mode)
     y0 = left / (1.0 + e)
     common = STEP * sigma / left
-    weight = common * y0 * (left - y0)          # of the mode's node
+    weight = common * y0 * (left - y0)          # weight of the node at the mode
     if weight < STEP * NARROWEST:
         return 1
     nodes.y.clear()
@@ -159,7 +161,7 @@ cdef int gather_bell(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, 
             sums[k & 1] += weight
             depth = det_log(nodes.weight[0] / weight) if weight > 0.0 else 1000.0
             if depth > DEEP:
-                # More terms and more customers tilt the weights.
+                # Further terms and customers tilt the weights.
                 if side == 1:
                     depth -= rows * det_log(y / y0)
                 elif length > 1:

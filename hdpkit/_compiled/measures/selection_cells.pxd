@@ -1,4 +1,4 @@
-"""What a sparse topic's predictive needs, for some neighbouring numbers of terms and of customers at once."""
+"""Coefficients of a sparse topic's predictive for neighbouring numbers of terms and customers at once."""
 
 from libc.stdint cimport int64_t
 
@@ -10,19 +10,19 @@ cdef enum:
 
 
 cdef struct Coefficients:
-    double inside       # f(v) = (n_v + lambda) * inside for a term that the dish has; 0 where it has none
-    double outside      # f(v) = outside for a term that it doesn't have; 0 where it has all
+    double inside       # f(v) = (n_v + lambda) * inside for a term that the dish has; 0 if it has none
+    double outside      # f(v) = outside for a term that it doesn't have; 0 if it has all terms
 
 
 cdef cppclass Cell:
-    int64_t a, n               # the least numbers of terms and of customers
-    int64_t rows, columns      # how many of either
+    int64_t a, n               # smallest numbers of terms and customers
+    int64_t rows, columns      # numbers of values of each
     Coefficients values[MOST_ROWS * MOST_COLUMNS]
     double log_shares[MOST_ROWS * MOST_COLUMNS]     # log of Z(a, n) G(lambda a + n) / G(lambda a)
 
 
 cdef inline int64_t cell_columns(int64_t n) noexcept nogil:
-    """How many numbers of customers have their values computed together: a power of two up to sqrt(n)."""
+    """The number of values of n computed together: a power of two up to sqrt(n)."""
     cdef int64_t columns = 1
     if n >= MOST_COLUMNS * MOST_COLUMNS:
         return MOST_COLUMNS
@@ -32,7 +32,7 @@ cdef inline int64_t cell_columns(int64_t n) noexcept nogil:
 
 
 cdef inline int64_t cell_rows(int64_t a) noexcept nogil:
-    """The same of numbers of terms, where one set of nodes serves for them."""
+    """The number of values of a computed together, if one set of nodes is accurate for them."""
     cdef int64_t rows = 1
     if a >= MOST_ROWS * MOST_ROWS:
         return MOST_ROWS

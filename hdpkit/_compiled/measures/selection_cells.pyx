@@ -1,10 +1,10 @@
 # distutils: language = c++
-"""What a sparse topic's predictive needs, for some neighbouring numbers of terms and of customers at once.
+"""Coefficients of a sparse topic's predictive for neighbouring numbers of terms and customers at once.
 
-A dish with one term more has the weights of its numbers of selected terms multiplied by R - a, one with a customer
-more has them divided by lambda R + n. So the nodes of one (a, n) serve for its neighbours, and all their sums are
-products of two matrices: nodes' weights by customers, falling factorials by terms. Where cells begin depends on a and
-n alone, so that values are the same whatever was asked for before.
+For a dish with one more term the weights of R are multiplied by R - a, with one more customer they are
+divided by lambda R + n. So the nodes for one (a, n) can be used for its neighbours, and all sums are products
+of two matrices: weights of nodes by customers, and falling factorials by terms. The first (a, n) of a cell
+depends only on a and n, so values don't depend on earlier calls.
 """
 
 from libc.stdint cimport int64_t
@@ -17,9 +17,9 @@ from hdpkit._compiled.measures.selection_nodes cimport SelectionNodes, gather
 from hdpkit.numerics cimport det_exp, det_log, det_log1p
 
 cdef enum:
-    LANES = 8        # nodes that are summed side by side, in one order everywhere
+    LANES = 8        # nodes that are summed in parallel, in the same order everywhere
 
-cdef double LEAST = 1e-100     # sums below it are left to nodes of their own
+cdef double LEAST = 1e-100     # smaller sums are computed with separate nodes
 
 
 cdef inline double one_less_exp(double x) noexcept nogil:
@@ -36,7 +36,7 @@ cdef inline double one_less_exp(double x) noexcept nogil:
 
 
 cdef void without_customers(const SelectionLaw *law, Cell *cell) noexcept nogil:
-    """A new dish: one over V of the probability that it has selected any term; what is missing is the dummy's."""
+    """Values of a new dish: 1 / V times the probability that any term is selected; the rest is the dummy's."""
     cdef double V = <double>law.n_terms
     cell.values[0].inside = 0.0
     cell.values[0].outside = one_less_exp(-V * law.log_rest if law.given else mixed(law.s, law.r, V)) / V
@@ -57,7 +57,7 @@ cdef inline double dot(const double *a, const double *b, int64_t n) noexcept nog
 
 
 cdef int fill_cell(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, Cell *cell) noexcept nogil:
-    """Values of the cell that (a, n) is in; -1 if there is no memory."""
+    """Compute the values of the cell with (a, n); -1 if out of memory."""
     cdef int status
     cell.columns = cell_columns(n)
     cell.n = n & -cell.columns
@@ -76,7 +76,7 @@ cdef int fill_cell(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, in
 
 
 cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Cell *cell) noexcept nogil:
-    """Values of a cell; 1 if its rows are too different for one set of nodes."""
+    """Compute the values of a cell; 1 if its rows are too different for one set of nodes."""
     cdef int64_t n_nodes, padded, i, j, k
     cdef int64_t rows = cell.rows
     cdef int status
@@ -85,9 +85,9 @@ cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Cell *cell)
     cdef double *w
     cdef double *size
     cdef double *factor
-    cdef double scales[MOST_ROWS]            # what row i + 1 is divided by
-    cdef double before[MOST_ROWS + 1]        # sums of a number of customers, by row
-    cdef double after[MOST_ROWS + 1]         # of one more
+    cdef double scales[MOST_ROWS]            # divisor of row i + 1
+    cdef double before[MOST_ROWS + 1]        # sums for one number of customers, by row
+    cdef double after[MOST_ROWS + 1]         # the same for one more customer
     cdef Coefficients *out
     cdef double *share
     status = gather_bell(nodes, law, cell.a, cell.n, rows, cell.columns)
@@ -129,7 +129,7 @@ cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Cell *cell)
         log_share += det_log(scales[k] / (law.n_terms - cell.a - k)) if cell.a + k < law.n_terms else 0.0
     for j in range(cell.columns):
         n = <double>(cell.n + j)
-        common = law.smoothing * (cell.a + y0) + n       # so that the weights stay of one size
+        common = law.smoothing * (cell.a + y0) + n       # keeps the size of the weights constant
         for i in range(padded):
             w[i] *= common / (size[i] + n)
         for k in range(rows + 1):
@@ -138,7 +138,7 @@ cdef int fill_values(SelectionNodes *nodes, const SelectionLaw *law, Cell *cell)
             out = &cell.values[k * cell.columns + j]
             inverse = 1.0 / (before[k] * common)
             out.inside = after[k] * inverse
-            portion = law.smoothing * scales[k] * after[k + 1] * inverse     # of the terms that the dish doesn't have
+            portion = law.smoothing * scales[k] * after[k + 1] * inverse     # of terms that the dish doesn't have
             out.outside = portion / (law.n_terms - cell.a - k) if cell.a + k < law.n_terms else 0.0
             if j + 1 < cell.columns:
                 scale = out.inside * (n + law.smoothing * (cell.a + k))

@@ -1,8 +1,8 @@
-"""The law of the number of selected terms of one topic, up to a factor, in logs.
+"""The distribution of the number of selected terms of one topic, up to a factor, in logs.
 
-A dish with a distinct terms and n customers has R = a + y selected terms, y = 0 .. V - a, with weight
-C(V-a, y) p(a+y) g(a+y; n): p is the prior probability of one set of R terms, g(R; n) = G(lambda R) / G(lambda R + n)
-(Wang & Blei 2009). The readable twin is `hdpkit.base_measures.reference.selection`.
+A dish with a distinct terms and n customers has R = a + y selected terms, y = 0 .. V - a, with weight C(V-a,
+y) p(a+y) g(a+y; n), where p is the prior probability of a given set of R terms and g(R; n) = G(lambda R) /
+G(lambda R + n) (Wang & Blei 2009). The readable twin is `hdpkit.base_measures.reference.selection`.
 """
 
 from libc.stdint cimport int64_t
@@ -14,16 +14,16 @@ from hdpkit.numerics cimport det_log
 cdef cppclass SelectionLaw:
     int64_t n_terms            # V
     double smoothing           # lambda
-    bint given                 # whether the proportion pi is given; otherwise it is integrated out under Beta(r, s)
+    bint given                 # whether the proportion pi is given; if not, it is integrated out under Beta(r, s)
     double r, s
     double log_beta            # log B(r, s)
     double log_pi, log_rest    # log pi and log(1 - pi)
     double pi, rest            # the same as probabilities; either may underflow to 0
-    int64_t stamp              # another one for each law that a table has seen
+    int64_t stamp              # unique for each distribution used with a table
 
 
 cdef inline double log_weight_gain(const SelectionLaw *law, int64_t a, int64_t n, double y, double y0) noexcept nogil:
-    """Log weight of y less that of y0, to a few times 1e-16 of the terms that it is made of."""
+    """Log weight of y minus that of y0, with an error of a few times 1e-16 of its terms."""
     cdef double left = <double>(law.n_terms - a)
     cdef double value, x = y - y0 if y > y0 else y0 - y
     if y == y0:
@@ -38,7 +38,7 @@ cdef inline double log_weight_gain(const SelectionLaw *law, int64_t a, int64_t n
 
 
 cdef inline double log_share_of(const SelectionLaw *law, int64_t a, int64_t n, double y) noexcept nogil:
-    """log C(V-a, y) p(a+y) g(a+y; n) / g(a; n): what is left of the weight without what all y have in common."""
+    """log C(V-a, y) p(a+y) g(a+y; n) / g(a; n): the log weight without factors common to all y."""
     cdef double V = <double>law.n_terms, left = V - a, value, x = a + y + law.r - 1.0
     if law.given:
         value = a * law.log_pi + log_binomial(left, y, law.log_pi, law.log_rest, law.pi, law.rest)
@@ -53,7 +53,7 @@ cdef inline double log_share_of(const SelectionLaw *law, int64_t a, int64_t n, d
 
 
 cdef inline double rough_weight(const SelectionLaw *law, int64_t a, int64_t n, double y, double *convex) noexcept nogil:
-    """The log weight of y up to what all have in common and rounding, as concave (returned) and convex parts of it."""
+    """The approximate log weight of y up to a constant, as a concave part (returned) and a convex part."""
     cdef double left = law.n_terms - a - y, R = a + y, concave = 0.0, part
     convex[0] = rough_lgamma(law.smoothing * R) - rough_lgamma(law.smoothing * R + n) if n > 0 else 0.0
     if law.given:

@@ -1,4 +1,4 @@
-"""A sum over all numbers of selected terms as one over a few dozen nodes."""
+"""Sums over all numbers of selected terms as sums over a few dozen nodes."""
 
 from libc.stdint cimport int64_t
 from hdpkit.vectors cimport vector
@@ -6,36 +6,36 @@ from hdpkit.vectors cimport vector
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 
 cdef enum:
-    MOST_ROWS = 16             # numbers of distinct terms that one set of nodes serves for
+    MOST_ROWS = 16             # most numbers of distinct terms with a common set of nodes
 
 
 cdef cppclass Span:
-    int64_t first, last        # pieces of the partition; within one piece: first == last - 1
-    int64_t begin, end         # y from begin, before end
+    int64_t first, last        # range of pieces of the partition; within one piece first == last - 1
+    int64_t begin, end         # y from begin to end - 1
     double concave[3]          # parts of the log weight at begin, in the middle and at the end
     double convex[3]
-    int64_t at[3]              # where these are
-    double bound               # no log weight within is above it
-    int64_t n_nodes            # of an accepted span: how many nodes, in the order of spans
+    int64_t at[3]              # positions of these three
+    double bound               # upper bound of the log weights
+    int64_t n_nodes            # number of nodes of an accepted span; nodes are in the order of spans
     double total
 
 
 cdef cppclass SelectionNodes:
-    vector[int64_t] pieces     # where pieces begin, and the end of the last
+    vector[int64_t] pieces     # begin of each piece, and the end of the last
     vector[Span] pending, spans
     vector[double] y           # nodes
-    vector[double] weight      # of the node times the weight of y, relative to the weight of y0
+    vector[double] weight      # weight of the node times that of y, relative to that of y0
     vector[double] factor      # scratch of cells
-    double y0                  # where about the weight is the largest
+    double y0                  # approximate position of the largest weight
     double total               # sum of the weights
 
 
 cdef cppclass Peak:
     const SelectionLaw *law
     int64_t a, n
-    int64_t rows, length       # nodes shall serve for a .. a + rows - 1 terms and n .. n + length - 1 customers
-    int64_t top                # a number with the largest log weight so far
-    double largest[MOST_ROWS + 1]      # of log weight + i log y
+    int64_t rows, length       # nodes must be accurate for a .. a + rows - 1 terms and n .. n + length - 1 customers
+    int64_t top                # the y with the largest log weight so far
+    double largest[MOST_ROWS + 1]      # largest log weight + i log y
     double log_size[MOST_ROWS + 1]     # log of lambda R + n there
 
 

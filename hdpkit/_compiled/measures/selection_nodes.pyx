@@ -1,12 +1,13 @@
 # distutils: language = c++
-"""Sums over all numbers of selected terms, by spans of them: exact where they are short, by a quadrature where long.
+"""Sums over all numbers of selected terms by spans: exact for short spans, by a quadrature for long ones.
 
-In logs the weight of y = R - a is smooth, but not always unimodal: the binomial coefficient is log-concave, the gamma
-ratios of the seating are log-convex, and both ends may have peaks of their own. The range is cut into pieces that
-are no longer than they are far from either end (the gamma functions have their poles beyond the ends). Spans of pieces
-are taken in the order of an upper bound of their weights: what is concave in logs lies below its secants'
-continuation, what is convex below its chords. A span whose weights can't matter is dropped; one piece is halved until
-its logs are close to a parabola and moderate, or it has few numbers.
+The log weight of y = R - a is smooth but not always unimodal: the binomial coefficient is log-concave, the
+gamma ratios of the seating are log-convex, and there may be separate peaks at both ends. The range is cut
+into pieces that are no longer than their distance from either end (the poles of the gamma functions are
+beyond the ends). Spans of pieces are processed in the order of an upper bound of their weights: a concave
+function lies below the extension of its secants, a convex one below its chords. A span with negligible
+weights is dropped. A single piece is halved until its log weights are nearly a parabola with moderate
+coefficients, or it has few numbers.
 
 The sum of f(y) over the L integers of a piece is that of w_i f(y_i) over the POINTS nodes of the Gauss quadrature of the
 uniform measure on L points (discrete Chebyshev polynomials): exact for polynomials of degree 2 POINTS - 1.
@@ -21,16 +22,16 @@ from hdpkit.numerics cimport det_exp, det_log
 
 cdef enum:
     POINTS = 16              # nodes of a quadrature
-    HALF = 8                 # of them on either side
-    SHORTEST = 5             # log2 of the fewest numbers that a quadrature stands for
+    HALF = 8                 # nodes on either side
+    SHORTEST = 5             # log2 of the fewest numbers that a quadrature replaces
     SIZES = 32               # log2 of the most, plus one
-    ENDS = 32                # numbers next to 0 that are summed one by one, in pieces of 8, 8 and 16
+    ENDS = 32                # smallest numbers, summed one by one in pieces of 8, 8 and 16
 
-cdef double NEGLIGIBLE = 40.0      # logs by which the sum of a dropped span is below the largest weight, or more
+cdef double NEGLIGIBLE = 40.0      # smallest distance of a dropped span's sum from the largest weight, in nats
 cdef double EXACT = -31.0          # log of the error of a quadrature relative to its largest weight
 
 cdef double POSITION[SIZES][POINTS]    # nodes for 2**k numbers, from -1 to 1
-cdef double SHARE[SIZES][POINTS]       # what a node's weight counts for; adds up to 2**k
+cdef double SHARE[SIZES][POINTS]       # weights of the quadrature, with sum 2**k
 
 
 cdef inline double coupling(int64_t j, double inverse) noexcept nogil:
@@ -40,7 +41,7 @@ cdef inline double coupling(int64_t j, double inverse) noexcept nogil:
 
 
 cdef int fill_rules() noexcept nogil:
-    """Nodes and weights for all sizes, from the largest, whose nodes are those of Gauss and Legendre but for rounding."""
+    """Compute nodes and weights for all sizes, from the largest, whose nodes are nearly Gauss-Legendre nodes."""
     cdef int64_t k, i, j, step
     cdef double x, inverse, before, now, after, slope_before, slope, slope_after, b, b_next, norm
     cdef double guess[HALF]
@@ -53,7 +54,7 @@ cdef int fill_rules() noexcept nogil:
             for step in range(12):           # Newton's method
                 before, now, slope_before, slope = 0.0, 1.0, 0.0, 0.0
                 b, norm = 0.0, 0.0
-                for j in range(POINTS):      # orthonormal polynomials, and their slopes
+                for j in range(POINTS):      # orthonormal polynomials and their derivatives
                     norm += now * now
                     b_next = coupling(j + 1, inverse)
                     after = (x * now - b * before) / b_next
@@ -75,7 +76,7 @@ fill_rules()
 
 
 cdef inline int64_t largest_power(int64_t x) noexcept nogil:
-    """The largest power of two that is no larger than x >= 1."""
+    """The largest power of two that is at most x, for x >= 1."""
     cdef int64_t power = 1
     while power * 2 <= x:
         power *= 2
@@ -83,7 +84,7 @@ cdef inline int64_t largest_power(int64_t x) noexcept nogil:
 
 
 cdef int cut(SelectionNodes *nodes, int64_t n_numbers) noexcept nogil:
-    """Pieces of 0 .. n_numbers - 1: powers of two from 32 on, and fewer than 32 numbers at the end."""
+    """Cut 0 .. n_numbers - 1 into pieces: powers of two from 32 on, and fewer than 32 numbers at the end."""
     cdef int64_t begin = 0, left, length
     nodes.pieces.clear()
     if not has_room(nodes.pieces, 256):
@@ -122,7 +123,7 @@ cdef double span_bound(const Span *span) noexcept nogil:
 
 
 cdef void start_peak(Peak *peak, const SelectionLaw *law, int64_t a, int64_t n, int64_t rows, int64_t length) noexcept nogil:
-    """Nothing has been seen yet."""
+    """Start the search for the largest weights."""
     cdef int64_t i
     peak.law, peak.a, peak.n = law, a, n
     peak.rows, peak.length = rows, length
@@ -144,7 +145,7 @@ cdef void look(Peak *peak, Span *span, int which) noexcept nogil:
         peak.largest[0] = value
         peak.log_size[0] = log_size
         peak.top = y
-    if y >= peak.rows:           # y (y-1) .. (y-i+1) is at least this to the power of i
+    if y >= peak.rows:           # y (y-1) .. (y-i+1) is at least the ith power of this
         log_y = det_log(<double>(y - peak.rows + 1))
         for i in range(1, peak.rows + 1):
             value += log_y
@@ -154,7 +155,7 @@ cdef void look(Peak *peak, Span *span, int which) noexcept nogil:
 
 
 cdef double depth_of(const Peak *peak, const Span *span) noexcept nogil:
-    """How far a span's weights are at least below the largest, for all that the nodes shall serve for.
+    """A lower bound of the distance in nats of a span's weights from the largest, for all rows and customers.
 
     i more terms multiply the weight of y by y (y-1) .. (y-i+1), j more customers divide it by lambda R + n and so on.
     """
@@ -172,7 +173,7 @@ cdef double depth_of(const Peak *peak, const Span *span) noexcept nogil:
 
 
 cdef int accept(SelectionNodes *nodes, const Span *span) noexcept nogil:
-    """Add a span's nodes; weights follow when it is clear what they are relative to."""
+    """Add a span's nodes; weights are computed later, when y0 is known."""
     cdef int64_t length = span.end - span.begin, k, i
     cdef double centre
     if not has_place(nodes.spans) or not has_room(nodes.y, nodes.y.size() + ENDS) or not has_room(
@@ -207,10 +208,10 @@ cdef inline double square(double x) noexcept nogil:
 
 
 cdef bint smooth(const Peak *peak, const Span *span, double depth) noexcept nogil:
-    """Whether the quadrature of a span is exact enough where its largest weight is exp(-depth) of the largest of all.
+    """Whether the quadrature of a span is accurate enough if its weights are at most exp(-depth) of the largest.
 
-    On -1 .. 1 the weight is about exp(alpha t - beta t**2). Gauss's rule of m points errs by about the coefficients
-    from degree 2m on: (alpha / 2)**2m / (2m)! and (beta / 2)**m / m!.
+    On -1 .. 1 the weight is about exp(alpha t - beta t**2). The error of Gauss's rule with m points is about
+    the coefficients from degree 2m on: (alpha / 2)**2m / (2m)! and (beta / 2)**m / m!.
     """
     cdef double begin = span.concave[0] + span.convex[0]
     cdef double middle = span.concave[1] + span.convex[1]
@@ -219,7 +220,7 @@ cdef bint smooth(const Peak *peak, const Span *span, double depth) noexcept nogi
     cdef double allowed = EXACT + depth, half
     alpha = alpha if alpha >= 0.0 else -alpha
     beta = beta if beta >= 0.0 else -beta
-    # More terms and more customers tilt the weights, and bend them.
+    # Further terms and customers change the slope and curvature of the log weights.
     alpha += 0.5 * peak.rows * det_log(<double>span.at[2] / span.begin)
     half = 0.5 * (span.end - span.begin)
     beta += 0.5 * peak.rows * square(half / span.at[1])
@@ -238,9 +239,9 @@ cdef bint smooth(const Peak *peak, const Span *span, double depth) noexcept nogi
 
 cdef int gather(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64_t n, int64_t rows,
                 int64_t length) noexcept nogil:
-    """Nodes and weights of all y for a dish with a terms and n customers; -1 if there is no memory.
+    """Nodes and weights of all y for a dish with a terms and n customers; -1 if out of memory.
 
-    They shall serve, with other weights, for up to rows - 1 more terms and length - 1 more customers.
+    With other weights the nodes can be used for up to rows - 1 more terms and length - 1 more customers.
     """
     cdef Peak peak
     cdef Span span, part
@@ -304,7 +305,7 @@ cdef int gather(SelectionNodes *nodes, const SelectionLaw *law, int64_t a, int64
 
 
 cdef inline int64_t middle_of(SelectionNodes *nodes, const Span *span) noexcept nogil:
-    """Where a span is to be halved."""
+    """The position at which a span is halved."""
     if span.last - span.first == 1:
         return min(span.begin + (span.end - span.begin) // 2, span.at[2])
     return nodes.pieces[(span.first + span.last) // 2]

@@ -1,4 +1,4 @@
-"""Counts of terms by dish slot, and what selections make of them, for the sweeps."""
+"""Counts of terms by dish slot and the predictive factors of sparse topics, for the sweeps."""
 
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
@@ -12,28 +12,28 @@ from hdpkit._compiled.measures.term_counts cimport TermCounts
 
 
 cdef struct SlotFactors:
-    int64_t n_distinct              # terms and values for which the factors hold; -1: for none
+    int64_t n_distinct              # terms and values for which the factors are valid; -1: none
     int64_t total
-    int64_t law                     # stamp of the law for which they hold
-    double inside                   # f(v) = (n_v + smoothing) inside for terms that the dish has
-    double outside                  # f(v) for the others
+    int64_t law                     # stamp of the distribution for which they are valid
+    double inside                   # f(v) = (n_v + smoothing) * inside for terms that the dish has
+    double outside                  # f(v) of other terms
     double log_share
 
 
 cdef cppclass SparseCounts(TermCounts):
     double smoothing
-    vector[int64_t] distinct        # of each slot, how many different terms it has
-    vector[SlotFactors] factors     # of each slot, computed anew where the slot has changed
+    vector[int64_t] distinct        # number of distinct terms of each slot
+    vector[SlotFactors] factors     # of each slot, recomputed when the slot has changed
     vector[NearCells] near          # of each slot
-    vector[SelectionLaw] laws       # of each slot, where proportions are stored
-    vector[int64_t] seen            # stamp of the proportion that the slot's law is of
-    SlotFactors of_new              # of a dish without values, pi integrated out or the same for all
-    SelectionLaw shared             # pi integrated out, or the same for all
+    vector[SelectionLaw] laws       # of each slot, if proportions are stored
+    vector[int64_t] seen            # stamp of the proportion used in the slot's distribution
+    SlotFactors of_new              # of a dish without values; pi is integrated out or the same for all
+    SelectionLaw shared             # the distribution with pi integrated out, or the same for all
     SelectionTable sums
-    Proportions *given              # NULL: no dish has one of its own
+    Proportions *given              # NULL: dishes have no separate proportions
     BlockRatios ratios              # of small blocks
-    vector[double] product          # scratch, by slot that is asked for: weights of a block,
-    vector[int32_t] more            # how many of its terms the dish doesn't have,
+    vector[double] product          # scratch, by requested slot: weights of a block,
+    vector[int32_t] more            # number of its terms that the dish doesn't have,
     vector[int32_t] here            # and counts of one of them
     vector[double] table            # log-gamma ratios by count
 

@@ -1,9 +1,9 @@
 # distutils: language = c++
-"""What the sweeps ask of sparse topics, over counts of terms by dish slot.
+"""C functions of sparse topics for sweeps, over counts of terms by dish slot.
 
-Z(a, N) depends on a dish through its numbers of different terms and of values alone. So f(v) is (n_v + smoothing)
-times one factor of the dish for the terms that it has, and another one for all others; they are computed anew when
-the dish is looked at after a change.
+Z(a, N) depends only on the dish's numbers of distinct terms and of values. So f(v) is (n_v + smoothing) times
+a factor for terms that the dish has, and a constant for all others; both are recomputed when the dish is used
+after a change.
 """
 
 from libc.stdint cimport int32_t, int64_t
@@ -18,9 +18,9 @@ from hdpkit._compiled.measures.term_counts cimport clear_slot, gather_block, gro
 from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
-    FACTORS = 16         # from 1e-6 to 3e9, which times 1e-150 to 1e150 a double holds
+    FACTORS = 16         # each from 1e-6 to 3e9; their product times 1e-150 .. 1e150 is within the range of doubles
 
-cdef double LEAST = 1e-100                    # a ratio of sums; a smaller one may have lost digits
+cdef double LEAST = 1e-100                    # smallest ratio of sums; a smaller one may have lost digits
 
 
 cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil:
@@ -32,7 +32,7 @@ cdef int sparse_grow(SparseCounts *b, int64_t slots) except -1 nogil:
     b.laws.reserve(stride)
     b.near.reserve(stride)
     b.seen.reserve(stride)
-    grow_counts(b, stride)      # from here on nothing can fail
+    grow_counts(b, stride)      # nothing below can fail
     b.distinct.resize(stride, 0)
     b.factors.resize(stride)
     b.laws.resize(stride)
@@ -57,7 +57,7 @@ cdef int sparse_born(void *self, int32_t slot) noexcept nogil:
 
 cdef int sparse_died(void *self, int32_t slot) noexcept nogil:
     cdef SparseCounts *b = <SparseCounts *>self
-    if b.totals[slot] != 0:      # only the scratch slots of a rejected proposal still hold anything
+    if b.totals[slot] != 0:      # only scratch slots of a rejected proposal still have counts
         clear_slot(b, slot)
         b.distinct[slot] = 0
     return 0
@@ -90,7 +90,7 @@ cdef int sparse_remove(void *self, int32_t slot, const int32_t *customers, int64
 
 
 cdef const SelectionLaw *law_of(SparseCounts *b, int32_t slot) noexcept nogil:
-    """The law of a slot's selection: of its own proportion, where it has one."""
+    """The distribution of a slot's selection, given its proportion, if it has one."""
     if slot < 0 or not has_proportion(b.given, slot):
         return &b.shared
     if b.seen[slot] != b.given.stamp[slot]:
@@ -101,7 +101,7 @@ cdef const SelectionLaw *law_of(SparseCounts *b, int32_t slot) noexcept nogil:
 
 cdef inline const SlotFactors *renewed(SparseCounts *b, SlotFactors *kept, const SelectionLaw *law, int64_t distinct,
                                        int64_t total) noexcept nogil:
-    """Factors of a dish with so many terms and values; NULL if there is no memory."""
+    """Factors of a dish with these numbers of terms and values; NULL if out of memory."""
     cdef int64_t place
     if kept.n_distinct != distinct or kept.total != total or kept.law != law.stamp:
         place = selection_at(&b.sums, law, distinct, total)
@@ -117,16 +117,17 @@ cdef inline const SlotFactors *renewed(SparseCounts *b, SlotFactors *kept, const
 
 
 cdef const SlotFactors *factors_of(SparseCounts *b, int32_t slot) noexcept nogil:
-    """Factors of a slot as it is now, or (-1) of a new dish; NULL if there is no memory."""
+    """Present factors of a slot, or of a new dish (slot -1); NULL if out of memory."""
     if slot < 0:
         return renewed(b, &b.of_new, &b.shared, 0, 0)
     return renewed(b, &b.factors[slot], law_of(b, slot), b.distinct[slot], b.totals[slot])
 
 
 cdef int factors_at(void *self, int32_t slot, int64_t distinct, int64_t total, double *out) noexcept nogil:
-    """Factors of a slot as they would be at other numbers of terms and values, then at one value less.
+    """Factors of a slot at other numbers of terms and values, then at one value less.
 
-    -1 if there is no memory. A dish never has more terms than values; what is said of it then has no meaning.
+    -1 if out of memory. A dish never has more terms than values; the factors for such numbers have no
+    meaning.
     """
     cdef SparseCounts *b = <SparseCounts *>self
     return near_values(&b.near[slot], &b.sums, law_of(b, slot), distinct, total, out)
@@ -151,18 +152,18 @@ cdef int sparse_predictive(void *self, int32_t customer, const int32_t *slots, i
 
 
 cdef void count_block(SparseCounts *b, const int32_t *slots, int64_t n, double *out) noexcept nogil:
-    """Rising factorials of n_v + smoothing over the block's terms, and how many of these each slot doesn't have.
+    """Rising factorials of n_v + smoothing over the block's terms, and the number of these terms new to each slot.
 
-    What is in `product` isn't in `out`. The block is forgotten.
+    Factors in `product` are not included in `out`. The block is cleared.
     """
-    cdef int64_t place, i, j, since = 0     # factors since all products were looked at
+    cdef int64_t place, i, j, since = 0     # number of factors since all products were last checked
     cdef int32_t term, count
     cdef int32_t *more = b.more.data()
     cdef double *product = b.product.data()
     cdef const int32_t *here
     cdef bint side_by_side = n > 0
     cdef double shifted
-    for i in range(1, n):       # slots may come in any order
+    for i in range(1, n):       # slots may be in any order
         side_by_side = side_by_side and slots[i] == slots[0] + i
     for place in range(<int64_t>b.touched.size()):
         term = b.touched[place]
@@ -199,7 +200,7 @@ cdef void count_block(SparseCounts *b, const int32_t *slots, int64_t n, double *
 
 cdef int sparse_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
                           int64_t n, double *out) noexcept nogil:
-    """Log ratio of the marginals with the block and without: that of Z, and rising factorials of n_v + smoothing."""
+    """Log ratio of the marginals with and without the block: ratio of Z, rising factorials of n_v + smoothing."""
     cdef SparseCounts *b = <SparseCounts *>self
     cdef bint small = n_customers <= STEPS
     cdef int64_t i, more, distinct, total, after

@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""The sparse Dirichlet-multinomial, compiled: its bank. What sweeps ask of it is in `sparse_counts.pyx`."""
+"""The compiled bank of the sparse Dirichlet-multinomial. Its C functions are in `sparse_counts.pyx`."""
 
 import numpy as np
 
@@ -21,24 +21,24 @@ from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit.numerics cimport log_rising
 
 cdef enum:
-    TABULATED = 1024     # counts whose log-gamma ratios are kept in a table, if the data have so many customers
+    TABULATED = 1024     # most counts whose log-gamma ratios are tabulated
 
-# Where single precision will do; docs/correctness.md, "Where the fused sweep serves", has the analysis.
-cdef double NEW_DISH = 1.0 / (1 << 17)        # the least weight of a new dish over lambda
-cdef double LOST = 1e-26                      # the least weight of a new dish: others below 1.2e-38 are lost
+# Limits for single precision; see docs/correctness.md, "Where the fused sweep serves", for the analysis.
+cdef double NEW_DISH = 1.0 / (1 << 17)        # smallest weight of a new dish / lambda
+cdef double LOST = 1e-26                      # smallest weight of a new dish: weights below 1.2e-38 underflow
 cdef double LONE_TABLE = 1.0 / (1 << 31) / 2.0
 cdef double LARGEST_CONCENTRATION = 1e100
 
 
 cdef class SparseDirichletMultinomialBank(TermCountsBank):
-    """Counts of terms by dish slot, and how many different ones each slot has.
+    """Counts of terms by dish slot, and the number of distinct terms of each slot.
 
     Parameters
     ----------
     terms : int32 array, shape (n_customers,)
         Kept by reference, never changed.
     measure : SparseDirichletMultinomial
-        Ready for the data.
+        Prepared for the data.
     """
 
     def __init__(self, terms, measure):
@@ -62,11 +62,11 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         return sparse_grow(&self.b, slots)
 
     cdef int take_parameters(self, object measure) except -1:
-        """Parameters of another measure; the counts stay."""
+        """Copy the parameters of a measure; the counts are kept."""
         cdef int64_t k
         cdef double smoothing = measure.smoothing_without_values
         law = measure.law_numbers()
-        self.b.table.resize(min(<int64_t>self.terms.shape[0] + 1, <int64_t>TABULATED))      # from here on nothing can fail
+        self.b.table.resize(min(<int64_t>self.terms.shape[0] + 1, <int64_t>TABULATED))      # nothing below can fail
         self.measure = measure
         self.b.smoothing = smoothing
         if law[0] is None:
@@ -83,7 +83,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         return 0
 
     def read(self, parts):
-        """Look the proportions up in the part that has them."""
+        """Find the part that has the proportions."""
         cdef Held hold = in_turn(self.turn)
         cdef ProportionTable shown = None
         for part in parts.values():
@@ -96,14 +96,14 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
             self.b.given = &shown.p
 
     def begin(self, slot):
-        """Statistics without values, as the measure's methods take them, with the proportion of a slot."""
+        """Statistics without values for the measure's methods, with the proportion of a slot."""
         cdef Held hold = in_turn(self.turn)
         made = self.measure.make()
         made.given = None if self.proportions is None else self.proportions.get(slot)
         return made
 
     def adopt(self, measure):
-        """Take over other parameter values; the counts stay. True: nothing needs to be counted again."""
+        """Replace the parameter values; the counts are kept. True: no recount is needed."""
         cdef Held hold = in_turn(self.turn)
         check_length("terms", measure.n_terms, self.b.n_terms)
         self.take_parameters(measure)
@@ -121,14 +121,14 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         return 0
 
     def in_floats(self, ends, least):
-        """Whether the fused sweep in single precision keeps the law at these hyperparameters.
+        """Whether the fused sweep in single precision is accurate at these hyperparameters.
 
         Parameters
         ----------
         ends : sequence of (float, float)
-            Of each declaration, from the root's: the largest concentration and the largest discount.
+            The largest concentration and the largest discount of each declaration, the root's first.
         least : float
-            The least concentration + discount of a restaurant below the root.
+            The smallest concentration + discount of a restaurant below the root.
         """
         cdef Held hold = in_turn(self.turn)
         cdef const SlotFactors *of_new = factors_of(&self.b, -1)
@@ -144,7 +144,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         )
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
-        """Recount everything from each customer's dish (-1: unseated)."""
+        """Recompute all statistics from the dish of each customer (-1: unseated)."""
         cdef Held hold = in_turn(self.turn)
         self.recount(dishes, slots)
         self.count_distinct()
@@ -165,7 +165,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         return 0
 
     def sizes(self, slots):
-        """Numbers of different terms and of values of these slots: two int64 arrays, shape (n,)."""
+        """Numbers of distinct terms and of values of these slots: two int64 arrays, shape (n,)."""
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef int64_t i
@@ -177,7 +177,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         return out[0], out[1]
 
     def factors(self, slots):
-        """What multiplies n_v + smoothing of the terms that a dish has, and f(v) of others: shape (n, 2)."""
+        """The factor of n_v + smoothing for terms that a dish has, and f(v) of other terms: shape (n, 2)."""
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef const SlotFactors *of
@@ -193,7 +193,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         return out
 
     def statistics(self, slots, dishes):
-        """Statistics of these slots, as the measure's Python methods understand them; copies."""
+        """Statistics of these slots in the form of the measure's Python methods; copies."""
         cdef Held hold = in_turn(self.turn)
         made = []
         for slot, row in zip(self.slot_numbers(slots), self.counts(slots)):
@@ -219,7 +219,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         cdef int32_t count
         cdef int64_t tabulated = self.b.table.size()
         with nogil:
-            for v in range(self.b.n_terms):     # term by term, as the counts lie in memory
+            for v in range(self.b.n_terms):     # term by term, the order in memory
                 for i in range(s.shape[0]):
                     count = self.b.counts[v * self.b.stride + s[i]]
                     if count > 0:
@@ -229,10 +229,10 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         return out
 
     def log_marginal_total(self, slots):
-        """Sum of the log marginals of these slots, in nats, or None where other slots hold counts, too.
+        """Sum of the log marginals of these slots, in nats, or None if other slots also have counts.
 
-        Cells enter by their counts alone, so that the cost of another smoothing is that of the different counts,
-        and of one sum a dish.
+        The contribution of a cell depends only on its count, so the cost for another smoothing is
+        proportional to the number of distinct counts, plus one sum per dish.
         """
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
@@ -256,7 +256,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         return total
 
     def memory_bytes(self):
-        """Bytes of the counts and of what goes with them."""
+        """Bytes of the counts and of derived numbers."""
         cdef Held hold = in_turn(self.turn)
         return (self.count_bytes() + table_bytes(&self.b.sums)
                 + (self.b.distinct.capacity() + self.b.seen.capacity()) * sizeof(int64_t)

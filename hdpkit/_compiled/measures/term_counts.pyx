@@ -1,8 +1,9 @@
 # distutils: language = c++
-"""Counts of terms in dishes, term by term: storage that the banks of all measures over terms share.
+"""Counts of terms in dishes, term by term: common storage of the banks of measures over terms.
 
-A row holds one term's counts in all slots, because a sweep asks for one term under many dishes. What a measure
-derives from the counts of a slot is in the struct of its own bank, which derives from `TermCounts`.
+A row holds the counts of one term in all slots, because a sweep reads one term under many dishes. Numbers
+that a measure derives from the counts of a slot are in the struct of its bank, which derives from
+`TermCounts`.
 """
 
 import numpy as np
@@ -19,12 +20,12 @@ cdef extern from "hdpkit/large_pages.h":
     bint in_large_pages "hdpkit_in_large_pages"(vector[int32_t] &numbers, size_t n) noexcept nogil
 
 cdef enum:
-    TALLIED = 65536      # counts whose number of cells is kept in an array
+    TALLIED = 65536      # counts below this are tallied in an array
 
 
 cdef int clear_counts(TermCounts *b, int64_t stride) except -1 nogil:
-    """No counts, in rows of this many slots (a multiple of LINE), each on cache lines of its own."""
-    if not in_large_pages(b.cells, b.n_terms * stride + LINE):      # all is as it was
+    """Set all counts to 0, in rows of this many slots (a multiple of LINE), each beginning on a cache line."""
+    if not in_large_pages(b.cells, b.n_terms * stride + LINE):      # nothing has changed
         with gil:
             raise MemoryError
     b.cells.assign(b.n_terms * stride + LINE, 0)
@@ -33,7 +34,7 @@ cdef int clear_counts(TermCounts *b, int64_t stride) except -1 nogil:
 
 
 cdef int place(TermCounts *b, int64_t stride) noexcept nogil:
-    """Rows of this many slots begin on a cache line of the cells."""
+    """Set the first row to a cache line of the cells, with rows of this many slots."""
     cdef int64_t start
     b.stride = stride
     start = <int64_t>((LINE * sizeof(int32_t) - <size_t>b.cells.data()) % (LINE * sizeof(int32_t)) // sizeof(int32_t))
@@ -43,7 +44,7 @@ cdef int place(TermCounts *b, int64_t stride) noexcept nogil:
 
 
 cdef int grow_counts(TermCounts *b, int64_t stride) except -1 nogil:
-    """Rows of this many slots, more than before, and their totals; if there is no memory all is as it was."""
+    """Extend rows to this many slots, and the totals; if out of memory, nothing changes."""
     cdef int64_t before = b.stride, v
     cdef vector[int32_t] cells
     cdef int32_t *counts = b.counts
@@ -51,7 +52,7 @@ cdef int grow_counts(TermCounts *b, int64_t stride) except -1 nogil:
     if not in_large_pages(cells, b.n_terms * stride + LINE):
         with gil:
             raise MemoryError
-    cells.swap(b.cells)                             # from here on nothing can fail
+    cells.swap(b.cells)                             # nothing below can fail
     place(b, stride)
     for v in range(b.n_terms):
         memcpy(b.counts + v * stride, counts + v * before, before * sizeof(int32_t))
@@ -60,7 +61,7 @@ cdef int grow_counts(TermCounts *b, int64_t stride) except -1 nogil:
 
 
 cdef int clear_slot(TermCounts *b, int32_t slot) noexcept nogil:
-    """No counts in a slot."""
+    """Set the counts of a slot to 0."""
     cdef int64_t v
     for v in range(b.n_terms):
         b.counts[v * b.stride + slot] = 0
@@ -70,7 +71,7 @@ cdef int clear_slot(TermCounts *b, int32_t slot) noexcept nogil:
 
 
 cdef int gather_block(TermCounts *b, const int32_t *customers, int64_t n_customers) noexcept nogil:
-    """The different terms of these customers in `touched`, their counts in `block`; the caller zeroes these."""
+    """Put the distinct terms of customers in `touched`, their counts in `block`; the caller clears `block`."""
     cdef int64_t i
     cdef int32_t term
     if not has_room(b.touched, min(n_customers, b.n_terms)):
@@ -85,7 +86,7 @@ cdef int gather_block(TermCounts *b, const int32_t *customers, int64_t n_custome
 
 
 cdef class TermCountsBank(CompiledBank):
-    """Counts of terms by dish slot. A subclass has the struct, and what is derived from the counts.
+    """Counts of terms by dish slot. A subclass has the struct and the derived numbers.
 
     Its constructor sets the functions of `c` and calls `keep_counts`.
     """
@@ -97,7 +98,7 @@ cdef class TermCountsBank(CompiledBank):
         cdef const int32_t[::1] view = np.ascontiguousarray(terms, dtype=np.int32)
         self.terms = np.asarray(view)
         self.rows = rows
-        rows.terms = &view[0] if view.shape[0] > 0 else NULL      # empty: statistics are counted by cell
+        rows.terms = &view[0] if view.shape[0] > 0 else NULL      # empty: statistics are computed by cell
         rows.n_terms = n_terms
         rows.block.assign(n_terms, 0)
         self.complete(view.shape[0])
@@ -108,14 +109,14 @@ cdef class TermCountsBank(CompiledBank):
         return 0
 
     cdef int grow(self, int64_t slots) except -1:
-        """See to it that there is room for so many slots."""
+        """Make room for this many slots."""
         raise NotImplementedError
 
     cdef int64_t room(self) except -1:
         return self.rows.stride
 
     cdef int recount(self, const int32_t[::1] dishes, object slots) except -1:
-        """Count everything again from each customer's dish (-1: unseated)."""
+        """Recompute all counts from the dish of each customer (-1: unseated)."""
         cdef int64_t i
         cdef int32_t slot
         cdef TermCounts *b = self.rows
@@ -135,7 +136,7 @@ cdef class TermCountsBank(CompiledBank):
         return 0
 
     cdef int recount_cells(self, object terms, object dishes, object counts, object slots) except -1:
-        """Count everything again from how many customers of each term each dish has."""
+        """Recompute all counts from the number of customers by term and dish."""
         cdef const int32_t[::1] term = np.ascontiguousarray(terms, dtype=np.int32)
         cdef const int32_t[::1] dish = np.ascontiguousarray(dishes, dtype=np.int32)
         cdef const int32_t[::1] n = np.ascontiguousarray(counts, dtype=np.int32)
@@ -160,11 +161,11 @@ cdef class TermCountsBank(CompiledBank):
         """The slot's statistics are no longer needed."""
         cdef Held hold = in_turn(self.turn)
         CompiledBank.died(self, slot)
-        # What a proposal has left may add up to nothing without being nothing.
+        # After a proposal the counts may sum to 0 without all being 0.
         clear_slot(self.rows, slot)
 
     def remove(self, slot, customers):
-        """Take the values of these data customers out of a slot, which must have them."""
+        """Remove the values of these data customers from a slot, which must have them."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = self.slot_number(slot)
         cdef const int32_t[::1] who = self.customer_numbers(customers)
@@ -172,7 +173,7 @@ cdef class TermCountsBank(CompiledBank):
         cdef int32_t *cell
         cdef bint there = True
         cdef TermCounts *b = self.rows
-        for i in range(who.shape[0]):       # taken out one by one, and put back before anything is done
+        for i in range(who.shape[0]):       # a trial: removed one by one, and restored before the actual removal
             cell = b.counts + <int64_t>b.terms[who[i]] * b.stride + k
             there = there and cell[0] > 0
             cell[0] -= 1
@@ -183,7 +184,7 @@ cdef class TermCountsBank(CompiledBank):
         CompiledBank.remove(self, slot, customers)
 
     def relabelled(self, mapping):
-        """Move every slot's counts to its new number (never a larger one, so in place)."""
+        """Move each slot's counts to its new number, which is never larger (so in place)."""
         cdef Held hold = in_turn(self.turn)
         self.relabel(ascending(mapping, self.rows.stride))
 
@@ -221,7 +222,7 @@ cdef class TermCountsBank(CompiledBank):
         return out
 
     cdef int tally_cells(self) except -1 nogil:
-        """How many cells of the count matrix hold each count, from 1; kept until a count changes."""
+        """Compute the number of cells of the count matrix with each count, from 1; valid until a count changes."""
         cdef TermCounts *b = self.rows
         cdef int64_t i, j, n = b.n_terms * b.stride
         cdef const int32_t *cell = b.counts
@@ -241,7 +242,7 @@ cdef class TermCountsBank(CompiledBank):
                 any_of |= cell[j]
             if any_of != 0:
                 for j in range(LINE):
-                    if <uint32_t>cell[j] <= <uint32_t>top:      # a negative one is larger then
+                    if <uint32_t>cell[j] <= <uint32_t>top:      # as unsigned, a negative count is larger
                         tally[cell[j]] += 1
                     else:
                         b.rare.push_back(cell[j])
@@ -256,5 +257,5 @@ cdef class TermCountsBank(CompiledBank):
                 + (b.block.capacity() + b.rare.capacity()) * sizeof(int32_t))
 
     cdef object workspace_bytes(self):
-        """Bytes that a fused sweep keeps."""
+        """Bytes of the workspace of fused sweeps."""
         return 0 if self.workspace is None else self.workspace.memory_bytes()

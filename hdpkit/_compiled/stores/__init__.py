@@ -1,1 +1,1 @@
-"""Who sits where: the blocks of entries that both stores share, and the stores."""
+"""Seating stores: the blocks of entries that they share, and the stores themselves."""

@@ -1,4 +1,4 @@
-"""Blocks of words in one array, by powers of two: what the stores keep entries and histograms in."""
+"""An arena: blocks of words in one array, in sizes of powers of two, for entries and histograms of stores."""
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
@@ -11,7 +11,7 @@ cdef enum:
 
 cdef cppclass Arena:
     vector[int32_t] words
-    int64_t spare[CLASSES]           # first free block by the logarithm of its size, less 1; 0 for none
+    int64_t spare[CLASSES]           # first free block by log2(size) - 1; 0 for none
 
 
 cdef inline int size_class(int64_t n_words) noexcept nogil:
@@ -22,7 +22,7 @@ cdef inline int size_class(int64_t n_words) noexcept nogil:
 
 
 cdef inline int arena_clear(Arena *arena) noexcept nogil:
-    """No blocks; what is reserved stays."""
+    """Remove all blocks; reserved memory is kept."""
     cdef int c
     arena.words.clear()
     for c in range(CLASSES):
@@ -31,16 +31,16 @@ cdef inline int arena_clear(Arena *arena) noexcept nogil:
 
 
 cdef inline int arena_room(Arena *arena, int64_t n_words) except -1 nogil:
-    """See to it that so many words can be taken without asking for memory."""
+    """Reserve memory so that this many words can be taken without an allocation."""
     cdef int64_t used = <int64_t>arena.words.size()
     if <int64_t>arena.words.capacity() < used + n_words:
-        # By a quarter, not to the double: what is reserved is memory that somebody else can't have.
+        # It grows by a quarter, not by a factor of two, to limit the reserved memory.
         arena.words.reserve(used + n_words + used // 4)
     return 0
 
 
 cdef inline int64_t arena_take(Arena *arena, int64_t n_words) except -1 nogil:
-    """A block of n_words (a power of two, 2 at least); its content is whatever was there."""
+    """A block of n_words (a power of two, at least 2), not initialised."""
     cdef int c = size_class(n_words)
     cdef int64_t offset
     if arena.spare[c] > 0:
@@ -54,7 +54,7 @@ cdef inline int64_t arena_take(Arena *arena, int64_t n_words) except -1 nogil:
 
 
 cdef inline int arena_give(Arena *arena, int64_t offset, int64_t n_words) noexcept nogil:
-    """Free blocks of a size form a list, of which each holds the next one: giving back takes no memory."""
+    """Release a block. Free blocks of a size form a list stored in the blocks, so this never allocates."""
     cdef int c = size_class(n_words)
     memcpy(arena.words.data() + offset, &arena.spare[c], sizeof(int64_t))
     arena.spare[c] = offset + 1

@@ -4,7 +4,7 @@ from hdpkit.vectors cimport vector
 from hdpkit._compiled.stores.counts cimport CountsStore
 
 cdef enum:
-    PIECE = 16            # documents whose runs are kept together
+    PIECE = 16            # number of documents whose runs are stored together
 
 
 cdef class CellsStore(CountsStore):
@@ -13,8 +13,8 @@ cdef class CellsStore(CountsStore):
     cdef int64_t first                # restaurant of document 0; those of the others follow
     cdef const int32_t[::1] term
     cdef const int32_t[::1] count
-    cdef vector[vector[int32_t]] runs      # of so many documents each
-    cdef uint64_t key[2]              # of the permutation that tells customers of a cell apart
+    cdef vector[vector[int32_t]] runs      # of PIECE documents each
+    cdef uint64_t key[2]              # key of the permutation of customers within cells
 
     cdef int check_cells(self) except -1
     cdef int take_runs(self, const int32_t[::1] runs, const int32_t[::1] eaten, const int32_t[::1] n) except -1

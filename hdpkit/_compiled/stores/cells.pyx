@@ -1,9 +1,9 @@
 # distutils: language = c++
-"""The store of counts by cell: how many customers of each document have each term and eat each dish.
+"""The store of counts by cell: the number of customers for each document, term and dish.
 
-Nothing in it is as large as the data customers are many. Those of one cell (a document and a term) are exchangeable, so
-that a chain may leave open which of them eats what; a state that tells them apart has them in an order drawn uniformly,
-from a key that belongs to the state.
+It has no array with an entry per data customer. Customers of one cell (a document and a term) are
+exchangeable, so a chain needn't record which of them eats which dish. Where a state with a dish per customer
+is needed, they are put in a uniformly random order that follows from a key in the state.
 """
 
 import numpy as np
@@ -23,8 +23,9 @@ from hdpkit.random.philox cimport philox, philox_below, philox_rekey
 cdef class CellsStore(CountsStore):
     """Customers and tables by restaurant and dish, and customers of each dish by cell.
 
-    It is made by a franchise over a store of counts (`franchise.cells`), which hands it the cells (`observe_cells`);
-    documents are the last restaurants, in order. What needs one customer's dish is for `CountsStore`: `dishes` says who eats what there.
+    A franchise over a store of counts creates it (`franchise.state`) and sets the cells (`observe_cells`);
+    documents are the last restaurants, in order. Code that needs the dish of a single customer uses
+    `CountsStore`; `dishes` returns the dishes for it.
     """
 
     def __init__(self, n_customers, n_nodes):
@@ -32,7 +33,7 @@ cdef class CellsStore(CountsStore):
         self.by_cell = True
 
     def observe_cells(self, cells):
-        """Take the cells of the documents (`hdpkit.data.Cells`), and unseat everybody."""
+        """Set the cells of the documents (`hdpkit.data.Cells`), and unseat all customers."""
         cdef Held hold = in_turn(self.turn)
         self.begin, self.term, self.count = cells.begin, cells.term, cells.count
         self.cells = cells
@@ -49,7 +50,7 @@ cdef class CellsStore(CountsStore):
         return 0
 
     def clear(self):
-        """Unseat everybody."""
+        """Unseat all customers."""
         cdef Held hold = in_turn(self.turn)
         cdef vector[int32_t] empty
         cdef int64_t piece, n, documents
@@ -110,7 +111,7 @@ cdef class CellsStore(CountsStore):
     cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
         return self.may_sit(node, dish, customer)
 
-    # ------------------------------------------------------------------ what it keeps
+    # ------------------------------------------------------------------ contents
 
     def cell_runs(self):
         """Dishes of cells, in the store's order.
@@ -118,9 +119,9 @@ cdef class CellsStore(CountsStore):
         Returns
         -------
         runs : int32 array, shape (n_cells,)
-            How many dishes each cell has; 0 while its customers are not seated.
+            Number of dishes of each cell; 0 while its customers are not seated.
         dish, count : int32 arrays, shape (sum of runs,)
-            The dishes, and the customers of each.
+            The dishes, and the number of customers of each.
         """
         cdef Held hold = in_turn(self.turn)
         cdef int64_t piece, at, i, total = 0, cell = 0, place = 0, n
@@ -149,7 +150,7 @@ cdef class CellsStore(CountsStore):
         return n_runs, dishes, counts
 
     def dishes(self):
-        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated; in the order of the key."""
+        """Dish of every data customer in the order of the key: int32, shape (n_customers,), -1 while unseated."""
         runs, dish, count = self.cell_runs()
         return dishes_of(self.cells, runs, dish, count, self.frozen_key())
 
@@ -158,7 +159,7 @@ cdef class CellsStore(CountsStore):
         return np.array([self.key[0], self.key[1]], dtype=np.uint64).view(np.int32).copy()
 
     def count_into(self, bank, slots, more=None):
-        """Count the statistics of all dishes again, and these terms, dishes and counts besides."""
+        """Recompute the statistics of all dishes, and add these terms, dishes and counts."""
         cdef Held hold = in_turn(self.turn)
         runs, dish, count = self.cell_runs()
         columns = np.repeat(np.asarray(self.cells.term), runs), dish, count
@@ -175,7 +176,7 @@ cdef class CellsStore(CountsStore):
                 "count_node": node, "count_dish": dish, "count_customers": customers, "count_tables": tables}
 
     def thaw(self, frozen):
-        """Take over runs and counts. Nobody is seated if it fails."""
+        """Replace the state by frozen runs and counts. If it fails after the checks, the store is empty."""
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] runs = np.ascontiguousarray(frozen["cell_runs"], dtype=np.int32)
         cdef const int32_t[::1] eaten = np.ascontiguousarray(frozen["run_dish"], dtype=np.int32)
@@ -205,7 +206,7 @@ cdef class CellsStore(CountsStore):
             raise
 
     cdef int take_runs(self, const int32_t[::1] runs, const int32_t[::1] eaten, const int32_t[::1] n) except -1:
-        """Take over the dishes of all cells, which were checked; the entries of restaurants are not touched."""
+        """Set the dishes of all cells, already checked; the entries of restaurants don't change."""
         cdef int64_t piece, cell = 0, last, place = 0, words, i, documents = self.begin.shape[0] - 1, at
         cdef int32_t *to
         for piece in range(<int64_t>self.runs.size()):
@@ -228,7 +229,7 @@ cdef class CellsStore(CountsStore):
         return 0
 
     def memory_parts(self):
-        """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        """Bytes held by the store's arrays, including reserved memory, by purpose."""
         cdef Held hold = in_turn(self.turn)
         cdef int64_t total = 0, piece
         for piece in range(<int64_t>self.runs.size()):
@@ -238,7 +239,7 @@ cdef class CellsStore(CountsStore):
 
 def dishes_of(cells, const int32_t[::1] runs not None, const int32_t[::1] dish not None, const int32_t[::1] count not None,
               frozen_key):
-    """Dish of each data customer, -1 for those who are not seated, in an order within each cell that the key says.
+    """Dish of each data customer, -1 if unseated, in the order within each cell that the key determines.
 
     Parameters
     ----------

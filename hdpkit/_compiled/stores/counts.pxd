@@ -10,7 +10,7 @@ cdef class CountsStore(Seating):
     cdef int write_dishes(self, int32_t node, const int32_t *here, int64_t n_slots,
                           const int32_t *above) except -1 nogil
     cdef inline int take_out(self, int32_t node, int32_t dish, int32_t customer, bint closes) noexcept nogil:
-        """Count a customer out, with a table that closes or without."""
+        """Update the counts for a customer who leaves, with or without a table."""
         cdef int32_t place = self.find(node, dish)
         cdef Entry *entry = self.entries(node) + place
         self.count_out(node, entry, closes)

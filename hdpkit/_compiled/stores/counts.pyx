@@ -1,11 +1,12 @@
 # distutils: language = c++
 """The store of counts: customers and tables by restaurant and dish, and the dish of each data customer.
 
-It keeps no sizes of tables, and draws nothing itself. Given weights of the root, nothing that a verb draws depends on how
-many tables there are (Teh et al. 2006, section 5.3): a customer who leaves takes a table along only where tables would
-outnumber customers, and at the end of a verb the tables of its restaurants are drawn anew, given the customers
-(`hdpkit._compiled.walk.table_counts`). Under a restaurant numbers of tables are part of the state, and the walk draws
-whether a table closes with a customer (`hdpkit._compiled.walk.counts_walk`).
+It keeps no sizes of tables and draws nothing itself. If the root has weights, no draw of a verb depends on
+the numbers of tables (Teh et al. 2006, section 5.3): when a customer leaves, a table is removed only if there
+would otherwise be more tables than customers, and at the end of a verb the tables of its restaurants are
+drawn again, given the customers (`hdpkit._compiled.walk.table_counts`). If the root is a restaurant, numbers
+of tables are part of the state, and the walk draws whether a table closes when a customer leaves
+(`hdpkit._compiled.walk.counts_walk`).
 """
 
 import numpy as np
@@ -35,7 +36,7 @@ cdef class CountsStore(Seating):
         self.clear()
 
     def clear(self):
-        """Unseat everybody."""
+        """Unseat all customers."""
         cdef Held hold = in_turn(self.turn)
         self.begin_change()
         self.clear_nodes(self.nodes.size())
@@ -45,7 +46,7 @@ cdef class CountsStore(Seating):
         return self.dish_of_customer[customer]
 
     cdef int label(self, int32_t customer, int32_t dish) noexcept nogil:
-        """Remember a customer's dish (-1: it left); tables as customers are not remembered."""
+        """Record a customer's dish (-1: it left); nothing is recorded for tables as customers."""
         if customer >= 0:
             self.dish_of_customer[customer] = dish
         return 0
@@ -75,10 +76,10 @@ cdef class CountsStore(Seating):
 
     cdef int write_dishes(self, int32_t node, const int32_t *here, int64_t n_slots,
                           const int32_t *above) except -1 nogil:
-        """Give a child of the root these customers of each dish, and one table of each that it serves.
+        """Set the customers of each dish in a child of the root, with one table for each dish that it serves.
 
-        ``above`` is the place of each dish among the root's entries. No memory is asked for where there is room for
-        a block of as many entries (see `ready`).
+        ``above`` is the place of each dish among the root's entries. If there is room for a block of this
+        many entries (see `ready`), no memory is allocated.
         """
         cdef Node *record = &self.nodes[node]
         cdef Entry *entries = self.entries(node)
@@ -106,7 +107,7 @@ cdef class CountsStore(Seating):
         self.indexed = False
         record.n_entries = n
         while first < n_slots:
-            # No branch depends on which slots have customers: that can't be foreseen.
+            # No branch depends on which slots have customers: it couldn't be predicted.
             n = 0
             for k in range(first, min(first + 64, n_slots)):
                 dishes[n] = <int32_t>k
@@ -141,7 +142,7 @@ cdef class CountsStore(Seating):
         self.dish_of_customer.shrink_to_fit()
         return True
 
-    # ------------------------------------------------------------------ Python face
+    # ------------------------------------------------------------------ methods for Python
 
     cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
         if customer >= 0 and self.dish_at(customer) >= 0:
@@ -154,7 +155,7 @@ cdef class CountsStore(Seating):
         return 0
 
     def set_tables(self, node, dish, tables, parent):
-        """Give a dish of a restaurant this many tables; the parent gains or loses as many customers.
+        """Set the number of tables of a dish; the parent's number of customers changes as much.
 
         Parameters
         ----------
@@ -162,7 +163,7 @@ cdef class CountsStore(Seating):
         tables : int
             From 1 to the customers of the dish.
         parent : int
-            The parent restaurant; -1 for the root, and where the parent's customers are counted otherwise.
+            The parent restaurant; -1 for the root, and if the parent's customers are counted elsewhere.
         """
         cdef Held hold = in_turn(self.turn)
         cdef int32_t r = self.node_number(node)
@@ -192,20 +193,20 @@ cdef class CountsStore(Seating):
         return dishes
 
     def table_sizes(self, node, dish):
-        """Not kept: a StateError."""
+        """Raises a StateError: sizes are not kept."""
         raise no_sizes()
 
     def size_counts(self, nodes):
-        """Not kept: a StateError."""
+        """Raises a StateError: sizes are not kept."""
         raise no_sizes()
 
     def log_seating(self, const double[::1] concentration not None, const double[::1] discount not None):
-        """Log probability of the COUNTS of all restaurants given theta, one each a restaurant.
+        """Log probability of the counts of all restaurants in nats, given theta and d of each restaurant.
 
-        It is the sum over all labelled seatings that have these counts: for n customers at T tables, n_k and t_k of
-        them with dish k, [theta+d]_d^(T-1) / [theta+1]_1^(n-1) prod_k S_d(n_k, t_k), with generalised Stirling numbers
-        (`hdpkit._compiled.stores.stirling`). Stores of more detail return the log probability of one labelled seating,
-        which is another number.
+        It is the sum over all labelled seatings that have these counts: for n customers at T tables, n_k and
+        t_k of them with dish k, [theta+d]_d^(T-1) / [theta+1]_1^(n-1) prod_k S_d(n_k, t_k), with generalised
+        Stirling numbers (`hdpkit._compiled.stores.stirling`). Stores with more detail return the log
+        probability of a single labelled seating, which is different.
         """
         cdef Held hold = in_turn(self.turn)
         cdef double total = 0.0
@@ -220,7 +221,7 @@ cdef class CountsStore(Seating):
             for node in range(<int32_t>self.nodes.size()):
                 record = &self.nodes[node]
                 d = discount[node]
-                if node > 0 and d != discount[node - 1]:   # restaurants of a level come together and share theirs
+                if node > 0 and d != discount[node - 1]:   # restaurants of a level are adjacent and share a discount
                     total += log_discounted_sum(&customers, &tables, discount[node - 1])
                     customers.clear()
                     tables.clear()
@@ -244,7 +245,7 @@ cdef class CountsStore(Seating):
                 "count_tables": tables}
 
     def thaw(self, frozen):
-        """Take over dishes and counts. Nobody is seated if it fails."""
+        """Replace the state by frozen dishes and counts. If it fails after the checks, the store is empty."""
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] dish = np.ascontiguousarray(frozen["dish"], dtype=np.int32)
         cdef const int32_t[::1] node = np.ascontiguousarray(frozen["count_node"], dtype=np.int32)
@@ -282,7 +283,7 @@ cdef class CountsStore(Seating):
         return 0
 
     def memory_parts(self):
-        """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        """Bytes held by the store's arrays, including reserved memory, by purpose."""
         cdef Held hold = in_turn(self.turn)
         return {"customers": self.dish_of_customer.capacity() * sizeof(int32_t), **Seating.memory_parts(self)}
 

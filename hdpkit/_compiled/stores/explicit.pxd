@@ -10,20 +10,20 @@ cdef extern from "layout.h":
         int32_t dish
         int32_t node
         int32_t seat       # the table of the parent restaurant where this one sits; -1 at the root
-        int32_t next       # of the same restaurant and dish; among free tables the next free one
+        int32_t next       # next table of the same restaurant and dish; for a free table, the next free one
 
 
 cdef class ExplicitStore(Seating):
     cdef vector[int32_t] seats         # table of each data customer, -1 while unseated
     cdef vector[Table] pool
     cdef int32_t free_table
-    cdef int64_t scattered             # tables that opened since numbers went by restaurant and dish
+    cdef int64_t scattered             # tables opened since the last renumbering by restaurant and dish
     cdef vector[double] weights
-    cdef int64_t changes               # grows whenever a data customer may sit elsewhere, or a table is renumbered
-    cdef object units_found                # units as the fused verbs found them, until `units_at` is out of date
+    cdef int64_t changes               # increases when a data customer may have moved or tables are renumbered
+    cdef object units_found                # units found by the fused verbs, valid until `units_at` is out of date
     cdef int64_t units_at
-    cdef int64_t shifted               # grows whenever a table sits elsewhere
-    cdef int64_t serial                # another one for each seating, so that units know theirs
+    cdef int64_t shifted               # increases when a table moves
+    cdef int64_t serial                # number of this seating, by which units are matched to it
 
     cdef int64_t moved(self) noexcept nogil
     cdef int32_t table_number(self, object table) except -1

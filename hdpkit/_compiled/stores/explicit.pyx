@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""The explicit store: it knows who sits where, tables as customers of the parent included."""
+"""The explicit store: the seat of every customer, including tables as customers of the parent."""
 
 import numpy as np
 
@@ -14,14 +14,14 @@ from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source
 
 
-cdef int64_t seatings = 0     # that were made
+cdef int64_t seatings = 0     # number of seatings created
 
 
 cdef class ExplicitStore(Seating):
-    """Who sits where. A table t is customer ~t of the parent restaurant.
+    """Seats of all customers. A table t is customer ~t of the parent restaurant.
 
-    Tables of one restaurant and dish form a list. Its order, by which draws go through it, and table numbers mean
-    nothing; but the order is part of a frozen state.
+    Tables of one restaurant and dish form a list. Table numbers and the order of the list have no meaning in
+    the model; but draws pass through the list in this order, so it is part of a frozen state.
     """
 
     DETAIL = "seats"
@@ -37,7 +37,7 @@ cdef class ExplicitStore(Seating):
         self.clear()
 
     def clear(self):
-        """Unseat everybody."""
+        """Unseat all customers."""
         cdef Held hold = in_turn(self.turn)
         self.begin_change()
         self.clear_nodes(self.nodes.size())
@@ -72,7 +72,7 @@ cdef class ExplicitStore(Seating):
         return 0
 
     cdef int64_t moved(self) noexcept nogil:
-        """A number that is another one as soon as anybody, tables included, may sit elsewhere."""
+        """A number that changes when the seat of a customer or of a table may have changed."""
         return self.changes + self.shifted
 
     cdef int32_t dish_at(self, int32_t customer) noexcept nogil:
@@ -115,7 +115,7 @@ cdef class ExplicitStore(Seating):
         return 0
 
     cdef int32_t new_table(self, int32_t node, Entry *entry) except -1 nogil:
-        """A table with one customer, second in the list of its restaurant and dish. Counts are the caller's."""
+        """A table with one customer, second in the list of its restaurant and dish. The caller updates counts."""
         cdef int32_t table = self.free_table, head = entry.extra
         if table >= 0:
             self.free_table = self.pool[table].next
@@ -132,26 +132,26 @@ cdef class ExplicitStore(Seating):
         if head < 0:
             self.pool[table].next = -1
             entry.extra = table
-        else:                   # behind the first, which is likely to be the largest: draws go through the list
+        else:                   # after the first, which is likely the largest: draws pass through the list
             self.pool[table].next = self.pool[head].next
             self.pool[head].next = table
         return table
 
     cdef int gather(self) except -1 nogil:
-        """Number tables anew once many have opened since: who goes through a list goes through memory in order."""
+        """Renumber tables if many have opened since the last time, so that lists are contiguous in memory."""
         if 2 * self.scattered > <int64_t>self.pool.size():
             self.renumber(self.pool.size())
         return 0
 
     cdef int renumber(self, int64_t room) except -1 nogil:
-        """Number tables by restaurant, dish and place in the list, as `freeze` does, with room for so many."""
+        """Number tables by restaurant, dish and place in the list, as `freeze` does, with this much room."""
         cdef vector[int32_t] number
         cdef vector[Table] fresh
         cdef int32_t node, place, table
         cdef int64_t i
         cdef Entry *entry
         number.resize(self.pool.size())
-        fresh.reserve(room)     # from here on nothing can fail
+        fresh.reserve(room)     # nothing below can fail
         for node in range(<int32_t>self.nodes.size()):
             for place in range(self.nodes[node].n_entries):
                 entry = self.entries(node) + place
@@ -175,7 +175,7 @@ cdef class ExplicitStore(Seating):
         return 0
 
     cdef int promote(self, Entry *entry, int32_t table) noexcept nogil:
-        """Move a table that has grown past the one before it in their list up by one place."""
+        """Move a table up by one place in its list if it has become larger than the one before it."""
         cdef int32_t before = -1, at = entry.extra
         if at == table:
             return 0
@@ -192,7 +192,7 @@ cdef class ExplicitStore(Seating):
         return 0
 
     cdef int unlink(self, Entry *entry, int32_t table) noexcept nogil:
-        """Take a table out of the list of its restaurant and dish."""
+        """Remove a table from the list of its restaurant and dish."""
         cdef int32_t before
         if entry.extra == table:
             entry.extra = self.pool[table].next
@@ -204,7 +204,7 @@ cdef class ExplicitStore(Seating):
         return 0
 
     cdef int free(self, int32_t table) noexcept nogil:
-        """The number is free for reuse, but `seat` stays until the parent has taken the table out."""
+        """Release a table's number; `seat` is kept until the table is removed from the parent."""
         self.pool[table].next = self.free_table
         self.free_table = table
         return 0
@@ -227,7 +227,7 @@ cdef class ExplicitStore(Seating):
         return 1
 
     cdef int put_back(self, int32_t node, int32_t dish, int32_t customer, int32_t table, bint closed) except -1 nogil:
-        """Undo the removal of a customer from a table, which is free again if it closed; the last goes first."""
+        """Undo the removal of a customer from a table, which may have closed; in reverse order."""
         cdef Entry *entry
         cdef int32_t before, place
         if closed:
@@ -242,7 +242,7 @@ cdef class ExplicitStore(Seating):
             entry = self.entries(node) + place
             self.pool[table].size = 0
             self.pool[table].dish = dish
-            self.pool[table].node = node     # its seat in the parent was put back before
+            self.pool[table].node = node     # its seat in the parent has already been restored
             self.pool[table].next = entry.extra
             entry.extra = table
             entry.tables += 1
@@ -257,7 +257,7 @@ cdef class ExplicitStore(Seating):
         return 0
 
     cdef int serve(self, int32_t table, int32_t dish) except -1 nogil:
-        """Give a table another dish within its restaurant; its seat in the parent is not touched."""
+        """Change the dish of a table within its restaurant; its seat in the parent doesn't change."""
         cdef int32_t node = self.pool[table].node
         cdef int32_t size = self.pool[table].size
         cdef int32_t place = self.find(node, self.pool[table].dish)
@@ -303,7 +303,7 @@ cdef class ExplicitStore(Seating):
         return 0
 
     cdef bint squeeze_extra(self, double share) except -1 nogil:
-        """Number the tables anew if so many numbers are free."""
+        """Renumber the tables if more than this share of the numbers is free."""
         cdef int64_t n_tables = 0
         cdef int32_t node
         cdef bint moved = unused_share(self.seats.capacity(), self.seats.size(), share)
@@ -326,7 +326,7 @@ cdef class ExplicitStore(Seating):
 
     @property
     def changes_of_seats(self):
-        """Which seating this is, and a number that grows when anybody, tables included, may sit elsewhere."""
+        """The number of this seating, and a counter that increases when a seat may have changed."""
         cdef Held hold = in_turn(self.turn)
         return self.serial, self.moved()
 
@@ -371,7 +371,7 @@ cdef class ExplicitStore(Seating):
         return self.pool[self.table_number(table)].node
 
     def serve_dish(self, table, dish):
-        """Give a table another dish within its restaurant; its seat in the parent is not touched."""
+        """Change the dish of a table within its restaurant; its seat in the parent doesn't change."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t number = self.table_number(table), k = whole32("dish", dish, 0, 2**31 - 2)
         self.begin_change()
@@ -391,7 +391,7 @@ cdef class ExplicitStore(Seating):
         return dishes
 
     def freeze(self):
-        """The labelled seating as arrays (see `hdpkit.stores.protocol.LabelledSeating`)."""
+        """The labelled seating as arrays (see `hdpkit.stores.frozen.FrozenSeats`)."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t node, place, table, parent_seat
         cdef int64_t i, n_tables = 0
@@ -427,7 +427,10 @@ cdef class ExplicitStore(Seating):
         return {"seat": seat, "table_node": table_node, "table_dish": table_dish, "table_seat": table_seat}
 
     def thaw(self, frozen):
-        """Take over a labelled seating; lists of tables get the order of the arrays. Nobody is seated if it fails."""
+        """Replace the state by a labelled seating; lists of tables get the order of the arrays.
+
+        If it fails after the checks, the store is empty.
+        """
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] seat = np.ascontiguousarray(frozen["seat"], dtype=np.int32)
         cdef const int32_t[::1] table_node = np.ascontiguousarray(frozen["table_node"], dtype=np.int32)
@@ -439,7 +442,7 @@ cdef class ExplicitStore(Seating):
         check_range("table_node", table_node, 0, <int64_t>self.nodes.size() - 1, n_tables)
         check_range("table_dish", table_dish, 0, LARGEST, n_tables)
         check_range("table_seat", table_seat, -1, n_tables - 1, n_tables)
-        for i in range(n_tables):       # so that no table sits at itself, however indirectly
+        for i in range(n_tables):       # so that no table sits at itself, directly or indirectly
             if table_seat[i] >= 0 and table_node[table_seat[i]] >= table_node[i]:
                 refuse("table_seat", table_seat[i], "a table of the parent restaurant", "Pass what freeze() returned.")
         self.clear()
@@ -481,7 +484,7 @@ cdef class ExplicitStore(Seating):
         return 0
 
     def memory_parts(self):
-        """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        """Bytes held by the store's arrays, including reserved memory, by purpose."""
         cdef Held hold = in_turn(self.turn)
         return {
             "customers": self.seats.capacity() * sizeof(int32_t),

@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""Arrays that a store takes over: stores follow their numbers, so each is looked at before."""
+"""Checks of arrays passed to `thaw`: stores use their numbers as indices."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def check_range(str name, const int32_t[::1] values not None, int64_t low, int64
 
 def check_counts(const int32_t[::1] node not None, const int32_t[::1] dish not None, const int32_t[::1] customers not None,
                  const int32_t[::1] tables not None, int64_t n_nodes):
-    """Raise a DataError unless these are counts of this many restaurants, sorted by restaurant and dish."""
+    """Raise a DataError unless these are valid counts of restaurants, sorted by restaurant and dish."""
     cdef int64_t i, n = node.shape[0]
     cdef bint good = True
     check_range("node", node, 0, n_nodes - 1, n)
@@ -33,7 +33,7 @@ def check_counts(const int32_t[::1] node not None, const int32_t[::1] dish not N
     check_range("customers", customers, 1, LARGEST, n)
     check_range("tables", tables, 1, LARGEST, n)
     with nogil:
-        for i in range(1, n):   # a restaurant's block is contiguous, and searched by dish
+        for i in range(1, n):   # a restaurant's block is contiguous and searched by dish
             good = good and (node[i] > node[i - 1] or (node[i] == node[i - 1] and dish[i] > dish[i - 1]))
     if not good:
         raise DataError("node", np.asarray(node), "sorted by restaurant and dish, without repeats",

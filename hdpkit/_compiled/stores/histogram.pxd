@@ -8,7 +8,7 @@ from hdpkit.random._source cimport choice_source
 
 ctypedef struct Bin:
     int32_t size       # in the first bin of a block: number of bins that follow
-    int32_t count      # in the first bin of a block: bins that the block has room for, itself included
+    int32_t count      # in the first bin of a block: its capacity in bins, including this one
 
 
 cdef enum:
@@ -16,12 +16,12 @@ cdef enum:
 
 
 cdef class HistogramStore(Seating):
-    cdef vector[int32_t] dish_of_customer  # empty where dishes are observed
+    cdef vector[int32_t] dish_of_customer  # empty if dishes are observed
     cdef bint observed
-    cdef const int32_t[::1] value          # of each data customer, where dishes are observed
-    cdef vector[uint8_t] seated            # one bit a data customer, where dishes are observed
+    cdef const int32_t[::1] value          # of each data customer, if dishes are observed
+    cdef vector[uint8_t] seated            # one bit per data customer, if dishes are observed
     cdef Arena bins
-    cdef int32_t widest                    # no histogram has room for more bins
+    cdef int32_t widest                    # largest capacity of a histogram, in bins
     cdef vector[double] weights
 
     cdef inline Bin *block(self, int32_t extra) noexcept nogil:

@@ -1,9 +1,9 @@
 # distutils: language = c++
-"""The histogram store of Blunsom et al. (2009): how many tables have how many customers.
+"""The histogram store of Blunsom et al. (2009): numbers of tables by size.
 
 For each restaurant and dish it keeps the number of tables of each size, and for each data customer its
-dish. A dish with a single table needs no histogram: the table's size is the number of customers. Where dishes
-are observed, the data have them, and the store keeps one bit a customer.
+dish. A dish with a single table needs no histogram: the table's size is the number of customers. If dishes
+are observed, they are read from the data, and the store keeps one bit per customer.
 """
 
 import numpy as np
@@ -22,10 +22,10 @@ from hdpkit.random._source cimport choice_source
 
 
 cdef class HistogramStore(Seating):
-    """Histograms of table sizes. Sharing a table of size s turns one count of s into one of s + 1.
+    """Histograms of table sizes. A customer who joins a table of size s changes it to one of size s + 1.
 
-    (Algorithm 1 of the paper only adds to the count; algorithms 1 and 2 leave the parent out, which the walk
-    through the tree takes care of.)
+    (Algorithm 1 of the paper only adds the larger size. Algorithms 1 and 2 omit the parent, which the walk
+    through the tree updates.)
     """
 
     DETAIL = "sizes"
@@ -35,7 +35,7 @@ cdef class HistogramStore(Seating):
         self.clear()
 
     def clear(self):
-        """Unseat everybody."""
+        """Unseat all customers."""
         cdef Held hold = in_turn(self.turn)
         self.begin_change()
         self.clear_nodes(self.nodes.size())
@@ -47,7 +47,8 @@ cdef class HistogramStore(Seating):
         arena_clear(&self.bins)
 
     cdef int ready_tables(self, int64_t n_tables) except -1 nogil:
-        # At a restaurant one dish may lose a customer and another one gain one: each histogram moves once at most.
+        # In a restaurant one dish may lose a customer and another gain one: each histogram moves at most
+        # once.
         cdef int64_t n_words = 4 * BIN_WORDS * self.widest * n_tables
         if <int64_t>(self.bins.words.capacity() - self.bins.words.size()) < n_words:
             arena_room(&self.bins, n_words)
@@ -61,7 +62,7 @@ cdef class HistogramStore(Seating):
         return self.dish_of_customer[customer]
 
     cdef int label(self, int32_t customer, int32_t dish) noexcept nogil:
-        """Remember a customer's dish (-1: it left); tables as customers are not remembered."""
+        """Record a customer's dish (-1: it left); nothing is recorded for tables as customers."""
         if customer < 0:
             return 0
         if not self.observed:
@@ -73,7 +74,7 @@ cdef class HistogramStore(Seating):
         return 0
 
     cdef int change(self, Entry *entry, int32_t size, int32_t by) except -1 nogil:
-        """Add ``by`` to the number of tables of this size; bins stay sorted, empty ones go."""
+        """Add ``by`` to the number of tables of this size; bins remain sorted, empty ones are removed."""
         cdef Bin *head
         cdef Bin *bin
         cdef int32_t i = 0, n, room
@@ -114,7 +115,7 @@ cdef class HistogramStore(Seating):
         return 0
 
     cdef int drop(self, Entry *entry) noexcept nogil:
-        """Forget the histogram (the entry has a single table, or none)."""
+        """Remove the histogram (the entry has a single table, or none)."""
         if entry.extra >= 0:
             arena_give(&self.bins, <int64_t>entry.extra * BIN_WORDS,
                        self.block(entry.extra).count * BIN_WORDS)
@@ -170,7 +171,7 @@ cdef class HistogramStore(Seating):
 
     cdef int remove_customer(self, int32_t node, int32_t dish, int32_t customer, choice_source *source,
                              int32_t *as_customer) except -1 nogil:
-        # By customer: a table of size s with probability proportional to s, whatever the discount.
+        # By customer: a table of size s with probability proportional to s, independent of the discount.
         cdef int32_t place = self.find(node, dish)
         cdef Entry *entry = self.entries(node) + place
         cdef int32_t size = self.draw_size(node, place, 0.0, source)
@@ -215,14 +216,14 @@ cdef class HistogramStore(Seating):
         return 0
 
     cdef int32_t room_for_bins(self, int32_t extra) noexcept nogil:
-        """Bins that the block of a histogram needs room for, its head included: a power of two."""
+        """Capacity of a histogram's block in bins, including the head: a power of two."""
         cdef int32_t room = 4
         while room < self.block(extra).size + 1:
             room *= 2
         return room
 
     cdef bint squeeze_extra(self, double share) except -1 nogil:
-        """Move histograms together, each block as small as it can be, if so much is unused."""
+        """Compact histograms, with minimal blocks, if more than this share is unused."""
         cdef Arena fresh
         cdef Entry *entry
         cdef int64_t used = 0
@@ -241,7 +242,7 @@ cdef class HistogramStore(Seating):
         if not unused_share(self.bins.words.capacity(), used, share):
             return moved
         fresh.words.reserve(used + used // 8)
-        fresh.words.resize(used)     # from here on nothing can fail
+        fresh.words.resize(used)     # nothing below can fail
         for node in range(<int32_t>self.nodes.size()):
             for place in range(self.nodes[node].n_entries):
                 entry = self.entries(node) + place
@@ -257,7 +258,7 @@ cdef class HistogramStore(Seating):
         self.bins.words.swap(fresh.words)
         return True
 
-    # ------------------------------------------------------------------ Python face
+    # ------------------------------------------------------------------ methods for Python
 
     cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
         if customer >= 0 and self.dish_at(customer) >= 0:
@@ -272,9 +273,10 @@ cdef class HistogramStore(Seating):
         return 0
 
     def observe(self, const int32_t[::1] values not None):
-        """Dishes are observed: these are the data customers', those of customers to come included.
+        """Set observed dishes: those of the data customers, including customers added later.
 
-        Then only who is seated is remembered. An empty store, or one that observed the same customers before.
+        The store then records only which customers are seated. It must be empty, or have observed the same
+        customers before.
         """
         cdef Held hold = in_turn(self.turn)
         cdef size_t node
@@ -303,7 +305,7 @@ cdef class HistogramStore(Seating):
         return dishes
 
     def freeze(self):
-        """Dishes and histograms as arrays (see `hdpkit.stores.protocol`)."""
+        """Dishes and histograms as arrays (see `hdpkit.stores.frozen`)."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t node, place
         cdef int64_t i, start
@@ -325,7 +327,7 @@ cdef class HistogramStore(Seating):
         }
 
     def thaw(self, frozen):
-        """Take over dishes and histograms. Nobody is seated if it fails."""
+        """Replace the state by frozen dishes and histograms. If it fails after the checks, the store is empty."""
         cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] dish = np.ascontiguousarray(frozen["dish"], dtype=np.int32)
         cdef const int32_t[::1] bin_node = np.ascontiguousarray(frozen["bin_node"], dtype=np.int32)
@@ -355,7 +357,7 @@ cdef class HistogramStore(Seating):
             for i in range(bin_node.shape[0]):
                 place = self.find_or_insert(bin_node[i], bin_dish[i])
                 entry = self.entries(bin_node[i]) + place
-                if entry.tables == 1 and entry.extra < 0:     # a second size: now a histogram is needed
+                if entry.tables == 1 and entry.extra < 0:     # a second table: a histogram is needed
                     self.change(entry, entry.customers, 1)
                 entry.customers += bin_size[i] * bin_count[i]
                 entry.tables += bin_count[i]
@@ -366,7 +368,7 @@ cdef class HistogramStore(Seating):
         return 0
 
     def memory_parts(self):
-        """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        """Bytes held by the store's arrays, including reserved memory, by purpose."""
         cdef Held hold = in_turn(self.turn)
         return {
             "customers": self.dish_of_customer.capacity() * sizeof(int32_t) + self.seated.capacity(),

@@ -1,4 +1,4 @@
-/* What lies in memory where, for the stores (Cython) and for the fused sweeps (C++). */
+/* Memory layout shared by the stores (Cython) and the fused sweeps (C++). */
 #ifndef HDPKIT_LAYOUT_H
 #define HDPKIT_LAYOUT_H
 
@@ -8,15 +8,15 @@ typedef struct hdpkit_entry {    /* one dish at one restaurant */
     int32_t dish;
     int32_t customers;
     int32_t tables;
-    int32_t extra;               /* the store's own */
+    int32_t extra;               /* used by the store */
 } hdpkit_entry;
 
 typedef struct hdpkit_node {     /* one restaurant */
     int64_t customers;
     int64_t tables;
-    int64_t offset;              /* of its block of entries, in words of the arena */
+    int64_t offset;              /* offset of its block of entries, in words of the arena */
     int32_t n_entries;
-    int32_t capacity;            /* entries that the block has room for */
+    int32_t capacity;            /* capacity of the block in entries */
 } hdpkit_node;
 
 typedef struct hdpkit_table {    /* one table of the explicit store */
@@ -24,7 +24,7 @@ typedef struct hdpkit_table {    /* one table of the explicit store */
     int32_t dish;
     int32_t node;
     int32_t seat;                /* the table of the parent restaurant where this one sits; -1 at the root */
-    int32_t next;                /* of the same restaurant and dish; among free tables the next free one */
+    int32_t next;                /* next table of the same restaurant and dish; for a free table, the next free one */
 } hdpkit_table;
 
 #endif

@@ -6,9 +6,9 @@ from hdpkit._compiled.support.turn cimport Turn
 from hdpkit.random._source cimport choice_source
 
 cdef enum:
-    ANONYMOUS = -1   # a table as a customer of the parent, where nobody remembers which
+    ANONYMOUS = -1   # a table as a customer of the parent, if the store has no table numbers
     ENTRY_WORDS = 4
-    SAMPLED = 4      # logarithm of how many entries there are for a sample
+    SAMPLED = 4      # log2 of the number of entries per sample
 
 
 cdef extern from "layout.h":
@@ -16,18 +16,18 @@ cdef extern from "layout.h":
         int32_t dish
         int32_t customers
         int32_t tables
-        int32_t extra            # the store's own
+        int32_t extra            # used by the store
 
     ctypedef struct Node "hdpkit_node":      # one restaurant
         int64_t customers
         int64_t tables
-        int64_t offset           # of its block of entries, in words of the arena
+        int64_t offset           # offset of its block of entries, in words of the arena
         int32_t n_entries
-        int32_t capacity         # entries that the block has room for
+        int32_t capacity         # capacity of the block in entries
 
 
 cdef inline int32_t room_for(int32_t n_entries) noexcept nogil:
-    """Entries that a block of so many has room for: a power of two."""
+    """Capacity of a block for this many entries: a power of two."""
     cdef int32_t room = 1
     if n_entries == 0:
         return 0
@@ -37,7 +37,7 @@ cdef inline int32_t room_for(int32_t n_entries) noexcept nogil:
 
 
 cdef inline int rename(vector[int32_t] *dishes, const int32_t[::1] mapping) noexcept nogil:
-    """Give dishes of customers their new numbers; -1 stays."""
+    """Renumber dishes of customers; -1 doesn't change."""
     cdef size_t i
     cdef int32_t *dish = dishes.data()
     for i in range(dishes.size()):
@@ -47,23 +47,23 @@ cdef inline int rename(vector[int32_t] *dishes, const int32_t[::1] mapping) noex
 
 
 cdef inline bint unused_share(int64_t held, int64_t used, double share) noexcept nogil:
-    """Whether more than this share of what is held is unused."""
+    """Whether more than this share of the held memory is unused."""
     return held - used > share * held
 
 
 cdef class Seating:
-    cdef public Turn turn            # of the franchise that it belongs to, None for an object on its own
+    cdef public Turn turn            # of the franchise that it belongs to, None if there is none
     cdef vector[Node] nodes
     cdef Arena arena
     cdef readonly int64_t n_customers
-    cdef int32_t largest             # no block of entries has room for more
-    cdef int32_t most_tables         # no dish has had more in a restaurant
-    cdef public bint touched         # customers were moved through the Python face since the owner last looked
-    cdef public bint busy            # compiled code is in the middle of it
-    cdef readonly bint tables_at_end   # whether a walk leaves tables to the end of a verb, given counts of customers
-    cdef readonly bint by_cell       # customers of a document who have one term are not told apart
-    cdef bint indexed                # `samples` are those of the present entries
-    cdef vector[int32_t] samples     # dish of every 16th entry of the arena: where a search in it begins
+    cdef int32_t largest             # largest capacity of a block of entries
+    cdef int32_t most_tables         # largest number of tables of a dish in a restaurant so far
+    cdef public bint touched         # customers were moved by Python methods since the owner last checked
+    cdef public bint busy            # compiled code is working on it
+    cdef readonly bint tables_at_end   # whether tables are drawn at the end of a verb, given counts of customers
+    cdef readonly bint by_cell       # customers with the same document and term are not distinguished
+    cdef bint indexed                # `samples` is up to date
+    cdef vector[int32_t] samples     # dish of every 16th entry of the arena, where a search begins
 
     cdef inline Entry *entries(self, int32_t node) noexcept nogil:
         return <Entry *>(self.arena.words.data() + self.nodes[node].offset)
@@ -75,12 +75,12 @@ cdef class Seating:
     cdef int clear_nodes(self, int64_t n_nodes) except -1
 
     cdef inline int64_t words_for(self, int32_t node) noexcept nogil:
-        """Words of the arena that a step may take for one more dish of a restaurant."""
+        """Words of the arena that a step may need for one more dish of a restaurant."""
         cdef Node *record = &self.nodes[node]
         return ENTRY_WORDS * (1 + (2 * record.capacity if record.n_entries == record.capacity else 0))
 
     cdef inline int count_in(self, int32_t node, Entry *entry, bint opens) noexcept nogil:
-        """Count a customer who comes, with a table that opens or without."""
+        """Update the counts for a customer who enters, with or without a new table."""
         entry.customers += 1
         self.nodes[node].customers += 1
         if opens:
@@ -89,7 +89,7 @@ cdef class Seating:
         return 0
 
     cdef inline int count_out(self, int32_t node, Entry *entry, bint closes) noexcept nogil:
-        """Count a customer who goes, with a table that closes or without."""
+        """Update the counts for a customer who leaves, with or without a table that closes."""
         entry.customers -= 1
         self.nodes[node].customers -= 1
         if closes:
@@ -99,10 +99,10 @@ cdef class Seating:
 
     cdef inline int change_tables(self, int32_t node, int32_t place, int32_t tables, int32_t parent,
                                   int32_t above) noexcept nogil:
-        """Give a dish of a restaurant this many tables; the parent, if any, gains or loses as many customers.
+        """Set the number of tables of a dish; the number of customers of the parent, if any, changes as much.
 
-        ``place`` and ``above`` are those of the dish's entries. For a store that keeps no more of tables than
-        their number.
+        ``place`` and ``above`` are the places of the dish's entries. For a store that keeps only the number
+        of tables.
         """
         cdef Entry *entry = self.entries(node) + place
         cdef int32_t more = tables - entry.tables

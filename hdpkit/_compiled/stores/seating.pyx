@@ -1,8 +1,8 @@
 # distutils: language = c++
-"""What both stores share: counts by (restaurant, dish) on flat memory.
+"""Base of the compiled stores: counts by (restaurant, dish) in flat memory.
 
-Each restaurant has a block of entries sorted by dish in one arena. Sorted, because then nothing depends on
-the order in which dishes came: a state that is saved and loaded goes on as the original would have.
+Each restaurant has a block of entries in one arena. Entries are sorted by dish, so nothing depends on the
+order in which dishes were added, and a state continues in the same way after saving and loading.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ cdef extern from *:
     #ifdef __GLIBC__
     #include <malloc.h>
     #endif
-    /* The C library keeps what is freed between blocks that are in use, unless it is asked. */
+    /* Without this call the C library keeps freed memory that lies between blocks in use. */
     static void hdpkit_to_the_system(void) {
     #ifdef __GLIBC__
         malloc_trim(0);
@@ -35,8 +35,8 @@ cdef extern from *:
     void to_the_system "hdpkit_to_the_system"() nogil
 
 cdef int64_t LARGEST = 2**31 - 1
-cdef int MUCH = 1 << 20   # bytes that are worth a call of the system
-cdef int SMALL = 4096    # sizes of tables that are counted, or have their logarithms, in an array
+cdef int MUCH = 1 << 20   # bytes from which memory is returned to the system
+cdef int SMALL = 4096    # sizes of tables below this are counted, or tabulated, in an array
 
 
 include "seating_scores.pxi"
@@ -125,7 +125,7 @@ cdef class Seating:
         return 0
 
     cdef int index_entries(self) except -1 nogil:
-        """Take the samples, unless they are there. Good until an entry comes, goes or is renamed."""
+        """Fill the samples if necessary. They are valid until an entry is added, removed or renumbered."""
         cdef size_t i
         if self.indexed:
             return 0
@@ -137,15 +137,16 @@ cdef class Seating:
         return 0
 
     cdef int ready(self, int64_t n_words, int64_t n_tables) except -1 nogil:
-        """See to it that nothing that a step takes has to be asked for once it has begun to change anything.
+        """Allocate all memory that a step may need, before it changes anything.
 
-        ``n_words`` for entries (see `words_for`); ``n_tables``, at how many restaurants a table may come or go.
+        ``n_words``: for entries (see `words_for`); ``n_tables``: the number of restaurants where a table may
+        open or close.
         """
         if <int64_t>(self.arena.words.capacity() - self.arena.words.size()) < n_words:
             arena_room(&self.arena, n_words)
         return self.ready_tables(n_tables)
 
-    # ------------------------------------------------------------------ the store's own
+    # ------------------------------------------------------------------ implemented by the stores
 
     cdef int ready_tables(self, int64_t n_tables) except -1 nogil:
         return 0
@@ -176,7 +177,7 @@ cdef class Seating:
         return -1
 
     cdef bint squeeze_entries(self, double share) except -1 nogil:
-        """Move blocks of entries together, each as small as it can be, if so much is unused."""
+        """Compact blocks of entries, with minimal sizes, if more than this share is unused."""
         cdef Arena fresh
         cdef Node *record
         cdef int64_t used = 0, offset = 0
@@ -189,7 +190,7 @@ cdef class Seating:
         if not unused_share(self.arena.words.capacity(), used, share):
             return False
         fresh.words.reserve(used + used // 8)
-        fresh.words.resize(used)     # from here on nothing can fail
+        fresh.words.resize(used)     # nothing below can fail
         for node in range(self.nodes.size()):
             record = &self.nodes[node]
             capacity = room_for(record.n_entries)
@@ -209,18 +210,18 @@ cdef class Seating:
     cdef bint squeeze_extra(self, double share) except -1 nogil:
         return False
 
-    # ------------------------------------------------------------------ what callers pass
+    # ------------------------------------------------------------------ checks of arguments
 
     cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
-        """Raise a StateError unless a customer can be seated in a restaurant, at this dish."""
+        """Raise a StateError unless a customer can be seated in a restaurant with this dish."""
         raise StateError("store", type(self).__name__, "one that seats customers", "This one holds counts.")
 
     cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
-        """Raise a StateError unless a customer sits in a restaurant, at this dish."""
+        """Raise a StateError unless a customer sits in a restaurant with this dish."""
         raise StateError("store", type(self).__name__, "one that seats customers", "This one holds counts.")
 
     cdef int begin_change(self) except -1:
-        """A change through the Python face: not while compiled code is in the middle of it."""
+        """Begin a change from Python; raises an error while compiled code is working on the store."""
         if self.busy:
             raise BusyError("store", "inside a verb", "changed by one verb at a time",
                             "A method that a verb calls can't change the seating.")
@@ -236,10 +237,10 @@ cdef class Seating:
     cdef int32_t data_customer(self, object customer) except -1:
         return whole32("customer", customer, 0, self.n_customers - 1)
 
-    # ------------------------------------------------------------------ the Python face of every store
+    # ------------------------------------------------------------------ methods of every store for Python
 
     def make_room(self, nodes):
-        """See to it that a customer can leave and join these restaurants without asking for memory."""
+        """Allocate the memory that a customer may need to leave and join these restaurants."""
         cdef Held hold = in_turn(self.turn)
         cdef int64_t n_words = 0, n_nodes = 0
         cdef int32_t node
@@ -277,7 +278,7 @@ cdef class Seating:
         return as_customer
 
     def remove(self, node, dish, customer, ChoiceSource source not None):
-        """Take a customer out; returns (whether its table closed, that table as a customer of the parent)."""
+        """Remove a customer; returns (whether its table closed, that table as a customer of the parent)."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t as_customer
         cdef int closed
@@ -368,17 +369,17 @@ cdef class Seating:
         return customers, tables
 
     def log_seating(self, const double[::1] concentration not None, const double[::1] discount not None):
-        """Log joint of the labelled seating of all restaurants given theta and d, one each a restaurant."""
+        """Log probability of the labelled seating in nats, given theta and d of each restaurant."""
         cdef Held hold = in_turn(self.turn)
         return log_seating_of(self, concentration, discount)
 
     def size_counts(self, nodes):
-        """Sizes of the tables of these restaurants, ascending, and how many have each: two int64 arrays."""
+        """Sizes of the tables of these restaurants, ascending, and the number of each: two int64 arrays."""
         cdef Held hold = in_turn(self.turn)
         return size_counts_of(self, nodes)
 
     def relabel_dishes(self, mapping):
-        """Rename dishes; the mapping keeps their order, so the entries stay sorted."""
+        """Rename dishes; the mapping keeps their order, so the entries remain sorted."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t node, place
         cdef int32_t[::1] to = mapping_of(self, mapping)
@@ -390,7 +391,7 @@ cdef class Seating:
         self.relabel_extra(to)
 
     def grow(self, n_customers, n_nodes):
-        """Make room for more data customers and restaurants, who come after those that are there."""
+        """Add unseated data customers and empty restaurants, numbered after the existing ones."""
         cdef Held hold = in_turn(self.turn)
         cdef Node empty
         empty.customers = 0
@@ -402,7 +403,7 @@ cdef class Seating:
         cdef int64_t more_nodes = whole("n_nodes", n_nodes, <int64_t>self.nodes.size(), LARGEST)
         self.begin_change()
         self.grow_customers(more_customers)
-        self.nodes.resize(more_nodes, empty)     # if that fails, there are seats that nobody has
+        self.nodes.resize(more_nodes, empty)     # if this fails, the seats added above are unused
         self.n_customers = more_customers
 
     def counts(self):
@@ -437,7 +438,7 @@ cdef class Seating:
 
     def take_counts(self, const int32_t[::1] node not None, const int32_t[::1] dish not None,
                     const int32_t[::1] customers not None, const int32_t[::1] tables not None):
-        """Take over what `counts` returned. Enough to predict from, for nobody knows how tables are filled."""
+        """Set the result of `counts`. Only predictions are possible then: the sizes of tables are unknown."""
         cdef Held hold = in_turn(self.turn)
         cdef int64_t i
         cdef Entry *entry
@@ -465,9 +466,9 @@ cdef class Seating:
                 record.tables += tables[i]
 
     def compact(self, double share=0.5):
-        """Give memory back where more than this share of it is unused. True if anything was given back.
+        """Release unused memory where it is more than this share. True if any was released.
 
-        Blocks of entries move and tables get other numbers, in the order of `freeze`; nothing depends on either.
+        Blocks of entries move, and tables are renumbered in the order of `freeze`; nothing depends on either.
         """
         cdef Held hold = in_turn(self.turn)
         cdef bint moved
@@ -486,7 +487,7 @@ cdef class Seating:
         return bool(moved)
 
     def memory_parts(self):
-        """Bytes that the store's arrays hold, what is reserved included, by what they are for."""
+        """Bytes held by the store's arrays, including reserved memory, by purpose."""
         cdef Held hold = in_turn(self.turn)
         return {
             "restaurants": self.nodes.capacity() * sizeof(Node),
@@ -494,6 +495,6 @@ cdef class Seating:
         }
 
     def memory_bytes(self):
-        """Bytes that the store's arrays hold."""
+        """Bytes held by the store's arrays."""
         cdef Held hold = in_turn(self.turn)
         return sum(self.memory_parts().values())

@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""Drawing what a state leaves open (see `hdpkit.stores.seating_out` and `partitions`, the readable twins)."""
+"""Drawing the missing detail of a state (readable twins: `seating_out`, `partitions` in `stores.reference`)."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source, shuffle
 
 cdef enum:
-    SMALL = 64                # customers up to whom Stirling numbers are used, as in the readable twin
+    SMALL = 64                # largest number of customers for Stirling numbers, as in the readable twin
 
 cdef double STIRLING[SMALL + 1][SMALL + 1]     # unsigned, of the first kind
 
@@ -54,7 +54,7 @@ cdef int by_key(vector[int32_t] *keys, vector[int64_t] *order, int64_t n_keys) e
 # ------------------------------------------------------------------------- sizes given counts
 
 cdef double opening_rate(int64_t n, int64_t t) noexcept nogil:
-    """A concentration at which about t of n customers open a table, so that few trials are in vain."""
+    """A concentration at which about t of n customers open a table, so that few trials are rejected."""
     cdef double low = 1e-6, high = 1e3 * n * n, a
     cdef int i
     for i in range(60):
@@ -67,7 +67,7 @@ cdef double opening_rate(int64_t n, int64_t t) noexcept nogil:
 
 
 cdef int openings(int64_t n, int64_t t, vector[int32_t] *table, choice_source *source) except -1 nogil:
-    """Which of n customers open a table, given that t do: 1 in ``table``. Returns -2 if none can be drawn."""
+    """Draw which of n customers open a table, given that t do: 1 in ``table``. Returns -2 if a draw fails."""
     cdef int64_t i, yes, more
     cdef double a
     cdef int32_t *opens
@@ -101,7 +101,7 @@ cdef int openings(int64_t n, int64_t t, vector[int32_t] *table, choice_source *s
 
 cdef int table_sizes(int64_t n, int64_t t, vector[int32_t] *table, vector[int32_t] *sizes,
                      choice_source *source) except -1 nogil:
-    """Sizes of t tables where n customers sit, for each in the order in which they opened; -2 if none can be drawn."""
+    """Draw the sizes of t tables for n customers, in the order of opening; returns -2 if a draw fails."""
     cdef int64_t i, j
     cdef int32_t *at
     sizes.clear()
@@ -129,12 +129,12 @@ cdef int table_sizes(int64_t n, int64_t t, vector[int32_t] *table, vector[int32_
 
 cdef int discounted_sizes(int64_t n, int64_t t, Ratios *ratios, vector[int32_t] *table, vector[double] *weights,
                           vector[int32_t] *sizes, choice_source *source) except -1 nogil:
-    """The same in a restaurant with a discount: of a partition the weight is the product of [1-d]_1^(size-1)."""
+    """The same with a discount: the weight of a partition is the product of [1-d]_1^(size-1)."""
     cdef int64_t i, j
     cdef double d = ratios.d
     sizes.clear()
     table.assign(n, 0)
-    for i in range(n, 0, -1):      # the last of i customers at t tables sits alone, or not
+    for i in range(n, 0, -1):      # whether the last of i customers at t tables sits alone
         j = t == i
         if not j and t > 1:
             j = source.bernoulli(source.state, one_alone(ratios, i, t))
@@ -251,7 +251,8 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
     cdef int32_t[::1] tn = table_node
     cdef int32_t[::1] td = table_dish
     cdef int32_t[::1] ts = table_seat
-    # Guests of the level at hand: who, where, which dish. Tables of this level are guests of the next.
+    # Customers of the present level: number, restaurant, dish. Tables of this level are customers of the
+    # next.
     cdef vector[int32_t] who, where, what
     cdef vector[int64_t] order, first_bin, dealt
     cdef int64_t first_table = 0, last_table = 0

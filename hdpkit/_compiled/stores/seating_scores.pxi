@@ -1,4 +1,4 @@
-# What `Seating` adds up over sizes of tables, and new numbers of dishes; included in seating.pyx.
+# Sums of `Seating` over sizes of tables, and the renumbering of dishes; included in seating.pyx.
 
 
 cdef double log_seating_of(Seating self, const double[::1] concentration, const double[::1] discount) except? -1.0:
@@ -6,7 +6,7 @@ cdef double log_seating_of(Seating self, const double[::1] concentration, const 
     cdef int32_t node, place
     cdef size_t i
     cdef vector[int32_t] sizes, counts
-    cdef vector[double] shared      # by size, for the discount that is tabulated; 0 where not known yet
+    cdef vector[double] shared      # by size, for the tabulated discount; 0 if not computed yet
     cdef Node *record
     check_length("concentration", concentration.shape[0], <int64_t>self.nodes.size())
     check_length("discount", discount.shape[0], <int64_t>self.nodes.size())
@@ -19,7 +19,7 @@ cdef double log_seating_of(Seating self, const double[::1] concentration, const 
             d = discount[node]
             total += log_rising_by(theta + d, d, record.tables - 1)
             total -= log_rising(theta + 1.0, record.customers - 1)
-            if d != tabulated:       # restaurants of a level come together and mostly share theirs
+            if d != tabulated:       # restaurants of a level are adjacent and usually share a discount
                 shared.assign(SMALL, 0.0)
                 tabulated = d
             for place in range(record.n_entries):
@@ -71,7 +71,7 @@ cdef object size_counts_of(Seating self, object nodes):
 
 
 cdef object mapping_of(Seating self, object mapping):
-    """New numbers of all dishes that are served, in their order: int32; -1 for those that are gone."""
+    """New numbers of all dishes, in the same order: int32; -1 for dishes that are no longer served."""
     cdef int32_t node, place, dish, last = -1
     cdef int64_t i
     made = np.array(numbers32("mapping", mapping, -1, LARGEST - 1))

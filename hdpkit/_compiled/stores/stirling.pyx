@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""Stirling numbers: s(n, t) permutations of n have t cycles (unsigned, of the first kind), in logs; and ratios.
+"""Logarithms of unsigned Stirling numbers of the first kind (s(n, t) permutations of n have t cycles); ratios.
 
 With a discount: S_d(n + 1, t) = S_d(n, t - 1) + (n - t d) S_d(n, t), S_d(0, 0) = 1; S_0 = s. It is the sum of the
 product of [1-d]_1^(size-1) over all partitions of n customers into t tables (Teh 2006; Chen, Du & Buntine 2011).
@@ -12,14 +12,14 @@ from hdpkit._compiled.support.arguments cimport check_length, check_numbers64, r
 from hdpkit.errors import ParameterError
 from hdpkit.numerics cimport det_exp, det_log, det_log1p, det_lgamma, log_rising
 
-cdef int64_t MOST = 1 << 28       # entries of a table of ratios: 2 GB
-cdef int64_t FEW = 200            # tables below which rows are kept as plain numbers
+cdef int64_t MOST = 1 << 28       # most entries of a table of ratios: 2 GB
+cdef int64_t FEW = 200            # largest number of tables for which rows are kept as plain numbers
 
 
 cdef double log_discounted_sum(vector[int64_t] *n, vector[int64_t] *t, double d) except? -1.0 nogil:
     """Sum of log S_d(n, t) over pairs, 1 <= t <= n.
 
-    Rows of S_d(n + 1, t) are grown from S_d(n, t) once, up to the largest n and t that need them.
+    Rows S_d(n + 1, .) are computed from S_d(n, .) once, up to the largest n and t of the pairs.
     """
     cdef double total = 0.0
     cdef int64_t i, largest_n = 0, largest_t = 0
@@ -50,16 +50,16 @@ cdef inline double log_one_table(int64_t n, double d) noexcept nogil:
 
 cdef double sum_by_rows(vector[int64_t] *t, vector[int64_t] *first, vector[int64_t] *following, int64_t largest_t,
                         double d) except? -1.0 nogil:
-    """The sum over pairs in lists by n, of few tables: rows in plain numbers.
+    """The sum over pairs in lists by n, for few tables: rows as plain numbers.
 
     w_n(t) = (t - 1)! S_d(n, t) / S_d(n, 1) has w_{n+1}(t) = w_n(t) + (t - 1) (w_n(t - 1) - d w_n(t)) / (n - d), and
-    stays within the range of doubles: from 1 to (1 + log n + 1 / (t - 1))^(t - 1) without a discount, and with one
-    below this times 1 / (1 - d). One of these rows takes a multiplication an entry where one of logs takes an
-    exponential and a logarithm: counts of a million customers have a million rows.
+    stays within the range of doubles: from 1 to (1 + log n + 1 / (t - 1))^(t - 1) without a discount; with a
+    discount the upper bound is multiplied by 1 / (1 - d). Such a row needs one multiplication per entry, a
+    row of logs an exponential and a logarithm: for counts of a million customers there are a million rows.
     """
     cdef double total = 0.0, share
     cdef int64_t i, j, row
-    cdef vector[double] entries, factors       # w(largest_t), ..., w(1): an entry reads the one after it
+    cdef vector[double] entries, factors       # w(largest_t), ..., w(1): an entry is computed from the one after it
     cdef double *w
     cdef const double *factor
     entries.assign(largest_t, 0.0)
@@ -115,7 +115,7 @@ def sum_of_logs(const int64_t[::1] n not None, const int64_t[::1] t not None, do
     Parameters
     ----------
     n, t : int64 arrays
-        1 <= t <= n, one pair at each place.
+        Pairs (n[i], t[i]) with 1 <= t <= n.
     d : float
         The discount.
     """
@@ -155,10 +155,10 @@ cdef int too_large(int64_t n, int64_t t) except -1:
 
 
 cdef int cover_ratios(Ratios *ratios, double d, int64_t n, int64_t t) except -1 nogil:
-    """See to it that the table has the ratios of n customers at t tables, and of one table more.
+    """Extend the table if necessary to cover n customers at t tables, and one table more.
 
-    All terms are positive, so that nothing cancels. A table that is too small grows by half and is filled again: at
-    a discount that has changed, too.
+    All terms are positive, so there is no cancellation. A table that is too small grows by half and is
+    computed again, as it is when the discount has changed.
     """
     cdef int64_t rows = ratios.rows, columns = ratios.columns, i, j
     cdef double *row
@@ -175,7 +175,7 @@ cdef int cover_ratios(Ratios *ratios, double d, int64_t n, int64_t t) except -1 
         if rows > MOST // columns:
             with gil:
                 too_large(n, t)
-    ratios.rows = 0              # nothing is covered if memory is lacking
+    ratios.rows = 0              # if an allocation fails, nothing is covered
     ratios.fewer.resize(rows * columns)
     ratios.d = d
     ratios.columns = columns

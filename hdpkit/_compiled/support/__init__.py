@@ -1,1 +1,1 @@
-"""What all compiled code needs: checks of arguments, the turn, Ctrl-C held back."""
+"""Code that all compiled modules use: checks of arguments, the turn, deferred Ctrl-C."""

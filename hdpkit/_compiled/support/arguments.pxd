@@ -1,4 +1,4 @@
-"""Checks of what Python callers pass to compiled faces. The sweeps themselves get only what was checked."""
+"""Checks of arguments that Python passes to compiled code. Sweeps receive only checked values."""
 
 from libc.stdint cimport int32_t, int64_t
 

@@ -1,7 +1,7 @@
-"""Checks of what Python callers pass to compiled faces: `hdpkit.checks` for C's integers.
+"""Checks of arguments that Python passes to compiled code: `hdpkit.checks` for C integers.
 
-A number that C can't hold is refused in the same words as one that is out of range. A bool is never taken for a
-number, and neither is a float.
+A number that is too large for C raises the same error as one that is out of range. Bools and floats are not
+accepted as integers.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ cdef int refuse(str name, object value, str allowed, str remedy) except -1:
 
 
 cdef int64_t whole(str name, object value, int64_t low, int64_t high) except? -1:
-    """A whole number from low to high (included)."""
+    """An integer from low to high (inclusive); raises a typed error otherwise."""
     cdef int overflow = 0
     cdef int64_t number = 0
     cdef object given = value
@@ -37,7 +37,7 @@ cdef int32_t whole32(str name, object value, int64_t low, int64_t high) except? 
 
 
 cdef int check_range(int64_t first, int64_t last, int64_t n) except -1:
-    """Whether first .. last - 1 lies within 0 .. n - 1 (an empty range may begin at n)."""
+    """Raise an error unless first .. last - 1 is within 0 .. n - 1 (an empty range may begin at n)."""
     if 0 <= first <= last <= n:
         return 0
     if not 0 <= first <= n:
@@ -52,12 +52,13 @@ cdef int out_of_range(str name, int64_t value, int64_t low, int64_t high) except
 
 
 cdef int check_numbers32(str name, const int32_t[::1] values, int64_t low, int64_t high) except -1:
-    """Whether every value lies from low to high (included)."""
+    """Raise an error unless every value is from low to high (inclusive)."""
     cdef int64_t i, n = values.shape[0]
     cdef int32_t least, most, outside = 0
     cdef const int32_t *value
     if n > 0 and INT32_MIN <= low <= INT32_MAX and high >= low:
-        # A number for every customer is looked at before each sweep: without a branch several are compared at a time.
+        # Numbers of all customers are checked before each sweep: without a branch several are compared at a
+        # time.
         value = &values[0]
         least = <int32_t>low
         most = <int32_t>min(high, <int64_t>INT32_MAX)
@@ -65,14 +66,14 @@ cdef int check_numbers32(str name, const int32_t[::1] values, int64_t low, int64
             outside |= (value[i] < least) | (value[i] > most)
         if not outside:
             return 0
-    for i in range(n):      # to name the first
+    for i in range(n):      # to report the first
         if values[i] < low or values[i] > high:
             out_of_range(name, values[i], low, high)
     return 0
 
 
 cdef int check_numbers64(str name, const int64_t[::1] values, int64_t low, int64_t high) except -1:
-    """Whether every value lies from low to high (included)."""
+    """Raise an error unless every value is from low to high (inclusive)."""
     cdef int64_t i
     for i in range(values.shape[0]):
         if values[i] < low or values[i] > high:
@@ -87,10 +88,10 @@ cdef int check_length(str name, int64_t length, int64_t wanted) except -1:
 
 
 cdef object numbers64(str name, object values, int64_t low, int64_t high):
-    """Whole numbers from low to high, one-dimensional, as a contiguous int64 array."""
+    """Integers from low to high, one-dimensional, as a contiguous int64 array."""
     try:
         given = np.asarray(values)
-    except (TypeError, ValueError):      # ragged, or what refuses to be an array
+    except (TypeError, ValueError):      # ragged, or not convertible to an array
         given = None
     if given is None or given.ndim != 1 or not (given.size == 0 or given.dtype.kind in "iu"):
         refuse(name, values, f"whole numbers from {low} to {high}", "Give a list or an array of ints.")

@@ -1,7 +1,8 @@
-"""Ctrl-C held back for the length of a block.
+"""Ctrl-C deferred to the end of a block.
 
-Compiled, since Python runs signal handlers between byte codes only: an exception that another handler raises (a
-timeout by SIGALRM) can't fall between the block's end and the moment at which Ctrl-C is as it was.
+It is compiled because Python runs signal handlers only between byte codes: an exception raised by another
+handler (a timeout by SIGALRM) can't occur between the end of the block and the moment when the handler of
+Ctrl-C is restored.
 """
 
 import signal
@@ -9,10 +10,10 @@ import sys
 import threading
 
 
-cdef object last = None      # the handler that was replaced: it may be the one that is being called
+cdef object last = None      # the replaced handler: it may be the one being called
 
 cdef bint runs(block, frame):
-    """Whether a frame is this one or was called from it, in however many calls."""
+    """Whether a frame is this one or was called from it, directly or indirectly."""
     while frame is not None:
         if frame is block:
             return True
@@ -21,7 +22,7 @@ cdef bint runs(block, frame):
 
 
 cdef bint is_ours(handler, frame):
-    """Whether Ctrl-C raises KeyboardInterrupt here, or would but for a block that has been left."""
+    """Whether Ctrl-C raises KeyboardInterrupt here, ignoring a block that has already been left."""
     held = getattr(handler, "__self__", None)
     if isinstance(held, HeldInterrupt):
         return not runs((<HeldInterrupt>held).block, frame)
@@ -29,11 +30,12 @@ cdef bint is_ours(handler, frame):
 
 
 cdef class HeldInterrupt:
-    """Hold Ctrl-C back inside a ``with`` block; what the block is given raises it where it is called.
+    """Defer Ctrl-C inside a ``with`` block; the block receives a function that raises it when called.
 
-    Only in the main thread, where Python delivers signals, and only where Ctrl-C would raise KeyboardInterrupt;
-    elsewhere nothing changes. The block is known by its frame: should an exception ever keep `__exit__` from being
-    called, Ctrl-C finds that the block is no longer run and is what it was.
+    This applies only in the main thread, where Python delivers signals, and only if Ctrl-C would raise
+    KeyboardInterrupt; otherwise nothing changes. The block is identified by its frame: if an exception keeps
+    `__exit__` from being called, the next Ctrl-C detects that the block is no longer running and works as
+    before.
     """
 
     cdef bint asked
@@ -62,27 +64,27 @@ cdef class HeldInterrupt:
         return False
 
     def remember(self, number, frame):
-        """Take note of Ctrl-C; the handler of the signal in the block."""
-        me = self       # Python holds the handler by the table of handlers alone, which is about to change
+        """Record Ctrl-C; this is the signal handler in the block."""
+        me = self       # Python's only reference to the handler is in the table of handlers, which is about to change
         if not runs(self.block, frame):
             self.give_back()
             raise KeyboardInterrupt
         self.asked = True
 
     def answer(self):
-        """Raise KeyboardInterrupt if Ctrl-C was pressed since the block began or this was last asked."""
+        """Raise KeyboardInterrupt if Ctrl-C was pressed since the block began or since the last call."""
         if self.asked:
             self.asked = False
             raise KeyboardInterrupt
 
     cdef object give_back(self):
-        """Let Ctrl-C be what it was; returns what other handlers raised meanwhile, or None."""
+        """Restore the handler of Ctrl-C; returns an exception raised by other handlers meanwhile, or None."""
         global last
         late = None
         last = signal.getsignal(signal.SIGINT)
         while self.held:
             try:
-                # Handlers that wait run first in there, and what they raise keeps the rest from being done.
+                # Pending handlers run first in this call, and if they raise, the rest of it is not executed.
                 signal.signal(signal.SIGINT, signal.default_int_handler)
                 self.held = False
                 self.block = None

@@ -1,10 +1,10 @@
 # distutils: language = c++
-"""Changes of counts by term and slot as bytes: those that are not 0, in the order of terms and, within a term, of slots.
+"""Changes of counts by term and slot as bytes: the nonzero ones, ordered by term and then by slot.
 
-The place of a count is term x n_slots + slot. Each change is two numbers: how far its place is behind the one before
-(the first: behind place -1), and the change as 2 c for c > 0 and -2 c - 1 for c < 0. A number is written seven bits
-a byte, the lowest first, with the eighth bit set in all bytes but the last. Most take one byte: sums over parts of a
-corpus are sums of whole numbers, the same in any order.
+The place of a count is term x n_slots + slot. Each change is two numbers: the distance of its place from the
+previous one (for the first: from place -1), and the change as 2 c for c > 0 and -2 c - 1 for c < 0. A number
+is written with seven bits per byte, the lowest first, with the eighth bit set in all bytes except the last.
+Most numbers take one byte. Sums over parts of a corpus are sums of integers, the same in any order.
 """
 
 import numpy as np
@@ -18,8 +18,8 @@ from hdpkit._compiled.support.arguments cimport check_length, refuse
 from hdpkit.errors import DataError
 
 cdef enum:
-    LONGEST = 10         # bytes of a number
-    BLOCK = 16           # cells that are looked at together: rows have a multiple of them
+    LONGEST = 10         # most bytes of a number
+    BLOCK = 16           # cells that are checked together: the length of rows is a multiple
 
 
 cdef inline int put(vector[uint8_t] *out, uint64_t number) except -1 nogil:
@@ -51,7 +51,7 @@ cdef inline uint64_t number_at(Reader *r) noexcept nogil:
 
 
 cdef inline bint next_change(Reader *r) noexcept nogil:
-    """Go on to the next change; False at the end, or where the bytes are none that were written here."""
+    """Read the next change; False at the end, or if the bytes are not in this format."""
     cdef uint64_t gap, coded
     if r.at == r.end or r.broken:
         return False
@@ -97,7 +97,7 @@ cdef inline uint8_t *put_at(uint8_t *at, uint64_t number) noexcept nogil:
 
 
 cdef void write_rows(Written *w, int32_t *cells, int64_t first, int64_t last, int64_t stride, int64_t n_slots) noexcept nogil:
-    """The cells of the first n_slots of rows first .. last - 1 as changes; they are 0 then, as all others are."""
+    """Encode the cells of the first n_slots of rows first .. last - 1; these are set to 0, as all others are."""
     cdef int64_t v, b, k, i, room = 2 * LONGEST * (n_slots + BLOCK)
     cdef int32_t any_
     cdef int32_t *row
@@ -110,7 +110,7 @@ cdef void write_rows(Written *w, int32_t *cells, int64_t first, int64_t last, in
             if not has_room(w.out, 2 * w.out.size() + room):
                 w.starved = True
                 return
-            w.out.resize(2 * w.out.size() + room)      # there is room
+            w.out.resize(2 * w.out.size() + room)      # within the capacity
         row = cells + v * stride
         at = w.out.data() + w.size
         for b in range((n_slots + BLOCK - 1) // BLOCK):
@@ -135,7 +135,7 @@ cdef void write_rows(Written *w, int32_t *cells, int64_t first, int64_t last, in
 
 
 cdef bytes joined(vector[Written] *pieces):
-    """Changes of rows that come one after the other."""
+    """Concatenate encoded changes of consecutive rows."""
     cdef vector[uint8_t] out
     cdef Written *w
     cdef int64_t i, last = -1
@@ -158,7 +158,7 @@ cdef bytes joined(vector[Written] *pieces):
 
 
 cdef void add_rows(Reader *r, int32_t *cells, int64_t first, int64_t last, int64_t stride, int64_t n_slots) noexcept nogil:
-    """Add changes to the cells of rows first .. last - 1; `check_whole` tells whether they all are there."""
+    """Add changes to the cells of rows first .. last - 1; `check_whole` checks that all of them were read."""
     cdef int64_t at = -n_slots, begin = first * n_slots, end = last * n_slots
     cdef int32_t *row = NULL
     while next_change(r):
@@ -172,7 +172,7 @@ cdef void add_rows(Reader *r, int32_t *cells, int64_t first, int64_t last, int64
 
 
 def write_sparse(const int64_t[::1] places not None, const int64_t[::1] changes not None):
-    """Changes at these places, which ascend, as bytes. None of them is 0.
+    """Changes, all nonzero, at these ascending places, as bytes.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def write_sparse(const int64_t[::1] places not None, const int64_t[::1] changes 
 
 
 def read_sparse(bytes sparse not None):
-    """Places and changes that bytes hold.
+    """Decode the places and changes.
 
     Returns
     -------
@@ -214,7 +214,7 @@ def read_sparse(bytes sparse not None):
 
 
 def add_up_sparse(bytes one not None, bytes other not None):
-    """The sum of two changes of counts, in bytes as both: the same whichever comes first.
+    """The sum of two encoded changes of counts, encoded in the same way; the order doesn't matter.
 
     Returns
     -------

@@ -1,17 +1,17 @@
-"""Whose turn it is (see `turn.pyx`)."""
+"""The turn of a thread to use a franchise (see `turn.pyx`)."""
 
 
 cdef class Turn:
-    cdef unsigned long owner     # the thread that holds it, where `depth` > 0
-    cdef int depth               # holds of that thread, one within another
-    cdef bint reading            # the outermost of them is a short one, which others wait for
-    cdef long long serial        # of the outermost hold
-    cdef unsigned long runner    # the thread of the run, where `claimed`
+    cdef unsigned long owner     # the thread that holds it, if `depth` > 0
+    cdef int depth               # number of nested holds of that thread
+    cdef bint reading            # the outermost of them is a read, for which others wait
+    cdef long long serial        # number of the outermost hold
+    cdef unsigned long runner    # the thread of the run, if `claimed`
     cdef int claimed             # FREE, PREPARED, RUNNING
     cdef long long claim         # number of the run
     cdef bint stepping           # the run is between the start of a sweep and its draw
-    cdef int waiting             # verbs and runs that wait for a read to end
-    cdef public bint whole       # False: something was begun that may have to be taken back
+    cdef int waiting             # number of verbs and runs that wait for the end of a read
+    cdef public bint whole       # False: a change was begun that may have to be undone
 
     cdef int enter(self, bint reading, bint looking) except -1
     cdef int wait(self, unsigned long me, bint reading, bint looking) except -1

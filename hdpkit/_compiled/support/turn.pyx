@@ -1,13 +1,14 @@
 # distutils: language = c++
-"""Whose turn it is: one thread at a time works with a franchise, be it to change it or to read it.
+"""The turn: only one thread at a time uses a franchise, to change it or to read it.
 
-All of this is compiled for two reasons. It is asked at every use, so it must cost little. And Python runs signal
-handlers between byte codes only: taking a turn, calling a function and giving the turn back is one step here, so
-that an exception that a handler raises can't fall in between.
+This module is compiled for two reasons. It runs at every use, so it must be fast. And Python runs signal
+handlers only between byte codes: here, taking the turn, calling a function and releasing the turn is one
+step, so an exception raised by a handler can't occur in between.
 
-A thread takes the turn for the length of a verb, a read or a block. A run claims the franchise besides, from before
-its first sweep until after its last; between its sweeps nobody has the turn, but other threads are refused all the
-same. What another thread is found to be doing decides: a read is waited for, since it is short; a verb or a run is not.
+A thread takes the turn for the duration of a verb, a read or a block. A run also claims the franchise, from
+before its first sweep until after its last. Between its sweeps no thread has the turn, but other threads
+still get a BusyError. If another thread is reading, a thread waits, since reads are short; if another thread
+runs a verb or a run, it doesn't wait.
 """
 
 cimport cython
@@ -17,12 +18,12 @@ from time import monotonic, sleep
 
 from hdpkit.errors import BusyError, StateError
 
-cdef double PATIENCE = 10.0      # seconds that a read of another thread is waited for
+cdef double PATIENCE = 10.0      # seconds to wait for a read of another thread
 cdef double NAP = 0.0005
 
 cdef enum:
     FREE
-    PREPARED     # a run looks at its arguments
+    PREPARED     # a run checks its arguments
     RUNNING
 
 
@@ -41,19 +42,20 @@ cdef in_another_run():
 
 
 cdef class Turn:
-    """The turn of one franchise. Everything that belongs to the franchise refers to it."""
+    """The turn of one franchise. All objects of the franchise refer to it."""
 
     def __cinit__(self):
         self.whole = True
 
     cdef bint refuses(self, unsigned long me, bint looking) noexcept:
-        """Whether a run of another thread keeps this one out."""
+        """Whether a run of another thread excludes this one."""
         return self.claimed != FREE and self.runner != me and not (looking and not self.stepping)
 
     cdef int enter(self, bint reading, bint looking) except -1:
-        """Take the turn; returns how many holds this thread has now. A second thread gets a BusyError.
+        """Take the turn; returns the number of holds of this thread. A second thread gets a BusyError.
 
-        ``reading``: others may wait for it. ``looking``: between the sweeps of another thread's run will do.
+        ``reading``: others may wait for the end. ``looking``: allowed between the sweeps of another thread's
+        run.
         """
         cdef unsigned long me = PyThread_get_thread_ident()
         if self.depth > 0 and self.owner == me:
@@ -68,9 +70,10 @@ cdef class Turn:
         return 1
 
     cdef int wait(self, unsigned long me, bint reading, bint looking) except -1:
-        """Wait for a read of another thread; returns when this one may take the turn, without a pause between."""
+        """Wait for a read of another thread; when it returns, this thread may take the turn at once."""
         cdef double until = monotonic() + PATIENCE
-        # Reads that come after a verb that waits wait too: threads that read all the time would keep it out.
+        # Reads that begin while a verb waits must wait too: otherwise frequent reads could block the verb
+        # forever.
         self.waiting += not reading
         try:
             while True:
@@ -88,12 +91,12 @@ cdef class Turn:
             self.waiting -= not reading
 
     cdef object mend(self, owner):
-        """Before the first use after something was begun: its owner takes back what was never ended."""
+        """Before the first use after a change was begun: the owner undoes a change that was not completed."""
         if not self.whole and self.depth == 1:
             owner._make_whole()
 
     cpdef int check(self) except -1:
-        """Raise a BusyError while another thread works with the franchise."""
+        """Raise a BusyError while another thread uses the franchise."""
         cdef unsigned long me = PyThread_get_thread_ident()
         if self.depth > 0 and self.owner == me:
             return 0
@@ -113,7 +116,7 @@ cdef class Turn:
             hold.give()
 
     def look(self, owner, function):
-        """Call a function of the state after a whole sweep: between the sweeps of another thread's run will do."""
+        """Call a function on the state after a complete sweep; allowed between sweeps of another thread's run."""
         cdef Held hold = held_as(self, True, True)
         try:
             self.mend(owner)
@@ -123,7 +126,7 @@ cdef class Turn:
 
     @property
     def in_run(self):
-        """Whether a run is under way."""
+        """Whether a run is in progress."""
         return self.claimed == RUNNING
 
     @property
@@ -132,7 +135,7 @@ cdef class Turn:
         return self.depth > 0 and self.owner == PyThread_get_thread_ident()
 
     def prepare(self, function, *arguments):
-        """Call a function that checks and then runs; no other run can come in between."""
+        """Call a function that checks and then starts a run; no other run can start in between."""
         cdef unsigned long me = PyThread_get_thread_ident()
         cdef long long number
         if self.claimed == PREPARED and self.runner == me:
@@ -162,7 +165,7 @@ cdef class Turn:
 
 
 cdef class Claim:
-    """The claim of one run: from the first draw that somebody asks for until they are at their end."""
+    """The claim of one run: from its first requested draw until the end of its draws."""
 
     cdef Turn turn
     cdef long long number
@@ -183,7 +186,7 @@ cdef class Claim:
         self.end()
 
     def step(self, draws):
-        """The next of the draws of a generator; the thread that asks is the one that the run belongs to."""
+        """The next draw of a generator; the run belongs to the thread that calls this."""
         cdef Turn turn = self.turn
         cdef unsigned long me = PyThread_get_thread_ident()
         cdef int depth
@@ -191,7 +194,7 @@ cdef class Claim:
             if turn.stepping:
                 raise busy("in a run of another thread") if turn.runner != me else in_another_run()
             if turn.depth > 0 and turn.owner != me:
-                turn.wait(turn.runner, False, False)      # somebody looks
+                turn.wait(turn.runner, False, False)      # another thread is reading
             turn.runner = me
         else:
             self.number = turn.take_claim(me, RUNNING)
@@ -225,14 +228,14 @@ cdef class Claim:
 @cython.no_gc
 @cython.freelist(16)
 cdef class Held:
-    """One hold of the turn. It ends with the last reference to it, in compiled code at the end of the function."""
+    """One hold of the turn. It ends with its last reference, in compiled code at the end of the function."""
 
     cdef int give(self) noexcept:
         cdef Turn turn = self.turn
         if turn is None:
             return 0
         self.turn = None
-        # Holds within this one that were never given back end with it.
+        # Holds within this one that were never released end with it.
         if turn.serial == self.serial and turn.depth >= self.level:
             turn.depth = self.level - 1
         return 0
@@ -250,22 +253,23 @@ cdef Held held_as(Turn turn, bint reading, bint looking):
 
 
 cdef Held in_turn(Turn turn):
-    """The turn for the length of a function that is called from Python; None where nobody shares the object."""
+    """A hold of the turn for the duration of a function called from Python; None if the object isn't shared."""
     if turn is None:
         return None
     return held_as(turn, True, False)
 
 
 cdef class Block:
-    """A block in which this thread has the turn. What ``begin`` does ``end`` takes back.
+    """A block in which this thread has the turn. ``end`` undoes what ``begin`` does.
 
     Parameters
     ----------
     turn : Turn
     owner : object
-        Its ``_make_whole`` takes back what was begun and never ended: an exception may fall into ``end`` itself.
+        Its ``_make_whole`` undoes a change that was begun and not completed: an exception may occur in
+        ``end``.
     begin, end : functions, optional
-        ``end`` is given what ``begin`` returned, which is also what the block is given.
+        ``end`` and the block receive the result of ``begin``.
     """
 
     cdef Turn turn
@@ -296,7 +300,7 @@ cdef class Block:
         except Exception:
             if error is None:
                 raise
-            # The first error is the one to be seen. What was not taken back is, by whoever comes next.
+            # The first error is the one to raise. The next use undoes what was not undone here.
         finally:
             if hold is not None:
                 hold.give()
@@ -306,7 +310,7 @@ cdef class Block:
 
 
 def unweighable(error):
-    """The error for weights that nothing can be drawn from."""
+    """The error for weights from which no index can be drawn."""
     return StateError(
         "weights", str(error), "finite and not all zero",
         "A NaN or an overflow in the base measure is the usual cause; the franchise is still whole.",
@@ -316,7 +320,7 @@ def unweighable(error):
 # ------------------------------------------------------------------------------------------- attributes
 
 cdef class Inside:
-    """An attribute that changes with the state: another thread can neither read nor replace it meanwhile."""
+    """An attribute that changes with the state: other threads can't read or replace it during a turn."""
 
     cdef str name
     cdef bint readable
@@ -329,7 +333,7 @@ cdef class Inside:
 
     @property
     def readable_by_all(self):
-        """Whether every thread may read it at any time: the value itself never changes."""
+        """Whether any thread may read it at any time, because the value never changes."""
         return self.readable
 
     def __get__(self, instance, owner):
@@ -354,4 +358,4 @@ cdef class Inside:
 
 
 def nothing():
-    """Take the turn and give it back: what was begun is taken back on the way."""
+    """Do nothing; called with the turn, so that a change that was not completed is undone."""

@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""The tree of contexts: a restaurant for every context that occurs, found by its parent and one more symbol."""
+"""The tree of contexts: a restaurant for every context that occurs, looked up by parent and next symbol."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ cdef int32_t ABSENT = -1
 
 
 cdef inline uint64_t mixed(int32_t parent, int32_t symbol) noexcept nogil:
-    """A hash of two numbers that depends on nothing else (the finalizer of splitmix64)."""
+    """A hash of two numbers, the same in every process (the finalizer of splitmix64)."""
     cdef uint64_t x = (<uint64_t>parent << 32) ^ (<uint64_t>symbol & <uint64_t>0xFFFFFFFF)
     x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
     x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
@@ -21,8 +21,8 @@ cdef inline uint64_t mixed(int32_t parent, int32_t symbol) noexcept nogil:
 cdef class ContextTree:
     """Restaurants by number, 0 the root; a child extends its parent's context by the next symbol back.
 
-    Numbers are given in the order in which contexts first appear, a parent before its children, so that they
-    follow from the data alone.
+    Contexts are numbered in the order of their first appearance, parents before children, so the numbers
+    depend only on the data.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ cdef class ContextTree:
 
     cdef readonly int64_t n_nodes
     cdef object _parent, _symbol, _level, _slots
-    cdef int32_t[::1] parents, symbols, levels, slots      # of the arrays above, with room to grow
+    cdef int32_t[::1] parents, symbols, levels, slots      # views of the arrays above, with spare capacity
     cdef uint64_t mask
 
     def __init__(self):
@@ -42,7 +42,7 @@ cdef class ContextTree:
     cdef int _take(self, parent, symbol, level) except -1:
         cdef int32_t[::1] parents = parent
         cdef int32_t[::1] symbols = symbol
-        cdef int32_t[::1] levels = level     # from here on nothing can fail
+        cdef int32_t[::1] levels = level     # nothing below can fail
         self._parent, self._symbol, self._level = parent, symbol, level
         self.parents = parents
         self.symbols = symbols
@@ -52,7 +52,7 @@ cdef class ContextTree:
     cdef int _rehash(self, int64_t size) except -1:
         cdef int32_t node
         fresh = np.full(size, ABSENT, np.int32)
-        cdef int32_t[::1] slots = fresh      # from here on nothing can fail
+        cdef int32_t[::1] slots = fresh      # nothing below can fail
         self._slots = fresh
         self.slots = slots
         self.mask = <uint64_t>(size - 1)
@@ -61,7 +61,7 @@ cdef class ContextTree:
         return 0
 
     def copy(self):
-        """Another tree with these nodes."""
+        """A copy of the tree."""
         cdef ContextTree other = ContextTree()
         other.n_nodes = self.n_nodes
         other._take(self._parent.copy(), self._symbol.copy(), self._level.copy())
@@ -71,19 +71,19 @@ cdef class ContextTree:
         return other
 
     cdef void take_slot(self, int32_t node) noexcept nogil:
-        """Put a node that isn't in the table into its first free slot."""
+        """Put a node that isn't in the hash table into its first free slot."""
         cdef uint64_t place = mixed(self.parents[node], self.symbols[node]) & self.mask
         while self.slots[place] != ABSENT:
             place = (place + 1) & self.mask
         self.slots[place] = node
 
     cdef int _reserve(self) except -1 with gil:
-        """Room for one more node."""
+        """Make room for one more node."""
         cdef int64_t room = self.parents.shape[0]
         if self.n_nodes == 2**31 - 1:
             raise DataError("contexts", self.n_nodes, "fewer than 2**31 - 1", "Use a smaller order.")
         if self.n_nodes == room:
-            # New arrays: whoever holds the old ones keeps them as they were.
+            # New arrays: references to the old ones remain valid and unchanged.
             room += room // 2
             self._take(np.resize(self._parent, room), np.resize(self._symbol, room), np.resize(self._level, room))
         if 4 * (self.n_nodes + 1) > 3 * self.slots.shape[0]:
@@ -111,16 +111,16 @@ cdef class ContextTree:
         return node
 
     def child(self, int32_t parent, int32_t symbol):
-        """Number of the restaurant whose context is the parent's and one more symbol; -1 if there is none."""
+        """Number of the restaurant whose context is the parent's plus this symbol; -1 if there is none."""
         return self.look_up(parent, symbol)
 
     def insert(self, const int32_t[:, ::1] contexts not None, int32_t none):
-        """Restaurants of these contexts, made where they are missing: int32, shape (n,).
+        """Restaurants of these contexts, created if they don't exist: int32, shape (n,).
 
         Parameters
         ----------
         contexts : int32 array, shape (n, depth)
-            Nearest symbol first; the first ``none`` ends a context.
+            Nearest symbol first; a context ends at the first ``none``.
         none : int
         """
         cdef int64_t i, k
@@ -139,7 +139,7 @@ cdef class ContextTree:
         return homes
 
     def find(self, const int32_t[:, ::1] contexts not None, int32_t none):
-        """The deepest restaurant that is there for each of these contexts: int32, shape (n,). See `insert`."""
+        """The deepest existing restaurant for each of these contexts: int32, shape (n,). See `insert`."""
         cdef int64_t i, k
         cdef int32_t node, down
         found = np.empty(contexts.shape[0], dtype=np.int32)
@@ -156,7 +156,7 @@ cdef class ContextTree:
         return found
 
     def numbers_in(self, ContextTree other not None):
-        """Number of each of these restaurants in another tree, -1 where it is not there: int32, shape (n_nodes,)."""
+        """Number of each restaurant in another tree, -1 if it doesn't exist there: int32, shape (n_nodes,)."""
         cdef int64_t node
         cdef int32_t above
         numbers = np.zeros(self.n_nodes, dtype=np.int32)

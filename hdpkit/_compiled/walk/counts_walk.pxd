@@ -7,16 +7,16 @@ from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.random._source cimport choice_source
 
 cdef enum:
-    STAYS = -1      # a customer without whom a dish would have customers and no table
+    STAYS = -1      # without this customer its dish would have customers but no table
 
 
 cdef class CountsWalk(Walk):
     cdef CountsStore counts
     cdef const int32_t[::1] declaration    # of each restaurant
     cdef vector[Ratios] ratios             # of each declaration, whose restaurants share a discount
-    cdef vector[int64_t] customers         # no dish has more in the restaurants that were looked at, by declaration
+    cdef vector[int64_t] customers         # by declaration: the most customers of a dish in the scanned restaurants
     cdef vector[int64_t] tables
-    cdef int32_t seen                      # restaurant that was looked at last, with those above it; -1 for none
+    cdef int32_t seen                      # the restaurant scanned last, with its ancestors; -1 for none
 
     cdef int begin(self) except -1
     cdef int cover(self, int32_t node) except -1 nogil

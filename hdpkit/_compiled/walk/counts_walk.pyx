@@ -1,14 +1,16 @@
 # distutils: language = c++
 """The walk over counts whose tables are part of the state (the readable twin: `franchise.reference.counts_walk`).
 
-The law of dishes and counts is that of labelled seatings, summed over who sits with whom: with n customers of a dish at t
-tables of a restaurant there are S_d(n, t) of them, with generalised Stirling numbers. So a customer comes as in any
-store, since predictives depend on counts alone; one who leaves takes a table along with the probability of having sat
-alone, S_d(n - 1, t - 1) / S_d(n, t).
+The distribution of dishes and counts is that of labelled seatings, summed over the assignments of customers
+to tables: n customers of a dish at t tables of a restaurant have total weight S_d(n, t), a generalised
+Stirling number. So a customer enters as in any store, since predictives depend only on counts. When a
+customer leaves, a table is removed with the probability that the customer sat alone, S_d(n - 1, t - 1) /
+S_d(n, t).
 
-Table indicators (Chen, Du & Buntine 2011) say which t of the n customers count for a table; given the counts all choices
-are alike, p(z, u) = p(z, t) / prod C(n, t), and they are drawn when they are needed. A customer with u = 1 is one of the
-parent, too, where it has an indicator of its own: so it is at any depth, up to the root, each table of which is a dish.
+Table indicators u (Chen, Du & Buntine 2011) mark t of the n customers as representatives of tables. Given the
+counts all choices are equally probable, p(z, u) = p(z, t) / prod C(n, t), so indicators are drawn when they
+are needed. A customer with u = 1 is also a customer of the parent and has an indicator there, and so on up to
+the root, where each table is a dish.
 """
 
 import numpy as np
@@ -33,24 +35,24 @@ cdef int failed(int32_t dish) except -1:
 
 
 cdef inline double sharing(Ratios *ratios, double n, double t) noexcept nogil:
-    """What a customer without a table (u = 0) multiplies p(z, u) by, who joins n customers at t tables, t >= 1."""
+    """Factor of p(z, u) for a customer with u = 0 who joins n customers at t tables, t >= 1."""
     return one_shares(ratios, <int64_t>n, <int64_t>t) * ((n - t + 1.0) / (n + 1.0))
 
 
 cdef inline double opening(Ratios *ratios, double n, double t) noexcept nogil:
-    """The same for a customer with a table (u = 1); t may be 0."""
+    """The same for a customer with u = 1; t may be 0."""
     return one_opens(ratios, <int64_t>n, <int64_t>t) * ((t + 1.0) / (n + 1.0))
 
 
 cdef class CountsWalk(Walk):
-    """Seats customers over a store of counts, under a restaurant of latent dishes or weights of these.
+    """Seats customers over a store of counts whose root is a restaurant of latent dishes, or has weights.
 
     Parameters
     ----------
     store, slots, parent, home, concentration, discount, root
         As those of a `Walk`.
     declaration : int32 array, shape (n_nodes,)
-        Number of each restaurant's declaration. Restaurants of one have one discount.
+        Number of each restaurant's declaration. Restaurants of a declaration share a discount.
     """
 
     def __init__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
@@ -83,7 +85,7 @@ cdef class CountsWalk(Walk):
     # ------------------------------------------------------------------ room for the ratios of a step
 
     cdef int begin(self) except -1:
-        """A verb begins: the store may have been changed since the last one."""
+        """Begin a verb: the store may have changed since the last one."""
         cdef size_t i
         self.seen = -1
         for i in range(self.customers.size()):
@@ -92,10 +94,10 @@ cdef class CountsWalk(Walk):
         return 0
 
     cdef int cover(self, int32_t node) except -1 nogil:
-        """See to it that the ratios of all dishes of a restaurant, and of those above it, are there.
+        """Compute the ratios for all dishes of a restaurant and of its ancestors, if necessary.
 
-        To be called before a step changes anything, between `begin` and the end of a verb that changes the seating by
-        `take_out` and `seat_indicated` alone.
+        Call it before a step changes anything, between `begin` and the end of a verb that changes the seating
+        only by `take_out` and `seat_indicated`.
         """
         cdef int32_t r, place, which
         cdef Entry *entry
@@ -117,10 +119,10 @@ cdef class CountsWalk(Walk):
             r = self.parent[r]
         return 0
 
-    # ------------------------------------------------------------------ who leaves
+    # ------------------------------------------------------------------ customers who leave
 
     cdef int closings(self, int32_t node, int32_t dish, choice_source *source) except -2 nogil:
-        """At how many restaurants, from this one up, a table closes if a customer of the dish leaves.
+        """Draw at how many restaurants, from this one up, a table closes if a customer of the dish leaves.
 
         A customer sits alone with probability S_d(n - 1, t - 1) / S_d(n, t). Nothing changes.
         """
@@ -144,10 +146,11 @@ cdef class CountsWalk(Walk):
         return closes
 
     cdef int indicators(self, int32_t node, int32_t dish, choice_source *source) except -2 nogil:
-        """Draw a customer's indicators: at how many restaurants, from this one up, it counts for a table.
+        """Draw a customer's indicators: at how many restaurants, from this one up, it represents a table.
 
-        u = 1 with probability t / n. `STAYS` where its table is the only one of several customers at any of them: no
-        other dish, and no u = 0, has any probability given the others.
+        u = 1 with probability t / n. Returns `STAYS` if, at any of them, the customer represents the only
+        table of a dish with several customers: given the others, any other dish and u = 0 then have
+        probability 0.
         """
         cdef int closes = 0
         cdef int64_t yes
@@ -168,7 +171,7 @@ cdef class CountsWalk(Walk):
         return closes
 
     cdef int take_out(self, int32_t customer, int32_t node, int32_t dish, int closes) except -1 nogil:
-        """Take a customer out, with a table at so many restaurants. Returns 1 if the dish is gone."""
+        """Remove a customer, with a table at this many restaurants. Returns 1 if the dish is gone."""
         cdef int i
         cdef bint gone = False
         for i in range(closes + 1):
@@ -183,7 +186,7 @@ cdef class CountsWalk(Walk):
         cdef int32_t r = node
         cdef Entry *entry
         while r >= 0:
-            if self.store.find(r, dish) < 0:      # changed through the store itself
+            if self.store.find(r, dish) < 0:      # the store was changed directly
                 with gil:
                     raise StateError("dish", dish, f"one that restaurant {r} serves", "Run audit().")
             entry = self.store.entries(r) + self.store.find(r, dish)
@@ -193,13 +196,13 @@ cdef class CountsWalk(Walk):
             r = self.parent[r]
         return self.take_out(customer, node, dish, self.closings(node, dish, source))
 
-    # ------------------------------------------------------------------ who comes, with indicators
+    # ------------------------------------------------------------------ customers who enter, with indicators
 
     cdef int fill_weights(self, int32_t node) except -1 nogil:
-        """What a customer with each live dish, and with a new one, multiplies p(z, u) by, into `row`.
+        """Compute into `row` the factor of p(z, u) for a customer with each live dish, and with a new dish.
 
-        W_r(k) = [(u = 0) + (theta + d T_r) (u = 1) W_parent(k)] / (theta + c_r), from the root down; an empty restaurant
-        passes its parent's row through.
+        W_r(k) = [(u = 0) + (theta + d T_r) (u = 1) W_parent(k)] / (theta + c_r), from the root down; the row
+        of an empty restaurant is its parent's.
         """
         cdef Node *record
         cdef Entry *entry
@@ -231,7 +234,7 @@ cdef class CountsWalk(Walk):
         return 0
 
     cdef int seat_indicated(self, int32_t customer, int32_t node, int32_t dish, choice_source *source) except -1 nogil:
-        """Seat a customer who eats this dish, its indicators drawn from this restaurant up."""
+        """Seat a customer with this dish; its indicators are drawn from this restaurant up."""
         cdef int32_t step, r, place, last, which, as_customer = customer
         cdef int64_t opens
         cdef Node *record

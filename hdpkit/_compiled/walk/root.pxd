@@ -11,8 +11,8 @@ cdef class Root:
     cdef DishSlots slots
     cdef const double[::1] concentration
     cdef const double[::1] discount
-    cdef const double[::1] base      # where dishes are atoms: H of each and, last, of all others
-    cdef const int32_t[::1] value    # where dishes are atoms: that of each data customer
+    cdef const double[::1] base      # if dishes are atoms: H of each atom and, last, of all others
+    cdef const int32_t[::1] value    # if dishes are atoms: atom of each data customer
 
     cdef int bind(self, Seating store, DishSlots slots, object concentration, object discount) except -1
     cdef int check_customers(self, int64_t n_customers) except -1
@@ -35,9 +35,9 @@ cdef class AtomRoot(Root):
 
 
 cdef class WeightTable:
-    cdef public Turn turn             # of the franchise that it belongs to, None for an object on its own
-    cdef vector[double] weight        # of each slot, 0 where there is no dish
-    cdef double rest                  # of all that is new
+    cdef public Turn turn             # of the franchise that it belongs to, None if there is none
+    cdef vector[double] weight        # of each slot, 0 if it has no dish
+    cdef double rest                  # weight of all new dishes
     cdef int make_room(self, int64_t n_slots) except -1
 
 

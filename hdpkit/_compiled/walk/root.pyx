@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""What the root's children draw from: latent dishes, atoms, or weights that are part of the state.
+"""Distributions from which the root's children draw: latent dishes, atoms, or weights in the state.
 
 The walk computes everything below the root from these few functions. The readable twins are in
 `hdpkit.franchise.reference.root`.
@@ -22,15 +22,15 @@ cdef double LEAST = 2.2250738585072014e-308   # the smallest normal number
 
 
 cdef double floored(double weight) noexcept nogil:
-    """A weight that is not 0: one that underflowed would have no log density."""
+    """The weight, at least the smallest normal number: a weight of 0 would have no log density."""
     return weight if weight > LEAST else LEAST
 
 
 cdef class Root:
-    """Base of what may stand above the root's children. A walk binds it to its store and slots."""
+    """Base class of roots. A walk binds it to its store and slots."""
 
     def __cinit__(self, *arguments, **named):
-        # The walk copies both, and a build with checks refuses to copy a view that was never set.
+        # The walk copies both views, and a build with checks can't copy a view that was never set.
         self.base = None
         self.value = None
 
@@ -44,11 +44,11 @@ cdef class Root:
         return 0
 
     cdef int check_customers(self, int64_t n_customers) except -1:
-        """Whether it is one for so many data customers."""
+        """Raise an error unless the root fits this number of data customers."""
         return 0
 
     cdef int check_dishes(self) except -1:
-        """Whether rows can be filled: the live dishes are those that the root serves."""
+        """Raise an error unless rows can be filled: the live dishes must be those that the root serves."""
         cdef int64_t i, n_live = self.slots.live.size(), n = self.store.nodes[0].n_entries
         cdef Entry *entries = self.store.entries(0)
         for i in range(max(n, n_live)):
@@ -60,19 +60,19 @@ cdef class Root:
         return 0
 
     cdef int32_t given(self, int32_t customer) noexcept nogil:
-        """The dish that a data customer has in any state; -1 where it is drawn."""
+        """The fixed dish of a data customer; -1 if dishes are latent."""
         return -1
 
     cdef bint opens_again(self) noexcept nogil:
-        """Whether a dish that the root serves may get another table of the root."""
+        """Whether a dish may have several tables at the root."""
         return False
 
     cdef bint loses_dishes(self) noexcept nogil:
-        """Whether a dish without tables of the root is gone."""
+        """Whether a dish dies when it has no tables at the root."""
         return True
 
     cdef bint complete(self) noexcept nogil:
-        """Whether there can be no further dish."""
+        """Whether no further dish is possible."""
         return False
 
     cdef int fill(self, double *row, int64_t n_live) noexcept nogil:
@@ -80,19 +80,19 @@ cdef class Root:
         return 0
 
     cdef double above(self, int32_t dish) noexcept nogil:
-        """What a new table of the root has as its probability of the dish."""
+        """Probability of the dish for a new table of the root."""
         return 1.0
 
     cdef double probability(self, int32_t dish, int32_t place, double above) noexcept nogil:
-        """Probability of one dish, of all that is new for a slot that has no dish.
+        """Probability of one dish at the root, or of a new dish if the slot has none.
 
-        ``place`` is that of its entry at the root, -1 for none; ``above`` as the method of this name.
+        ``place`` is the place of its entry at the root, -1 for none; ``above`` is the result of `above`.
         """
         return above
 
 
 cdef class LatentRoot(Root):
-    """A Chinese restaurant of which each table is a dish of its own (Teh et al. 2006, section 5.1)."""
+    """A Chinese restaurant in which each table is a separate dish (Teh et al. 2006, section 5.1)."""
 
     cdef int fill(self, double *row, int64_t n_live) noexcept nogil:
         cdef Node *record = &self.store.nodes[0]
@@ -129,7 +129,7 @@ cdef class AtomRoot(Root):
     Parameters
     ----------
     base : float64 array, shape (V + 1,)
-        H of each atom and, last, of all that is none of them.
+        H of each atom and, last, of all other values.
     value : int32 array, shape (n_customers,)
         Atom of each data customer.
     """
@@ -144,7 +144,7 @@ cdef class AtomRoot(Root):
         return 0
 
     cdef int check_dishes(self) except -1:
-        """Whether the live dishes are the atoms, and the root serves no others."""
+        """Raise an error unless the live dishes are the atoms and the root serves no others."""
         cdef int64_t n_live = self.slots.live.size(), n = self.store.nodes[0].n_entries
         cdef Entry *entries = self.store.entries(0)
         if n_live + 1 != self.base.shape[0]:
@@ -199,9 +199,9 @@ cdef class AtomRoot(Root):
 
 
 cdef class WeightTable:
-    """Weights of the dishes and of all that is new, which add up to 1: beta of Teh et al. 2006, section 5.2.
+    """Weights of the dishes and of all new dishes, with sum 1: beta of Teh et al. 2006, section 5.2.
 
-    None is less than the smallest normal number, into which smaller ones are changed.
+    Weights below the smallest normal number are replaced by it.
     """
 
     def __init__(self):
@@ -213,13 +213,13 @@ cdef class WeightTable:
         return 0
 
     def clear(self):
-        """No dish has a weight; the remainder is 1."""
+        """Remove all weights; the remainder is then 1."""
         cdef Held hold = in_turn(self.turn)
         self.weight.clear()
         self.rest = 1.0
 
     def copy(self):
-        """A table of the same weights that belongs to no franchise."""
+        """A table with the same weights that belongs to no franchise."""
         cdef Held hold = in_turn(self.turn)
         cdef WeightTable made = WeightTable()
         copy_into(made.weight, self.weight)
@@ -227,14 +227,14 @@ cdef class WeightTable:
         return made
 
     def get(self, slot):
-        """Weight of the dish in a slot; 0 where there is none."""
+        """Weight of the dish in a slot; 0 if there is none."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         return self.weight[k] if k < <int64_t>self.weight.size() else 0.0
 
     @property
     def remainder(self):
-        """Weight of all that is new."""
+        """Weight of all new dishes."""
         cdef Held hold = in_turn(self.turn)
         return self.rest
 
@@ -252,7 +252,7 @@ cdef class WeightTable:
         return out
 
     def put(self, slots, weights):
-        """Replace all weights: those of these slots and, last, the remainder."""
+        """Replace all weights by those of these slots and, last, the remainder."""
         cdef Held hold = in_turn(self.turn)
         cdef int64_t i, n
         cdef const int32_t[::1] which = numbers32("slots", slots, 0, LARGEST)
@@ -270,7 +270,7 @@ cdef class WeightTable:
         self.rest = floored(given[n])
 
     def split(self, slot, double share):
-        """A dish is born: it takes this share of the remainder."""
+        """Give a new dish this share of the remainder."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if not 0.0 <= share <= 1.0:
@@ -280,7 +280,7 @@ cdef class WeightTable:
         self.rest = floored((1.0 - share) * self.rest)
 
     def bring_home(self, slot):
-        """A dish has died: its weight goes to the remainder."""
+        """Add the weight of a dish that died to the remainder."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if k < <int64_t>self.weight.size():
@@ -288,7 +288,7 @@ cdef class WeightTable:
             self.weight[k] = 0.0
 
     def fix(self, slot, double weight, double remainder):
-        """Give a slot this weight, 0 for none, and all that is new this remainder, which may be 0."""
+        """Set the weight of a slot (0: no dish) and the remainder, which may be 0."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if not (0.0 <= weight <= 1.0 and 0.0 <= remainder <= 1.0):
@@ -298,7 +298,7 @@ cdef class WeightTable:
         self.rest = remainder
 
     def memory_bytes(self):
-        """Bytes that the weights take."""
+        """Bytes held by the weights."""
         cdef Held hold = in_turn(self.turn)
         return self.weight.capacity() * sizeof(double)
 
@@ -325,7 +325,7 @@ cdef class WeightedRoot(Root):
 
 
 cdef class FixedRoot(WeightedRoot):
-    """K dishes of weight 1/K each. Those without customers are one outcome, all that is new.
+    """K dishes of weight 1/K each. Dishes without customers are treated as one outcome, a new dish.
 
     Parameters
     ----------
@@ -343,7 +343,7 @@ cdef class FixedRoot(WeightedRoot):
         return self.store.nodes[0].n_entries >= self.n_dishes
 
     cdef double probability(self, int32_t dish, int32_t place, double above) noexcept nogil:
-        # By the root's own dishes: within a proposal the table has the weights of before.
+        # From the dishes that the root serves: within a proposal the table still has the old weights.
         if place >= 0:
             return 1.0 / self.n_dishes
         return max(self.n_dishes - self.store.nodes[0].n_entries, 0.0) / self.n_dishes

@@ -6,22 +6,22 @@ from hdpkit._compiled.support.turn cimport Turn
 
 
 cdef class DishSlots:
-    cdef public Turn turn            # of the franchise that it belongs to, None for an object on its own
+    cdef public Turn turn            # of the franchise that it belongs to, None if there is none
     cdef vector[int32_t] live          # occupied slots, ascending
-    cdef vector[int32_t] position      # of a slot in `live`, -1 where it is not there
+    cdef vector[int32_t] position      # of a slot in `live`, -1 if it is not in it
     cdef vector[int8_t] status         # FREE, OCCUPIED, HELD, SCRATCH
-    cdef vector[int64_t] id            # of the dish of a slot, for as long as the chain lasts; by slot
-    cdef int64_t births                # dishes that were born since the chain began: the next one's id
-    cdef int32_t lowest                # no slot below it is free
-    cdef readonly object bank          # statistics of the dishes, told first; None: nobody counts
-    cdef measure_t *measure            # the same in C, NULL for a bank in Python
-    cdef public object source          # choice source of the verb that runs, for what parts draw at a birth
+    cdef vector[int64_t] id            # id of the dish in each slot, unique within the chain
+    cdef int64_t births                # number of births since the start of the chain: the next id
+    cdef int32_t lowest                # all slots below it are taken
+    cdef readonly object bank          # statistics of the dishes, notified first; may be None
+    cdef measure_t *measure            # the bank in C, NULL for a bank in Python
+    cdef public object source          # choice source of the running verb, for draws of parts at a birth
     cdef public list parts
-    cdef public object trouble         # (part, error): the first since the last one surfaced
+    cdef public object trouble         # (part, error): the first error since the last one was raised
     cdef bint telling                  # whether there are parts
 
     cdef inline int ready(self) except -1 nogil:
-        """See to it that a dish can be born without asking for memory."""
+        """Allocate the memory that the birth of a dish needs."""
         cdef size_t n = self.status.size() + 1
         if (self.status.capacity() < n or self.position.capacity() < n or self.live.capacity() < n
                 or self.id.capacity() < n):

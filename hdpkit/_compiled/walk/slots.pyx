@@ -1,5 +1,5 @@
 # distutils: language = c++
-"""Dish slots: which numbers stand for dishes. Every birth and death of a dish is announced here."""
+"""Dish slots: the numbers of dishes. Births and deaths of dishes are reported from here."""
 
 import inspect
 
@@ -15,16 +15,16 @@ from hdpkit.errors import ReturnValueError, StateError
 cdef enum:
     FREE = 0
     OCCUPIED = 1
-    HELD = 2       # empty, but a part keeps it
-    SCRATCH = 3    # statistics of a proposal; not a dish
-    AHEAD = 1024   # how far beyond the last slot one may be opened by number
+    HELD = 2       # empty, but held by a part
+    SCRATCH = 3    # has the statistics of a proposal, no dish
+    AHEAD = 1024   # how far beyond the last slot one may be opened by its number
     LARGEST = 1 << 30
 
 cdef int64_t MOST_BIRTHS = 1 << 62
 
 
 cdef bint takes_slot_alone(object born) except -1:
-    """Whether a method ``born`` takes the slot and nothing else."""
+    """Whether the only argument of a method ``born`` is the slot."""
     try:
         parameters = inspect.signature(born).parameters.values()
     except (TypeError, ValueError):
@@ -38,7 +38,7 @@ cdef extern from "Python.h":
 
 
 cdef int tell_aside(DishSlots slots, int32_t slot, const int32_t *customers, int64_t n) except -1:
-    """Tell parts of a birth. What the bank has left raised is set aside meanwhile: no Python runs beside it."""
+    """Notify parts of a birth. An exception set by the bank is put aside, because Python can't run with it."""
     cdef PyObject *kind = NULL
     cdef PyObject *value = NULL
     cdef PyObject *trace = NULL
@@ -51,19 +51,20 @@ cdef int tell_aside(DishSlots slots, int32_t slot, const int32_t *customers, int
 
 
 cdef class DishSlots:
-    """The slots of a franchise, and the one place where dishes are born and die.
+    """The slots of a franchise; all births and deaths of dishes take place here.
 
-    A dish is born in the smallest free slot, so the live set determines all. The bank is told first, then the
-    parts in the order in which they came, inside the step that causes the change.
+    A dish is born in the smallest free slot, so the slot depends only on the set of live ones. Within the
+    step that causes the change, the bank is notified first, then the parts in the order of their
+    registration.
 
-    What a part raises must not stop a step half way: the first error is kept with its part in ``trouble``, and
-    whoever runs the verb raises it when the step is done (`FranchiseCore.surface`).
+    An exception from a part must not stop a step half way: the first error is kept with its part in
+    ``trouble``, and the code that runs the verb raises it when the step is done (`FranchiseCore.surface`).
 
-    A slot is used again when its dish has died. A dish's *id* is its own for as long as the chain lasts: its
-    number in the order of births.
+    A slot is reused after its dish has died. A dish's *id* is unique within the chain: its number in the
+    order of births.
 
-    ``parts`` are pairs of an object and whether its ``born`` takes the slot alone. The object has
-    ``born(slot, source, customers)``, or ``born(slot)``, ``died(slot)``, ``holds(slot)`` and ``relabelled(mapping)``.
+    ``parts`` are pairs of an object and whether its ``born`` takes only the slot. The object has ``born(slot,
+    source, customers)``, or ``born(slot)``, ``died(slot)``, ``holds(slot)`` and ``relabelled(mapping)``.
     """
 
     def __init__(self):
@@ -76,14 +77,14 @@ cdef class DishSlots:
         self.reset([])
 
     def attach(self, bank):
-        """Tell this bank of statistics from now on, in place of the one before; None: tell none."""
+        """Notify this bank of statistics from now on, instead of the previous one; None: no bank."""
         cdef Held hold = in_turn(self.turn)
         for method in ("born", "died"):
             if bank is not None and (not callable(getattr(bank, method, None)) or isinstance(bank, type)):
                 refuse("bank", bank, "a bank of statistics, with born and died, or None", "See measure.bank(data).")
         self.bank = bank
         self.measure = NULL
-        if hasattr(bank, "attach"):      # a compiled one, which is told without the interpreter
+        if hasattr(bank, "attach"):      # a compiled bank, called without the interpreter
             bank.attach(self)
 
     cdef int attach_compiled(self, object bank, measure_t *measure) except -1:
@@ -92,10 +93,10 @@ cdef class DishSlots:
         return 0
 
     def reset(self, occupied, held=(), ids=None, births=0):
-        """Occupy exactly these slots. Nobody is told: all seating was replaced.
+        """Occupy exactly these slots, without notifications: the seating was replaced.
 
-        ``ids`` are those of the dishes in ascending order of slots, below ``births``. Without them the dish of a
-        slot that is occupied already keeps its id, and the others get new ones.
+        ``ids`` are the ids of the dishes in ascending order of slots, below ``births``. Without them, dishes
+        of slots that are already occupied keep their ids, and the others get new ones.
         """
         cdef Held hold = in_turn(self.turn)
         cdef int32_t slot
@@ -124,7 +125,7 @@ cdef class DishSlots:
                     kept[slot] = following
                     following += 1
         self.reserve_room(size)
-        kept.reserve(self.id.capacity())      # from here on nothing can fail
+        kept.reserve(self.id.capacity())      # nothing below can fail
         self.births = following
         self.id.swap(kept)
         self.live.clear()
@@ -140,7 +141,7 @@ cdef class DishSlots:
         self.telling = len(self.parts) > 0
 
     def add_part(self, part not None):
-        """Tell this part from now on."""
+        """Notify this part from now on."""
         cdef Held hold = in_turn(self.turn)
         for method in ("born", "died", "holds", "relabelled"):
             if not callable(getattr(part, method, None)) or isinstance(part, type):
@@ -168,16 +169,16 @@ cdef class DishSlots:
         return slot
 
     cdef int32_t next_free(self) noexcept nogil:
-        """Where the next dish will be born."""
+        """The slot of the next dish."""
         cdef int32_t slot = self.lowest
         while slot < <int32_t>self.status.size() and self.status[slot] != FREE:
             slot += 1
         return slot
 
     cdef int birth(self, int32_t *slot, const int32_t *customers, int64_t n) except -1 nogil:
-        """A dish is born in the smallest free slot, for these customers; returns 1 if the bank failed in C.
+        """Open a dish in the smallest free slot, for these customers; returns 1 if the bank failed in C.
 
-        The slot is taken all the same, so that seating can end.
+        The slot is occupied even then, so that the step can be completed.
         """
         cdef int failed = 0
         slot[0] = self.take(OCCUPIED)
@@ -193,7 +194,7 @@ cdef class DishSlots:
         return failed
 
     cdef int begin_statistics(self, int32_t slot) except -1:
-        """The bank's statistics of a slot that was just taken; if that fails, the slot is free again."""
+        """Begin the bank's statistics of a slot that was just taken; if this fails, the slot is freed."""
         try:
             if self.bank is not None:
                 self.bank.born(slot)
@@ -222,7 +223,7 @@ cdef class DishSlots:
         return 0
 
     cdef int enter_live(self, int32_t slot) except -1 nogil:
-        """Enter an occupied slot among the live ones: its dish is born."""
+        """Add an occupied slot to the live ones, with a new id."""
         cdef size_t place = self.live.size()
         self.id[slot] = self.births
         self.births += 1
@@ -246,14 +247,14 @@ cdef class DishSlots:
         return 0
 
     cdef int give(self, int32_t slot, int8_t status) noexcept nogil:
-        """A slot is no longer that of a dish."""
+        """Set the status of a slot that no longer has a dish."""
         self.status[slot] = status
         if status == FREE and slot < self.lowest:
             self.lowest = slot
         return 0
 
     cdef int death(self, int32_t slot) except -1 nogil:
-        """The dish of this slot has lost its last customer."""
+        """Close the dish of this slot, which has lost its last customer."""
         self.leave_live(slot)
         self.give(slot, FREE)
         if self.measure != NULL:
@@ -278,12 +279,12 @@ cdef class DishSlots:
         return 0
 
     cdef keep(self, part, error):
-        """Remember the first error since the last one surfaced."""
+        """Keep the first error since the last one was raised."""
         if self.trouble is None:
             self.trouble = (part, error)
 
     cdef bint answer(self, part, int32_t slot) except -1:
-        """Whether a part holds a slot."""
+        """Whether a part holds a slot; checks the type of its answer."""
         held = part.holds(slot)
         if not isinstance(held, (bool, np.bool_)):
             raise ReturnValueError(f"{type(part).__name__}.holds()", held, "True or False", "Return a bool.")
@@ -293,18 +294,18 @@ cdef class DishSlots:
         return 0 <= slot < <int32_t>self.status.size() and self.status[slot] == OCCUPIED
 
     cdef bint in_use(self, int32_t slot) noexcept nogil:
-        """Whether somebody keeps statistics in a slot: a dish, or a proposal."""
+        """Whether a slot has statistics, of a dish or of a proposal."""
         return 0 <= slot < <int32_t>self.status.size() and self.status[slot] in (OCCUPIED, SCRATCH)
 
     # ------------------------------------------------------------------ for Python
 
     def make_room(self):
-        """See to it that a dish can be born without asking for memory."""
+        """Allocate the memory that the birth of a dish needs."""
         cdef Held hold = in_turn(self.turn)
         self.ready()
 
     def open(self, customers=()):
-        """A dish is born, for these data customers where they are known; returns its slot."""
+        """Open a dish, for these data customers if they are known; returns its slot."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t slot
         who = numbers32("customers", customers, 0, LARGEST)
@@ -314,7 +315,7 @@ cdef class DishSlots:
         return slot
 
     def open_in(self, slot):
-        """A dish is born in this very slot, which must be free."""
+        """Open a dish in this slot, which must be free."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, <int64_t>self.status.size() + AHEAD)
         if k >= <int32_t>self.status.size():
@@ -338,7 +339,7 @@ cdef class DishSlots:
         return 0
 
     def close(self, slot):
-        """The dish of this slot has lost its last customer."""
+        """Close the dish of this slot, which has lost its last customer."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if not self.occupied(k):
@@ -352,19 +353,19 @@ cdef class DishSlots:
             self.tell_died(k)
 
     def vacant(self):
-        """The slot in which the next dish will be born."""
+        """The slot of the next dish."""
         cdef Held hold = in_turn(self.turn)
         return self.next_free()
 
     def reserve(self):
-        """A free slot for the statistics of a proposal. It is no dish, and parts are not told."""
+        """Reserve a free slot for the statistics of a proposal. It has no dish, and parts are not notified."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t slot = self.take(SCRATCH)
         self.begin_statistics(slot)
         return slot
 
     def release(self, slot):
-        """Give a reserved or held slot back."""
+        """Free a reserved or held slot."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if k >= <int32_t>self.status.size() or self.status[k] not in (SCRATCH, HELD):
@@ -397,12 +398,12 @@ cdef class DishSlots:
         return ids
 
     def n_births(self):
-        """Dishes that were born since the chain began; the next one's id."""
+        """Number of births since the start of the chain, which is the next id."""
         cdef Held hold = in_turn(self.turn)
         return self.births
 
     def held_slots(self):
-        """Slots that are empty but kept by a part."""
+        """Slots that are empty but held by a part."""
         cdef Held hold = in_turn(self.turn)
         return [slot for slot in range(<int>self.status.size()) if self.status[slot] == HELD]
 
@@ -412,7 +413,7 @@ cdef class DishSlots:
         return [slot for slot in range(<int>self.status.size()) if self.status[slot] == SCRATCH]
 
     def is_occupied(self, slot):
-        """Whether a dish lives in this slot."""
+        """Whether this slot has a dish."""
         cdef Held hold = in_turn(self.turn)
         return bool(self.occupied(whole32("slot", slot, -LARGEST, 2**31 - 1)))
 
@@ -433,7 +434,7 @@ cdef class DishSlots:
         return self.live.size()
 
     def compaction(self):
-        """Where each slot goes when the free ones are squeezed out: int32 (-1 for free ones), or None."""
+        """New number of each slot after compaction: int32, -1 for free slots; None if there are no gaps."""
         cdef Held hold = in_turn(self.turn)
         cdef int32_t slot, fresh = 0
         mapping = np.full(self.status.size(), -1, dtype=np.int32)
@@ -446,7 +447,7 @@ cdef class DishSlots:
         return None if (fresh == 0 or mapping[fresh - 1] == fresh - 1) else mapping
 
     def relabel(self, mapping):
-        """Carry out a compaction and tell the parts."""
+        """Carry out a compaction and notify the parts."""
         cdef Held hold = in_turn(self.turn)
         mapping = numbers32("mapping", mapping, -1, LARGEST)
         if len(mapping) < <int64_t>self.status.size():

@@ -1,9 +1,9 @@
 # distutils: language = c++
 """Numbers of tables given the customers, over a store of counts (the readable twin: `franchise.reference.table_counts`).
 
-Without a discount, the tables of n customers who eat a dish in a restaurant have the law of a sum of Bernoulli draws
-with probabilities a / (a + l - 1), l = 1 .. n, where a = theta P_parent(dish); the first of them is 1 by definition
-(Teh et al. 2006, section 5.3). What stands above the restaurants is fixed meanwhile.
+Without a discount, the number of tables of n customers who eat a dish in a restaurant is distributed as a sum
+of Bernoulli draws with probabilities a / (a + l - 1), l = 1 .. n, where a = theta P_parent(dish); the first
+of them is 1 by definition (Teh et al. 2006, section 5.3). The root's weights are fixed.
 """
 
 import numpy as np
@@ -28,9 +28,9 @@ cdef extern from "<algorithm>" namespace "std" nogil:
 
 cdef enum:
     FEW = 64
-    FIRST = 6            # customers who are asked one by one before jumps
+    FIRST = 6            # customers drawn one by one before jumps begin
 
-# 1 + 1/2 + ... + 1/n for few customers.
+# 1 + 1/2 + ... + 1/n for small n.
 cdef double[FEW] harmonic
 cdef int _n
 harmonic[0] = 0.0
@@ -43,7 +43,7 @@ cdef int cannot(int32_t dish) except -1:
 
 
 cdef inline bint all_at(const int32_t *home, int32_t node) noexcept nogil:
-    """Whether sixteen customers in a row belong to this restaurant."""
+    """Whether the next sixteen customers belong to this restaurant."""
     cdef int32_t other = 0
     cdef int i
     for i in range(16):
@@ -54,7 +54,7 @@ cdef inline bint all_at(const int32_t *home, int32_t node) noexcept nogil:
 cdef int restaurants_of(Walk walk, int64_t first, int64_t last, vector[int32_t] *nodes) except -1 nogil:
     """Restaurants of data customers first .. last - 1, ascending, if tables are drawn for them at the end.
 
-    To be called before a verb changes anything: it asks for memory.
+    Call it before a verb changes anything, because it allocates.
     """
     cdef int64_t i, n = 0
     cdef bint ascending = True
@@ -70,7 +70,7 @@ cdef int restaurants_of(Walk walk, int64_t first, int64_t last, vector[int32_t] 
             ascending = ascending and home[i] > node
             node = home[i]
             nodes.push_back(node)
-        # Those of one restaurant mostly follow each other.
+        # Customers of a restaurant are usually adjacent.
         while last - i >= 16 and all_at(home + i, node):
             i += 16
         while i < last and home[i] == node:
@@ -92,7 +92,7 @@ cdef inline double none_open(double a, int32_t first, int32_t end) noexcept nogi
     cdef double none = 1.0, ours, all_, l, x
     cdef int32_t i = first, stop
     while i < end:
-        # One division for so many customers: sixteen numbers below 2**31 multiply to less than 2**496.
+        # One division for sixteen customers: the product of sixteen numbers below 2**31 is below 2**496.
         stop = end if end - i < 16 else i + 16
         ours, all_ = 1.0, 1.0
         while stop - i >= 4:
@@ -110,12 +110,12 @@ cdef inline double none_open(double a, int32_t first, int32_t end) noexcept nogi
 
 
 cdef inline int64_t any_open(double a, int32_t first, int32_t end, choice_source *source) noexcept nogil:
-    """Whether one of customers first .. end - 1 opens a table."""
+    """Draw whether any of customers first .. end - 1 opens a table."""
     cdef double number, opens
     if source.bernoulli != draw_bernoulli or end > FEW or not 0.0 <= a <= 1e100:
         return source.bernoulli(source.state, 1.0 - none_open(a, first, end))
-    # As `draw_bernoulli`, with the same number. Few tables open, so that most numbers are above the sum of a / l,
-    # which is an upper bound of the probability, and the product isn't needed. The slack covers its rounding.
+    # As `draw_bernoulli`, with the same uniform number. Tables rarely open, so most numbers are above the sum
+    # of a / l, an upper bound of the probability, and the product isn't needed. A margin covers its rounding.
     number = philox_next_double(<philox *>source.state)
     if number >= a * (harmonic[end - 1] - harmonic[first - 1]) * (1.0 + 1e-6) + 1e-12:
         return 0
@@ -123,11 +123,11 @@ cdef inline int64_t any_open(double a, int32_t first, int32_t end, choice_source
 
 
 cdef int64_t some_open(double a, int32_t first, int32_t end, choice_source *source) noexcept nogil:
-    """The first of customers first .. end - 1 who opens a table, given that one does."""
+    """Draw the first of customers first .. end - 1 who opens a table, given that one does."""
     cdef double none = 1.0, some = 0.0, inverse, opens
     cdef int32_t l
     cdef int64_t yes
-    for l in range(first, end):      # a sum, because 1 - none would be rounded where few open tables
+    for l in range(first, end):      # a sum, because 1 - none would lose precision for small probabilities
         inverse = 1.0 / (a + l)
         some += none * (a * inverse)
         none *= l * inverse
@@ -140,21 +140,22 @@ cdef int64_t some_open(double a, int32_t first, int32_t end, choice_source *sour
             return l if yes > 0 else -1
         some -= opens
         none *= l * inverse
-        if some <= 0.0:        # rounding: what is left is nothing
+        if some <= 0.0:        # by rounding nothing is left
             return l
     return end - 1
 
 
 cdef int64_t tables_of(double a, int32_t customers, choice_source *source) noexcept nogil:
-    """Tables of so many customers, of whom the one after l others opens a table with probability a / (a + l).
+    """Draw the number of tables of customers of whom the one after l others opens a table w.p. a / (a + l).
 
-    Where few do, one draw says whether any of a number of customers does, and only then which. -1 for a failure.
+    If openings are rare, one draw decides whether any of several customers opens a table, and only then
+    another one which. Returns -1 for a failure.
     """
     cdef int32_t l = 1, end
     cdef int64_t tables = 1, yes
     while l < customers:
         end = customers
-        if 2.0 * a * customers > l:      # at most so many that half a table opens on average
+        if 2.0 * a * customers > l:      # at most as many as open half a table on average
             end = min(customers, l + 1 + <int32_t>(l / (2.0 * a)))
         yes = any_open(a, l, end, source)
         if yes < 0:
@@ -178,12 +179,12 @@ cdef inline double opening(double a, double below) noexcept nogil:
 
 
 cdef int64_t tables_by_jumps(double a, int64_t customers, choice_source *source) noexcept nogil:
-    """The same as `tables_of`, with as many draws as there are tables, for any number of customers; -1 for a failure.
+    """The same as `tables_of`, with about as many draws as there are tables; -1 for a failure.
 
-    Customers who may open a table are drawn first, each independently of the others, the one after l others with
-    probability q_l = 1 - ((l - s) / (l - s + 1))**a, where s is 1 if a < 1 and 0 otherwise, so that q_l >= a / (a + l).
-    None comes from l to m - 1 with probability ((l - s) / (m - s))**a, so that the next is found by inversion. It opens a
-    table with probability a / (a + l) / q_l.
+    Candidates for opening a table are drawn independently, the one after l others with probability q_l = 1 -
+    ((l - s) / (l - s + 1))**a, where s is 1 if a < 1 and 0 otherwise, so q_l >= a / (a + l). There is no
+    candidate from l to m - 1 with probability ((l - s) / (m - s))**a, so the next candidate is found by
+    inversion. It opens a table with probability a / (a + l) / q_l.
     """
     cdef int64_t l = 1, tables = 1, yes
     cdef double shift = 1.0 if a < 1.0 else 0.0, u, next_, largest
@@ -215,7 +216,7 @@ cdef int64_t tables_by_jumps(double a, int64_t customers, choice_source *source)
 
 
 def tables_drawn(double a, int64_t customers, ChoiceSource source not None, bint by_jumps):
-    """Tables of so many customers, one by one or by jumps, for tests."""
+    """Draw the number of tables of this many customers, one by one or by jumps, for tests."""
     return (tables_by_jumps if by_jumps else tables_of_any)(a, customers, &source.c)
 
 
@@ -224,11 +225,11 @@ cdef int64_t tables_of_any(double a, int64_t customers, choice_source *source) n
 
 
 cdef int draw_tables_of(Walk walk, vector[int32_t] *nodes, choice_source *source) except -1 nogil:
-    """Draw the tables of every dish of these restaurants given its customers; each table of the root is a dish."""
+    """Draw the tables of every dish of these restaurants given its customers."""
     cdef Entry *entry
     cdef size_t i
     cdef int32_t node, place, above
-    # The root's entries are the live dishes, in the same order, unless some were opened that nobody has yet.
+    # The root's entries are the live dishes, in the same order, unless some dishes have no customers yet.
     cdef bint served = walk.store.nodes[0].n_entries == <int32_t>walk.slots.live.size()
     cdef int64_t tables
     cdef int64_t (*draw)(double a, int64_t customers, choice_source *source) noexcept nogil
@@ -252,7 +253,7 @@ cdef int draw_tables_of(Walk walk, vector[int32_t] *nodes, choice_source *source
 
 
 cdef CountsStore counts_store(Walk walk):
-    """The store, checked: everything below its root is at one level."""
+    """The store of a walk; raises an error unless it is a store of counts with two levels."""
     cdef int64_t r
     walk.check_dishes()
     if type(walk.store) is not CountsStore and not walk.store.by_cell:
@@ -280,7 +281,7 @@ def draw_tables(Walk walk not None, int64_t first, int64_t last, ChoiceSource so
 # ------------------------------------------------------------------------- all restaurants at once
 
 cdef class Bulk:
-    """What all restaurants below the root together need: entries by dish, the largest first."""
+    """Entries of all restaurants below the root, sorted by dish and by descending customers."""
 
     cdef object node, dish, customers, begins
     cdef CountsStore store
@@ -304,14 +305,14 @@ cdef class Bulk:
 
 
 cdef inline int64_t with_more(const int32_t *customers, int64_t n, int64_t l) noexcept nogil:
-    """How many of n entries, the largest first, have more than l customers."""
+    """How many of n entries, in descending order, have more than l customers."""
     while n > 0 and customers[n - 1] <= l:
         n -= 1
     return n
 
 
 cdef int64_t opened(choice_source *source, int64_t n, double a, int64_t l) except -1 nogil:
-    """How many of n customers who are the (l + 1)th of their dish in their restaurants have opened a table."""
+    """Draw how many of n customers, each the (l + 1)th of a dish in its restaurant, opened a table."""
     cdef int64_t yes = source.binomial(source.state, n, a / (a + l))
     if yes < 0:
         with gil:
@@ -321,7 +322,7 @@ cdef int64_t opened(choice_source *source, int64_t n, double a, int64_t l) excep
 
 cdef int spread(int32_t *tables, int64_t n, int64_t n_open, int32_t *order, int32_t *swapped,
                 choice_source *source) except -1 nogil:
-    """Give a table each to a uniform subset of n entries. ``order`` is 0 .. n - 1, before and after."""
+    """Add a table to each entry of a uniformly random subset. ``order`` is 0 .. n - 1, before and after."""
     cdef bint all_but = 2 * n_open > n
     cdef int64_t i, j, picks = n - n_open if all_but else n_open
     cdef int32_t held
@@ -350,11 +351,12 @@ cdef int spread(int32_t *tables, int64_t n, int64_t n_open, int32_t *order, int3
 def draw_tables_by_dish(Walk walk not None, ChoiceSource source not None):
     """Draw the tables of all restaurants given their customers, by one binomial draw for each dish and l.
 
-    It says in how many of the restaurants where at least l customers eat the dish the lth of them has opened a table;
-    in which is a uniform subset. The restaurants have one concentration.
+    The draw is the number of restaurants in which the lth customer of the dish opened a table, among those
+    with at least l customers of the dish; these restaurants are then a uniformly random subset. All
+    restaurants must have the same concentration.
     """
     cdef Held hold = in_turn(walk.turn)
-    if walk.store.by_cell:       # draws by jumps, whose number doesn't grow with the customers
+    if walk.store.by_cell:       # draws by jumps, whose number doesn't increase with the number of customers
         draw_tables(walk, 0, walk.parent.shape[0], source)
         return
     cdef Bulk bulk = Bulk(walk)
@@ -385,10 +387,10 @@ def draw_tables_by_dish(Walk walk not None, ChoiceSource source not None):
 
 
 def draw_totals(Walk walk not None, ChoiceSource source not None):
-    """Draw how many customers the root would have with each dish, given those below it.
+    """Draw the number of customers that the root would have with each dish, given the restaurants below.
 
-    The law is that of the root's customers after `draw_tables`, in one binomial draw for each dish and l. Nothing in
-    the seating changes.
+    The distribution is that of the root's customers after `draw_tables`, with one binomial draw for each dish
+    and l. The seating doesn't change.
 
     Returns
     -------
@@ -406,7 +408,7 @@ def draw_totals(Walk walk not None, ChoiceSource source not None):
     cdef int32_t live
     cdef double a
     walk.ready(0)
-    for i in range(<int64_t>bulk.store.dish_of_customer.size()):      # those who sit at the root themselves
+    for i in range(<int64_t>bulk.store.dish_of_customer.size()):      # data customers of the root
         if walk.home[i] == 0 and bulk.store.dish_of_customer[i] >= 0:
             m[walk.slots.position[bulk.store.dish_of_customer[i]]] += 1
     with nogil:

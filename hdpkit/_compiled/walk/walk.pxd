@@ -9,7 +9,7 @@ from hdpkit.random._source cimport choice_source
 
 
 cdef class Walk:
-    cdef public Turn turn            # of the franchise that it belongs to, None for an object on its own
+    cdef public Turn turn            # of the franchise that it belongs to, None if there is none
     cdef readonly Seating store
     cdef readonly DishSlots slots
     cdef readonly object topology     # keeps the arrays below alive
@@ -17,13 +17,13 @@ cdef class Walk:
     cdef const int32_t[::1] home
     cdef const double[::1] concentration
     cdef const double[::1] discount
-    cdef readonly Root root           # what the root's children draw from
+    cdef readonly Root root           # the distribution from which the root's children draw
     cdef const double[::1] base       # of an AtomRoot: H of each atom and, last, of all others
     cdef const int32_t[::1] value     # of an AtomRoot: atom of each data customer
-    cdef readonly bint tables_at_end   # a verb draws tables at its end, given counts of customers
+    cdef readonly bint tables_at_end   # tables are drawn at the end of a verb, given counts of customers
     cdef vector[int32_t] path         # from a restaurant to the root
     cdef vector[double] level         # probability of one dish at each restaurant of the path, the base last
-    cdef vector[int32_t] place        # of its entry at each restaurant of the path, -1 for none
+    cdef vector[int32_t] place        # place of its entry at each restaurant of the path, -1 for none
     cdef vector[double] row           # probability of each live dish, a new one last
 
     cdef int check_tree(self) except -1
@@ -33,9 +33,9 @@ cdef class Walk:
     cdef int fit(self, object node, object customer, object dish) except -1
 
     cdef inline int ready(self, int32_t node) except -1 nogil:
-        """See to it that a customer of a restaurant can go and come without asking for memory.
+        """Allocate the memory that a customer of a restaurant may need to leave and enter.
 
-        To be called before anything changes: then a step that has begun is finished.
+        Call it before anything changes, so that a step can't fail half way.
         """
         cdef int64_t n_words = 0, n_levels = 0
         while node >= 0:
@@ -45,7 +45,7 @@ cdef class Walk:
         return self.ready_for(n_words, n_levels, n_levels)
 
     cdef inline int ready_anywhere(self) except -1 nogil:
-        """The same for a customer of any restaurant, in two levels."""
+        """The same for a customer of any restaurant, in a tree with two levels."""
         return self.ready_for(2 * ENTRY_WORDS * (1 + 2 * <int64_t>self.store.largest), 2, 2)
 
     cdef inline int ready_for(self, int64_t n_words, int64_t n_tables, size_t n_levels) except -1 nogil:

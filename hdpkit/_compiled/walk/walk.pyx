@@ -1,9 +1,9 @@
 # distutils: language = c++
 """The walk through the tree: predictive rows from the root down, seating from a restaurant up.
 
-Chinese restaurant franchise of any depth (Teh et al. 2006, section 5.1; discounts as in Teh 2006). What the
-root's children draw from is a `Root`. Each table of the root is a dish of its own, unless dishes are atoms: then
-the root may hold several tables of one dish.
+Chinese restaurant franchise of any depth (Teh et al. 2006, section 5.1; discounts as in Teh 2006). The root's
+children draw from a `Root`. Each table of the root is a separate dish, unless dishes are atoms: then the root
+may have several tables of a dish.
 """
 
 import numpy as np
@@ -32,9 +32,9 @@ cdef class Walk:
     home : int32 array, shape (n_customers,)
         Restaurant of each data customer.
     concentration, discount : float64 arrays, shape (n_nodes,)
-        Shared with the owner, who may change them between calls.
+        Shared with the owner, which may change them between calls.
     root : Root
-        What the root's children draw from: its own, not another walk's.
+        The distribution from which the root's children draw. It must not be used by another walk.
     """
 
     def __init__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
@@ -57,7 +57,7 @@ cdef class Walk:
         self.check_tree()
 
     cdef int check_tree(self) except -1:
-        """Whether the arrays are those of a tree with the store's restaurants, parents first."""
+        """Raise an error unless the arrays describe a tree of the store's restaurants, parents first."""
         cdef int64_t r, n = <int64_t>self.store.nodes.size()
         check_length("parent", self.parent.shape[0], n)
         check_length("concentration", self.concentration.shape[0], n)
@@ -69,10 +69,10 @@ cdef class Walk:
                        "Parents come first.")
         return self.root.check_customers(self.home.shape[0])
 
-    # ------------------------------------------------------------------ what callers pass
+    # ------------------------------------------------------------------ checks of arguments
 
     cdef int face(self) except -1:
-        """A call from Python: not while compiled code is in the middle of the seating."""
+        """Begin a call from Python; raises an error while compiled code is changing the seating."""
         self.standing()
         if self.store.busy:
             raise BusyError("walk", "inside a verb", "used by one verb at a time",
@@ -80,7 +80,7 @@ cdef class Walk:
         return 0
 
     cdef int standing(self) except -1:
-        """Whether this is a walk over restaurants that are there."""
+        """Raise an error unless the walk fits the present restaurants."""
         if self.store is None:
             raise StateError("walk", "empty", "one that was made with arguments", "See Franchise.walk.")
         if self.parent.shape[0] != <int64_t>self.store.nodes.size():
@@ -88,12 +88,12 @@ cdef class Walk:
         return 0
 
     cdef int check_dishes(self) except -1:
-        """Whether rows can be filled."""
+        """Raise an error unless rows can be filled."""
         self.standing()
         return self.root.check_dishes()
 
     cdef int fit(self, object node, object customer, object dish) except -1:
-        """Whether a customer (~t for table t) can be one of a restaurant, and a dish one of the franchise."""
+        """Raise an error unless the restaurant may have this customer (~t for table t) and the dish exists."""
         cdef int32_t r = self.store.node_number(node), who = self.store.customer_number(customer)
         cdef int32_t k = whole32("dish", dish, 0, 2**31 - 2)
         if who >= 0 and (who >= self.home.shape[0] or self.home[who] != r):
@@ -112,7 +112,7 @@ cdef class Walk:
         cdef const int32_t *position = self.slots.position.data()
         self.path.clear()
         while r > 0:
-            if self.store.nodes[r].customers > 0:   # an empty restaurant passes its parent's row through
+            if self.store.nodes[r].customers > 0:   # the row of an empty restaurant is its parent's
                 self.path.push_back(r)
             r = self.parent[r]
         self.row.resize(n_live + 1)
@@ -134,7 +134,7 @@ cdef class Walk:
         """P_r(dish) at every restaurant r from node (first) to root, into `path`, `level` and `place`.
 
         The last entry of `level` is ``above``, the probability at the root's parent. A latent ``dish`` may be
-        occupied or new; a new one has the probability of all that is new.
+        occupied or new; a new one has the probability of all new dishes.
         """
         cdef int32_t r = node, step, place, last
         cdef Node *record
@@ -184,7 +184,7 @@ cdef class Walk:
             r = self.path[step]
             place = self.place[step]
             opens = place < 0
-            # Over a store of counts tables may come at the end of the verb (`draw_tables`).
+            # Over a store of counts, tables may be drawn at the end of the verb (`draw_tables`).
             if place >= 0 and (step < last or self.root.opens_again()) and not self.tables_at_end:
                 record = &self.store.nodes[r]
                 entry = self.store.entries(r) + place
@@ -202,9 +202,9 @@ cdef class Walk:
 
     cdef int unseat_customer(self, int32_t customer, int32_t node, int32_t dish,
                              choice_source *source) except -1 nogil:
-        """Take a customer out, and every table that closes. Returns 1 if the dish is gone, 0 otherwise.
+        """Remove a customer, and every table that closes. Returns 1 if the dish is gone, 0 otherwise.
 
-        The slot of a dish that is gone is still occupied: its owner is told by whoever called.
+        The slot of a dish that is gone remains occupied; the caller closes it.
         """
         cdef int32_t r = node, as_customer = customer
         while r >= 0:
@@ -229,7 +229,7 @@ cdef class Walk:
         return out
 
     def probability(self, node, dish):
-        """P_node of one dish (of a new one for a slot that is not occupied)."""
+        """P_node of one dish, or of a new dish if the slot is not occupied."""
         cdef Held hold = in_turn(self.turn)
         self.face()
         cdef int32_t k = whole32("dish", dish, 0, 2**31 - 1)
@@ -238,10 +238,10 @@ cdef class Walk:
 
     def probabilities(self, const int32_t[::1] nodes not None, const int32_t[::1] dishes not None,
                       const double[::1] above not None):
-        """P_node of one dish each: float64, shape (n,).
+        """P_node of one dish for each node: float64, shape (n,).
 
-        ``above`` is what stands over the root: H of each dish, also of an atom that no customer has yet (any
-        number that is no slot); 1 where dishes are latent.
+        ``above`` is the probability at the root's parent: H of each dish, including atoms without customers
+        (their number may be any that is not a slot); 1 if dishes are latent.
         """
         cdef Held hold = in_turn(self.turn)
         cdef int64_t i
@@ -267,7 +267,7 @@ cdef class Walk:
         self.seat_customer(customer, node, dish, &source.c)
 
     def unseat(self, customer, node, dish, ChoiceSource source not None):
-        """Take a customer out; True if the dish has lost its last one."""
+        """Remove a customer; True if the dish has lost its last one."""
         cdef Held hold = in_turn(self.turn)
         self.face()
         self.fit(node, customer, dish)
