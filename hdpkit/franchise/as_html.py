@@ -1,4 +1,4 @@
-"""Franchises and samples as notebooks show them: a line, and the largest dishes."""
+"""HTML of franchises and samples for notebooks: a line, and the largest dishes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _TERMS = 8
 
 
 def franchise_table(franchise: Any) -> str:
-    """The largest dishes of a franchise, with their terms where its data are words."""
+    """The largest dishes of a franchise, with their terms if its data are words."""
     caption = repr(franchise).strip("<>")
     try:
         counts = franchise.dish_counts
     except BusyError:
         return html_table(caption, ["dish"], [])
-    except (DataError, StateError):  # the data are no terms, or dishes are observed
+    except (DataError, StateError):  # the data are not terms, or dishes are observed
         dishes = np.asarray(franchise.dishes)
         return _table(caption, np.bincount(dishes[dishes >= 0], minlength=1))
     return _table(caption, counts.sum(axis=1), counts, getattr(franchise.data, "vocabulary", None))

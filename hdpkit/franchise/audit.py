@@ -1,4 +1,4 @@
-"""The audit: everything recounted from who sits where, O(customers)."""
+"""The audit: recomputes everything from the seating, O(customers)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["audit", "check_labelled"]
 
 Ints = npt.NDArray[np.int32]
 
-_CHUNK = 1 << 18  # customers that are counted at once
-RELATIVE = 1e-9  # of cached log probabilities against recounted ones
+_CHUNK = 1 << 18  # customers counted at once
+RELATIVE = 1e-9  # tolerance of cached log probabilities against recomputed ones
 
 
 def _require(condition: Any, what: str, value: Any, *allowed: Any) -> None:
-    """Raise unless the condition holds. What is allowed is put into words only then: arrays take long."""
+    """Raise an error unless the condition holds. The message is made only then: formatting arrays is slow."""
     if not condition:
         words = " ".join(str(word) for word in allowed)
         raise AuditError(what, value, words, "The state contradicts itself: report the move that ran last.")
@@ -85,14 +85,14 @@ def audit(state: State, parts: Parts) -> None:
 
 
 def _latent(state: State, of_customer: Ints, root: dict[int, int], live: Ints) -> None:
-    """The root serves the live dishes, each at one table, and statistics are those of their customers."""
+    """Check that the root serves the live dishes, at one table each, and that statistics are correct."""
     expected = dict.fromkeys(live.tolist(), 1)
     _require(root == expected, "tables of the root", root, "one each of", live.tolist())
     _statistics(state, of_customer, live)
 
 
 def _observed(state: State, of_customer: Ints, root: dict[int, int], live: Ints) -> None:
-    """Customers eat their values."""
+    """Check that the dishes of customers are their values."""
     seated = of_customer >= 0
     own = np.asarray(state.data.values)[seated]
     _require(np.array_equal(of_customer[seated], own), "dishes", of_customer, "the customers' values")
@@ -116,7 +116,7 @@ def _eaten(of_customer: npt.NDArray[np.int32], home: npt.NDArray[np.int32]) -> C
 
 
 def _eaten_by_cell(frozen: FrozenCells, t: Any) -> Counter[tuple[int, int]]:
-    """The same of counts by cell, each of which has all its customers or none."""
+    """The same for counts by cell; all customers of a cell are seated, or none."""
     cells, runs = t.cells, frozen.cell_runs
     of = np.repeat(np.arange(len(runs)), runs)
     seated = np.bincount(of, weights=frozen.run_count, minlength=len(runs))
@@ -131,7 +131,7 @@ def _eaten_by_cell(frozen: FrozenCells, t: Any) -> Counter[tuple[int, int]]:
 
 
 def check_labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
-    """Tables stand where their customers belong and serve what their parents' tables serve."""
+    """Check that tables are in their customers' restaurants and serve the dishes of their parents' tables."""
     seat, node, dish = frozen["seat"], frozen["table_node"], frozen["table_dish"]
     parent_table = frozen["table_seat"]
     seated = np.flatnonzero(seat >= 0)
@@ -152,7 +152,7 @@ def check_labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
 
 
 def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[np.int32]) -> None:
-    """The cached statistics give the same log marginals as fresh ones."""
+    """Check that cached statistics give the same log marginals as recomputed ones."""
     counted = state.dishes_for_bank()
     cached = np.asarray(state.bank.log_marginals(live, counted))
     fresh_bank = state._bank_for(state.measure, state.data)
@@ -167,13 +167,13 @@ def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[n
     with np.errstate(invalid="ignore"):
         same = (cached == fresh) | (np.abs(cached - fresh) <= RELATIVE * scale)  # both may be -inf
     _require(np.all(same), "log marginals", cached, fresh)
-    # Marginals may come from the data alone; predictives see the statistics themselves.
+    # Marginals may be computed from the data alone; predictives use the statistics.
     for slot in live.tolist()[: 50 if state.measure.conjugate and not by_cell else 0]:
         i = int(np.argmax(dishes == slot))
         a, b = (np.asarray(bank.log_predictive(i, live)) for bank in (state.bank, fresh_bank))
         a_ratios, b_ratios = a - a[-1], b - b[-1]
         with np.errstate(invalid="ignore"):
             near = bool(np.all(np.abs(a_ratios - b_ratios) <= RELATIVE))
-        # `allclose`, which takes long, is for large ones and for infinities.
+        # `allclose` is slow, so it is used only for large values and infinities.
         near = near or np.allclose(a_ratios, b_ratios, rtol=RELATIVE, atol=RELATIVE)
         _require(near, "predictives", a, b)

@@ -24,12 +24,12 @@ __all__ = ["Blocks"]
 
 Ints = npt.NDArray[np.int32]
 
-MOST_RESERVED = 1024  # slots at a time, for the statistics of a proposal
-MOST_LAUNCHES = 10**6  # scans before the final one of a proposal
+MOST_RESERVED = 1024  # most slots reserved at a time, for the statistics of a proposal
+MOST_LAUNCHES = 10**6  # most scans of a proposal before the final one
 
 
 class Blocks(Owner):
-    """Verbs over blocks of customers. `Franchise` has them under the same names, under its turn."""
+    """Verbs over blocks of customers. `Franchise` has the same methods, which take its turn."""
 
     def __init__(self, verbs: Verbs) -> None:
         self.verbs = verbs
@@ -39,19 +39,19 @@ class Blocks(Owner):
     def units(self, level: int, with_customers: bool = False) -> Any:
         """Tables of the restaurants of a level (1: the root's children), by their first customer.
 
-        With ``with_customers`` also the data customers who sit one level above; at level 1 these are all
-        customers of the root. Needs table numbers: call it inside `seated_out`.
+        With ``with_customers`` also the data customers seated one level above; at level 1 the units are then
+        all customers of the root. Table numbers are needed: call it inside `seated_out`.
 
-        Units belong to the seating as it is now. `redish` and `move_units` leave those good that they move;
-        whatever else seats or unseats somebody (verbs, moves of other units, `settle`, `thaw`, the end of
-        `seated_out`) makes them out of date, and the verbs refuse them with a StateError: index them again.
+        Units are valid for the present seating. They remain valid after `redish` and `move_units` of the same
+        units. After any other change of the seating (verbs, moves of other units, `settle`, `thaw`, the end
+        of `seated_out`) the verbs raise a StateError: call `units` again.
 
         Parameters
         ----------
         level : int
             1: tables of the root's children.
         with_customers : bool
-            Whether data customers who sit one level above count as units, too.
+            Whether data customers seated one level above are also units.
 
         Returns
         -------
@@ -61,7 +61,7 @@ class Blocks(Owner):
         Raises
         ------
         StateError
-            Outside `seated_out`, over a store that doesn't know who sits where.
+            Outside `seated_out`, over a store that keeps no seats.
         """
         self._need_tables()
         flag("with_customers", with_customers)
@@ -79,24 +79,21 @@ class Blocks(Owner):
         )
 
     def free_units(self, units: Any, level: int, first: int, last: int) -> list[tuple[int, int]]:
-        """Return the ranges of units below which nobody is held.
+        """Return the ranges of units without held customers below them.
 
-        A table is free if its restaurant is: if neither its own data customers nor those of the restaurants
-        below it are held. That depends on what is held alone, never on who sits where.
+        A table is free if neither the data customers of its restaurant nor those of the restaurants below it
+        are held. This depends only on the held groups, not on the seating.
 
         Parameters
         ----------
         units : units
-            What `units` returned.
-        level : int
-            Of which level.
-        first, last : int
-            Of units first .. last - 1.
+            The result of `units`. level : int Level of the units. first, last : int Of units first .. last -
+            1.
 
         Returns
         -------
         list of pairs of int
-            The first of each range and the last, excluded.
+            Begin and end (excluded) of each range.
         """
         if not self.verbs.held.any:
             return [(first, last)]
@@ -108,7 +105,7 @@ class Blocks(Owner):
         return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
 
     def held_dishes(self) -> npt.NDArray[np.int64]:
-        """Slots of dishes that held customers eat, and of known ones: they are neither split nor merged."""
+        """Slots of dishes of held customers, and of known dishes: they are neither split nor merged."""
         known = self.state.topology.n_all - self.state.topology.n_customers
         return np.union1d(self.verbs.held.dishes(), np.arange(known))
 
@@ -161,17 +158,17 @@ class Blocks(Owner):
         order : int64 array
             The units to visit.
         sides, sizes : int8 array (n_units,), int64 array (2,)
-            Side of each unit (-1: on neither yet) and units on each side; updated in place, as are the
-            statistics of the slots.
+            Side of each unit (-1: none yet) and number of units on each side. These and the statistics of the
+            slots are updated in place.
         forced : int8 array or None
             Sides to take instead of drawing.
         log_q : float
-            Carried on from the pieces of the scan before this one.
+            Result of the previous pieces of the scan.
 
         Returns
         -------
         float
-            ``log_q`` plus the log probability of the sides taken, each given those before it.
+            ``log_q`` plus the log probability of the sides, each given those before it, in nats.
         """
         self.verbs.root._check_restaurant("scan_units")
         self._check_units(units)
@@ -228,14 +225,14 @@ class Blocks(Owner):
 
     @changes
     def move_units(self, units: Any, which: npt.NDArray[np.int64], dish: int, source: ChoiceSource) -> None:
-        """Give these customers of the root another dish (an occupied slot), with all below them.
+        """Change the dish of these customers of the root and of all customers below them.
 
         Parameters
         ----------
         units : units
             What `units` returned, of the present seating.
         which : int64 array
-            Places in ``units``, which are customers of the root.
+            Places in ``units`` of customers of the root.
         dish : int
             An occupied slot.
         source : ChoiceSource
@@ -257,12 +254,12 @@ class Blocks(Owner):
         self.verbs.run("move_units", self.state.bank, units, places, dish, source=source)
 
     def groups(self) -> tuple[Ints, npt.NDArray[np.int64], Ints]:
-        """Restaurants that have data customers of their own, and these customers; none of those held.
+        """Restaurants that have data customers, and these customers, without held ones.
 
         Returns
         -------
         nodes, begin, customers : arrays, shape (n,), (n + 1,), (n free customers,)
-            Group g are customers[begin[g]:begin[g + 1]], all of restaurant nodes[g], in data order.
+            Group g is customers[begin[g]:begin[g + 1]], all customers of restaurant nodes[g], in data order.
         """
         home = self.state.topology.home[: self.state.topology.n_customers]
         customers = np.argsort(home, kind="stable").astype(np.int32)
@@ -283,31 +280,31 @@ class Blocks(Owner):
         launches: int,
         source: ChoiceSource,
     ) -> int:
-        """One Metropolis proposal for each of the groups first .. last - 1: all its customers seated anew.
+        """One Metropolis proposal for each of the groups first .. last - 1, which reseats all its customers.
 
-        The final scan of a proposal starts from a state that ``launches`` scans have made, or from nothing.
-        See `hdpkit.moves.ReseatGroups`. Returns how many proposals were accepted.
+        The final scan of a proposal starts from the result of ``launches`` scans, or with all customers
+        unseated. See `hdpkit.moves.ReseatGroups`.
 
         Parameters
         ----------
         groups : tuple of three arrays
-            What `groups` returned.
+            The result of `groups`.
         first, last : int
             Groups first .. last - 1.
         launches : int
-            Scans that make the launch state; 0: none, and the final scan starts from nothing.
+            Number of scans for the launch state; 0: the final scan starts with all customers unseated.
         source : ChoiceSource
             The ``rng`` that a move is given.
 
         Returns
         -------
         int
-            How many proposals were accepted.
+            Number of accepted proposals.
 
         Raises
         ------
         StateError
-            If the measure is not conjugate, the root has weights, or it isn't recorded who sits where.
+            If the measure is not conjugate, the root has weights, or the store keeps no seats.
         """
         self.verbs.root._check_restaurant("reseat_groups")
         self._need_tables()
@@ -338,7 +335,7 @@ class Blocks(Owner):
 
     @unguarded
     def reserved(self, n: int) -> Block:
-        """Slots for the statistics of a proposal; they are no dishes, and gone at the end of the block."""
+        """Slots for the statistics of a proposal, without dishes; they are freed at the end of the block."""
         self.verbs.check_latent()
         return Block(
             self.turns.turn,
@@ -364,7 +361,7 @@ class Blocks(Owner):
                 self.state.slots.release(slot)
 
     def _check_units(self, units: Any) -> None:
-        """Refuse what are no units of the present seating."""
+        """Raise an error unless these are units of the present seating."""
         self._need_tables()
         kind = reference.Units if self.verbs.serving.of("index_units")[0] == "reference" else Units
         instance(

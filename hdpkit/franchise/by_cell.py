@@ -1,7 +1,7 @@
-"""Which franchises begin with counts by cell: customers of a document who have one term are not told apart.
+"""Franchises that begin with counts by cell: customers with the same document and term are not distinguished.
 
-Whether customers are told apart is no part of the model. A franchise that can begin without does; the first
-verb that is about single customers has them told apart (`Seats.tell_apart`), once and for good.
+This choice is not part of the model. A franchise that can begin by cell does; the first verb for single
+customers changes to a dish for each customer (`Seats.tell_apart`), permanently.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hdpkit.base_measures import DirichletMultinomial
 __all__ = ["BY_CELL", "begins_by_cell"]
 
 BY_CELL = frozenset({"cell_sweep", "draw_tables", "draw_tables_by_dish"})
-"""Verbs that run over cells. All others are about customers."""
+"""Verbs that run over cells. All others need customers."""
 
 
 def begins_by_cell(store: Any, root: str, kernel: str, topology: Any, measure: Any) -> bool:
@@ -23,15 +23,15 @@ def begins_by_cell(store: Any, root: str, kernel: str, topology: Any, measure: A
     Parameters
     ----------
     store : type
-        Of the seating.
+        Class of the store.
     root : str
         "restaurant", "weights" or "fixed".
     kernel : str
-        As it was given to the franchise.
+        As passed to the franchise.
     topology : Topology
-        With cells, if the data have some.
+        With cells, if the data have them.
     measure : BaseMeasure
-        Exactly `DirichletMultinomial`: a subclass may look at customers.
+        Must be exactly `DirichletMultinomial`, because a subclass may use customers.
     """
     return (
         store is CountsStore

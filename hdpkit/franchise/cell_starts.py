@@ -1,7 +1,7 @@
-"""Starts by cell: how many customers of each document and term begin with each dish.
+"""Starts by cell: the numbers of customers of each document and term that begin with each dish.
 
-They have the laws of the starts that give each customer a dish (`starts`, `term_clusters`), and draw nothing
-as large as the customers are many.
+They have the same distributions as the starts by customer (`starts`, `term_clusters`), and create no array
+with an entry per customer.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ __all__ = ["CellStart", "factor_cells", "one_dish", "random_dishes", "seat_cells
 
 Ints = npt.NDArray[np.int32]
 
-_CELLS = 1 << 14  # that are drawn at once
-_LARGEST = 1 << 21  # numbers of a table of cells and dishes
+_CELLS = 1 << 14  # cells drawn at once
+_LARGEST = 1 << 21  # most entries of a table of cells and dishes
 
 
 @attrs.frozen(eq=False)
@@ -33,11 +33,11 @@ class CellStart:
     Attributes
     ----------
     runs : int32 array, shape (n_cells,)
-        How many dishes each cell has.
+        Number of dishes of each cell.
     dish, count : int32 arrays
-        The dishes, ascending within a cell, and the customers of each.
+        The dishes, ascending within a cell, and their numbers of customers.
     n_dishes : int
-        All dishes are below it; some may have nobody. Known components are the first.
+        All dishes are below it; some may have no customers. Known components are the first.
     """
 
     runs: Ints
@@ -47,7 +47,7 @@ class CellStart:
 
 
 def _of_tables(tables: list[Any], n_dishes: int) -> CellStart:
-    """Put tables of cells by dishes together: dish numbers of the columns, and counts."""
+    """Concatenate tables of cells by dishes, each given by the dishes of its columns and counts."""
     runs, dish, count = [], [], []
     for columns, table in tables:
         cell, place = np.nonzero(table)
@@ -62,15 +62,15 @@ def _one(parts: list[Ints]) -> Ints:
 
 
 def one_dish(cells: Cells, known: int = 0) -> CellStart:
-    """All customers eat one dish, beside known components."""
+    """All customers have one dish, in addition to known components."""
     n = len(cells.count)
     return CellStart(np.ones(n, np.int32), np.full(n, known, np.int32), cells.count.copy(), known + 1)
 
 
 def allowed_dishes(known: KnownDishes, n_dishes: int) -> npt.NDArray[np.float64]:
-    """By term, the law of a dish that is uniform on those that may have it, shape (n_terms, n).
+    """The uniform distribution of each term over the dishes that may have it, shape (n_terms, n).
 
-    Known components are the first dishes; one dish more is for terms that none of the others may have.
+    Known components are the first dishes; an additional dish is for terms that no other dish may have.
     """
     weights = np.ones((known.n_terms, max(n_dishes, known.n) + 1))
     weights[:, n_dishes:] = 0.0
@@ -82,7 +82,7 @@ def allowed_dishes(known: KnownDishes, n_dishes: int) -> npt.NDArray[np.float64]
 def random_dishes(
     cells: Cells, n_dishes: int, source: RandomStream, known: KnownDishes | None = None
 ) -> CellStart:
-    """Each customer's dish uniform on so many, or on those that may have its term."""
+    """A uniformly random dish for each customer, among all or among those that may have its term."""
     weights = None if known is None else allowed_dishes(known, n_dishes)
     n_dishes = n_dishes if weights is None else weights.shape[1]
     generator, columns = source.generator, np.arange(n_dishes)
@@ -102,7 +102,7 @@ def _joined(parts: list[CellStart], n_dishes: int) -> CellStart:
 
 
 def term_cluster_cells(start: TermClusters, franchise: Any, source: RandomStream) -> CellStart:
-    """Clusters of terms: a customer takes its own term's, or that of another one of its document."""
+    """Clusters of terms: a customer takes that of its own term or of another customer of its document."""
     check_term_clusters(start, franchise)
     labels, cells, generator = (
         labels_of_terms(start, franchise, source),
@@ -125,7 +125,7 @@ def term_cluster_cells(start: TermClusters, franchise: Any, source: RandomStream
 
 
 def factor_cells(start: Factors, franchise: Any, source: RandomStream) -> CellStart:
-    """Factors of the counts: the customers of a cell are split over the dishes by their weights there."""
+    """Factors of the counts: the customers of a cell are drawn over dishes by the cell's weights."""
     check_factors(start, franchise)
     cells, generator = franchise.topology.cells, source.generator
     factors = factors_of(start, franchise, source)
@@ -140,12 +140,12 @@ def factor_cells(start: Factors, franchise: Any, source: RandomStream) -> CellSt
 
 
 def seat_cells(franchise: Any, start: CellStart, source: RandomStream) -> None:
-    """Seat everybody at the dishes of a start; tables and weights of the root are drawn given these."""
+    """Seat all customers with the dishes of a start; tables and weights of the root are drawn given these."""
     cells = franchise.topology.cells
     totals = np.bincount(start.dish, weights=start.count, minlength=start.n_dishes)
     known = franchise.topology.known
     names = np.flatnonzero(totals[known:]) + known
     franchise.root._check_number("init", known + len(names))
-    slots = np.arange(start.n_dishes, dtype=np.int32)  # known components have theirs
+    slots = np.arange(start.n_dishes, dtype=np.int32)  # known components already have theirs
     slots[names] = [franchise.open_dish(source) for _ in names]
     franchise._verbs.enter_cells(start.runs, slots[start.dish], start.count, cells, source)

@@ -1,7 +1,7 @@
-"""Numbers that every scheme reports alike, whatever else is in its state: to compare samplers by.
+"""Scores that are the same for every sampling scheme, for comparisons of samplers.
 
-Samplers of one posterior differ in what they keep: seats, sizes of tables, numbers of tables, weights of the
-root. All have the dishes of the customers and the numbers of tables of each restaurant and dish.
+Samplers of the same posterior differ in their state: seats, sizes of tables, numbers of tables, weights of
+the root. All have the dishes of customers and the number of tables of each restaurant and dish.
 """
 
 from __future__ import annotations
@@ -23,16 +23,19 @@ Ints = npt.NDArray[np.int64]
 
 
 INTEGRATED_OUT = frozenset({ROOT_WEIGHTS})
-"""Names of parts whose density is one given all the rest, likelihood included: without it they are integrated
-out. Schedules that have such a part and others that don't are of one model."""
+"""Names of parts that are integrated out by omitting their density.
+
+Given the rest of the state and the likelihood, their density is normalised. Schedules with and without such a
+part have the same model.
+"""
 
 
 def log_joint_of_counts(franchise: Any) -> float:
     """log p(dishes, numbers of tables, data | hyperparameters) + log priors of those that have one, in nats.
 
-    The numbers of tables are those of each restaurant and dish. Who sits where is summed out, and so are the
-    weights of the root where they are part of the state. Parts of the base measure count. Where dishes are
-    observed every store keeps the sizes of tables, and it is the log joint of the seating.
+    The numbers of tables are those of each restaurant and dish. Seats are summed out, and so are the weights
+    of the root if they are part of the state. Parts of the base measure are included. If dishes are observed,
+    every store keeps the sizes of tables, and the result is the log joint of the seating.
 
     Parameters
     ----------
@@ -122,9 +125,9 @@ def log_stirling(n: npt.ArrayLike, t: npt.ArrayLike, discount: float) -> Floats:
 
 
 def dish_sizes(franchise: Any) -> Ints:
-    """Data customers of each dish, those of dishes without any left out: taken from the counts of the store.
+    """Data customers of each dish that has any, from the counts of the store.
 
-    Nothing of the size of the data is made.
+    No array of the size of the data is created.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The tree of restaurants of n-gram data: one a context that occurs, made as contexts appear."""
+"""The tree of restaurants of n-gram data: one per context that occurs, created when it first appears."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["ContextTopology", "is_context_chain"]
 
 Ints = npt.NDArray[np.int32]
 
-_CHUNK = 1 << 16  # customers whose contexts are laid out at once
+_CHUNK = 1 << 16  # customers whose contexts are computed at once
 
 
 def is_context_chain(chain: Sequence[Restaurant], data: GroupedData) -> bool:
     """Whether these declarations are the levels of a tree of contexts: "context 1", "context 2", ..."""
     wanted = [f"context {level}" for level in range(1, len(chain))]
-    grows = len(chain) > 1 or chain[0].measure.atomic  # unigrams too; a flat mixture is none
+    grows = len(chain) > 1 or chain[0].measure.atomic  # also unigrams, but not a flat mixture
     return isinstance(data, NGrams) and grows and [one.each for one in chain[1:]] == wanted
 
 
@@ -32,12 +32,13 @@ class ContextTopology:
     """Restaurants by number, as `Topology`, over the tree of the contexts in the data.
 
     Restaurant 0 is the root; the restaurant of a context (w_-m, .., w_-1) is the child of that of
-    (w_-m+1, .., w_-1). Numbers follow from the data alone: contexts in order of their first appearance.
+    (w_-m+1, .., w_-1). Numbers depend only on the data: contexts are numbered in the order of their first
+    appearance.
 
     Parameters
     ----------
     n_levels : int
-        Levels of restaurants; longer contexts than n_levels - 1 are cut.
+        Levels of restaurants; contexts are truncated to length n_levels - 1.
     data : NGrams
 
     Attributes
@@ -52,7 +53,7 @@ class ContextTopology:
         self._take(ContextTree(), np.empty(0, dtype=np.int32), data)
 
     def extended(self, data: NGrams) -> ContextTopology:
-        """A topology of data whose first customers are the present ones; this one stays as it is."""
+        """A topology of data whose first customers are the present ones; this one doesn't change."""
         longer = ContextTopology.__new__(ContextTopology)
         longer.n_levels = self.n_levels
         longer._take(self.tree.copy(), self.home, data)
@@ -116,7 +117,7 @@ class ContextTopology:
         return node
 
     def keys_of(self, declaration: int) -> list[Any]:
-        """Contexts of a declaration's restaurants, one each: tuples of symbols in reading order."""
+        """The context of each restaurant of a declaration: a tuple of symbols in reading order."""
         if declaration == 0:
             return [None]
         symbol = self.tree.symbol
@@ -130,7 +131,7 @@ class ContextTopology:
         return found
 
     def deepest(self, contexts: Ints) -> Ints:
-        """The deepest restaurant of each context (nearest symbol first, shape (n, depth)) that is there."""
+        """The deepest existing restaurant of each context (nearest symbol first, shape (n, depth))."""
         depth = min(contexts.shape[1], self.n_levels - 1)
         return self.tree.find(np.ascontiguousarray(contexts[:, :depth], dtype=np.int32), NO_SYMBOL)
 
@@ -143,7 +144,7 @@ class ContextTopology:
         return path
 
     def numbers_in(self, other: ContextTopology) -> Ints:
-        """Number of each of these restaurants in another tree, -1 where it is not there: shape (n_nodes,)."""
+        """Number of each restaurant in another tree, -1 if it doesn't exist there: shape (n_nodes,)."""
         return self.tree.numbers_in(other.tree)
 
     def memory_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""Franchises in the state of another one: copies, pickles, answers to looks."""
+"""Franchises in the state of another one: copies, pickles, results of `look`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Copied", "maker"]
 
 
 class Copied(State):
-    """What makes a `Franchise` in the state of this one. `Franchise` derives from it."""
+    """Methods that create a `Franchise` in the state of this one. `Franchise` derives from it."""
 
     _freezing: Any
 
@@ -27,25 +27,25 @@ class Copied(State):
         return twin
 
     def _standing(self) -> tuple[Callable[[dict[str, Any]], Any], dict[str, Any]]:
-        """The present state, and what makes a franchise of it: an answer to `look`."""
+        """The present state and a function that makes a franchise from it, for `look`."""
         return maker(self, self.data), self._freezing.freeze()
 
     def __copy__(self) -> Self:
         return self.copy()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        # Data and declarations don't change, so that copies share them.
+        # Data and declarations don't change, so copies share them.
         twin = memo[id(self)] = self.copy()
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # As it is frozen; classes of a user's own go by ordinary pickle.
+        # The frozen state; users' classes are pickled as usual.
         reduced: tuple[Any, ...] = self._turn.call(self, _reduced, (self,), {}, True)
         return reduced
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        # The parts come after the franchise was made, since they may refer to it.
-        register: Any = getattr(self, "register")  # noqa: B009 - of the class that derives from this one
+        # Parts are added after the franchise was created, because they may refer to it.
+        register: Any = getattr(self, "register")  # noqa: B009 - defined in the derived class
         for name, part in kept["components"].items():
             register(name, part)
         self._freezing.thaw(kept["frozen"])
@@ -68,25 +68,25 @@ def _unpickled(
     measure: Any,
     known: Any = None,
 ) -> Any:
-    """A franchise with nobody seated."""
+    """A franchise without seated customers."""
     return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure, **_with(known))
 
 
 def _with(known: Any) -> dict[str, Any]:
-    """The argument, where there is one: a class of before may not have it."""
+    """The argument if there are known components: classes of earlier versions may not accept it."""
     return {} if known is None else {"known": known}
 
 
 def maker(franchise: Any, data: GroupedData) -> Callable[[dict[str, Any]], Any]:
     """Return a function that makes a `Franchise` like this one over data of the same shape, in a given state.
 
-    Parts are cloned twice: now, since the franchise may go on in another thread, and for each copy.
+    Parts are cloned twice: now, because the franchise may continue in another thread, and for each copy.
     """
     kind, declared, measure = type(franchise), franchise.restaurant_declared, franchise.measure
     store, kernel, root = franchise.store_type, franchise.forced_kernel, franchise.root.declared
     more = _with(franchise.known)
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}
-    # The package's compiled stores freeze whole states, unless somebody changed them from outside.
+    # States frozen by the package's compiled stores are complete, unless the store was changed directly.
     whole = not franchise.foreign_store and not getattr(franchise.store, "touched", True)
 
     def make(frozen: dict[str, Any]) -> Any:

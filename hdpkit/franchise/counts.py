@@ -1,4 +1,4 @@
-"""Counts of a store by restaurant and dish, whichever store it is."""
+"""Counts of any store by restaurant and dish."""
 
 from __future__ import annotations
 

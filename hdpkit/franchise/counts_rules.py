@@ -1,9 +1,9 @@
-"""Where a store of counts can serve, and what its verbs do with tables there.
+"""When a store of counts can be used, and how its verbs treat tables.
 
-Under a restaurant numbers of tables are part of the state, which steps change together with dishes: at any
-depth, with discounts. Under weights of the root, drawn or fixed, there are no discounts below the root. With
-two levels tables are drawn at the end of each verb given the customers, which leaves the posterior alone.
-With more levels they are part of the state, as under a restaurant.
+If the root is a restaurant, numbers of tables are part of the state, and steps change them together with
+dishes, at any depth and with discounts. If the root has weights, drawn or fixed, discounts below the root are
+not possible. With two levels, tables are then drawn at the end of each verb given the customers, which leaves
+the posterior invariant. With more levels they are part of the state, as under a restaurant.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def tables_at_end(store: Any, root: str, n_levels: int) -> bool:
     ----------
     store : SeatingStore or type
     root : str
-        What the root's children draw from.
+        The distribution from which the root's children draw.
     n_levels : int
-        Levels of restaurants. With more than two, tables are customers of restaurants that have no weights.
+        Levels of restaurants. With more than two, tables are customers of restaurants without weights.
     """
     return detail_of(store) is Detail.COUNTS and root not in ("restaurant", "atoms") and n_levels <= 2
 
@@ -40,14 +40,14 @@ def tables_at_end(store: Any, root: str, n_levels: int) -> bool:
 def check_counts_store(
     store: type, root: str, declarations: Sequence[Restaurant], observed: bool = False
 ) -> None:
-    """Raise a DeclarationError unless a store of counts can serve a franchise; any other store passes.
+    """Raise a DeclarationError if the store is one of counts and can't be used for a franchise.
 
     Parameters
     ----------
     store : type
         A store class.
     root : str
-        What stands above the root's children: "restaurant", "weights" or "fixed".
+        The distribution from which the root's children draw: "restaurant", "weights" or "fixed".
     declarations : sequence of Restaurant
         The root's first.
     observed : bool
@@ -73,7 +73,7 @@ def check_counts_store(
 
 
 def _check_one_discount(declarations: Sequence[Restaurant]) -> None:
-    """Each discount has a table of Stirling numbers of its own."""
+    """Raise an error if restaurants have separate discounts: each needs a table of Stirling numbers."""
     for declaration in declarations[1:]:
         if declaration.hyperparameters[1].each:
             raise DeclarationError(
@@ -84,7 +84,7 @@ def _check_one_discount(declarations: Sequence[Restaurant]) -> None:
 
 
 def _without_discounts(store: Any, root: str) -> bool:
-    """Whether restaurants below the root may have no discount."""
+    """Whether restaurants below the root must not have discounts."""
     return tables_at_end(store, root, 2)
 
 
@@ -95,7 +95,7 @@ def check_weights(store: Any, declared: str, root: str, verb: str, n_levels: int
     ----------
     store : SeatingStore
     declared, root : str
-        What the root's children draw from, as the franchise was built and now.
+        The distribution from which the root's children draw: as declared, and at present.
     verb : str
     n_levels : int
     """
@@ -109,17 +109,17 @@ def check_weights(store: Any, declared: str, root: str, verb: str, n_levels: int
 def check_no_discount(
     store: Any, root: str, discount: npt.NDArray[np.float64], *, frozen: bool = False
 ) -> None:
-    """Raise an error if restaurants below the root get a discount where tables are drawn given customers.
+    """Raise an error if restaurants below the root have a discount and tables are drawn given customers.
 
     Parameters
     ----------
     store : SeatingStore or type
     root : str
-        What the root's children draw from, as the franchise was built.
+        The distribution from which the root's children draw, as declared.
     discount : float64 array
-        Of the restaurants in question, without the root.
+        Discounts of these restaurants, without the root.
     frozen : bool
-        Whether they are those of a frozen state: then the error is a DataError.
+        Whether they are from a frozen state: then the error is a DataError.
     """
     if not _without_discounts(store, root) or not np.any(discount != 0.0):
         return

@@ -27,7 +27,7 @@ class Hyperparameter:
         The number, or the prior's mean.
     prior : prior or None
     each : bool
-        Whether every restaurant of the declaration has its own.
+        Whether every restaurant of the declaration has a separate value.
     shifted : bool
         Whether the prior is one of concentration + discount.
     """
@@ -39,7 +39,7 @@ class Hyperparameter:
 
     @classmethod
     def of(cls, name: str, declared: Any) -> Hyperparameter:
-        """Read what a user wrote."""
+        """Convert a user's declaration."""
         prior: Any = declared.prior if isinstance(declared, Each) else declared
         shifted = isinstance(prior, Shifted)
         prior = prior.prior if shifted else prior
@@ -232,11 +232,11 @@ class FixedWeights:
 
 
 def kind_of_root(declared: str | FixedWeights) -> str:
-    """Return "restaurant", "weights" or "fixed" for what a franchise is given as its root."""
+    """Return "restaurant", "weights" or "fixed" for a franchise's argument ``root``."""
     return "fixed" if isinstance(declared, FixedWeights) else declared
 
 
 def number_of(declarations: Sequence[Restaurant], name: str, parameter: str = "name") -> int:
-    """Number of the declaration with this name, from the root's, 0."""
+    """Number of the declaration with this name; the root's is 0."""
     names = [declaration.name for declaration in declarations]
     return names.index(choice(parameter, name, names, remedy="These are the declared restaurants."))

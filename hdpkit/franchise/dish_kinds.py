@@ -1,7 +1,7 @@
-"""What dishes are: latent ones, which are born and die, or observed ones, the values themselves.
+"""The two kinds of dishes: latent ones, which are born and die, and observed ones, which are values.
 
-Chosen once, where a franchise is built (`dish_kind_of`); everything else calls the functions of the kind. In
-a kernel the same is a function of the root (`hdpkit.franchise.reference.root`).
+The kind is chosen once, when a franchise is built (`dish_kind_of`); other code calls its methods. In kernels
+the root has the corresponding functions (`hdpkit.franchise.reference.root`).
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ Ints = npt.NDArray[Any]
 
 
 class LatentDishes:
-    """Dishes have no names: they are born with their first customer and die with their last.
+    """Latent dishes: they are born with their first customer and die with their last.
 
     Parameters
     ----------
     state : State
-        What the functions read, for as long as it is there.
+        The state that the methods read, by a weak reference.
     """
 
     name = "latent"
 
     def __init__(self, state: Any) -> None:
-        self._of = weakref.ref(state)  # which has this object, and should be freed when nobody uses it
+        self._of = weakref.ref(state)  # weak, because the state refers to this object
 
     @property
     def state(self) -> Any:
@@ -44,19 +44,19 @@ class LatentDishes:
     # ------------------------------------------------------------------ declarations
 
     def check_root(self, root: Any) -> None:
-        """Refuse what can't stand above these dishes."""
+        """Raise an error if this root is not possible with these dishes."""
 
     def root_kind(self, kind: str) -> str:
-        """What stands above the root's children, a key of `ROOTS`; ``kind`` where dishes are latent."""
+        """Key of `ROOTS` for the distribution of the root's children; ``kind`` if dishes are latent."""
         return kind
 
     def show_to(self, store: Any, bank: Any) -> None:
-        """Let an empty store take dishes from the data, where it can."""
+        """Let an empty store read dishes from the data, if it can."""
 
-    # ------------------------------------------------------------------ which dishes there are
+    # ------------------------------------------------------------------ the present dishes
 
     def slots(self, slots: Any, bank: Any) -> Any:
-        """Slots that are occupied where these are given."""
+        """The occupied slots, given those of a frozen state."""
         return slots
 
     def number(self) -> int:
@@ -72,43 +72,43 @@ class LatentDishes:
         return [slot for slot in state.slots.occupied_slots().tolist() if slot not in served]
 
     def close_open(self) -> None:
-        """Close dishes that were opened for customers to come."""
+        """Close dishes that were opened for later customers."""
         for slot in self.state.slots.occupied_slots().tolist():
             if self.state.seating.tables(0, slot) == 0:
                 self.state.slots.close(slot)
 
     def to_count(self, slots: Ints) -> Ints:
-        """Dish of each customer, where statistics of dishes are counted."""
+        """Dish of each customer, for computing statistics of dishes."""
         state = self.state
         return state._for_bank(state.seating.dishes()) if len(slots) else np.empty(0, dtype=np.int32)
 
     def check_latent(self) -> None:
-        """Refuse what proposes dishes, where these are observed."""
+        """Raise an error if dishes are observed, for verbs that propose dishes."""
 
-    # ------------------------------------------------------------------ dishes that are given
+    # ------------------------------------------------------------------ given dishes
 
     def check_start(self, init: Any) -> None:
-        """Refuse a start that gives customers their dishes."""
+        """Raise an error if this start, which assigns dishes, is not possible."""
 
     def check_given(self, given: Ints, first: int, last: int) -> None:
-        """Refuse dishes that customers first .. last - 1 can't have."""
+        """Raise an error if customers first .. last - 1 can't have these dishes."""
 
     def chosen(self, customer: int, dish: int | None) -> int | None:
-        """The dish that a user gives a customer; None where it is drawn, or follows from the data."""
+        """The dish that a user assigns to a customer; None if it is drawn or follows from the data."""
         return dish
 
     def frozen(self) -> tuple[Ints, int] | None:
-        """Each customer's dish in any frozen state, and the number of dishes; None where they differ."""
+        """Each customer's dish in any frozen state, and the number of dishes; None if states differ."""
         return None
 
-    # ------------------------------------------------------------------ a seating that is mended
+    # ------------------------------------------------------------------ repair of a seating
 
     def agree(self, root: Ints) -> bool:
-        """Whether the occupied slots are those of a root that serves these dishes."""
+        """Whether the occupied slots fit a root that serves these dishes."""
         return bool(self.state.slots.occupied_slots().tolist() == root.tolist())
 
     def for_lost(self, dishes: Ints, lost: Ints, most: int | None) -> Ints:
-        """Dishes for customers who have lost theirs: one each, or one for all if those are too many."""
+        """Dishes for customers who have lost theirs: one each, or a common one if there would be too many."""
         there = np.unique(dishes[dishes >= 0])
         if most is not None and len(there) + len(lost) > most:
             return np.full(len(lost), there[0] if len(there) else 0)
@@ -116,13 +116,13 @@ class LatentDishes:
         return np.arange(first, first + len(lost))
 
     def root_agrees(self, tables: Ints) -> bool:
-        """Whether the root may have so many tables of its dishes."""
+        """Whether the root may have these numbers of tables."""
         return bool(np.all(tables == 1))
 
     # ------------------------------------------------------------------ scores
 
     def check_counted(self) -> None:
-        """Refuse counts of terms by dish."""
+        """Raise an error if terms can't be counted by dish."""
 
     def log_likelihood(self, fresh_bank: Callable[[], Any]) -> float:
         """log p(data | dishes), dish parameters integrated out."""
@@ -136,12 +136,12 @@ class LatentDishes:
 
 
 class ObservedDishes(LatentDishes):
-    """A dish is a value: all are there always, and a customer's is its own."""
+    """Observed dishes: each possible value is a dish that always exists; a customer's dish is its value."""
 
     name = "observed"
 
     def check_root(self, root: Any) -> None:
-        """Weights are given to dishes at their births."""
+        """Raise an error for roots with weights, which are assigned at births of dishes."""
         if root != "restaurant":
             raise ParameterError(
                 "root", root, '"restaurant" over a measure with atoms',
@@ -149,11 +149,11 @@ class ObservedDishes(LatentDishes):
             )  # fmt: skip
 
     def root_kind(self, kind: str) -> str:
-        """H."""
+        """The root of atoms."""
         return "atoms"
 
     def show_to(self, store: Any, bank: Any) -> None:
-        """The values."""
+        """Let the store read the values, if it can."""
         if isinstance(store, ObservesDishes):
             store.observe(bank.values)
 
@@ -166,14 +166,14 @@ class ObservedDishes(LatentDishes):
         return len(self.state.seating.node_dishes(0))
 
     def open(self) -> list[int]:
-        """None: atoms need no customers."""
+        """None: atoms exist without customers."""
         return []
 
     def close_open(self) -> None:
-        """Nothing is ever closed."""
+        """Does nothing: atoms are never closed."""
 
     def to_count(self, slots: Ints) -> Ints:
-        """Nothing is counted."""
+        """No dishes: atoms have no statistics."""
         return np.empty(0, dtype=np.int32)
 
     def check_latent(self) -> None:
@@ -191,12 +191,12 @@ class ObservedDishes(LatentDishes):
         )  # fmt: skip
 
     def check_given(self, given: Ints, first: int, last: int) -> None:
-        """Only their own."""
+        """Raise an error for dishes that are not the customers' values."""
         if not np.array_equal(given[first:last], self.state.data.values[first:last]):
             raise ParameterError("dishes", given, "the customers' values", "Observed dishes can't be chosen.")
 
     def chosen(self, customer: int, dish: int | None) -> int | None:
-        """Only its own."""
+        """Raise an error for a dish that is not the customer's value."""
         own = int(self.state.data.values[customer])
         if dish is not None and dish != own:
             raise ParameterError("dish", dish, f"{own}, the customer's value", "Leave it out.")
@@ -208,7 +208,7 @@ class ObservedDishes(LatentDishes):
         return bank.values, len(bank.log_base)
 
     def agree(self, root: Ints) -> bool:
-        """Whatever the root serves."""
+        """True: all atoms always exist."""
         return True
 
     def for_lost(self, dishes: Ints, lost: Ints, most: int | None) -> Ints:
@@ -235,5 +235,5 @@ class ObservedDishes(LatentDishes):
 
 
 def dish_kind_of(state: Any) -> LatentDishes:
-    """Return what the dishes of a state's measure are."""
+    """Return the kind of dishes of a state's measure."""
     return (ObservedDishes if state.measure.atomic else LatentDishes)(state)

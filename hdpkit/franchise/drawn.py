@@ -1,4 +1,4 @@
-"""Topics of dishes and proportions of groups as draws given the state, for whoever reads them."""
+"""Topics of dishes and proportions of groups, drawn given the state."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["Drawn"]
 Floats = npt.NDArray[np.float64]
 
 _LEAST_SHAPE = 1e-300  # of gamma draws
-_KEYS = 2**62  # a stream is named by two numbers below this
+_KEYS = 2**62  # a stream is identified by two numbers below this
 
 
 class Drawn(Owner):
-    """Draws of what is integrated out of the state: they are no part of it, and hold until it changes.
+    """Draws of quantities that are integrated out of the state. They are valid until the state changes.
 
-    A draw is remembered as the name of its stream. Its numbers are computed when they are read.
+    A draw is stored as the identifier of its stream; its numbers are computed when they are read.
     """
 
     def __init__(self, state: State, root: Root, statistics: Statistics) -> None:
@@ -38,7 +38,7 @@ class Drawn(Owner):
 
     @changes
     def draw_topics(self, source: ChoiceSource) -> None:
-        """Draw the parameters of every dish given its data: `drawn_topics` has them until the state changes.
+        """Draw the parameters of every dish given its data, for `drawn_topics` until the state changes.
 
         Parameters
         ----------
@@ -49,7 +49,7 @@ class Drawn(Owner):
 
     @changes
     def draw_proportions(self, source: ChoiceSource) -> None:
-        """Draw the proportions of every group given its dishes and the root's weights: `drawn_proportions`.
+        """Draw the proportions of every group given its dishes and root weights, for `drawn_proportions`.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class Drawn(Owner):
         self._keys[what] = self.state._changes, (source.index(_KEYS), source.index(_KEYS))
 
     def _stream(self, what: str, move: str) -> RandomStream:
-        """The stream of a draw that is of the present state."""
+        """The stream of a draw; raises a StateError unless it was made in the present state."""
         changes, key = self._keys.get(what, (-1, (0, 0)))
         if changes != self.state._changes:
             raise StateError(
@@ -74,14 +74,14 @@ class Drawn(Owner):
         return RandomStream(key)
 
     def topics(self) -> list[Any]:
-        """Parameters of the dishes as they were drawn, one each, as `BaseMeasure.draw_parameters` has them.
+        """Drawn parameters of the dishes, one per dish, as returned by `BaseMeasure.draw_parameters`.
 
         Topics of words are distributions over terms, shape (V,).
 
         Raises
         ------
         StateError
-            If they were not drawn since the state last changed.
+            If they were not drawn since the last change of the state.
         """
         stream = self._stream("topics", "moves.DrawTopics()")
         state = self.state
@@ -90,7 +90,7 @@ class Drawn(Owner):
         return list(drawn) if state._known is None else state._known.put_topics(list(drawn))
 
     def proportions(self) -> Floats:
-        """Proportions of the groups as they were drawn, shape (groups, K + 1), the part of new dishes last.
+        """Drawn proportions of the groups, shape (groups, K + 1), that of new dishes last.
 
         Groups are the restaurants below the root, in order; each is Dirichlet(n_jk + alpha_j psi_k, ...,
         alpha_j psi_u) given its customers and psi, the proportions of the restaurant above. Those of the root
@@ -99,7 +99,7 @@ class Drawn(Owner):
         Raises
         ------
         StateError
-            If they were not drawn since the state last changed.
+            If they were not drawn since the last change of the state.
         """
         stream = self._stream("proportions", "moves.DrawProportions()")
         state, weights = self.state, self.root.weights
@@ -111,6 +111,6 @@ class Drawn(Owner):
             n = [state.seating.customers(node, slot) for slot in slots.tolist()]
             above = drawn[state.topology.parent[node]]
             shapes = np.append(n, 0.0) + state.hyperparameters.theta[node] * above
-            some = shapes >= _LEAST_SHAPE  # of a finite model nothing may be left
+            some = shapes >= _LEAST_SHAPE  # in a finite model the remainder may be 0
             drawn[node, some] = stream.dirichlet(shapes[some])
         return drawn[1:]

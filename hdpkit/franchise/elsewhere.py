@@ -1,8 +1,8 @@
-"""Documents that other processes hold, for a franchise over a part of a corpus; what parts tell each other.
+"""Documents in other processes, for a franchise over a part of a corpus, and changes exchanged by parts.
 
-Such a franchise has the customers and restaurants of its own documents. Its root, its statistics, its dishes,
-weights and hyperparameters are those of the whole corpus: every part has the same, to the last bit, and
-changes them in the same way. `hdpkit.shards` runs moves over parts.
+Such a franchise has the customers and restaurants of its own documents. Its root, statistics, dishes, weights
+and hyperparameters are those of the complete corpus: they are identical in all parts, to the last bit, and
+change in the same way. `hdpkit.shards` runs moves over parts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Wide = npt.NDArray[np.int64]
 
 @attrs.frozen(eq=False)
 class Changes:
-    """What a sweep over some documents has changed outside of them: whole numbers, which add up in any order.
+    """Changes outside the documents by a sweep over them: integers, whose sums don't depend on the order.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Changes:
     tables : int64 array, shape (n_slots,)
         Change of the root's customers of each dish.
     opened : int64 array
-        How many of the documents have t tables now, for t = 0, 1, ....
+        Number of the documents that now have t tables, for t = 0, 1, ....
     counts : tuple of bytes
         Changes of counts by term and slot (`hdpkit._compiled.support.sparse_counts`), one
         entry for each block of terms; empty if they are yet to be told.
@@ -60,13 +60,13 @@ class Changes:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that travel, but for some hundred that say what they are."""
+        """Bytes to send, without a few hundred of overhead."""
         return self.customers.nbytes + self.tables.nbytes + self.opened.nbytes + sum(map(len, self.counts))
 
 
 @attrs.define(eq=False)
 class Elsewhere:
-    """The whole corpus, of which a franchise has some documents.
+    """The complete corpus, of which a franchise has some documents.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Elsewhere:
     lengths : int array, shape (n_documents,), optional
         Customers of every document of the corpus, where a move asks for them in order.
     opened : int64 array
-        How many documents have t tables, for t = 0, 1, ....
+        Number of documents with t tables, for t = 0, 1, ....
     """
 
     before: int
@@ -92,9 +92,9 @@ class Elsewhere:
     def totals(self) -> tuple[Wide, Wide]:
         """Customers and tables of all documents.
 
-        Customers are in the order of documents. Of tables only is known how many documents have how many: the
-        documents with customers have them in ascending order. No move looks at the two numbers of one
-        document together, but for whether there are any.
+        Customers are in the order of documents. For tables only the number of documents with each number is
+        known, so they are assigned to the documents with customers in ascending order. No move uses the two
+        numbers of one document together, except to test whether they are 0.
         """
         if self.lengths is None:
             raise StateError(

@@ -18,13 +18,13 @@ __all__ = ["Factors", "check_factors", "dishes_of_factors", "factors_of", "law_o
 
 Floats = npt.NDArray[np.float64]
 
-_ROUNDS = 100  # of multiplicative updates
-_MOST = 100  # dishes, where nothing is said
+_ROUNDS = 100  # number of multiplicative updates
+_MOST = 100  # default upper limit of the number of dishes
 _AT_ONCE = 1 << 14  # customers
 
 
 def _topics(value: Any) -> Floats | None:
-    """Rows that sum to one; None stays."""
+    """Topics with rows normalised to sum 1; None is returned as it is."""
     if value is None:
         return None
     found = number_array(value)
@@ -53,19 +53,19 @@ class Factors:
 
     Counts by document and term are written as W H, W of shape (documents, K) and H of shape (K, terms), by
     scikit-learn's NMF with the Kullback-Leibler divergence (Lee & Seung 2001), after each document was scaled
-    to a sum of one: otherwise the few largest would decide. A customer of document d and
-    term v begins with dish k with a probability proportional to W_dk H_kv. It is made for few terms and large
-    documents. This is not part of the chain: what comes after is exact from any start.
+    to sum 1, because otherwise the largest documents would dominate. A customer of document d and term v
+    begins with dish k with probability proportional to W_dk H_kv. This start is meant for few terms and large
+    documents. It is not part of the chain, which is exact from any start.
 
     Parameters
     ----------
     n_dishes : int, optional
-        K, at least 1; by default the least of twice the square root of the number of terms that occur, 100,
-        and the K of `hdpkit.FixedWeights`. Fewer result where nobody takes one.
+        K, at least 1; by default the minimum of twice the square root of the number of terms that occur, 100,
+        and the K of `hdpkit.FixedWeights`. Dishes without customers are removed.
     topics : array, shape (K, n_terms), optional
-        H itself, up to a scale by row: only W is fitted then, and K is the number of rows. They may come of
-        a run over a part of the customers (`hdpkit.downsample`), which mixes faster. Beside known components
-        there may be none.
+        H, with rows of any scale: then only W is fitted, and K is the number of rows. They may be from a run
+        over a part of the customers (`hdpkit.downsample`), which mixes faster. Not allowed with known
+        components.
     """
 
     n_dishes: int | None = attrs.field(
@@ -130,7 +130,7 @@ def factors_of(start: Factors, franchise: Any, source: RandomStream) -> tuple[Fl
         laws = start.topics
     if known is not None:
         laws = np.vstack([known.topics, laws])
-    left = used[laws[:, used].sum(axis=0) == 0.0]  # terms that no component has
+    left = used[laws[:, used].sum(axis=0) == 0.0]  # terms that occur in no component
     if len(left):
         laws = np.vstack([laws, np.bincount(left, minlength=laws.shape[1]) / len(left)])
     return _weights(shares, laws), laws
@@ -139,7 +139,7 @@ def factors_of(start: Factors, franchise: Any, source: RandomStream) -> tuple[Fl
 def _factorised(
     start: Factors, franchise: Any, shares: Any, used: Any, source: RandomStream
 ) -> tuple[Floats, Floats]:
-    """W and H of the shares of terms, where nothing is given."""
+    """W and H of the shares of terms, if no topics are given."""
     from sklearn.decomposition import NMF
 
     default = max(1, min(round(2 * len(used) ** 0.5), _MOST))
@@ -171,7 +171,7 @@ def _weights(shares: Any, laws: Floats) -> Floats:
 
 
 def law_of_cells(factors: tuple[Floats, Floats], documents: Any, terms: Any) -> Floats:
-    """Law of the dish of customers of these documents and terms: float64, shape (n, K); rows sum to one."""
+    """Distribution of the dish for these documents and terms: float64, shape (n, K); rows sum to one."""
     weights, laws = factors
     law = weights[documents] * laws[:, terms].T
     total = law.sum(axis=1, keepdims=True)

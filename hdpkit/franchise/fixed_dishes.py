@@ -1,4 +1,4 @@
-"""The dishes of a state as they are now, and groups that are not in it: what fold-in and evaluation need.
+"""The present dishes of a state, and new groups, for fold-in and evaluation.
 
 Statistics of dishes and the restaurants of the state don't change. A new group has the concentration and the
 discount of its declaration, and draws dishes from the present row of the restaurant above it.
@@ -30,7 +30,7 @@ __all__ = ["FixedDishes", "check_foldable", "fixed_dishes"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_NAMED = 5  # unknown terms that an error names
+_NAMED = 5  # most unknown terms listed in an error
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -42,19 +42,17 @@ class FixedDishes:
     Attributes
     ----------
     layout : Layout
-        Names of the groups, and which customers each has.
+        Names and customers of the groups.
     density : float64 array, shape (n_rows, K + 1)
         Density of a value under each dish and, last, a new one, divided by the row's largest.
     log_scale : float64 array, shape (n_rows,)
-        Log of what each row was divided by; zeros unless they were computed (`scaled`).
+        Log of the divisor of each row; zeros unless they were computed (`scaled`).
     row : int64 array, shape (n_customers,)
         Row of each customer's value.
     parents : Parents
-        What the groups draw from.
-    concentration, discount : float
-        Of every group.
+        The distributions from which the groups draw. concentration, discount : float Of all groups.
     readable : bool
-        Whether the readable kernel is the one to use.
+        Whether to use the readable kernel.
     """
 
     layout: Layout
@@ -67,7 +65,7 @@ class FixedDishes:
     readable: bool = False
 
     def new_groups(self) -> Any:
-        """The groups as a kernel has them."""
+        """The groups in the form of a kernel."""
         kind = reference.NewGroups if self.readable else compiled.NewGroups
         parents = self.parents
         return kind(
@@ -88,21 +86,20 @@ def fixed_dishes(
     parents: Parents | None = None,
     other: GroupedData | None = None,
 ) -> FixedDishes:
-    """Densities of the values of new groups under the dishes of a franchise, and what the groups draw from.
+    """Densities of new groups' values under the dishes of a franchise, and the groups' parents.
 
     Parameters
     ----------
     franchise : Franchise
-        It is used by this thread for the length of the call.
+        It is used by this thread during the call.
     data : GroupedData
-        New groups: with the label of the last declaration and, where there are levels between it and the
-        root, with theirs.
+        New groups, with the label of the last declaration and those of the levels between it and the root.
     scaled : bool
         Compute `FixedDishes.log_scale`, which sampling doesn't need.
     parents : Parents, optional
-        Those of the same groups, where they are known already.
+        Parents of the same groups, if they are already known.
     other : GroupedData, optional
-        Further customers of the same groups, which have the labels of those that are empty in ``data``.
+        Further customers of the same groups, which provide the labels of groups that are empty in ``data``.
 
     Raises
     ------
@@ -146,7 +143,7 @@ def _fixed(
 
 
 def check_foldable(franchise: Any) -> None:
-    """Refuse models whose new groups can't be folded in."""
+    """Raise an error if new groups of a model can't be folded in."""
     measure, declared = franchise.measure, franchise.declarations[-1]
     if measure.atomic or isinstance(franchise.topology, ContextTopology):
         raise DeclarationError(
@@ -175,7 +172,7 @@ def check_foldable(franchise: Any) -> None:
 
 
 def _values(franchise: Any, data: GroupedData) -> npt.NDArray[Any]:
-    """Values of new customers as the franchise's own data would have them."""
+    """Values of new customers, coded as in the franchise's data."""
     measure = franchise.measure
     if not isinstance(data, Corpus):
         measure.for_data(data)
@@ -217,7 +214,7 @@ def _check_terms(unknown: Sequence[Any], allowed: str) -> None:
 
 
 def _distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
-    """Values that differ, and which of them each customer has; vectors are taken one by one."""
+    """The distinct values, and the index of each customer's value; vectors are not compared."""
     if values.ndim == 1 and values.dtype.kind in "iufb":
         distinct, row = np.unique(values, return_inverse=True)
         return distinct, row.astype(np.int64)
@@ -230,8 +227,8 @@ def _distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
 def _densities(franchise: Any, values: npt.NDArray[Any], scaled: bool) -> tuple[Floats, Floats]:
     """Densities under each live dish and a new one, each row divided by its largest, and the logs of these.
 
-    They come from a bank of the measure over the customers of the state and, after them, the new values: the
-    code that samples computes them.
+    They are computed by the sampling code: a bank of the measure over the customers of the state, followed by
+    the new values.
     """
     data, measure = franchise.data, franchise.measure
     before = len(data)
@@ -270,7 +267,7 @@ def _densities(franchise: Any, values: npt.NDArray[Any], scaled: bool) -> tuple[
     if not compiled_bank:
         return density, top
     scales = _scales(measure, bank, values, density, slots, dishes)
-    if getattr(bank, "has_fixed", False):  # its predictives leave nothing out
+    if getattr(bank, "has_fixed", False):  # its predictives omit no factor
         scales = np.log(top)
     return density, scales
 
@@ -278,11 +275,11 @@ def _densities(franchise: Any, values: npt.NDArray[Any], scaled: bool) -> tuple[
 def _scales(
     measure: Any, bank: Any, values: npt.NDArray[Any], density: Floats, slots: Any, dishes: Any
 ) -> Floats:
-    """Log of the largest density in each row: compiled predictives may leave out a factor of the row."""
+    """Log of the largest density in each row: compiled predictives may omit a factor of the row."""
     empty, scales = measure.make(), np.empty(len(values))
     for i in range(len(values)):
         best, statistics = -1, empty
-        if density[i, best] == 0.0:  # under a new dish; then there is a live one with a density
+        if density[i, best] == 0.0:  # under a new dish; then a live one has a density
             best = int(density[i].argmax())
             statistics = bank.statistics(slots[best : best + 1], dishes)[0]
         exact = log_densities(measure, "log_predictive", measure.log_predictive(values[i], [statistics]), 1)
@@ -293,7 +290,7 @@ def _scales(
 def _check_possible(
     density: Floats, row: Ints, layout: Layout, parents: Parents, values: npt.NDArray[Any]
 ) -> None:
-    """Refuse values that have density zero under every dish that a group's parent can give it."""
+    """Raise an error for values with density zero under every dish that is possible in a group."""
     parent = np.repeat(parents.parent, np.diff(layout.begins))
     for number, share in enumerate(parents.share):
         here = np.flatnonzero(parent == number)

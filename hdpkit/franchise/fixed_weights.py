@@ -1,4 +1,4 @@
-"""Fixed weights of the root's dishes, as sweeps look them up: nothing about them is drawn."""
+"""Fixed weights of the root's dishes, in the form used by sweeps: none of them is drawn."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ Ints = npt.NDArray[np.int32]
 
 
 def log_dishes(k: int, n_dishes: int, n_customers: int) -> float:
-    """Log probability of which customers of the root share a dish: K (K-1) ... (K-n+1) / K^m.
+    """Log probability of the partition of the root's customers by dish: K (K-1) ... (K-n+1) / K^m.
 
     Parameters
     ----------
     k : int
-        K, the dishes of the model.
+        K, the number of dishes of the model.
     n_dishes : int
-        n, those that have customers.
+        n, the number of dishes that have customers.
     n_customers : int
-        m, the customers of the root.
+        m, the number of customers of the root.
     """
     return math.fsum(log((k - i) / k) for i in range(n_dishes)) - (n_customers - n_dishes) * log(k)
 
 
 class FixedTable(Owner, Part):
-    """The weight 1/K of each dish that has customers, and the weight (K - n) / K of all others together.
+    """The weight 1/K of each dish that has customers, and the total weight (K - n) / K of all others.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ class FixedTable(Owner, Part):
         return max(self.n_dishes - n, 0) / self.n_dishes
 
     def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
-        """A new dish takes 1/K of the remainder."""
-        n = len(self.state.slots)  # with the new one
+        """Move 1/K from the remainder to a new dish."""
+        n = len(self.state.slots)  # including the new one
         self.table.fix(slot, 1.0 / self.n_dishes, self._remainder(n))
         if n > self.n_dishes:
             raise StateError(
@@ -70,21 +70,21 @@ class FixedTable(Owner, Part):
             )  # fmt: skip
 
     def died(self, slot: int) -> None:
-        """Its weight goes back to the remainder."""
+        """Return its weight to the remainder."""
         self.table.fix(slot, 0.0, self._remainder(len(self.state.slots)))
 
     def relabelled(self, mapping: Ints) -> None:
-        """The same number of dishes has other slots."""
+        """Set the weights at the new slots."""
         self.reset(np.asarray(mapping)[np.asarray(mapping) >= 0])
 
     def reset(self, slots: Ints) -> None:
-        """Exactly these slots have a weight."""
+        """Set the weights of exactly these slots."""
         self.table.clear()
         for slot in slots.tolist():
             self.table.fix(slot, 1.0 / self.n_dishes, self._remainder(len(slots)))
 
     def broken(self, least: float, source: ChoiceSource) -> tuple[Floats, float]:
-        """The weights of all dishes that nobody has, and nothing that is left; see `Weights.broken`."""
+        """The weights of all dishes without customers, and remainder 0; see `Weights.broken`."""
         return np.full(self.n_dishes - len(self.state.slots), 1.0 / self.n_dishes), 0.0
 
     def births_given(self) -> contextlib.AbstractContextManager[None]:
@@ -92,10 +92,10 @@ class FixedTable(Owner, Part):
         return contextlib.nullcontext()
 
     def take(self, slots: Ints, weights: Floats) -> None:
-        """See `Weights.take`: they are what they were."""
+        """See `Weights.take`; the weights don't change."""
 
     def audit(self, slots: Ints) -> None:
-        """1/K for each dish, and for all others what is left."""
+        """Check that each dish has 1/K and the others have the remainder."""
         expected = np.append(np.full(len(slots), 1.0 / self.n_dishes), self._remainder(len(slots)))
         if len(slots) > self.n_dishes or not np.array_equal(self.table.many(slots), expected):
             raise AuditError(
@@ -104,7 +104,7 @@ class FixedTable(Owner, Part):
             )  # fmt: skip
 
     def clone(self, state: Any) -> Self:
-        """A franchise makes its own."""
+        """Not used: a copy of the franchise creates its own."""
         raise NotImplementedError
 
     def memory_bytes(self) -> int:

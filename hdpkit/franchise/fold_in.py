@@ -21,7 +21,7 @@ __all__ = ["FoldIn", "fold_in", "sample_groups"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_STEPS = 500_000  # customers that are reseated before Ctrl-C is answered
+_STEPS = 500_000  # customers reseated between two checks for Ctrl-C
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
@@ -64,7 +64,7 @@ class FoldIn:
         return self.proportions.shape[1] - 1
 
     def to_counts(self) -> scipy.sparse.csr_array:
-        """How many customers of each group have each dish after the last sweep: shape (n_groups, K + 1)."""
+        """Number of customers by group and dish after the last sweep: shape (n_groups, K + 1)."""
         ones = np.ones(len(self.dishes), dtype=np.int64)
         counts = scipy.sparse.coo_array((ones, (self.group, self.dishes)), shape=self.proportions.shape)
         return counts.tocsr()
@@ -87,22 +87,22 @@ def fold_in(
 ) -> FoldIn:
     """Dishes and proportions of new groups, by Gibbs sampling; the franchise doesn't change.
 
-    The statistics of the dishes and all restaurants are fixed, so that groups don't influence each other. A
-    group draws from the restaurant above it, whose row is fixed, with the concentration and the discount of
-    its declaration. See docs/evaluation.md.
+    The statistics of the dishes and all restaurants are fixed, so groups don't influence each other. A group
+    draws from the restaurant above it, whose row is fixed, with the concentration and the discount of its
+    declaration. See docs/evaluation.md.
 
     Parameters
     ----------
     data : Corpus or Groups
         Each value of the last declaration's label is a new group, even if the franchise has a group of that
-        name. Labels of the levels in between name restaurants of the franchise; where one is missing the
-        group draws from the restaurant above. Words are matched by the vocabularies, where both have one.
+        name. Labels of the levels in between name restaurants of the franchise; if one is missing, the group
+        draws from the restaurant above. Words are matched by the vocabularies if both have one.
     sweeps : int
         Number of sweeps to average.
     burn_in : int
-        Number of sweeps before these.
+        Number of sweeps before those averaged.
     rng : seed, Generator or choice source
-        The same number gives the same result.
+        The same seed gives the same result.
 
     Returns
     -------
@@ -115,7 +115,7 @@ def fold_in(
         restaurant in the franchise; the message names them.
     DeclarationError
         If dishes are observed, if a value has no density in closed form under a new dish, if the last
-        declaration has no label, or if each of its restaurants has a concentration or a discount of its own.
+        declaration has no label, or if its restaurants have separate concentrations or discounts.
     """
     sweeps = whole_number("sweeps", sweeps, 1, 2**31, remedy="One sweep at least is averaged.")
     burn_in = whole_number("burn_in", burn_in, 0, 2**31, remedy="Sweeps before those that are averaged.")
@@ -139,12 +139,12 @@ def fold_in(
 
 
 def sample_groups(fixed: FixedDishes, sweeps: int, burn_in: int, source: ChoiceSource) -> tuple[Floats, Ints]:
-    """Sweep over new groups, one after the other.
+    """Sweep over new groups in order.
 
     Returns
     -------
     proportions : float64 array, shape (n_groups, K + 1)
-        Mean over the sweeps after the burn-in of the posterior mean given who sits where.
+        Mean over the sweeps after the burn-in of the posterior mean given the seating.
     dishes : int64 array, shape (n_customers,)
         After the last sweep, group by group.
     """

@@ -1,4 +1,4 @@
-"""The franchise: the one owner of mutable seating and of dish ids."""
+"""The franchise, which owns the mutable seating and the dish ids."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ R = TypeVar("R")
 
 
 def _of(owner: str, function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Franchise, P], R]:
-    """A method of one of the owners as one of the franchise, with the same parameters and documentation."""
+    """A method of the franchise that calls one of an owner, with the same parameters and documentation."""
 
     @wraps(function)
     def method(self: Franchise, /, *arguments: P.args, **named: P.kwargs) -> R:
@@ -113,7 +113,7 @@ class Franchise(Copied):
         measure: BaseMeasure | None = None,
         known: Known | KnownValues | None = None,
     ) -> None:
-        # `measure` overrides the declared one: a twin with simulated data keeps the size of the vocabulary.
+        # `measure` overrides the declared one: a copy with simulated data keeps the size of the vocabulary.
         super().__init__(restaurant, data, store, kernel, root, measure, known)
         turns = self._turns = Turns(self)
         parts = self._parts = Parts(self.slots)
@@ -162,7 +162,7 @@ class Franchise(Copied):
     def _repr_html_(self) -> str:
         return franchise_table(self)
 
-    # ------------------------------------------------------------------ what the state is
+    # ------------------------------------------------------------------ the state
 
     @property
     def dishes(self) -> Ints:
@@ -174,7 +174,7 @@ class Franchise(Copied):
 
     @property
     def known(self) -> Any:
-        """The known components (`Known`, `KnownValues`), which are the first dishes; None: there are none."""
+        """The known components (`Known`, `KnownValues`), which are the first dishes, or None."""
         return None if self._known is None else self._known.declared
 
     @property
@@ -188,18 +188,18 @@ class Franchise(Copied):
 
         A dish keeps its id as long as it exists, through sweeps, copies, frozen states and run folders. Ids
         are given in the order in which dishes are created since the start of the chain, 0, 1, 2, ..., and
-        none is used twice. Where dishes are observed the ids are the atoms.
+        none is used twice. If dishes are observed, the ids are the atoms.
         """
         return self._reading.dish_ids()
 
     @property
     def n_tables(self) -> int:
-        """Tables of every restaurant but the root's; of the root where it is alone."""
+        """Total number of tables in all restaurants except the root, or of the root if it is the only one."""
         return self._reading.n_tables()
 
     @property
     def dish_counts(self) -> Ints:
-        """How often each dish has each term: int64, shape (K, V). For data that are terms."""
+        """Counts of terms by dish: int64, shape (K, V). For data that are terms."""
         return self._reading.dish_counts()
 
     tables_of = _of("_reading", Reading.tables_of)
@@ -226,7 +226,7 @@ class Franchise(Copied):
     # ------------------------------------------------------------------ restaurants
 
     def restaurant(self, name: str, key: Any = None) -> RestaurantView:
-        """Live view of one restaurant. ``key`` may be left out where there is only one.
+        """Live view of one restaurant. ``key`` may be omitted if there is only one.
 
         Parameters
         ----------
@@ -252,9 +252,9 @@ class Franchise(Copied):
         """The part of the current state that predictions need; it doesn't change with the franchise."""
         return Snapshot(self)
 
-    look = look_at  # takes the turn itself
-    fold_in = fold_in_new_groups  # as does this, while it reads
-    # ------------------------------------------------------------------ verbs: what moves are made of
+    look = look_at  # it takes the turn itself
+    fold_in = fold_in_new_groups  # this also takes the turn, while it reads
+    # ------------------------------------------------------------------ verbs, which moves call
 
     enter = _of("_verbs", Verbs.enter)
     enter_given = _of("_verbs", Verbs.enter_given)
@@ -327,7 +327,7 @@ class Franchise(Copied):
 
     @unguarded
     def root_integrated(self, source: ChoiceSource) -> Block:
-        """Integrate the weights of the root out for the length of a block: see `Root.integrated`."""
+        """Integrate out the weights of the root within a block: see `Root.integrated`."""
         return self.root.integrated(source)
 
     @unguarded
@@ -353,16 +353,16 @@ class Franchise(Copied):
         self.hyperparameters.reset()
 
     def concentration(self, name: str) -> Any:
-        """Concentration of a declaration: a float, or shape (n,) where each restaurant has its own."""
+        """Concentration of a declaration: a float, or shape (n,) if restaurants have separate values."""
         return self.hyperparameters.present(name)[0]
 
     def discount(self, name: str) -> Any:
-        """Discount of a declaration: a float, or shape (n,) where each restaurant has its own."""
+        """Discount of a declaration: a float, or shape (n,) if restaurants have separate values."""
         return self.hyperparameters.present(name)[1]
 
     @changes
     def set_concentration(self, name: str, value: npt.ArrayLike) -> None:
-        """Set theta of a declaration: one number, or one per restaurant if each has its own.
+        """Set theta of a declaration: one number, or one per restaurant if they have separate values.
 
         Parameters
         ----------
@@ -381,7 +381,7 @@ class Franchise(Copied):
 
     @changes
     def set_discount(self, name: str, value: npt.ArrayLike) -> None:
-        """Set d of a declaration: one number, or one per restaurant if each has its own.
+        """Set d of a declaration: one number, or one per restaurant if they have separate values.
 
         Parameters
         ----------
@@ -405,7 +405,7 @@ class Franchise(Copied):
 
     @changes
     def set_base_parameters(self, **values: float) -> None:
-        """Set parameters of the base measure that have a prior. A ParameterError leaves all as it was."""
+        """Set parameters of the base measure that have a prior. A ParameterError changes nothing."""
         self._statistics.set_base_parameters(**values)
 
     # ------------------------------------------------------------------ parts of the state
@@ -424,17 +424,17 @@ class Franchise(Copied):
 
     @property
     def parts(self) -> Mapping[str, Part]:
-        """All parts by name, the weights of the root and those of the base measure among them."""
+        """All parts by name, including the weights of the root and the parts of the base measure."""
         return dict(self._parts.by_name)
 
     @changes
     def register(self, name: str, component: Part) -> None:
-        """Make a part one of the state: every dish that is born, dies or is relabelled is announced to it.
+        """Add a part to the state; it is notified of every dish that is born, dies or is relabelled.
 
         Parameters
         ----------
         name : str
-            Its name in saved states and, with a slash and a key, of its numbers in the trace.
+            Its name in saved states; its numbers in the trace are named "<name>/<key>".
         component : Part
 
         Raises
@@ -461,17 +461,17 @@ class Franchise(Copied):
     thaw = _of("_freezing", Freezing.thaw)
 
     def check_frozen(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
-        """Raise a DataError unless a state is whole and of this shape, before any array of it is followed.
+        """Raise a DataError unless a state is consistent and has this shape, before its arrays are used.
 
-        Returns the seating as arrays that a store takes over.
+        Returns the seating as arrays for a store.
         """
         return self._freezing.check(frozen)
 
     def _answer_looks(self) -> None:
-        """Answer those who look at a run from other threads; without one nothing is done."""
+        """Answer requests of `look` from other threads, if there are any."""
         self._requests.answer(self._standing)
 
-    # ------------------------------------------------------------------ the whole
+    # ------------------------------------------------------------------ the complete state
 
     extend = _of("_growth", Growth.extend)
     with_documents = with_more_documents
@@ -479,18 +479,17 @@ class Franchise(Copied):
     discard = _of("_growth", Growth.discard)
 
     def simulate(self, rng: ChoiceSource | Seed, keep: str | None = None) -> Self:
-        """Return a franchise of the same shape with everything drawn anew from the model.
+        """Return a franchise of the same shape with all quantities drawn from the model.
 
         Parameters
         ----------
         rng : seed, Generator or random stream
-            The same number gives the same data again. Its words are none of those that a run with this seed
-            uses.
+            The same seed gives the same data. The random numbers differ from those of a run with this seed.
         keep : None, "hyperparameters" or "seating"
             "hyperparameters" keeps their present values; "seating" keeps them and the seating, and draws
-            only the data given it (the resampling step of Geweke's test). Where dishes are observed these
-            are the atoms of the root's tables; a measure with a remainder is refused, for its other values
-            have no numbers.
+            only the data given it (the resampling step of Geweke's test). If dishes are observed, the data
+            are the atoms of the root's tables; a measure with a remainder raises an error, because its other
+            values have no numbers.
         """
         return simulate(self, as_source(rng, Purpose.SIMULATE), keep)
 

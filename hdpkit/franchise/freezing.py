@@ -1,4 +1,4 @@
-"""Frozen states: the whole state as arrays and numbers, and back."""
+"""Frozen states: conversion of the complete state to arrays and numbers, and back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["Freezing"]
 
 
 class Freezing(Owner):
-    """What freezes the state of a franchise and thaws it."""
+    """Freezes and thaws the state of a franchise."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Freezing(Owner):
         self.held = held
 
     def freeze(self) -> dict[str, Any]:
-        """The whole state as arrays and numbers; a franchise that thaws it continues exactly."""
+        """The complete state as arrays and numbers; a franchise that thaws it continues exactly."""
         state = self.state
         state._not_lent("frozen")
         if empty := self.statistics.open_dishes():
@@ -66,7 +66,7 @@ class Freezing(Owner):
             "bank": self.statistics.fresh_bank().freeze(),
             "sweep": state.sweep,
             "attempt": state.attempt,
-            # States of before have none: no call had a seed.
+            # States of earlier versions have none: no call had a seed.
             **({"seeded_calls": state.seeded_calls} if state.seeded_calls else {}),
             **({"held_groups": state.held_nodes} if self.held.any else {}),
             "streams": None if streams is None else {"seed": streams.seed, "chain": streams.chain},
@@ -75,23 +75,23 @@ class Freezing(Owner):
 
     @changes
     def thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
-        """Take over a state that `freeze` returned, of a franchise of this shape.
+        """Restore a state returned by `freeze`, of a franchise of this shape.
 
-        A state from a store of more detail (sizes have more than counts, seats more than sizes) is reduced to
-        what this store keeps. In the opposite case what is missing is drawn, for which a ``source`` is
-        needed; so are weights of the root that the state lacks.
+        A state from a store with more detail (sizes have more than counts, seats more than sizes) is reduced
+        to that of this store. In the opposite case the missing detail is drawn, which requires a ``source``.
+        Missing weights of the root are also drawn.
 
         Parameters
         ----------
         frozen : mapping
-            What `freeze` returned.
+            The result of `freeze`.
         source : ChoiceSource, optional
-            For what is missing.
+            For drawing missing parts of the state.
 
         Raises
         ------
         DataError
-            If it is no state of a franchise of this shape.
+            If it is not a state of a franchise of this shape.
         StateError
             If something is missing, and there is no source.
         """
@@ -113,7 +113,7 @@ class Freezing(Owner):
         self.take_over({**frozen, "seating": seating}, source)
 
     def take_over(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
-        """Take over a state that was checked before (exact tests enter the same states very often)."""
+        """Restore a state that was already checked (exact tests restore the same states very often)."""
         self.state._not_lent("thawed")
         self.turns.within(self.turns.changing, self._take_over, frozen, source)
 
@@ -135,7 +135,7 @@ class Freezing(Owner):
         state.streams = streams
         state.held_nodes = self.held.check_frozen(frozen)
         slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen.get("components", {})
-        # States of before have no ids: their dishes are numbered as if they had been born in this order.
+        # States of earlier versions have no ids: their dishes are numbered in the order of slots.
         ids, births = frozen.get("dish_ids", np.arange(len(slots))), frozen.get("births", len(slots))
         bank = frozen.get("bank")
         self.statistics.replaced(slots, frozen["held"], bank, parts, source, ids, births)
@@ -158,5 +158,5 @@ class Freezing(Owner):
 
 
 def _births(slots: DishSlots) -> dict[str, Any]:
-    """Lasting ids of the dishes, and how many were born so far."""
+    """Lasting ids of the dishes, and the number of births so far."""
     return {"dish_ids": slots.ids(), "births": slots.n_births()}

@@ -1,4 +1,4 @@
-"""What a frozen state must be before it is taken over: compiled code follows its numbers without asking."""
+"""Checks of a frozen state before it is restored: compiled code uses its numbers without checks."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def check_frozen(
     Parameters
     ----------
     frozen : object
-        What should be a result of `Franchise.freeze`.
+        Expected to be a result of `Franchise.freeze`.
     topology : Topology
     parameters : mapping
         The base measure's parameters that have a prior, by name.
     observed : (array, int), optional
-        Where dishes are observed: each customer's, and the number of atoms.
+        If dishes are observed: the dish of each customer, and the number of atoms.
     declarations : sequence of Restaurant
-        Which hyperparameters restaurants share.
+        They determine which restaurants share hyperparameters.
 
     Returns
     -------
     dict of int32 arrays
-        The seating, for a store to take over.
+        The seating, for a store.
     """
     keys = ("seating", "slots", "held", "concentration", "discount", "sweep", "attempt")
     missing = [key for key in keys if not isinstance(frozen, Mapping) or key not in frozen]
@@ -116,7 +116,7 @@ def check_frozen(
 def _cell_runs(
     seating: Mapping[str, Any], cells: Cells, slots: npt.NDArray[np.int32]
 ) -> dict[str, npt.NDArray[np.int32]]:
-    """Dishes of cells, each in range: every cell has its customers, or nobody of them is seated."""
+    """Check dishes of cells: each is in range, and all customers of a cell are seated or none."""
     runs = _ints("cell_runs", seating["cell_runs"], 0, _LARGEST, len(cells.term))
     n = int(runs.sum(dtype=np.int64))
     dish = _among("run_dish", seating["run_dish"], slots)
@@ -148,7 +148,7 @@ def _array(value: Any) -> npt.NDArray[Any]:
 
 
 def _slots(frozen: Mapping[str, Any], n_customers: int) -> tuple[npt.NDArray[np.int32], ...]:
-    """Occupied and held slots. A dish is born in the smallest free slot, so that none is far out."""
+    """Check occupied and held slots. A dish is born in the smallest free slot, so slots are bounded."""
     held = _ints("held", frozen["held"], 0, _LARGEST)
     limit = min(4 * (n_customers + len(held)) + (1 << 16), _LARGEST)
     if len(held) and int(held.max()) > limit:
@@ -163,7 +163,7 @@ def _slots(frozen: Mapping[str, Any], n_customers: int) -> tuple[npt.NDArray[np.
 
 
 def _check_ids(frozen: Mapping[str, Any], n_dishes: int) -> None:
-    """Lasting ids of the dishes, where the state has them: different ones, below the number of births."""
+    """Check lasting ids of the dishes, if the state has them: distinct and below the number of births."""
     if "dish_ids" not in frozen and "births" not in frozen:
         return
     births, ids = frozen.get("births"), _array(frozen.get("dish_ids"))
@@ -191,7 +191,7 @@ def _ints(key: str, value: Any, low: int, high: int, n: int | None = None) -> np
 def _among(key: str, value: Any, slots: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
     dishes = _ints(key, value, -1 if len(slots) and slots[0] < 0 else 0, _LARGEST)
     known = np.zeros((int(slots[-1]) if len(slots) else 0) + 2, dtype=bool)
-    known[slots] = True  # slots ascend; the last entry stands for -1
+    known[slots] = True  # slots are ascending; the last entry is for -1
     known[-1] = len(slots) > 0 and slots[0] < 0
     if len(dishes) and (int(dishes.max()) >= len(known) - 1 or not known[dishes].all()):
         raise _wrong(key, value, f"dishes among the slots {short_repr(slots[slots >= 0].tolist())}")

@@ -1,8 +1,8 @@
-"""Whether the arrays of a frozen seating agree with one another, and with the data and restaurants.
+"""Checks that the arrays of a frozen seating agree with each other, the data and the restaurants.
 
-Each entry by itself is in range already (`hdpkit.franchise.frozen`). Here the state is recounted as a whole,
-since compiled code follows counts without asking. Everything is vectorised and O(customers): for a large
-corpus it takes less time than a sweep.
+The ranges of entries have already been checked (`hdpkit.franchise.frozen`). Here all counts are recomputed,
+because compiled code uses them without checks. Everything is vectorised and O(customers): for a large corpus
+it takes less time than a sweep.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ __all__ = [
 Ints = npt.NDArray[np.int32]
 Wide = npt.NDArray[np.int64]
 
-_CHUNK = 1 << 20  # customers that are counted at once
-_CELLS = 1 << 14  # cells
+_CHUNK = 1 << 20  # customers counted at once
+_CELLS = 1 << 14  # cells counted at once
 _LARGEST = 2**31 - 1
 
 
 class Disagreement(Exception):
-    """Arrays contradict each other: the name of one, and what it should be."""
+    """Arrays contradict each other; has the name of one, and the allowed value."""
 
     def __init__(self, key: str, allowed: str) -> None:
         super().__init__(key, allowed)
@@ -54,16 +54,16 @@ def check_tables(
     topology: Topology | ContextTopology,
     slots: npt.NDArray[Any] | None,
 ) -> None:
-    """Raise a Disagreement unless a labelled seating is one of these customers and restaurants.
+    """Raise a Disagreement unless a labelled seating fits these customers and restaurants.
 
     Parameters
     ----------
     seat : int32 array, shape (n_customers,)
-    node, dish, above : int32 arrays, one entry a table
+    node, dish, above : int32 arrays, one entry per table
         ``table_node``, ``table_dish`` and ``table_seat``.
     topology : Topology
     slots : array or None
-        The occupied slots, each served at one table of the root; None where dishes are observed.
+        The occupied slots, each served at one table of the root; None if dishes are observed.
     """
     n_tables = len(node)
     sizes = np.zeros(n_tables, dtype=np.int64)
@@ -77,7 +77,7 @@ def check_tables(
     if not np.array_equal(above >= 0, lower):
         raise Disagreement("table_seat", "a table of the parent for every table below the root, else -1")
     upper = above[lower]
-    # Parents have smaller numbers than their children, so this rules out cycles too.
+    # Parents have smaller numbers than their children, so this also excludes cycles.
     if not np.array_equal(node[upper], topology.parent[node[lower]]):
         raise Disagreement("table_seat", "tables of the parent restaurant")
     if not np.array_equal(dish[upper], dish[lower]):
@@ -97,7 +97,7 @@ def check_bins(
     topology: Topology | ContextTopology,
     slots: npt.NDArray[Any] | None,
 ) -> None:
-    """Raise a Disagreement unless dishes and histograms are of these customers and restaurants.
+    """Raise a Disagreement unless dishes and histograms fit these customers and restaurants.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def check_tallies(
     topology: Topology | ContextTopology,
     slots: npt.NDArray[Any] | None,
 ) -> None:
-    """Raise a Disagreement unless dishes and counts are of these customers and restaurants.
+    """Raise a Disagreement unless dishes and counts fit these customers and restaurants.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _check_columns(
     topology: Topology | ContextTopology,
     slots: npt.NDArray[Any] | None,
 ) -> None:
-    """Check counts against what `data` counts, given a number above all dishes that are eaten."""
+    """Check counts against the result of `data`, which is called with a number above all dishes."""
     node, served, customers, tables = (column.astype(np.int64) for column in columns)
     base = int(max(served.max(initial=0), eaten.max(initial=0))) + 1
     keys = node * base + served
@@ -178,12 +178,12 @@ def check_cells(
     columns : sequence of int32 arrays
         As in `check_tallies`.
     cells : Cells
-        Of the data.
+        Cells of the data.
     topology, slots
         As in `check_tables`.
     """
     eaten = runs["run_dish"]
-    known = np.arange(getattr(topology, "known", 0))  # one customer of the root each
+    known = np.arange(getattr(topology, "known", 0))  # each has one customer at the root
 
     def data(base: int) -> tuple[Wide, Wide]:
         keys, counts = cell_counts(runs, cells, base, topology.first[-1])
@@ -239,7 +239,7 @@ def with_one_table_each(keys: Wide, customers: Wide, base: int, topology: Topolo
 
 
 def _together(found: list[tuple[Wide, Wide]]) -> tuple[Wide, Wide]:
-    """Keys and counts of pieces put together, keys ascending."""
+    """Sum of the counts of pieces by key, keys ascending."""
     if not found:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     if len(found) == 1:
@@ -292,15 +292,15 @@ def check_counts(
     Parameters
     ----------
     keys : int64 array
-        Pairs of restaurant and dish that are served, ascending: restaurant * base + dish.
+        Served pairs of restaurant and dish, ascending: restaurant * base + dish.
     base : int
     customers, tables : int64 arrays
         Of each pair.
     data : pair of int64 arrays
-        What `data_counts` returned.
+        The result of `data_counts`.
     topology : Topology
     names : tuple of str
-        Arrays to be named where dishes, customers or tables disagree.
+        Names of arrays for errors about dishes, customers and tables.
     """
     if len(keys) and (int(customers.sum()) > _LARGEST or int(tables.sum()) > _LARGEST):
         raise Disagreement(names[2], f"restaurants with at most {_LARGEST} customers in all")
@@ -320,6 +320,6 @@ def check_counts(
 
 
 def _check_root(served: npt.NDArray[Any], slots: npt.NDArray[Any], key: str) -> None:
-    """The root serves every occupied slot at one table (``served`` is sorted)."""
+    """Check that the root serves every occupied slot at one table (``served`` is sorted)."""
     if not np.array_equal(served, slots):
         raise Disagreement(key, "one table of the root for each of the slots")

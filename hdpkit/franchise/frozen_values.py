@@ -1,4 +1,4 @@
-"""The numbers of a frozen state beside its seating: hyperparameters, sweep, streams."""
+"""Checks of the numbers of a frozen state other than its seating: hyperparameters, sweep, streams."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_values(
     parameters: Mapping[str, Any],
     declarations: Sequence[Restaurant],
 ) -> None:
-    """Raise a DataError unless the numbers of a frozen state are such as a franchise may have.
+    """Raise a DataError unless the numbers of a frozen state are valid.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def check_values(
     parameters : mapping
         The base measure's parameters that have a prior, by name.
     declarations : sequence of Restaurant
-        Which hyperparameters restaurants share.
+        They determine which restaurants share hyperparameters.
     """
     theta, d = (_numbers(key, frozen[key], topology.n_nodes) for key in ("concentration", "discount"))
     if not np.all((d >= 0.0) & (d < 1.0)):

@@ -37,7 +37,7 @@ class Growth(Owner):
         self.statistics = statistics
         self.parts = parts
         self.verbs = verbs
-        self._going_over: Any = None  # other data, which were decided on
+        self._going_over: Any = None  # the new data, while the change is in progress
 
     @changes
     def extend(self, data: GroupedData, rng: ChoiceSource | Seed = None) -> None:
@@ -51,8 +51,8 @@ class Growth(Owner):
         data : NGrams
             For instance ``franchise.data.plus(sentences)``: the same customers, followed by others.
         rng : seed, Generator or choice source
-            The same number gives the same state after the same calls. A second call with this number uses
-            other random numbers: calls with a seed are counted, and the count is part of the state.
+            The same seed gives the same state after the same calls. A second call with this seed uses other
+            random numbers: calls with a seed are counted, and the count is part of the state.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class Growth(Owner):
         grown = topology.extended(data)
         seating = FrozenSeating.of(seating).with_customers(grown.n_customers - n).arrays()
         try:
-            # Whoever comes after an exception, here or below, takes it all back.
+            # After an exception, here or below, the next use undoes the change.
             self._going_over = back
             self.turns.turn.whole = False
             self._replace(grown, data, seating, same, theta, d, self._dishes_now())
@@ -97,10 +97,10 @@ class Growth(Owner):
         Parameters
         ----------
         first, last : int
-            Of `data`'s sentences; ``last`` is excluded.
+            Sentences of `data`; ``last`` is excluded.
         rng : seed, Generator or choice source
-            A store of sizes draws from which table a customer leaves. Calls with a seed are
-            counted, as those of `extend` are.
+            A store of sizes draws the table that a customer leaves. Calls with a seed are counted as in
+            `extend`.
         """
         state = self.state
         topology = self._growing()
@@ -136,12 +136,12 @@ class Growth(Owner):
         return self.state.topology
 
     def _dishes_now(self) -> tuple[Any, Any, Any, Any]:
-        """Occupied slots, held slots, what of the bank doesn't follow from the data, and states of parts."""
+        """Occupied slots, held slots, the frozen state of the bank, and the states of parts."""
         slots = self.state.slots
         return slots.occupied_slots(), slots.held_slots(), self.state.bank.freeze(), self.parts.freeze()
 
     def take_values(self, values: Any) -> None:
-        """Go over to other values of the same customers, who stay where they sit."""
+        """Replace the values of the customers, whose seats don't change."""
         self.turns.within(self._take_values, values)
 
     def _take_values(self, values: Any) -> None:
@@ -152,7 +152,7 @@ class Growth(Owner):
         self.turns.changing(self.statistics.replaced, *dishes)
 
     def go_over(self) -> None:
-        """Go over to what was decided on; it may be begun again, for nothing changes before all is there."""
+        """Change to the new data. It can be repeated: nothing changes before all objects are complete."""
         if self._going_over is not None:
             self._replace(*self._going_over)
             self._going_over = None
@@ -167,7 +167,7 @@ class Growth(Owner):
         d: Floats,
         dishes: tuple[Any, Any, Any, Any],
     ) -> None:
-        """Go over to a tree in which restaurant r of the present one is to[r], and to a seating there."""
+        """Change to a tree in which restaurant r of the present one is to[r], and to a seating there."""
         state = self.state
         present = self.statistics.base_parameters
         measure = state.restaurant_declared.measure.for_data(data)
@@ -184,7 +184,7 @@ class Growth(Owner):
 
 
 def _continues(data: NGrams, before: NGrams) -> bool:
-    """Whether the first customers of data are those of data before, contexts included."""
+    """Whether the first customers of data, with their contexts, are those of the previous data."""
     n = len(before)
     if data.order != before.order or len(data) < n or not np.array_equal(data.values[:n], before.values):
         return False

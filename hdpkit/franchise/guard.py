@@ -1,6 +1,6 @@
-"""Every public member of a class under its turn: no thread uses it while another one does.
+"""Access to all public members of a class under its turn: only one thread uses it at a time.
 
-It is a hook of the base class, so that no member can be forgotten; those that need no turn say so.
+The base class wraps all public members, so none can be forgotten; exceptions must be marked.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def changes(function: F) -> F:
-    """Mark a member that changes the state: another thread that meets it is refused, and doesn't wait."""
+    """Mark a member that changes the state: meanwhile other threads get an error instead of waiting."""
     function.__dict__["changes"] = True
     return function
 
 
 def unguarded(function: F) -> F:
-    """Mark a member that every thread may use at any time, or that takes the turn itself."""
+    """Mark a member that any thread may use at any time, or that takes the turn itself."""
     function.__dict__["guarded"] = False
     return function
 
 
 class Guarded:
-    """Base of classes whose instances have a turn. What subclasses define in public is wrapped here."""
+    """Base of classes whose instances have a turn. Public members of subclasses are wrapped here."""
 
     _turn: Turn
 
@@ -45,10 +45,10 @@ class Guarded:
                 setattr(cls, name, _guarded(member))
 
     def _outside(self) -> None:
-        """Refuse a change from inside a verb."""
+        """Raise an error for a change from inside a verb."""
 
     def _make_whole(self) -> None:
-        """Take back what was begun and never ended, since an exception came in between."""
+        """Undo a change that was begun but, because of an exception, not completed."""
 
 
 def _guarded(function: Any) -> Any:
@@ -58,7 +58,7 @@ def _guarded(function: Any) -> Any:
         return function
     reading = "changes" not in marks
 
-    # Turn.call is compiled: no exception of a signal handler comes between taking the turn and giving back.
+    # Turn.call is compiled: a signal handler can't raise between taking and releasing the turn.
     @wraps(function)
     def within(self: Any, /, *arguments: Any, **named: Any) -> Any:
         if not reading:

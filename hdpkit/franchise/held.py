@@ -19,16 +19,16 @@ __all__ = ["Held"]
 
 Ints = npt.NDArray[np.int64]
 
-_CHUNK = 1 << 18  # customers that are looked at at once
+_CHUNK = 1 << 18  # customers checked at once
 _REMEDY = "See franchise.keys(name), and franchise.release()."
 
 
 class Held(Owner):
-    """Which restaurants' customers are held, and what of the data and of the tree is free.
+    """Held restaurants, and the free parts of the data and of the tree.
 
-    What is held is kept as numbers of restaurants, `State.held_nodes`: those whose own data customers keep
-    their seats. Everything else follows from them and from the data, never from the seating, so that no move
-    that leaves units out depends on where it stands.
+    `State.held_nodes` has the numbers of the restaurants whose data customers keep their seats. Everything
+    else is computed from them and the data, not from the seating, so the units that a move skips don't depend
+    on the state.
     """
 
     def __init__(self, state: State) -> None:
@@ -36,7 +36,7 @@ class Held(Owner):
         self._for: tuple[Any, Any] = (None, None)
         self._ranges: Ints = np.empty((0, 2), dtype=np.int64)
 
-    # ------------------------------------------------------------------ what users call
+    # ------------------------------------------------------------------ for users
 
     @changes
     def hold(self, groups: Any, level: str | None = None) -> None:
@@ -44,9 +44,9 @@ class Held(Owner):
 
         Tables of restaurants that have held customers below them also keep their dishes, and a dish with
         held customers is neither split nor merged. Hyperparameters, weights of the root and drawn topics
-        are updated given all data; with ``store="counts"`` and ``root="weights"`` numbers of tables are,
-        too. Groups that are already held remain held. The hold is part of the state: copies, frozen states
-        and run folders include it.
+        are updated given all data; with ``store="counts"`` and ``root="weights"`` so are numbers of tables.
+        Groups that are already held remain held. The hold is part of the state: copies, frozen states and run
+        folders include it.
 
         Parameters
         ----------
@@ -114,11 +114,11 @@ class Held(Owner):
 
     @property
     def any(self) -> bool:
-        """Whether anybody is held."""
+        """Whether any group is held."""
         return bool(len(self.state.held_nodes))
 
     def free(self, first: int, last: int) -> list[tuple[int, int]]:
-        """Return the ranges of customers who are free.
+        """Return the ranges of free customers.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Held(Owner):
         Returns
         -------
         list of pairs of int
-            The first of each range and the last, excluded. Without held groups it is one.
+            Begin and end (excluded) of each range. Without held groups there is one range.
         """
         if not self.any:
             return [(first, last)]
@@ -138,7 +138,7 @@ class Held(Owner):
         return list(zip(begin[there].tolist(), end[there].tolist(), strict=True))
 
     def check_free(self, first: int, last: int) -> None:
-        """Refuse customers who are held."""
+        """Raise an error if any of these customers is held."""
         if first < last and self.any and self.free(first, last) != [(first, last)]:
             raise StateError(
                 "customers", (first, last), "none of a group that is held",
@@ -146,7 +146,7 @@ class Held(Owner):
             )  # fmt: skip
 
     def below(self) -> npt.NDArray[np.int8]:
-        """Of each restaurant, whether one of its own customers, or of those below it, is held."""
+        """For each restaurant, whether one of its customers, or of those below it, is held."""
         parent = self.state.topology.parent
         found = np.zeros(len(parent), dtype=np.int8)
         for node in self.state.held_nodes.tolist():
@@ -156,7 +156,7 @@ class Held(Owner):
         return found
 
     def nodes(self) -> npt.NDArray[np.int8] | None:
-        """Of each restaurant, whether its own data customers are held; None if nobody is."""
+        """For each restaurant, whether its data customers are held; None if none are."""
         if not self.any:
             return None
         found = np.zeros(self.state.topology.n_nodes, dtype=np.int8)
@@ -164,7 +164,7 @@ class Held(Owner):
         return found
 
     def dishes(self) -> Ints:
-        """Slots of the dishes that held customers eat, ascending."""
+        """Slots of the dishes of held customers, ascending."""
         if not self.any:
             return np.empty(0, dtype=np.int64)
         held = np.zeros(self.state.topology.n_nodes, dtype=bool)
@@ -178,7 +178,7 @@ class Held(Owner):
         return eaten
 
     def check_start(self, init: Any) -> None:
-        """Refuse a start that would seat everybody anew."""
+        """Raise an error for a start that would reseat all customers."""
         if self.any:
             raise StateError(
                 "init", init, "None or a state, while groups are held",
@@ -188,7 +188,7 @@ class Held(Owner):
     # ------------------------------------------------------------------ frozen states
 
     def check_frozen(self, frozen: Any) -> Any:
-        """Numbers of the restaurants that a frozen state holds."""
+        """Numbers of the held restaurants of a frozen state."""
         nodes = np.asarray(frozen.get("held_groups", np.empty(0, dtype=np.int32)))
         n = self.state.topology.n_nodes
         whole = nodes.ndim == 1 and (nodes.dtype.kind in "iu" or nodes.size == 0)
@@ -215,7 +215,7 @@ class Held(Owner):
         return len(declarations) - 1 if level is None else number_of(declarations, level, "level")
 
     def _nodes(self, groups: Any, level: str | None) -> npt.NDArray[np.int32]:
-        """Numbers of these restaurants and of all below them that have data customers of their own."""
+        """Numbers of these restaurants, and of all below them, that have data customers."""
         topology, number = self._topology(), self._number(level)
         these = items("groups", groups, "a list of groups", remedy=_REMEDY)
         nodes, keys = topology.nodes(number), topology.keys_of(number)
@@ -248,7 +248,7 @@ class Held(Owner):
             )
 
     def _free_ranges(self) -> Ints:
-        """Ranges of free customers, one a row; found once for what is held."""
+        """Ranges of free customers, one per row; computed once for the held groups."""
         state = self.state
         if self._for[0] is state.held_nodes and self._for[1] is state.topology:
             return self._ranges

@@ -32,7 +32,7 @@ class Hyperparameters:
     Parameters
     ----------
     declarations : sequence of Restaurant
-        The root's first. They say which restaurants share a value.
+        The root's first. They determine which restaurants share a value.
     topology : Topology
     check_discount : callable
         Raises an error if restaurants below the root may not have these discounts.
@@ -42,9 +42,9 @@ class Hyperparameters:
     Attributes
     ----------
     theta, d : float64 arrays, shape (n_nodes,)
-        The arrays themselves, which walks share; written by this class alone.
+        The arrays that walks share; only this class writes them.
     version : int
-        Another number after each change.
+        It increases with each change.
     """
 
     def __init__(
@@ -100,8 +100,8 @@ class Hyperparameters:
     def assign(self, name: str, **values: Any) -> None:
         """Set ``concentration`` or ``discount`` of a declaration, or both at once.
 
-        Each is one number, or one each a restaurant where each has its own. A ParameterError leaves both
-        alone.
+        Each is one number, or one per restaurant if they have separate values. After a ParameterError both
+        are unchanged.
         """
         number = number_of(self.declarations, name)
         nodes = self.topology.nodes(number)
@@ -122,30 +122,30 @@ class Hyperparameters:
         self._put(nodes, theta, d)
 
     def _put(self, nodes: Any, theta: Any, d: Any) -> None:
-        """Write both; theta > -d on the way, too, since a signal may come in between."""
+        """Write both, with theta > -d also in between, because a signal may interrupt."""
         self.version = next(_versions)
         self.theta[nodes] = np.maximum(self.theta[nodes], theta)
         self.d[nodes] = d
         self.theta[nodes] = theta
 
     def replace(self, concentration: Floats, discount: Floats) -> None:
-        """Take over the two arrays of a frozen state."""
+        """Replace both arrays by those of a frozen state."""
         for values, frozen in ((self.theta, concentration), (self.d, discount)):
             if not np.array_equal(values, frozen):
                 self.version = next(_versions)
                 values[:] = frozen
 
     def restore(self) -> None:
-        """Make theta > -d again, where one of the two may be new, and the other not yet."""
+        """Restore theta > -d after an interruption, when only one of the two arrays may be new."""
         self.version = next(_versions)
         self.theta[:] = np.maximum(self.theta, np.nextafter(-self.d, 1.0))
 
     def over(
         self, topology: Topology | ContextTopology, to: npt.NDArray[Any], theta: Floats, d: Floats
     ) -> Self:
-        """Return those of a tree in which restaurant r of another one, which has theta[r], d[r], is to[r].
+        """Return the hyperparameters of a larger tree, in which restaurant r with theta[r], d[r] is to[r].
 
-        Old restaurants keep theirs, new ones get their level's or a start.
+        Old restaurants keep their values; new ones get that of their level, or the starting value.
         """
         old_levels = np.full(topology.n_nodes, -1, dtype=np.int64)
         kept = to >= 0
@@ -164,7 +164,7 @@ class Hyperparameters:
             made.append(new)
         return type(self)(self.declarations, topology, self.check_discount, *made)
 
-    # ------------------------------------------------------------------ what kernels ask before they serve
+    # ------------------------------------------------------------------ numbers for the choice of kernels
 
     def ends(self) -> list[tuple[float, float]]:
         """Return the largest concentration and the largest discount of each declaration, the root's first."""
@@ -176,7 +176,7 @@ class Hyperparameters:
         return out
 
     def least(self) -> float:
-        """Return the least concentration + discount of a restaurant below the root; infinity without one."""
+        """Return the smallest concentration + discount below the root; infinity if there is no restaurant."""
         return float(np.min(self.theta[1:] + self.d[1:], initial=np.inf))
 
     def longest(self) -> int:
@@ -200,7 +200,7 @@ class Hyperparameters:
         return total
 
     def draw(self, source: ChoiceSource) -> None:
-        """Draw every concentration and discount that has a prior from it, the discounts first."""
+        """Draw every concentration and discount that has a prior from its prior, discounts first."""
         for number, declaration in enumerate(self.declarations):
             theta, d = self.present(declaration.name)
             declared, discount = declaration.hyperparameters
@@ -211,7 +211,8 @@ class Hyperparameters:
             if declared.prior is not None:
                 theta = draw_from(declared.prior, source, n if declared.each else None)
                 if declared.shifted:
-                    # A sum far below d is lost in theta's last bit, and theta > -d must stay.
+                    # If theta + d is far below d, it is smaller than theta's last bit, but theta > -d must
+                    # hold.
                     theta = np.maximum(theta - d, np.nextafter(-np.asarray(d), 1.0))
             self.assign(declaration.name, concentration=theta, discount=d)
 
@@ -223,7 +224,7 @@ def _read_only(values: Floats) -> Floats:
 
 
 def _shared(values: Floats, declared: Hyperparameter) -> float:
-    """The value that all restaurants share; where no context is as long as a level's there are none."""
+    """The value that all restaurants share; there are none if no context is long enough for the level."""
     return float(values[0]) if len(values) else declared.start
 
 

@@ -1,4 +1,4 @@
-"""New documents in a franchise: the seating of those that are there stays, and the new customers sit down."""
+"""New documents in a franchise: the present seating is kept, and the new customers are seated."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ Ints = npt.NDArray[np.int64]
 
 @unguarded
 def with_documents(self: Any, data: Corpus, rng: ChoiceSource | Seed = None) -> Any:
-    """Return a franchise over more documents. Seated customers stay, and new ones are seated one by one.
+    """Return a franchise over more documents. Present seats are kept; new customers are seated in order.
 
-    Each new customer is seated by its predictive given all who are seated. This is a start for further
+    Each new customer is seated by its predictive given all seated customers. This is a start for further
     sweeps, not a draw from the posterior. This franchise doesn't change.
 
     Parameters
     ----------
     data : Corpus
-        ``franchise.data.plus(documents)``: the present documents, and more after them.
+        ``franchise.data.plus(documents)``: the present documents, followed by new ones.
     rng : seed, Generator or choice source
-        For seating the new customers. Calls with a seed are counted, as those of `extend` are.
+        For seating the new customers. Calls with a seed are counted as in `extend`.
 
     Returns
     -------
     Franchise
-        Its hyperparameters, sweep counter and streams are those of this one; a hyperparameter that each
-        restaurant has for itself begins at its start in new restaurants.
+        Its hyperparameters, sweep counter and streams are those of this one; hyperparameters with separate
+        values begin at the starting value in new restaurants.
 
     Raises
     ------
     DataError
         If the first documents are not the present ones.
     DeclarationError
-        If the data are no documents of words.
+        If the data are not documents of words.
     """
     made = self._turn.call(self, _grown, (self, data), {}, True)
     n, n_all = self.topology.n_customers, made.topology.n_customers
@@ -81,7 +81,7 @@ def _grown(franchise: Any, data: Corpus) -> Any:
 
 
 def _moved(franchise: Any, made: Any) -> dict[str, Any]:
-    """The frozen state of a franchise as one of another one that has more documents."""
+    """The frozen state of a franchise, converted to one with more documents."""
     frozen = franchise.freeze()
     to = _numbers_in(franchise.topology, made.topology, franchise.declarations)
     seating = FrozenSeating.of(frozen["seating"])
@@ -125,7 +125,7 @@ def _values(old: Any, start: Any, franchise: Any, after: Topology, to: Ints, nam
 
 
 def _continues(data: Corpus, before: Corpus) -> bool:
-    """Whether the first documents of data are those of data before, labels included."""
+    """Whether the first documents of data, with their labels, are those of the previous data."""
     n, n_documents = len(before), before.n_documents
     if (
         data.n_terms != before.n_terms

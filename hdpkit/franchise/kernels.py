@@ -1,7 +1,7 @@
-"""Which code runs a verb: a table keyed by verb, store, measure and depth.
+"""The choice of the code that runs a verb: a table keyed by verb, store, measure and depth.
 
-The rows are tried in order of speed; the first whose condition holds serves the verb, unless a kernel is
-forced. A fused sweep is one more row.
+Rows are tried in order of speed; the first whose condition holds runs the verb, unless a kernel is forced.
+Each fused sweep is a row.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from hdpkit.stores.reference import seating_out
 __all__ = ["KERNELS", "VERBS", "available_kernels", "choose_kernel", "is_compiled"]
 
 VERBS = {
-    # verb: whether it needs to know who sits where
+    # verb: whether it needs seats
     "enter": False,
     "enter_given": False,
     "reseat": False,
@@ -69,7 +69,7 @@ VERBS = {
 KERNELS = ("auto", "fused", "generic", "reference")
 
 
-# Compiled code serves exactly these classes: it calls C functions, not what a subclass overrides.
+# Compiled code supports exactly these classes: it calls C functions, not methods overridden in a subclass.
 COMPILED_STORES = frozenset({CountsStore, HistogramStore, ExplicitStore})
 COUNTING_BANKS = frozenset(
     {
@@ -86,18 +86,18 @@ COMPILED_BANKS = COUNTING_BANKS | {AtomicBank, CapsuleBank}
 
 
 def is_compiled(store: type) -> bool:
-    """Whether compiled code may run a store: one of its own, no subclass, whatever its module is called."""
+    """Whether compiled code supports a store: exactly a compiled class, not a subclass."""
     return store in COMPILED_STORES
 
 
 class Numbers(Protocol):
-    """What a kernel may ask about the hyperparameters before it serves: O(restaurants), so it asks last."""
+    """Numbers of the hyperparameters for the condition of a kernel: O(restaurants), so they are used last."""
 
     def ends(self) -> list[tuple[float, float]]:
         """Return the largest concentration and the largest discount of each declaration, the root's first."""
 
     def least(self) -> float:
-        """Return the least concentration + discount of a restaurant below the root."""
+        """Return the smallest concentration + discount of a restaurant below the root."""
 
     def longest(self) -> int:
         """Return the number of data customers of the largest restaurant."""
@@ -105,7 +105,7 @@ class Numbers(Protocol):
 
 @attrs.frozen
 class Row:
-    """One kernel: its name, the verbs that it has, and what it serves.
+    """One kernel: its name, its verbs, and the conditions for its use.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ class Row:
     depths : range, optional
         Numbers of levels; None: any.
     roots : set of str, optional
-        What the root's children draw from, keys of `hdpkit.franchise.roots.ROOTS`; None: any.
+        Distributions from which the root's children draw, keys of `hdpkit.franchise.roots.ROOTS`; None: any.
     detail : Detail, optional
-        How much a store keeps; None: any.
+        Detail of the store; None: any.
     """
 
     name: str
@@ -125,12 +125,12 @@ class Row:
     banks: frozenset[type] | None = None
     depths: range | None = None
     roots: frozenset[str] | None = None
-    #: Whether its arithmetic keeps the law at the present hyperparameters.
+    #: Whether its arithmetic is accurate at the present hyperparameters.
     within: Callable[[Any, Numbers], bool] = lambda bank, numbers: True
     detail: Detail | None = None
 
     def serves(self, store: type, bank: Any, depth: int, root: str) -> bool:
-        """Whether it can run over this store, bank, number of levels and root."""
+        """Whether the kernel supports this store, bank, number of levels and root."""
         return (
             (self.stores is None or store in self.stores)
             and (self.banks is None or type(bank) in self.banks)
@@ -141,7 +141,7 @@ class Row:
 
 
 def _namespace(*modules: ModuleType) -> SimpleNamespace:
-    """Every verb from the module that has it."""
+    """A namespace with the verbs of all modules."""
     return SimpleNamespace(
         **{verb: getattr(m, verb) for verb in VERBS for m in modules[::-1] if hasattr(m, verb)}
     )
@@ -179,7 +179,7 @@ TABLE = [
         frozenset({DirichletMultinomialBank}),
         TWO,
         frozenset({"weights", "fixed"}),
-        # At any weights: they change within the verb.
+        # For any weights, because they change within the verb.
         lambda bank, numbers: bank.in_floats_given_weights(numbers.ends()),
     ),
     Row(
@@ -196,7 +196,7 @@ TABLE = [
         frozenset({"restaurant"}),
         lambda bank, numbers: not bank.has_fixed,
     ),
-    Row(  # split-merge integrates weights out; under fixed ones it takes the generic code
+    Row(  # split-merge integrates out weights; with fixed weights it uses the generic code
         "fused",
         SimpleNamespace(
             index_units=fused_blocks.index_units,
@@ -234,7 +234,7 @@ TABLE = [
         frozenset({AtomicBank}),
     ),
     *(
-        Row(  # tables are part of the state, and counts all that is kept of them
+        Row(  # tables are part of the state, as counts only
             "generic",
             SimpleNamespace(reseat=indicators.reseat),
             frozenset({CountsStore}),
@@ -273,10 +273,10 @@ def available_kernels(store: type, bank: Any, depth: int, root: str = "restauran
 def choose_kernel(
     verb: str, forced: str, store: type, bank: Any, depth: int, numbers: Numbers, root: str = "restaurant"
 ) -> tuple[str, Callable[..., Any]]:
-    """Name and function that serve a verb.
+    """Name and function of the kernel for a verb.
 
-    A forced "fused" takes the next best code for the verbs that no fused sweep has, and where the present
-    hyperparameters are beyond the range of its arithmetic.
+    If "fused" is forced, the next fastest code is used for verbs without a fused sweep, and if the present
+    hyperparameters are outside the range of its arithmetic.
 
     Raises
     ------

@@ -21,7 +21,7 @@ __all__ = ["Known", "KnownDishes", "KnownValues"]
 Ints = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
-_OFF = 1e-6  # by which a row's sum may differ from 1
+_OFF = 1e-6  # largest difference of a row's sum from 1
 _LARGEST = 2**31 - 2
 _COUNTS = "Pseudo-counts say how many observations a component is worth, for instance counts=1000."
 
@@ -77,7 +77,7 @@ def _names(value: Any) -> Any:
 
 
 def _labels(names: Any, n: int) -> tuple[str, ...]:
-    """Names of components, by their numbers where they have none."""
+    """Names of components; default names have their numbers."""
     return tuple(f"known {j}" if names is None else str(names[j]) for j in range(n))
 
 
@@ -86,7 +86,7 @@ def _number(component: Any, n: int) -> int:
 
 
 def _as_given(value: Any) -> Any:
-    """Several values as they were given, but for later changes to them."""
+    """A copy of several values, so that later changes have no effect."""
     return value.copy() if isinstance(value, np.ndarray) else type(value)(value)
 
 
@@ -110,7 +110,7 @@ class Known:
         Whether the topic of a component is exactly its row. A term with probability 0 is then never
         assigned to it.
     names : list of str, optional
-        Of the components; "known 0", "known 1", ... by default.
+        Names of the components; "known 0", "known 1", ... by default.
 
     Raises
     ------
@@ -200,7 +200,7 @@ class KnownValues:
     values : list of arrays
         Earlier observations of each component, at least one: shape (n,), or (n, p) for vectors.
     names : list of str, optional
-        Of the components; "known 0", "known 1", ... by default.
+        Names of the components; "known 0", "known 1", ... by default.
 
     Raises
     ------
@@ -239,7 +239,7 @@ class KnownValues:
 
 @attrs.frozen(eq=False)
 class _Values:
-    """Data and, after them, what known components have seen: what a bank needs of data."""
+    """Data followed by the observations of known components, with the attributes that a bank uses."""
 
     values: npt.NDArray[Any]
     n_terms: int | None
@@ -260,7 +260,7 @@ class KnownDishes:
     ----------
     declared : Known or KnownValues
     measure : BaseMeasure
-        Ready for the data.
+        Prepared for the data.
     data : GroupedData
     """
 
@@ -280,7 +280,7 @@ class KnownDishes:
         else:
             seen = _checked_values(declared, measure, data)
             dish = np.repeat(np.arange(self.n), [len(one) for one in declared.values])
-        # Of a frozen one: any term, which is not counted.
+        # For a frozen component: any term, which is not counted.
         own = np.empty((self.n, *seen.shape[1:]), dtype=seen.dtype)
         if self.frozen.any():
             own[self.frozen] = np.argmax(self.topics, axis=1)[self.frozen]
@@ -294,7 +294,7 @@ class KnownDishes:
     # ------------------------------------------------------------------ banks
 
     def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
-        """A bank of the measure over data and what is known."""
+        """A bank of the measure over the data and the known observations."""
         values = np.asarray(data.values)
         both: Any = _Values(np.concatenate([values, self._seen.astype(values.dtype)]), self.n_terms)
         bank: Any = measure.bank(both)
@@ -314,22 +314,22 @@ class KnownDishes:
         return bank
 
     def readable(self, measure: BaseMeasure, data: GroupedData) -> Any:
-        """The same in Python."""
+        """The same as a bank in Python."""
         values = np.asarray(data.values)
         both = np.concatenate([values, self._seen.astype(values.dtype)])
         return self.fixed(FixedBank(measure, both) if self.frozen.any() else PythonBank(measure, both))
 
     def to_count(self, dishes: Ints) -> npt.NDArray[np.int32]:
-        """Dish of each of a bank's values, given those of the data's, in the order of both."""
+        """Dish of each of a bank's values, given the dishes of the data customers."""
         return np.concatenate([np.asarray(dishes, dtype=np.int32), self._dishes])
 
     def cells(self) -> tuple[Ints, Ints, Ints]:
-        """Terms, dishes and counts of what prior components have seen."""
+        """Terms, dishes and counts of the observations of prior components."""
         dish, term = np.nonzero(self.pseudo)
         return term.astype(np.int32), dish.astype(np.int32), self.pseudo[dish, term].astype(np.int32)
 
     def without(self, counts: Any) -> Any:
-        """Counts of terms by dish, the known ones first, without what was seen before."""
+        """Counts of terms by dish, the known ones first, without earlier observations."""
         found = np.array(counts, dtype=np.int64)
         found[: self.n] -= self.pseudo[: len(found)]
         return found
@@ -345,7 +345,7 @@ class KnownDishes:
         return np.append(self.frozen, np.zeros(max(n - self.n, 0), dtype=bool))[:n]
 
     def put_topics(self, topics: Any) -> Any:
-        """Parameters of dishes, the known ones first, where those of frozen components are what they are."""
+        """Parameters of dishes, the known ones first; those of frozen components become their topics."""
         for j in np.flatnonzero(self.frozen[: len(topics)]).tolist():
             topics[j] = self.topics[j].copy()
         return topics
@@ -353,7 +353,7 @@ class KnownDishes:
     # ------------------------------------------------------------------ seating
 
     def alone(self, topology: Any, detail: Detail, by_cell: bool) -> dict[str, Any]:
-        """The seating of known components without any data customer, for a store of this detail."""
+        """The seating of known components without data customers, for a store of this detail."""
         j = np.arange(self.n, dtype=np.int32)
         zeros, ones = np.zeros_like(j), np.ones_like(j)
         if by_cell:
@@ -367,7 +367,7 @@ class KnownDishes:
         return seats.to(detail).arrays()
 
     def check_frozen(self, frozen: Mapping[str, Any], dishes: Any) -> None:
-        """Raise a DataError unless a state has every component where it belongs."""
+        """Raise a DataError unless a state has every component at its place."""
         j = np.arange(self.n)
         slots = np.asarray(frozen["slots"])[: self.n]
         there = dishes is None or np.array_equal(np.asarray(dishes)[-self.n :], j)
@@ -378,7 +378,7 @@ class KnownDishes:
             )  # fmt: skip
 
     def check_possible(self, values: Any, dishes: Any, name: str) -> None:
-        """Raise a ParameterError where a frozen component would have a term of probability 0."""
+        """Raise a ParameterError if a frozen component would have a term of probability 0."""
         if not self.frozen.any():
             return
         there = (dishes >= 0) & (dishes < self.n)
@@ -393,12 +393,12 @@ class KnownDishes:
             )  # fmt: skip
 
     def complete(self, most_dishes: int | None) -> bool:
-        """Whether a finite model has no dish but frozen ones."""
+        """Whether a finite model has only frozen dishes."""
         return most_dishes == self.n and bool(self.frozen.all())
 
 
 def _checked(declared: Known, measure: BaseMeasure, data: GroupedData) -> int:
-    """The number of terms, if measure and data can have these components."""
+    """The number of terms; raises an error unless measure and data support these components."""
     if measure.atomic or not measure.conjugate or not measure.takes_terms:
         raise DeclarationError(
             "known", type(measure).__name__, "a conjugate measure over terms that keeps nothing by dish",
@@ -419,7 +419,7 @@ def _checked(declared: Known, measure: BaseMeasure, data: GroupedData) -> int:
 
 
 def _checked_values(declared: KnownValues, measure: BaseMeasure, data: GroupedData) -> npt.NDArray[Any]:
-    """All observations of components, one after the other, if measure and data can have them."""
+    """All observations of components; raises an error unless measure and data support them."""
     if measure.atomic or not measure.conjugate or getattr(measure, "n_terms", None) is not None:
         raise DeclarationError(
             "known", type(measure).__name__, "a conjugate measure over numbers or vectors",

@@ -1,4 +1,4 @@
-"""A look at a franchise that another thread runs: what was last finished, as an immutable copy."""
+"""`look`: an immutable copy of a franchise that another thread runs, after its last complete sweep."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SECONDS_BETWEEN_TRIES = 0.02
 
 @attrs.frozen(eq=False, kw_only=True)
 class Look:
-    """A state after a whole sweep, of a franchise that went on. Nothing in it changes any more.
+    """The state of a franchise after a complete sweep, as an immutable copy.
 
     Obtained from `Franchise.look`. Arrays are read-only; dishes are numbered as in `Franchise.dishes`.
 
@@ -36,9 +36,9 @@ class Look:
         In nats.
     dishes : int64 array, shape (n_customers,)
     dish_counts : int64 array, shape (K, V), or None
-        None where the data are no terms or dishes are observed.
+        None if the data are not terms or dishes are observed.
     root_weights : float64 array, shape (K + 1,)
-        Posterior mean weights of the dishes in the root and, last, of all that is new.
+        Posterior mean weights of the dishes in the root and, last, of all new dishes.
     concentration, discount : dict
         By the name of the declaration.
     base_parameters : dict
@@ -59,35 +59,35 @@ class Look:
     _twin: Callable[[], Any] = attrs.field(repr=False)
 
     def franchise(self) -> Any:
-        """A `Franchise` of its own in this state, for everything else; a new one at each call."""
+        """A new, independent `Franchise` in this state."""
         return self._twin()
 
 
 class Requests:
-    """What other threads ask of a run, which answers at the end of its present sweep."""
+    """Requests of other threads to a run, which are answered at the end of the present sweep."""
 
     def __init__(self) -> None:
         self._waiting: deque[_Request] = deque()
 
     def ask(self) -> _Request:
-        """Ask to be answered."""
+        """Add a request."""
         request = _Request()
         self._waiting.append(request)
         return request
 
     def withdraw(self, request: _Request) -> None:
-        """Forget a request."""
+        """Remove a request."""
         with contextlib.suppress(ValueError):  # it has been answered
             self._waiting.remove(request)
 
     def answer(self, state: Callable[[], Any]) -> None:
-        """Answer everybody with one state; without a request nothing is done."""
+        """Answer all requests with the same state, if there are any."""
         if not self._waiting:
             return
         answer, error = None, None
         try:
             answer = state()
-        except Exception as failure:  # whoever looks gets it, and the run goes on
+        except Exception as failure:  # the requesting thread gets the exception; the run continues
             error = failure
         for request in list(self._waiting):
             request.answer, request.error = answer, error
@@ -113,7 +113,7 @@ def look(self: Any, timeout: float | None = None) -> Look:
     Parameters
     ----------
     timeout : float, optional
-        Seconds to wait at most; None waits as long as the sweep takes.
+        Largest number of seconds to wait; None: until the sweep ends.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def look(self: Any, timeout: float | None = None) -> Look:
     BusyError
         If no sweep ends in time.
     StateError
-        If the running thread itself calls it in the middle of a move, while customers are seated out.
+        If the running thread calls it within a move, inside `seated_out`.
     """
     if timeout is not None:
         positive_number("timeout", timeout, remedy="Seconds; None waits as long as it takes.")
@@ -162,7 +162,7 @@ def _state(franchise: Any, timeout: float | None) -> tuple[Callable[..., Any], d
 
 
 def _shown(state: tuple[Callable[..., Any], dict[str, Any]]) -> Look:
-    """What there is to be seen of a state, computed in this thread from a franchise of its own."""
+    """The look at a state, computed in this thread from a separate franchise."""
     make, frozen = state
     twin = make(frozen)
     try:

@@ -1,4 +1,4 @@
-"""Groups that are not in a state: which customers they have, and which restaurants are above them."""
+"""New groups: their customers, and the restaurants above them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["Layout", "Parents", "layout_of", "parents_of"]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_NAMED = 5  # label values that an error names
+_NAMED = 5  # most label values listed in an error
 
 
 @attrs.frozen(eq=False)
 class Layout:
-    """New groups, one for each value of the last declaration's label, also where it has no customers.
+    """New groups, one for each value of the last declaration's label, including values without customers.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Layout:
     order : int64 array, shape (n_customers,)
         Customers, group by group.
     begins : int64 array, shape (n_groups + 1,)
-        Where each group begins in `order`, and the end.
+        Begin of each group in `order`, and the end.
     """
 
     label: str
@@ -54,7 +54,7 @@ class Layout:
 
 @attrs.frozen(eq=False)
 class Parents:
-    """What new groups draw from.
+    """The distributions from which new groups draw.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Parents:
 
 
 def layout_of(franchise: Any, data: GroupedData) -> Layout:
-    """Customers by group. Raises an error if the label isn't there, or a customer has no value of it."""
+    """Customers by group. Raises an error if the label is missing, or a customer has no value of it."""
     label = franchise.declarations[-1].each
     _check_label(label, data)
     codes = np.asarray(data.codes(label))
@@ -86,7 +86,7 @@ def layout_of(franchise: Any, data: GroupedData) -> Layout:
 def parents_of(franchise: Any, data: GroupedData, layout: Layout, other: GroupedData | None) -> Parents:
     """The restaurants above the groups, by their labels, and the present rows of these.
 
-    ``other`` has further customers of the same groups: the labels of those groups that are empty in ``data``.
+    ``other`` has further customers of the same groups, which provide labels of groups empty in ``data``.
     """
     above = _nodes_above(franchise, data, layout)
     empty = np.diff(layout.begins) == 0
@@ -131,7 +131,7 @@ def _check_label(label: str, data: GroupedData) -> None:
 
 
 def _labels_groups(data: GroupedData, layout: Layout) -> bool:
-    """Whether groups have their other labels by themselves, and not through their customers."""
+    """Whether the other labels belong to the groups themselves, not to their customers."""
     return isinstance(data, Corpus) and layout.label == "document"
 
 
@@ -139,7 +139,7 @@ def _codes_of_groups(label: str, data: GroupedData, layout: Layout) -> Ints:
     """Code of a label for each group, -1 where it is missing; all customers of a group must have the same."""
     if _labels_groups(data, layout):
         assert isinstance(data, Corpus)
-        return np.asarray(data.document_labels[label][0])  # empty documents have labels, too
+        return np.asarray(data.document_labels[label][0])  # empty documents also have labels
     codes = np.full(len(layout.names), -1, dtype=np.int64)
     of_customers = np.asarray(data.codes(label))[layout.order]
     group = layout.group
@@ -167,7 +167,7 @@ def _nodes_of(topology: Any, number: int, label: str, keys: Sequence[Any], codes
             "Groups of a new restaurant depend on each other and aren't folded in together. Give the label "
             "None, and they hang on the restaurant above it, or build a franchise that has the restaurant.",
         )  # fmt: skip
-    node = np.full(len(keys) + 1, -1, dtype=np.int64)  # the last is for a label that is missing
+    node = np.full(len(keys) + 1, -1, dtype=np.int64)  # the last is for a missing label
     for code in there:
         node[code] = known[keys[code]]
     return node[codes]

@@ -1,4 +1,4 @@
-"""What all owners of a franchise have in common."""
+"""Base of the owners of which a franchise is composed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["Owner"]
 
 
 class Owner:
-    """One of the things that a franchise is composed of.
+    """A component of a franchise.
 
-    It refers to the state weakly: a franchise that nobody uses any more gives its memory back at once, and
-    doesn't wait for the collector of cycles.
+    It has a weak reference to the state, so the memory of an unused franchise is released at once, without
+    garbage collection of cycles.
     """
 
     def __init__(self, state: State) -> None:

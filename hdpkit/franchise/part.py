@@ -1,4 +1,4 @@
-"""A franchise over a part of a corpus is put in the state that all parts are in together."""
+"""Setting the state of a franchise over a part of a corpus, which all parts have in common."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLUMNS = ("count_node", "count_dish", "count_customers", "count_tables")
 
 
 def part_counts(terms: Ints, n_terms: int, seating: Mapping[str, Ints], n_slots: int) -> Changes:
-    """What documents add to everything that all have in common, where nobody is seated yet.
+    """Contributions of documents to the common state, given that no customer is seated yet.
 
     Parameters
     ----------
@@ -75,21 +75,21 @@ def begin_part(
     elsewhere: Elsewhere,
     source: ChoiceSource,
 ) -> None:
-    """Put a franchise over a part of a corpus in its state.
+    """Set the state of a franchise over a part of a corpus.
 
     Parameters
     ----------
     franchise : Franchise
-        Over ``store="counts"``, with weights of the root.
+        With ``store="counts"`` and weights of the root.
     seating : dict
-        Of its documents, as for `part_counts`; it is empty afterwards.
+        The seating of its documents, as for `part_counts`; it is empty afterwards.
     total : Changes
         The sum of `part_counts` over all parts.
     common : mapping
-        As `common_state` returns it; weights of the root that are not among its "components" are drawn.
+        The result of `common_state`; weights of the root are drawn if they are not in its "components".
     elsewhere : Elsewhere
     source : ChoiceSource
-        For weights that are drawn: the same for all parts.
+        For drawing weights: the same for all parts.
     """
     franchise._turns.within(
         franchise._turns.changing, _begin, franchise, seating, total, common, elsewhere, source
@@ -105,11 +105,11 @@ def _begin(
     source: ChoiceSource,
 ) -> None:
     slots, ids = (np.asarray(common[name]) for name in ("slots", "dish_ids"))
-    there = total.tables[slots] > 0  # a start may have dishes that nobody drew
+    there = total.tables[slots] > 0  # a start may have dishes without customers
     slots, ids = slots[there].astype(np.int32), ids[there]
     root = np.zeros_like(slots), slots, total.tables[slots], np.ones_like(slots)
     entries = {
-        name: np.concatenate([of_root.astype(np.int32), seating.pop(name)])  # one of them twice at a time
+        name: np.concatenate([of_root.astype(np.int32), seating.pop(name)])  # at most one is in memory twice
         for name, of_root in zip(COLUMNS, root, strict=True)
     }
     statistics, bank = franchise._statistics, franchise.bank
@@ -137,7 +137,7 @@ def _begin(
 
 
 def common_state(franchise: Franchise) -> dict[str, Any]:
-    """What all parts have in common beside counts and tables, which are sums over the parts."""
+    """The common state of all parts, without counts and tables, which are sums over the parts."""
     present: dict[str, Any] = franchise._turns.within(_common_state, franchise)
     return present
 
@@ -155,24 +155,24 @@ def _common_state(franchise: Franchise) -> dict[str, Any]:
 
 
 def part_seating(franchise: Franchise) -> dict[str, Ints]:
-    """The seating of the documents, as `begin_part` takes it: without the root."""
+    """The seating of the documents without the root, as `begin_part` accepts it."""
     frozen: dict[str, Ints] = franchise._turns.within(franchise.store.freeze)
     below = frozen["count_node"] > 0
     return {"dish": frozen["dish"], **{name: frozen[name][below] for name in COLUMNS}}
 
 
 def share_topics(franchise: Franchise, memory: Any, part: int, n_parts: int) -> None:
-    """Have topics in common with other parts, each of which draws some: `Slices.share_topics`."""
+    """Share topics with other parts, each of which draws some; see `Slices.share_topics`."""
     franchise._turns.within(franchise._slices.share_topics, memory, part, n_parts)
 
 
 def draw_part(franchise: Franchise, source: ChoiceSource, proportions: str, threads: int) -> None:
-    """Begin a sweep over the documents of all parts: `Slices.draw_part`."""
+    """Begin a sweep over the documents of all parts; see `Slices.draw_part`."""
     franchise._turns.within(franchise._slices.draw_part, source, proportions, threads)
 
 
 def sweep_part(franchise: Franchise, n_blocks: int) -> Changes:
-    """Sweep over the documents of this part: `Slices.sweep_part`."""
+    """Sweep over the documents of this part; see `Slices.sweep_part`."""
     found: Changes = franchise._turns.within(franchise._slices.sweep_part, n_blocks)
     return found
 
@@ -184,5 +184,5 @@ def take_block(franchise: Franchise, block: int, n_blocks: int) -> bytes:
 
 
 def end_parts(franchise: Franchise, total: Changes) -> None:
-    """End it: `Slices.end_parts`."""
+    """End a sweep over all parts; see `Slices.end_parts`."""
     franchise._turns.within(franchise._slices.end_parts, total)

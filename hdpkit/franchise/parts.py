@@ -1,4 +1,4 @@
-"""The parts of one franchise: told of births and deaths, frozen, thawed, integrated out."""
+"""The parts of one franchise: notified of births and deaths, frozen, thawed, integrated out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def cloned(name: str, part: Part, state: Any) -> Part:
     Raises
     ------
     ReturnValueError
-        If the part's `clone` fails or returns no part of this class.
+        If the part's `clone` fails or doesn't return a part of this class.
     """
     remedy = "Define clone(self, state): it returns a part for a copy of the franchise."
     try:
@@ -41,9 +41,9 @@ class Parts:
     Attributes
     ----------
     by_name : dict
-        All parts, in the order in which they came.
+        All parts, in the order of registration.
     lost : list of Part
-        Those that failed when they were told of a new seating.
+        Parts that failed when they were notified of a new seating.
     """
 
     def __init__(self, slots: Any) -> None:
@@ -52,7 +52,7 @@ class Parts:
         self.lost: list[Part] = []
 
     def values(self) -> list[Part]:
-        """Return all parts, in the order in which they came."""
+        """Return all parts, in the order of registration."""
         return list(self.by_name.values())
 
     def register(self, name: str, part: Part) -> None:
@@ -61,12 +61,12 @@ class Parts:
         instance("component", part, Part, "a Part", remedy="Derive it from hk.Part.")
         if name in self.by_name:
             raise ParameterError("name", name, "a name that is not taken", f"Taken: {sorted(self.by_name)}.")
-        part.reset(self.slots.occupied_slots())  # first: it is a user's, and may fail
+        part.reset(self.slots.occupied_slots())  # first, because user code may fail
         self.by_name[name] = part
         self.slots.add_part(part)
 
     def replaced(self, *first: Callable[[], Any]) -> None:
-        """Call these functions, tell every part which slots are occupied; raise the first error last."""
+        """Call these functions, notify all parts of the occupied slots, and then raise the first error."""
         self.lost = self.values()
         _call_all([*first, *(functools.partial(self._found, part) for part in self.values())])
 
@@ -75,7 +75,7 @@ class Parts:
         self.lost.remove(part)
 
     def find_lost(self) -> None:
-        """Tell parts that failed which slots are occupied now; one that fails again is told later."""
+        """Notify parts that failed of the occupied slots; parts that fail again are notified later."""
         while self.lost:
             self.lost[-1].reset(self.slots.occupied_slots())
             self.lost.pop()
@@ -88,12 +88,12 @@ class Parts:
         }
 
     def thaw(self, state: Any, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
-        """Give every part its state; one without draws it, if there is a source.
+        """Restore the state of every part; a missing state is drawn, if there is a source.
 
         Raises
         ------
         DataError
-            If a part can't make sense of it: the first error, when all have been tried.
+            If a part rejects its state: the first error, after all parts have been tried.
         """
         _call_all(
             [
@@ -103,21 +103,21 @@ class Parts:
         )
 
     def integrate(self, source: ChoiceSource, parts: Sequence[Any]) -> list[IntegrablePart]:
-        """Integrate these out, those that can be and are not yet; return them."""
+        """Integrate out those of these parts for which it is possible and not done yet; return them."""
         begun = [part for part in parts if isinstance(part, IntegrablePart) and part.integrated is None]
         for part in begun:
             part.integrated = source
         return begun
 
     def draw(self, begun: Sequence[IntegrablePart]) -> None:
-        """Draw these anew. Each is drawn before it counts, so that this may be done again."""
+        """Draw these parts again. Each is drawn before it is marked as drawn, so this can be repeated."""
         for part in begun:
             if part.integrated is not None:
                 part.draw(part.integrated)
                 part.integrated = None
 
     def draw_all(self) -> None:
-        """Draw whatever is integrated out."""
+        """Draw all parts that are integrated out."""
         self.draw([part for part in self.values() if isinstance(part, IntegrablePart)])
 
     def log_density(self, state: Any) -> float:
@@ -134,7 +134,7 @@ def _thaw(state: Any, name: str, part: Part, frozen: Mapping[str, Any], source: 
         part.thaw(frozen[name])
     except HdpkitError:
         raise
-    except Exception as error:  # whatever the part's own code raises
+    except Exception as error:  # any exception of the part's code
         raise DataError(
             f"component {name!r}, in the frozen state", f"{type(error).__name__}: {error}",
             "what its freeze returned", "Thaw a state of the same part.",
@@ -142,7 +142,7 @@ def _thaw(state: Any, name: str, part: Part, frozen: Mapping[str, Any], source: 
 
 
 def _call_all(acts: Sequence[Callable[[], Any]]) -> None:
-    """Call all, and raise the first error when all has been done."""
+    """Call all functions, and then raise the first error."""
     errors: list[BaseException] = []
     for act in acts:
         try:

@@ -26,11 +26,11 @@ __all__ = ["Reading"]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_CHUNK = 1 << 18  # customers that are counted at once
+_CHUNK = 1 << 18  # customers counted at once
 
 
 class Reading(Owner):
-    """The properties of the state of a `Franchise`, under the same names."""
+    """The properties of the state of a `Franchise`, which has the same ones."""
 
     def __init__(self, state: State, seats: Seats, statistics: Statistics, slices: Slices) -> None:
         super().__init__(state)
@@ -41,7 +41,7 @@ class Reading(Owner):
     def dishes(self) -> Ints:
         """Dish of each customer, in data order: int64, shape (n_customers,); -1 while unseated.
 
-        Where dishes are observed they are the values themselves.
+        If dishes are observed they are the values themselves.
         """
         return self._ranks()[self.state.seating.dishes()[: self.state.topology.n_customers]]
 
@@ -53,7 +53,7 @@ class Reading(Owner):
         return not bool((seating.dishes() < 0).any())
 
     def _ranks(self) -> Ints:
-        """Place of each occupied slot among them; -1 at the end, for the unseated."""
+        """Rank of each occupied slot; -1 at the end, for unseated customers."""
         live = self.state.slots.occupied_slots()
         rank = np.full((int(live[-1]) if len(live) else 0) + 2, -1, dtype=np.int64)
         rank[live] = np.arange(len(live))
@@ -83,7 +83,7 @@ class Reading(Owner):
         return self.state._dish_kind.number()
 
     def n_tables(self) -> int:
-        """Tables of every restaurant but the root's; of the root where it is alone."""
+        """Total number of tables in all restaurants except the root, or of the root if it is the only one."""
         tables = self.totals()[1]
         return int(tables.sum() - tables[0]) if self.state.topology.n_nodes > 1 else int(tables[0])
 
@@ -102,12 +102,13 @@ class Reading(Owner):
     def totals_of(self, number: int) -> tuple[Ints, Ints, Ints]:
         """Restaurants of a declaration, by its number, with their customers and tables: three int64 arrays.
 
-        A franchise over a part of a corpus has those of the whole, numbered from 1 (`Elsewhere.totals`).
+        A franchise over a part of a corpus returns those of the complete corpus, numbered from 1
+        (`Elsewhere.totals`).
 
         Parameters
         ----------
         number : int
-            Of the declaration, from the root's, 0.
+            Number of the declaration; the root's is 0.
 
         Returns
         -------
@@ -148,7 +149,7 @@ class Reading(Owner):
         return customers, tables
 
     def size_counts(self, nodes: npt.ArrayLike) -> tuple[Ints, Ints]:
-        """Sizes of the tables of some restaurants together, ascending, and how many have each.
+        """Sizes of the tables of some restaurants, ascending, and the number of tables of each size.
 
         Parameters
         ----------
@@ -172,7 +173,7 @@ class Reading(Owner):
         return size_counts(self.state.seating, given.astype(np.int64))
 
     def dish_counts(self) -> Ints:
-        """How often each dish has each term: int64, shape (K, V). For data that are terms."""
+        """Counts of terms by dish: int64, shape (K, V). For data that are terms."""
         self.state._dish_kind.check_counted()
         if isinstance(self.state.seating, KeepsCells):
             bank: Any = self.statistics.fresh_bank()
@@ -208,7 +209,7 @@ class Reading(Owner):
         Raises
         ------
         StateError
-            If dishes of the base measure select no terms.
+            If dishes of the base measure don't select terms.
         """
         measure = self.state.measure
         if not measure.supports("selected_terms"):
@@ -231,13 +232,13 @@ class Reading(Owner):
         return row[:-1], float(row[-1])
 
     def group_weights(self, name: str) -> Floats:
-        """Posterior mean weights in each restaurant of a declaration: shape (n, K + 1), what is new last."""
+        """Posterior mean weights in each restaurant of a declaration: shape (n, K + 1), a new dish last."""
         nodes = np.arange(self.state.topology.n_nodes)[self._nodes(name)]
         walk = self.seats.walk()
         return np.array([walk.prior_row(node) for node in nodes.tolist()])
 
     def keys(self, name: str) -> list[Any]:
-        """Label values of a declaration's restaurants, one each."""
+        """The label value of each restaurant of a declaration."""
         return list(self.state.topology.keys_of(number_of(self.state.declarations, name)))
 
     def log_likelihood(self) -> float:
@@ -267,7 +268,7 @@ class Reading(Owner):
     def log_joint(self) -> float:
         """log p(labelled seating, data | hyperparameters) + log priors of those that have one, in nats.
 
-        The same number on every store that keeps table sizes; over a store of counts see `log_seating`.
+        It is the same for every store that keeps table sizes; for a store of counts see `log_seating`.
         """
         return self.log_seating() + self.log_likelihood() + self.log_prior() + self.log_parts()
 
@@ -287,7 +288,7 @@ class Reading(Owner):
         dict
             "customers" (dish or table of each), "restaurants", "entries" (dishes of restaurants) and "tables"
             of the compiled stores, "seating" of any other; "ratios" (of Stirling numbers) over counts;
-            "drawn topics" (and what threads work on) where documents were swept over in parallel; "tree"
+            "drawn topics" (including arrays of threads) after sweeps over documents in parallel; "tree"
             (restaurants of customers, parents), "hyperparameters" and "statistics" of the dishes (the
             topic-term counts).
         """

@@ -1,9 +1,9 @@
-"""A franchise made whole again after an exception that came in the midst of a change.
+"""Repair of a franchise after an exception in the middle of a change.
 
-Compiled verbs are one step to Python: no handler of a signal runs within them. What is written in Python is
-many steps, and an exception between two of them leaves a customer without a seat, a dish without customers,
-or slots that are not those of the store. Then the store is what counts: its counts are checked, and where
-they contradict themselves everybody is seated anew given who eats what.
+Compiled verbs are a single step for Python: no signal handler runs within them. Python code has many steps,
+and an exception between two of them may leave a customer without a seat, a dish without customers, or slots
+that don't fit the store. Then the state is repaired from the store: its counts are checked, and if they are
+inconsistent, all customers are reseated given their dishes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ __all__ = ["Recovery"]
 
 Ints = npt.NDArray[np.int64]
 
-_UNIT = 2**62  # of the streams: no sweep and no start draws from it
+_UNIT = 2**62  # of streams for repairs; sweeps and starts don't use it
 
 
 class Recovery(Owner):
-    """What takes back what was begun in a franchise and never ended."""
+    """Undoes changes of a franchise that were begun and not completed."""
 
     def __init__(self, state: State, turns: Turns, seats: Seats, statistics: Statistics) -> None:
         super().__init__(state)
@@ -46,22 +46,22 @@ class Recovery(Owner):
         self.statistics = statistics
 
     def make_whole(self) -> None:
-        """Take back what was begun and never ended.
+        """Undo a change that was begun and not completed.
 
-        An exception of a signal handler can come at any byte code, of what takes back, too. So whatever is to
-        be taken back is still to be seen in the state, and whoever uses the franchise next does it, or goes
-        on with it.
+        A signal handler can raise an exception at any byte code, also during the repair. So the pending
+        repair is recorded in the state until it is complete, and the next use of the franchise begins it
+        again or continues it.
         """
         state, turns = self.state, self.turns
         state.on_pulse = None
         turns.at_rest()
         try:
             state.data.check_unchanged()
-        except ChangedDataError:  # what is mapped may not be looked at any more
+        except ChangedDataError:  # mapped data must not be read any more
             return
         for slot in state.slots.reserved_slots():
             self.statistics.uncounted = True
-            with contextlib.suppress(Exception):  # of the bank
+            with contextlib.suppress(Exception):  # errors of the bank
                 state.slots.release(slot)
         if turns.torn is not None:
             self.restore(*turns.torn)
@@ -69,15 +69,15 @@ class Recovery(Owner):
         self.seats.give_back(True)
         self.statistics.parts.draw_all()
         if self.statistics.uncounted:
-            with contextlib.suppress(Exception):  # a measure that fails; the next verb tries again
+            with contextlib.suppress(Exception):  # the measure fails; the next verb tries again
                 self.statistics.recount()
         turns.turn.whole = True
 
     def restore(self, everybody: bool, reseated: tuple[int, int]) -> None:
-        """Make slots, statistics and parts fit the store, and the store itself whole.
+        """Make the store consistent, and slots, statistics and parts consistent with it.
 
-        May be begun again after an exception. ``everybody``: nobody may be left without a seat; ``reseated``
-        is the range of customers of whom that is so in any case.
+        It can be repeated after an exception. ``everybody``: all customers must be seated; ``reseated`` is a
+        range of customers who must be seated in any case.
         """
         state, statistics = self.state, self.statistics
         dishes, consistent = _read(state)
@@ -92,12 +92,12 @@ class Recovery(Owner):
             held = [slot for slot in slots.held_slots() if slot not in root]
             statistics.reset_slots(root, held)
             statistics.parts.lost = statistics.parts.values()
-            with contextlib.suppress(Exception):  # of a user's; told again later
+            with contextlib.suppress(Exception):  # errors of user code; notified again later
                 statistics.parts.find_lost()
         state.hyperparameters.restore()
         statistics.uncounted = True
         bank: Any = state.bank
-        bank.adopt(state.measure)  # a change of parameters may have come half way
+        bank.adopt(state.measure)  # a change of parameters may be incomplete
         keeps = isinstance(bank, KeepsParameters)
         if keeps:
             for slot in root.tolist():
@@ -105,13 +105,13 @@ class Recovery(Owner):
                     bank.born(slot)
 
     def _seat_anew(self, dishes: Ints, lost: Ints) -> None:
-        """Seat everybody by the prior given the dishes; those who have lost theirs get one of their own."""
+        """Seat all customers from the prior given the dishes; those without a dish get a new one each."""
         state = self.state
         dishes = dishes.astype(np.int32)
         dishes[lost] = state._dish_kind.for_lost(dishes, lost, self.seats.root.most_dishes)
         streams = state.streams or Streams(0)
         source = Streams(streams.seed, streams.chain).source(STARTS, state.sweep, _UNIT, state.attempt)
-        if state._by_cell:  # cells that contradict themselves: from now on customers are told apart
+        if state._by_cell:  # inconsistent cells: from now on there is a dish for each customer
             state._by_cell = False
             bank = state._bank_for(state.measure, state.data)
             state.slots.attach(bank)
@@ -133,7 +133,7 @@ class Recovery(Owner):
 
 
 def _read(state: State) -> tuple[Ints, bool]:
-    """Dish of each customer, and whether the store agrees with itself."""
+    """Dish of each customer, and whether the store is consistent."""
     store, t = state.seating, state.topology
     known = np.arange(t.n_all - t.n_customers)
     dishes = np.append(np.asarray(store.dishes(), dtype=np.int64)[: t.n_customers], known)
@@ -153,7 +153,7 @@ def _read(state: State) -> tuple[Ints, bool]:
         consistent &= bool(np.all((tables >= 1) & (tables <= customers)))
         consistent &= state._dish_kind.root_agrees(tables[node == 0])
         if consistent and not isinstance(store, Seating):
-            # A store in Python: what it keeps of tables may contradict its counts.
+            # A store in Python: its tables may contradict its counts.
             consistent = _sizes_agree(store, node, dish, customers, tables)
             consistent &= all(
                 store.node_customers(n) == customers[node == n].sum()
@@ -162,13 +162,13 @@ def _read(state: State) -> tuple[Ints, bool]:
             )
             if consistent and detail_of(store) is Detail.SEATS:
                 check_labelled(store.freeze(), t)
-    except Exception:  # a store that was left in the midst of a change may fail in any way
+    except Exception:  # a store with an incomplete change may fail in any way
         return dishes, False
     return dishes, consistent
 
 
 def _sizes_agree(store: Any, node: Ints, dish: Ints, customers: Ints, tables: Ints) -> bool:
-    """Whether the sizes of tables that a store keeps, if it does, are those of its counts."""
+    """Whether the sizes of tables of a store, if it keeps them, agree with its counts."""
     if detail_of(store) is Detail.COUNTS:
         return True
     sizes = [store.table_sizes(n, k) for n, k in zip(node.tolist(), dish.tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""What the root's children draw from, as one of the owners that a franchise is composed of."""
+"""The distribution from which the root's children draw, as a component of a franchise."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Floats = npt.NDArray[np.float64]
 
 
 class Root(Owner, Guarded):
-    """What stands above the root's children: a restaurant of latent dishes or over atoms, or weights.
+    """The distribution of the root's children: a restaurant of latent dishes or of atoms, or weights.
 
     Obtained as `Franchise.root`.
 
     Attributes
     ----------
     declared : str or FixedWeights
-        "restaurant", "weights" or fixed weights, as the franchise was built.
+        "restaurant", "weights" or fixed weights, as declared.
     """
 
     def __init__(self, state: State, turns: Turns, parts: Parts, declared: str | FixedWeights) -> None:
@@ -62,11 +62,11 @@ class Root(Owner, Guarded):
 
     @property
     def kind(self) -> str:
-        """What the root's children draw from now: a key of `ROOTS`."""
+        """The distribution from which the root's children draw at present: a key of `ROOTS`."""
         return self._kind()
 
     def _kind(self) -> str:
-        """`kind`, for owners: every verb asks for it, in its turn."""
+        """`kind`, for owners: every verb uses it, within its turn."""
         if self._weights is None:
             return self.state._dish_kind.root_kind("restaurant")
         integrated = isinstance(self._weights, Weights) and self._weights.integrated is not None
@@ -74,12 +74,12 @@ class Root(Owner, Guarded):
 
     @property
     def weights(self) -> Weights | FixedTable | None:
-        """The part of the state that has the weights; None where they are integrated out for good."""
+        """The part of the state that has the weights; None if they are always integrated out."""
         return self._weights
 
     @property
     def most_dishes(self) -> int | None:
-        """How many dishes there can be; None where there is no limit."""
+        """Largest possible number of dishes; None if there is no limit."""
         return self.declared.n_dishes if isinstance(self.declared, FixedWeights) else None
 
     @property
@@ -94,12 +94,12 @@ class Root(Owner, Guarded):
 
     @unguarded
     def integrated(self, source: ChoiceSource) -> Block:
-        """Integrate the weights of the root out for the length of a block, and draw them anew at its end.
+        """Integrate out the weights of the root within a block, and draw them again at its end.
 
         Within the block the root is a Chinese restaurant. A move that leaves the posterior of seating and
-        hyperparameters invariant there, followed by a draw of the weights given both, leaves the posterior of
-        all invariant. Where the root has no weights, or fixed ones, the block does nothing; nested blocks
-        are one.
+        hyperparameters invariant, followed by a draw of the weights given both, leaves the joint posterior
+        invariant. If the root has no weights, or fixed ones, the block does nothing; nested blocks have no
+        additional effect.
         """
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
         return Block(self._turn, self.state, lambda: self._integrate(source), self._parts.draw)
@@ -107,17 +107,17 @@ class Root(Owner, Guarded):
     # ------------------------------------------------------------------ for the owners
 
     def _for_walk(self, kernel: str) -> Any:
-        """What a walk of this kernel draws from above the root."""
+        """The root of a walk of this kernel."""
         kind = ROOTS[self.kind]
         return (kind.readable if kernel == "reference" else kind.compiled)(self.state.bank, self._weights)
 
     def _kept(self) -> tuple[Any, Floats | None]:
-        """A root of its own for a state that is kept, and H where dishes are atoms."""
+        """A separate root for a stored state, and H if dishes are atoms."""
         kind = self.state._dish_kind.root_kind(kind_of_root(self.declared))
         return ROOTS[kind].kept(self.state.bank, self._weights)
 
     def _log_of_dishes(self, store: Any) -> float:
-        """What log p(seating) has for the dishes of the root's customers, above that of a restaurant."""
+        """Term of log p(seating) for the dishes of the root's customers."""
         if not isinstance(self.declared, FixedWeights):
             return 0.0
         sizes = np.array([store.customers(0, dish) for dish in store.node_dishes(0).tolist()], dtype=np.int64)
@@ -125,7 +125,7 @@ class Root(Owner, Guarded):
         return log_dishes(self.declared.n_dishes, len(sizes), int(sizes.sum())) - of_restaurant
 
     def _check_number(self, name: str, n_dishes: int, *, frozen: bool = False) -> None:
-        """Refuse more dishes than there can be."""
+        """Raise an error if there are more dishes than possible."""
         if self.most_dishes is not None and n_dishes > self.most_dishes:
             error = DataError if frozen else ParameterError
             raise error(
@@ -138,7 +138,7 @@ class Root(Owner, Guarded):
         return self._parts.integrate(source, [self._weights])
 
     def _check_restaurant(self, verb: str) -> None:
-        """Refuse a verb whose law needs a restaurant while there are weights."""
+        """Raise an error if the root has weights at present and a verb needs a restaurant."""
         if self.kind == "weights":
             raise StateError(
                 "root", "weights", "a restaurant for the length of this verb, whose law needs it",

@@ -1,4 +1,4 @@
-"""What a franchise may be given as its root."""
+"""Checks of the argument ``root`` of a franchise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["check_root"]
 
 
 def check_root(root: Any, restaurant: Restaurant) -> None:
-    """Raise an error unless ``root`` can stand above these declarations.
+    """Raise an error unless ``root`` is possible with these declarations.
 
     Parameters
     ----------
@@ -23,9 +23,9 @@ def check_root(root: Any, restaurant: Restaurant) -> None:
     Raises
     ------
     ParameterError
-        If it is none of the roots.
+        If it is not one of the roots.
     DeclarationError
-        If weights are fixed and the root has a concentration or a discount to resample, or a discount.
+        If weights are fixed and the root has a concentration or discount with a prior, or a discount.
     """
     if not isinstance(root, FixedWeights):
         choice("root", root, ("restaurant", "weights"), remedy="Or pass hk.FixedWeights(K); see Franchise.")

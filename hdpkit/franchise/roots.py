@@ -1,4 +1,4 @@
-"""What may stand above the root's children, in C and in Python."""
+"""The kinds of distributions from which the root's children draw, in C and in Python."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Floats = npt.NDArray[np.float64]
 
 @attrs.frozen
 class RootKind:
-    """How what the root's children draw from is had: given the bank, and the part that has the weights.
+    """Functions that create a root, given the bank and the part that has the weights.
 
     Attributes
     ----------
     compiled, readable : callable
         The root of a walk over the present state.
     kept : callable
-        A compiled one that stays as it is while the franchise goes on, and H where dishes are atoms.
+        A compiled root that doesn't change with the franchise, and H if dishes are atoms.
     """
 
     compiled: Callable[[Any, Any], Any]

@@ -1,4 +1,4 @@
-"""Samples: what is kept of a state to summarise the posterior from."""
+"""Samples: the parts of states from which the posterior is summarised."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ class Sample:
     Attributes
     ----------
     chain, sweep : int
-        Which state it is of.
+        Chain and sweep of the state.
     ids : int64 array, shape (K,)
         Lasting ids of the dishes: `Franchise.dish_ids`.
     sizes : int64 array, shape (K,)
         Customers of each dish.
     counts : csr_array of int64, shape (K, n_terms), or None
-        How often each dish has each term. None where the data are no terms.
+        Counts of terms by dish. None if the data are not terms.
     parameters : dict
-        ``"mean"``: posterior mean parameters of each dish, shape (K, ...), as `Franchise.dish_parameters`
-        has them. Empty for topics, which follow from ``counts``, and for measures without such a mean. With
-        known components also ``"precision"``, shape (K,): the topic of dish k has a Dirichlet posterior with
+        ``"mean"``: posterior mean parameters of each dish, shape (K, ...), as in `Franchise.dish_parameters`.
+        Empty for topics, which are computed from ``counts``, and for measures without such a mean. With known
+        components also ``"precision"``, shape (K,): the topic of dish k has a Dirichlet posterior with
         parameters precision_k mean_k; infinite if it is frozen.
     root_weights : float64 array, shape (K + 1,)
-        Posterior mean weights of the dishes in the root and, last, of all that is new.
+        Posterior mean weights of the dishes in the root and, last, of all new dishes.
     label : str
-        Name of the groups: of the label of the deepest declaration ("document").
+        Label of the deepest declaration, which names the kind of groups ("document").
     names : tuple
-        Of the groups.
+        Names of the groups.
     group_counts : csr_array of int64, shape (n_groups, K)
         Number of customers of each dish in each group.
     hyperparameters : dict
@@ -63,9 +63,9 @@ class Sample:
     log_joint : float
         In nats.
     term_means : TermMeans or None
-        What `topics` needs besides the counts.
+        Further data for `topics`.
     levels : tuple of Level
-        What `group_weights` needs: the declarations below the root, that of the groups last.
+        Data for `group_weights`: the declarations below the root, that of the groups last.
     """
 
     chain: int
@@ -112,7 +112,7 @@ class Sample:
         Raises
         ------
         StateError
-            If the data are no terms.
+            If the data are not terms.
         """
         if self.counts is not None and self.term_means is not None:
             means = self.term_means
@@ -141,7 +141,7 @@ class Sample:
         Returns
         -------
         TopicLaw or None
-            None if the data are no terms, or if the sample has only the means of its topics.
+            None if the data are not terms, or if the sample has only the means of its topics.
 
         Raises
         ------
@@ -156,14 +156,14 @@ class Sample:
     def draw_topics(self, rng: ChoiceSource | Seed = None) -> Floats:
         """Draw each topic from its posterior given the counts; `topics` is the mean of these draws.
 
-        Under a Dirichlet prior the topics are Dirichlet(n_kv + eta_v). If topics select terms of their own
-        (Wang & Blei 2009), a term without customers is 0 unless it is selected; the number of selected terms
-        enters the Dirichlet distribution by its mean. A frozen component is always the same.
+        Under a Dirichlet prior the topics are Dirichlet(n_kv + eta_v). If topics select terms (Wang & Blei
+        2009), a term without customers is 0 unless it is selected; the Dirichlet distribution uses the mean
+        of the number of selected terms. A frozen component is always the same.
 
         Parameters
         ----------
         rng : int, SeedSequence, Generator or None
-            The same number gives the same draw.
+            The same seed gives the same draw.
 
         Returns
         -------
@@ -173,7 +173,7 @@ class Sample:
         Raises
         ------
         StateError
-            If the data are no terms, or the sample has only the means of its topics.
+            If the data are not terms, or the sample has only the means of its topics.
         """
         laws = [self.topic_law(k) for k in range(self.n_dishes)]
         if self.counts is None or any(law is None for law in laws):
@@ -191,10 +191,9 @@ class Sample:
     def group_weights(self, groups: slice | None = None) -> Floats:
         """Posterior mean share of each dish in each group: float64, shape (n_groups, K + 1).
 
-        The last column is that of a new dish; rows sum to one. Under a Dirichlet process above which the
-        weights are P, they are (n_jk + alpha P_k) / (n_j + alpha); a restaurant with a discount d and T_j
-        tables has (n_jk - d t_jk + (theta + d T_j) P_k) / (n_j + theta) (Teh 2006, equation 4), from the
-        root down.
+        The last column is for a new dish; rows sum to one. For a Dirichlet process with parent weights P they
+        are (n_jk + alpha P_k) / (n_j + alpha); a restaurant with a discount d and T_j tables has (n_jk - d
+        t_jk + (theta + d T_j) P_k) / (n_j + theta) (Teh 2006, equation 4), from the root down.
 
         Parameters
         ----------
@@ -214,24 +213,24 @@ class Sample:
     def draw_group_weights(self, rng: ChoiceSource | Seed = None, groups: slice | None = None) -> Floats:
         """Draw the shares of the dishes in each group from their posterior given the state.
 
-        `group_weights` is the mean of these draws. Under a Dirichlet process above which the weights are P
-        the shares are Dirichlet(n_jk + alpha P_k), the last parameter that of a new dish. With a discount d
-        they are Dirichlet(n_jk - d t_jk, ..., theta + d T_j), and the last share is divided among all dishes
-        as a Pitman-Yor process with concentration theta + d T_j over P divides it; here by a Dirichlet
-        distribution with the mean and the variances of that process. Levels are drawn from the top down,
-        given ``root_weights``; a flat mixture draws its root weights.
+        `group_weights` is the mean of these draws. For a Dirichlet process with parent weights P the shares
+        are Dirichlet(n_jk + alpha P_k), where the last parameter is for a new dish. With a discount d they
+        are Dirichlet(n_jk - d t_jk, ..., theta + d T_j), and the last share is divided among all dishes by a
+        Pitman-Yor process with concentration theta + d T_j over P; here this process is replaced by a
+        Dirichlet distribution with the same mean and variances. Levels are drawn from the top down, given
+        ``root_weights``; a flat mixture draws its root weights.
 
         Parameters
         ----------
         rng : int, SeedSequence, Generator or None
-            The same number gives the same draw.
+            The same seed gives the same draw.
         groups : slice, optional
             Which ones, by number; all by default.
 
         Returns
         -------
         float64 array, shape (n_groups, K + 1)
-            The last column is that of a new dish; rows sum to one.
+            The last column is for a new dish; rows sum to one.
         """
         generator = as_source(rng, Purpose.OTHER).generator
         chosen = slice(None) if groups is None else groups
@@ -251,7 +250,7 @@ class Sample:
         return dirichlet((theta + d * self.n_dishes) / new * rows, generator)
 
     def shares(self) -> Floats:
-        """Share of the customers that each dish has: float64, shape (K,)."""
+        """Share of each dish in all customers: float64, shape (K,)."""
         return self.sizes / max(int(self.sizes.sum()), 1)
 
 

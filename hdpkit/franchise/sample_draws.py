@@ -21,14 +21,14 @@ Ints = npt.NDArray[np.int64]
 class TopicLaw:
     """The posterior of one topic given a sample: a Dirichlet distribution over the terms that it selects.
 
-    A term that has customers is always selected; any other one with probability ``selected``, which is 1
-    unless topics select terms of their own (Wang & Blei 2009). Where the number of selected terms varies, the
-    sum of the Dirichlet parameters is replaced by the one that gives the posterior mean.
+    A term that has customers is always selected; any other term with probability ``selected``, which is 1
+    unless topics select terms (Wang & Blei 2009). If the number of selected terms is random, the sum of the
+    Dirichlet parameters is replaced by the one that gives the posterior mean.
 
     Attributes
     ----------
     terms : int64 array, shape (n,)
-        Terms that have customers; all terms where ``parameters`` isn't the same for those that have none.
+        Terms that have customers; all terms if ``parameters`` differ among those that have none.
     parameters : float64 array, shape (n,)
         Dirichlet parameters of these terms.
     smoothing : float64 array, shape () or (V,)
@@ -97,7 +97,7 @@ _LEAST = 1e-300  # a beta distribution has positive parameters
 def topic_law(
     counts: Any, means: TermMeans | None, parameters_of_dishes: Mapping[str, npt.NDArray[Any]], dish: int
 ) -> TopicLaw | None:
-    """The posterior of a topic from what a sample has of it (see `Sample`); None if that is only its mean."""
+    """The posterior of a topic from a sample (see `Sample`); None if the sample has only its mean."""
     if means is None:
         precision, mean = parameters_of_dishes.get("precision"), parameters_of_dishes.get("mean")
         if precision is None or mean is None:
@@ -133,7 +133,9 @@ def drawn_weights(level: Level, above: Floats, chosen: slice, generator: np.rand
     n_tables = np.asarray(tables.sum(axis=1))
     rest = theta + d * n_tables
     shares = _dense(own, rows.shape) - d[:, None] * _dense(tables, rows.shape)
-    shares[:, -1] = np.where(n_tables > 0, rest, 1.0)  # without customers all is new, and theta may be < 0
+    shares[:, -1] = np.where(
+        n_tables > 0, rest, 1.0
+    )  # without customers everything is new, and theta may be < 0
     drawn = dirichlet(shares, generator)
     # A Pitman-Yor process has variances P (1 - P) (1 - d) / (rest + 1).
     spread = dirichlet(((rest + d) / (1.0 - d))[:, None] * rows, generator)
@@ -143,7 +145,7 @@ def drawn_weights(level: Level, above: Floats, chosen: slice, generator: np.rand
 
 
 def _dense(matrix: Any, shape: tuple[int, ...]) -> Floats:
-    """A sparse matrix as an array with one more column, of zeros."""
+    """A sparse matrix as an array with an additional column of zeros."""
     full = np.zeros(shape)
     full[:, :-1] = matrix.toarray()
     return full
@@ -153,7 +155,7 @@ def dirichlet(parameters: Floats, generator: np.random.Generator) -> Floats:
     """One draw for each row of parameters; a parameter of 0 gives a share of 0."""
     drawn = generator.standard_gamma(parameters)
     total = drawn.sum(axis=1, keepdims=True)
-    # Where all parameters are tiny every gamma draw can be 0 in double precision: one share is then 1.
+    # If all parameters are tiny, all gamma draws may be 0 in double precision: one share is then 1.
     for row in np.flatnonzero(total[:, 0] <= 0.0).tolist():
         drawn[row, generator.choice(parameters.shape[1], p=parameters[row] / parameters[row].sum())] = 1.0
         total[row] = 1.0

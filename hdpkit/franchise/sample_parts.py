@@ -1,4 +1,4 @@
-"""What a sample has of topics and of restaurants below the root."""
+"""The parts of a sample for topics and for restaurants below the root."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Ints = npt.NDArray[np.int64]
 
 @attrs.frozen(eq=False, kw_only=True)
 class TermMeans:
-    """How posterior mean topics follow from counts.
+    """Posterior mean topics as functions of counts.
 
-    Term v of dish k has (n_kv + smoothing) inside_k where n_kv > 0, and smoothing outside_k elsewhere.
+    Term v of dish k has mean (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k otherwise.
 
     Attributes
     ----------
     smoothing : float64 array, shape (), (n_terms,) or (K, 1)
         Dirichlet parameter.
     inside, outside : float64 arrays, shape (K,)
-        Of one value unless topics select terms of their own (`BaseMeasure.term_means`).
+        They are equal unless topics select terms (`BaseMeasure.term_means`).
     """
 
     smoothing: Floats
@@ -35,16 +35,16 @@ class TermMeans:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Level:
-    """Restaurants of one declaration below the root, by number, as far as weights depend on them.
+    """Restaurants of one declaration below the root, by number: the data that determine their weights.
 
     Attributes
     ----------
     name : str
-        Of the declaration.
+        Name of the declaration.
     parent : int64 array, shape (n,)
-        Number of the restaurant above each, among the root (0) and those of the levels before.
+        Number of the restaurant above each, among the root (0) and the restaurants of earlier levels.
     counts, tables : csr_array of int64, shape (n, K)
-        Customers and tables of each dish. ``tables`` is None where no restaurant has a discount.
+        Customers and tables of each dish. ``tables`` is None if no restaurant has a discount.
     concentration, discount : float64 array, shape () or (n,)
     """
 

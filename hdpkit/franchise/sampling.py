@@ -1,4 +1,4 @@
-"""A `Sample` of a franchise as it stands."""
+"""Creation of a `Sample` from the present state of a franchise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hdpkit.franchise.state import State
 
 __all__ = ["hyperparameter_values", "sample_of"]
 
-_DISHES = 64  # whose counts are laid out at once
+_DISHES = 64  # dishes whose dense counts are in memory at once
 
 
 def hyperparameter_values(state: State) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def hyperparameter_values(state: State) -> dict[str, Any]:
 
 
 def check_latent(state: State) -> None:
-    """Raise a StateError where dishes are observed: they are no components to be found."""
+    """Raise a StateError if dishes are observed: they are not inferred components."""
     if state.measure.atomic:
         raise StateError(
             "samples", "of observed dishes", "of latent ones: components",
@@ -41,7 +41,7 @@ def check_latent(state: State) -> None:
 
 
 def sample_of(reading: Any, log_joint: float | None = None) -> Sample:
-    """The sample; ``log_joint`` saves computing it again. ``reading`` is the owner that reads the state."""
+    """The sample. ``log_joint`` may be passed if known; ``reading`` is the owner that reads the state."""
     state: State = reading.state
     check_latent(state)
     slots, topology = state.slots.occupied_slots(), state.topology
@@ -88,7 +88,7 @@ def _level(
     n_dishes: int,
 ) -> Level:
     nodes: Any = state.topology.nodes(number)
-    here = slice(*np.searchsorted(node, [nodes.start, nodes.stop]))  # restaurants ascend
+    here = slice(*np.searchsorted(node, [nodes.start, nodes.stop]))  # restaurants are ascending
     shape = (nodes.stop - nodes.start, n_dishes)
 
     def by_dish(values: npt.NDArray[np.int64]) -> Any:
@@ -110,7 +110,7 @@ def _level(
 
 
 def _shared(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """One number where all are the same."""
+    """A single number if all are equal."""
     return np.array(values[0] if len(values) and np.all(values == values[0]) else values, dtype=np.float64)
 
 
@@ -122,7 +122,7 @@ def _sizes(
     tables: npt.NDArray[np.int64],
     n_dishes: int,
 ) -> npt.NDArray[np.int64]:
-    """Data customers of each dish: customers of all restaurants but those whom the tables below send up."""
+    """Data customers of each dish: customers of all restaurants minus tables of all but the root."""
     sizes = np.bincount(dish, weights=customers, minlength=n_dishes)
     below = node > 0
     sizes -= np.bincount(dish[below], weights=tables[below], minlength=n_dishes)
@@ -133,7 +133,7 @@ def _sizes(
 def _of_dishes(
     reading: Any, slots: npt.NDArray[np.int32]
 ) -> tuple[Any, TermMeans | None, dict[str, npt.NDArray[Any]]]:
-    """Counts of terms, how topics follow from them, and parameters that don't."""
+    """Counts of terms, the means of topics as functions of them, and other parameters."""
     state, measure = reading.state, reading.state.measure
     bank: Any = reading.statistics.fresh_bank()
     counts, means = None, None
@@ -148,7 +148,7 @@ def _of_dishes(
         return counts, None, {}
     parameters = {"mean": np.array(reading.dish_parameters())}
     if counts is not None and state._known is not None:
-        # Topics of known components follow from more than their counts.
+        # Topics of known components don't depend only on their counts.
         totals = state._known.add_seen(totals)
         means = _term_means(measure, bank, slots, state.dishes_for_bank(), totals)
         if means is not None:
@@ -157,7 +157,7 @@ def _of_dishes(
 
 
 def _term_means(measure: BaseMeasure, bank: Any, *dishes: npt.NDArray[Any]) -> TermMeans | None:
-    """What the measure says of its topics, unless a subclass has other means than the class that says it."""
+    """`term_means` of the measure, unless a subclass overrides its means but not `term_means`."""
     for kind in type(measure).__mro__:
         if "term_means" in vars(kind):
             break
@@ -174,7 +174,7 @@ _MEANS = {"posterior_mean", "posterior_means", "log_predictive", "predictive"}
 
 
 def _term_counts(reading: Any, bank: Any, slots: npt.NDArray[np.int32]) -> Any:
-    """How often each dish has each term, sparse; never all dishes laid out at once where a bank counts."""
+    """Counts of terms by dish, sparse; if a bank has them, they are never dense for all dishes at once."""
     if not callable(getattr(bank, "counts", None)):
         return scipy.sparse.csr_array(reading.dish_counts())
     parts = [

@@ -19,9 +19,9 @@ Ints = npt.NDArray[np.int64]
 def log_seating(
     store: Any, concentration: npt.NDArray[np.float64], discount: npt.NDArray[np.float64]
 ) -> float:
-    """Log joint of the labelled seating of all restaurants, the root included.
+    """Log probability of the labelled seating of all restaurants including the root, in nats.
 
-    Depends on table sizes only, so that all stores report the same number.
+    It depends only on table sizes, so it is the same for all stores.
     """
     if isinstance(store, ScoresSeating):
         return float(store.log_seating(concentration, discount))
@@ -44,7 +44,7 @@ def log_seating_of_restaurant(sizes: npt.NDArray[Any], theta: float, d: float) -
 
 
 def size_counts(store: Any, nodes: Ints) -> tuple[Ints, Ints]:
-    """Sizes of the tables of these restaurants, ascending, and how many have each."""
+    """Sizes of the tables of these restaurants, ascending, and the number of tables of each size."""
     if isinstance(store, CountsSizes):
         sizes, counts = store.size_counts(nodes)
         return sizes, counts

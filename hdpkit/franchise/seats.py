@@ -1,4 +1,4 @@
-"""The seating: the store that has it, the labelled one that is lent to moves, and the walks over both."""
+"""The seating: its store, the temporary labelled store for moves, and the walks over both."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hdpkit.stores.frozen import Draws, FrozenCells, FrozenSeating
 
 __all__ = ["Seats"]
 
-_NOBODY = np.empty(0, dtype=np.int32)  # a walk over cells seats no single customer
+_NOBODY = np.empty(0, dtype=np.int32)  # a walk over cells doesn't seat single customers
 
 
 class Seats(Owner):
@@ -75,21 +75,21 @@ class Seats(Owner):
         return Walk(store, slots, t.parent, home, theta, d, above)
 
     def memory_bytes(self) -> int:
-        """Bytes of what walks keep beside the seating: ratios of Stirling numbers."""
+        """Bytes that walks hold: ratios of Stirling numbers."""
         walks = [walk for _, walk in self._walks.values() if isinstance(walk, CountsWalk)]
         return int(sum(walk.memory_bytes() for walk in walks))
 
     # ------------------------------------------------------------------ stores
 
     def new_store(self, labelled: bool = False) -> Any:
-        """An empty store of the right size; ``labelled`` one that knows who sits where."""
+        """An empty store of the right size; with ``labelled``, one that keeps seats."""
         state = self.state
         if labelled:
             return state._own(self.serving.table_store_type(state.topology.n_all, state.topology.n_nodes))
         return state._store_for(state.topology, state.measure, state.bank)
 
     def clear(self) -> npt.NDArray[np.int32]:
-        """Unseat everybody but the customers of known components; returns the slots of these."""
+        """Unseat all customers except those of known components; returns the slots of these."""
         state = self.state
         known = state._known
         if known is None:
@@ -106,10 +106,10 @@ class Seats(Owner):
         source: ChoiceSource | None = None,
         discount: Any = None,
     ) -> dict[str, Any]:
-        """Return a seating that a store froze in the form of a store of this detail.
+        """Return a frozen seating in the form of a store with this detail.
 
-        For more detail than it has a source is needed: what is missing is drawn, given the discounts of the
-        restaurants.
+        For a form with more detail a source is needed: the missing detail is drawn, given the discounts of
+        the restaurants.
         """
         topology = self.state.topology
         frozen = FrozenSeating.of(seating)
@@ -126,10 +126,9 @@ class Seats(Owner):
     def tell_apart(self) -> None:
         """From now on store the dish of each customer, if only numbers of customers were stored.
 
-        Over ``store="counts"``, weights of the root and a corpus that was made from counts, a franchise keeps
-        how many customers of each document and term have each dish. All orders of them are equally likely;
-        the order is drawn from a key that each sweep over cells draws. Verbs about single customers call this
-        method.
+        With ``store="counts"``, weights of the root and a corpus made from counts, a franchise keeps the
+        number of customers for each document, term and dish. All orders of them are equally likely; the order
+        is drawn from a key that each sweep over cells draws. Verbs for single customers call this method.
         """
         if isinstance(self.state.store, KeepsCells):
             self.turns.changing(self._tell_apart)
@@ -156,7 +155,7 @@ class Seats(Owner):
         return Block(self.turns.turn, self.state, lambda: self._lend(source, enough), self.give_back)
 
     def _lend(self, source: ChoiceSource, enough: Detail) -> bool:
-        """Begin a block; returns whether there is anything to take back."""
+        """Begin a block; returns whether there is anything to undo at its end."""
         self.turns.outside()
         state = self.state
         if detail_of(state.store) >= enough or state._lent is not None:
@@ -169,7 +168,7 @@ class Seats(Owner):
         return True
 
     def give_back(self, lent: bool) -> None:
-        """End it. The labelled seating is kept until the store has it, so that this may be done again."""
+        """End a block. The labelled seating is kept until the store is updated, so this can be repeated."""
         state = self.state
         if lent and state._lent is not None:
             state.store.thaw(self.in_detail(state._lent.freeze(), detail_of(state.store)))

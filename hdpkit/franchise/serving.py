@@ -1,4 +1,4 @@
-"""Which code serves the verbs of one franchise at its present hyperparameters."""
+"""The kernels for the verbs of one franchise at its present hyperparameters."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["Serving"]
 
 
 class Serving(Owner):
-    """Rows of the kernel table, looked up once for as long as what they depend on stays as it is."""
+    """Rows of the kernel table, cached until a condition on which they depend changes."""
 
     def __init__(self, state: State, root: Root) -> None:
         super().__init__(state)
         self.root = root
         self._found: dict[str, tuple[str, Callable[..., Any]]] = {}
-        self._for: tuple[Any, Any, Any] = (None, None, None)  # what the present entries were looked up for
+        self._for: tuple[Any, Any, Any] = (None, None, None)  # the conditions for which the entries are valid
         self._at: tuple[int, str] | None = None
 
     @property
@@ -54,6 +54,6 @@ class Serving(Owner):
         return self._found[verb]
 
     def check(self) -> None:
-        """Raise a KernelError if a forced kernel can't serve the franchise."""
+        """Raise a KernelError if a forced kernel doesn't support the franchise."""
         if self.state.forced_kernel in ("generic", "fused"):
             self.of("reseat")

@@ -1,4 +1,4 @@
-"""Everything drawn from the model: seating, data, hyperparameters."""
+"""Draws of all quantities from the model: seating, data, hyperparameters."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = [
     "simulate_in_place",
 ]
 
-Franchise = Any  # which imports this module
+Franchise = Any  # the module of that class imports this one
 F = TypeVar("F")
 KEEP = ("hyperparameters", "seating")
-MOST_TRIES = 1000  # states that are drawn until one is taken
+MOST_TRIES = 1000  # most states that are drawn until one is accepted
 
 
 def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
@@ -52,10 +52,10 @@ def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
 
 
 def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -> F:
-    """Do what `simulate` does without a new franchise where dishes are latent: the same draws, in less time.
+    """The same draws as `simulate`, in less time: if dishes are latent, no new franchise is created.
 
-    For a caller who needs nothing of the state and the data of a franchise any more. Where dishes are
-    observed or known, or customers are counted by cell, a new franchise is returned, or refused, as there.
+    The previous state and data of the franchise are lost. If dishes are observed or known, or customers are
+    counted by cell, a new franchise is returned, or an error raised, as by `simulate`.
     """
     franchise: Franchise = given
     if franchise._dish_kind.name != "latent" or franchise._by_cell or franchise.known is not None:
@@ -68,12 +68,12 @@ def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -
 
 
 def _draw_state(franchise: Franchise, source: ChoiceSource, keep: str | None) -> list[int]:
-    """Draw all that is not data, given that the data are such that can be observed.
+    """Draw everything except the data, given that the data are observable.
 
-    A state is drawn from the prior and taken with the probability of such data given the state, which is the
-    product over its dishes (a dish whose first value can be observed has no others). Given the state, values
-    that can be observed are drawn at once (`BaseMeasure.simulate`). This is the law of rejecting whole data
-    sets in which anything can't be observed, without drawing them.
+    A state is drawn from the prior and accepted with the probability of observable data given the state,
+    which is a product over its dishes (if the first value of a dish is observable, all are). Given the state,
+    observable values are drawn directly (`BaseMeasure.simulate`). The distribution is that of rejecting
+    complete data sets with unobservable values, without drawing them.
     """
     for _ in range(MOST_TRIES):
         if keep is None:
@@ -93,9 +93,9 @@ def _draw_state(franchise: Franchise, source: ChoiceSource, keep: str | None) ->
 
 
 def _begun(franchise: Franchise, slots: Any) -> list[Any]:
-    """Statistics with which the dishes of these slots begin."""
+    """Initial statistics of the dishes of these slots."""
     measure, bank = franchise.measure, franchise.bank
-    if isinstance(bank, ReadsParts):  # with what the state keeps of each dish
+    if isinstance(bank, ReadsParts):  # including the dish's values in the state
         return [bank.begin(int(slot)) for slot in slots]
     if measure.conjugate:
         return [measure.make() for _ in slots]
@@ -104,7 +104,7 @@ def _begun(franchise: Franchise, slots: Any) -> list[Any]:
 
 
 def _seated_latent(franchise: Franchise, keep: str | None) -> Franchise:
-    """Values given the seating are drawn without a change to anything: no copy is needed."""
+    """Values given the seating are drawn without changes of the state: no copy is needed."""
     return franchise if keep == "seating" else franchise.copy()
 
 
@@ -115,7 +115,7 @@ def _values_latent(
 
 
 def _seated_observed(franchise: Franchise, keep: str | None) -> Franchise:
-    """Where dishes are drawn, a store that looks them up in the data would have others."""
+    """A franchise in which dishes can be drawn: a store that reads dishes from the data would differ."""
     _refuse_remainder(franchise.measure)
     seated = franchise.copy()
     if keep != "seating":
@@ -127,7 +127,7 @@ def _seated_observed(franchise: Franchise, keep: str | None) -> Franchise:
 def _values_observed(
     franchise: Franchise, drawn: list[int] | None, source: ChoiceSource
 ) -> tuple[Any, dict[str, Any]]:
-    """The dishes that were drawn; else new atoms for the root's tables, and the seating with them."""
+    """The drawn dishes; otherwise new atoms for the root's tables, and the seating with them."""
     if drawn is not None:
         return drawn, {}
     seating = redraw_atoms(franchise, source)
@@ -135,14 +135,14 @@ def _values_observed(
 
 
 def draw_hyperparameters(franchise: Franchise, source: ChoiceSource) -> None:
-    """Draw every hyperparameter that has a prior from it."""
+    """Draw every hyperparameter that has a prior from its prior."""
     franchise.hyperparameters.draw(source)
     for name, prior in franchise.measure.priors.items():
         _draw_parameter(franchise, name, prior, source)
 
 
 def _draw_parameter(franchise: Franchise, name: str, prior: Prior, source: ChoiceSource) -> None:
-    """Draw a parameter from its prior, which ends where the measure's domain ends."""
+    """Draw a parameter from its prior, truncated to the measure's domain."""
     for _ in range(1000):
         try:
             franchise.set_base_parameters(**{name: float(draw_from(prior, source))})
@@ -155,7 +155,7 @@ def _draw_parameter(franchise: Franchise, name: str, prior: Prior, source: Choic
 
 
 def draw_seating(franchise: Franchise, source: ChoiceSource) -> list[int]:
-    """Seat everybody anew by the prior; each customer's dish, from its restaurant's row, is returned."""
+    """Reseat all customers from the prior; returns the dish of each, drawn from its restaurant's row."""
     franchise.clear()
     franchise.bank.prepare(source)
     walk, bank = franchise.walk(), franchise.bank
@@ -173,7 +173,7 @@ def draw_seating(franchise: Franchise, source: ChoiceSource) -> list[int]:
 
 
 def redraw_atoms(franchise: Franchise, source: ChoiceSource) -> dict[str, Any]:
-    """Return the labelled seating with a new atom, drawn from H, for each root table and all below it."""
+    """Return the labelled seating with a new atom, drawn from H, for each root table and its descendants."""
     measure: Any = franchise.measure
     with franchise.seated_out(source):
         seating = franchise.seating.freeze()
@@ -189,7 +189,7 @@ def redraw_atoms(franchise: Franchise, source: ChoiceSource) -> dict[str, Any]:
 
 
 def _observed(seating: dict[str, Any], present: Any) -> Any:
-    """Value of each customer of a frozen seating of observed dishes; the unseated keep their present one."""
+    """Value of each customer of a frozen seating of observed dishes; unseated ones keep their values."""
     dish = FrozenSeating.of(seating).dishes
     return np.where(dish >= 0, dish, present)
 
@@ -203,7 +203,7 @@ def _refuse_remainder(measure: Any) -> None:
 
 
 def draw_values(franchise: Franchise, source: ChoiceSource) -> list[object]:
-    """Draw all data given who eats what, dish parameters integrated out (the chain rule within a dish)."""
+    """Draw all data given the dishes, dish parameters integrated out (by the chain rule within a dish)."""
     measure = franchise.measure
     dishes = franchise.seating.dishes()
     slots = np.unique(dishes)
@@ -216,5 +216,5 @@ def draw_values(franchise: Franchise, source: ChoiceSource) -> list[object]:
     return values
 
 
-# By the kind of dishes: what data are drawn in, and the values with what of the frozen state changes.
+# By the kind of dishes: the franchise in which data are drawn; the values and changes of the frozen state.
 _DRAWN = {"latent": (_seated_latent, _values_latent), "observed": (_seated_observed, _values_observed)}

@@ -1,4 +1,4 @@
-"""Sweeps over documents in parallel: topics are drawn, and what is new comes as labels with weights."""
+"""Sweeps over documents in parallel: topics are drawn, and new dishes are labels with weights."""
 
 from __future__ import annotations
 
@@ -28,51 +28,50 @@ __all__ = ["SlicePlan", "Slices", "opened_here"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
-RESOLUTION = 2.0**-33  # the least uniform of a slice, as a share of what it is drawn below
-TAIL = 2.0**-4  # labels of less than this share of the threshold have their topics drawn when they are needed
+RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound
+TAIL = 2.0**-4  # topics of labels below this share of the threshold are drawn when needed
 MOST_THREADS = 1024
 
 
 @attrs.frozen
 class SlicePlan:
-    """Labels of a sweep over documents: dishes, and what of the remainder may be reached.
+    """Labels of a sweep over documents: dishes, and the possible new dishes.
 
     Parameters
     ----------
     slots : int32 array, shape (n,)
-        Slot of each label, ascending; those of labels that are no dishes are free.
+        Slot of each label, ascending; slots of labels that aren't dishes are free.
     weights : float64 array, shape (n,)
         psi of each label.
     remainder : float
-        What is left for all other labels: too little for any slice to let one of them through.
+        Weight of all other labels, which is below every possible slice.
     tail : int8 array, shape (n,)
         Whether the topic of a label is drawn only when a customer needs it.
     threshold : float
-        Labels of at least this weight are cut off by no slice: xi_k = min(psi_k, threshold).
+        Labels of at least this weight are in every slice: xi_k = min(psi_k, threshold).
     measure : BaseMeasure
     values : sequence
-        Of the customers.
+        Values of the customers.
     integrated : bool
         Whether proportions of documents are integrated out, or drawn.
     threads : int
     few : int
-        Over cells: labels that are expected to have more customers of a cell than this are drawn by
-        binomials, customers of the others one by one. Of more than 64 labels the bound is 64 times this
-        over their number.
+        Over cells: labels with more expected customers of a cell than this are drawn by binomials, customers
+        of other labels one by one. For more than 64 labels the bound is multiplied by 64 / their number.
     topics : float64 array, shape (n, V), optional
-        Given instead of drawn (tests).
+        Given topics, instead of drawn ones (for tests).
     proportions : float64 array, shape (n_nodes, slots), optional
-        The same.
+        Given proportions (for tests).
     above : float64 array, shape (n_nodes, slots), optional
         The same of weights of restaurants that are neither the root nor without any below them.
     known : KnownDishes, optional
         Components whose labels are the first slots.
     held : int8 array, shape (n_nodes,), optional
-        Of each restaurant, whether its customers stay where they are; None: nobody is held.
+        For each restaurant, whether its customers are held; None: none are.
     fault : int
-        Which bug is planted (tests); 0 for none.
+        The planted bug (for tests); 0 for none.
     before : int
-        Documents of the corpus before those of the franchise, which has a part of it.
+        Number of earlier documents of the corpus, for a franchise over a part of it.
     """
 
     slots: Ints
@@ -109,9 +108,9 @@ class Slices(Owner):
     ) -> None:
         """Draw the dish of every customer given drawn topics and the root's weights, then the tables.
 
-        Topics are drawn given the state, and the remainder of the root's weights is broken into labels, until
-        what is left is below the slice of any customer. Given topics and weights documents are independent.
-        Labels that nobody has at the end go back to the remainder.
+        Topics are drawn given the state, and the remainder of the root's weights is broken into labels until
+        the rest is below the slice of any customer. Given topics and weights, documents are independent.
+        Labels without customers at the end are returned to the remainder.
 
         Parameters
         ----------
@@ -133,7 +132,7 @@ class Slices(Owner):
         integrated = proportions == "integrated"
         bank: Any = self.state.bank
         if isinstance(self.state.store, KeepsCells) and (integrated or not bank.topics_in_floats()):
-            # Customers are drawn one by one, or single precision can't hold the topics.
+            # Customers are drawn one by one, or topics are out of the range of single precision.
             self.verbs.seats.tell_apart()
         self.sweep(self.plan(source, integrated, threads), source)
 
@@ -148,8 +147,8 @@ class Slices(Owner):
         state, elsewhere = self.state, self.state._elsewhere
         slots = state.slots.occupied_slots()
         known = above.table.many(slots)
-        # A number that doesn't depend on the state, and below the weight of nearly every dish, so that few
-        # customers are held back by a slice; in a finite model none is.
+        # It doesn't depend on the state, and is below the weight of nearly every dish, so slices rarely
+        # exclude a dish; in a finite model they never do.
         n = state.topology.n_customers if elsewhere is None else elsewhere.n_customers
         threshold = 1.0 / max(n, self.verbs.root.most_dishes or 1)
         least = min(threshold, float(known[:-1].min())) * RESOLUTION
@@ -178,7 +177,7 @@ class Slices(Owner):
 
     @changes
     def sweep(self, plan: SlicePlan, source: ChoiceSource) -> None:
-        """Sweep over the documents, and give weights to the dishes that there are then."""
+        """Sweep over the documents, and set the weights of the resulting dishes."""
         above: Any = self.verbs.root.weights
         verb = "cell_sweep" if isinstance(self.state.store, KeepsCells) else "slice_sweep"
         with above.births_given():
@@ -186,7 +185,7 @@ class Slices(Owner):
         self._weigh(plan)
 
     def _weigh(self, plan: SlicePlan) -> None:
-        """Weights of the dishes that there are after a sweep."""
+        """Set the weights of the dishes after a sweep."""
         above: Any = self.verbs.root.weights
         slots = self.state.slots.occupied_slots()
         kept = np.isin(plan.slots, slots)
@@ -195,15 +194,15 @@ class Slices(Owner):
 
     @changes
     def draw_part(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> None:
-        """Begin a sweep over all parts of a corpus, of which this franchise has one: labels, and topics.
+        """Begin a sweep over all parts of a corpus, of which this franchise has one: draw labels and topics.
 
-        Where parts have the memory of topics in common (`share_topics`) each draws some of them, and
-        `sweep_part` may be called when all are done.
+        If parts share the memory of topics (`share_topics`), each draws some of them, and `sweep_part` may be
+        called only after all have finished.
 
         Parameters
         ----------
         source, proportions, threads
-            As in `reseat_documents`. All parts have the same source, at the same place.
+            As in `reseat_documents`. All parts must have the same source in the same state.
         """
         check_source(source)
         self.verbs.seats.tell_apart()
@@ -212,12 +211,12 @@ class Slices(Owner):
         self._under_way = plan, source
 
     def run_topics(self, plan: SlicePlan, source: ChoiceSource) -> None:
-        """Draw topics by a plan that all parts have."""
+        """Draw topics by the common plan of all parts."""
         self.verbs.run("topics_part", self.state.bank, self.workspace, plan, source=source)
 
     @changes
     def sweep_part(self, n_blocks: int) -> Changes:
-        """Sweep over the documents of the franchise given the topics; `end_parts` comes next.
+        """Sweep over the documents of the franchise given the topics; then call `end_parts`.
 
         Parameters
         ----------
@@ -227,12 +226,12 @@ class Slices(Owner):
         Returns
         -------
         Changes
-            Of all that parts have in common. Nothing of it has changed here yet.
+            Changes of the common state, which are not applied here yet.
         """
         return self.run_part(*self._begun(), n_blocks)
 
     def run_part(self, plan: SlicePlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
-        """Sweep over a part by a plan that all parts have."""
+        """Sweep over a part by the common plan of all parts."""
         arguments = (self.state.bank, self.workspace, plan)
         customers, tables = self.verbs.run("slice_part", *arguments, source=source)
         counts = tuple(
@@ -251,7 +250,7 @@ class Slices(Owner):
 
     @changes
     def end_parts(self, total: Changes) -> None:
-        """End the sweep that `draw_part` began, given the sum of what all parts returned."""
+        """End the sweep that `draw_part` began, given the sum of the changes of all parts."""
         plan, _ = self._begun()
         self._under_way = None
         self.settle_parts(plan, total)
@@ -262,11 +261,11 @@ class Slices(Owner):
         return self._under_way
 
     def share_topics(self, memory: Any, part: int, n_parts: int) -> None:
-        """Draw a part of the topics into memory that all parts have: see `SliceWorkspace.share_topics`."""
+        """Draw a part of the topics into memory shared by all parts; see `SliceWorkspace.share_topics`."""
         self.workspace.share_topics(memory, part, n_parts)
 
     def settle_parts(self, plan: SlicePlan, total: Changes) -> None:
-        """Dishes, the root and its weights after a sweep over all parts by this plan."""
+        """Update dishes, the root and its weights after a sweep over all parts by this plan."""
         above: Any = self.verbs.root.weights
         with above.births_given():
             self.verbs.run("settle_parts", self.state.bank, plan, total.customers, total.tables, total.counts)
@@ -275,26 +274,26 @@ class Slices(Owner):
         self._weigh(plan)
 
     def topics(self) -> Floats:
-        """Topics of the present dishes as the last sweep drew them."""
+        """Topics of the present dishes drawn in the last sweep."""
         drawn: Floats = self.workspace.topics_of(self.state.slots.occupied_slots())
         return drawn
 
     def forget(self) -> None:
-        """Keep nothing of the last sweep: the data are others now."""
+        """Discard the data of the last sweep, because the corpus has changed."""
         self.workspace = SliceWorkspace()
 
     def memory_bytes(self) -> int:
-        """Bytes that the last sweep left for the next one: topics, and arrays of its threads."""
+        """Bytes kept between sweeps: topics, and arrays of threads."""
         return int(self.workspace.memory_bytes())
 
 
 def opened_here(state: State) -> npt.NDArray[np.int64]:
-    """How many documents of the franchise have t tables, for t = 0, 1, ...."""
+    """Number of documents of the franchise with t tables, for t = 0, 1, ...."""
     found: npt.NDArray[np.int64] = np.bincount(totals(state.seating, state.topology.n_nodes)[1][1:])
     return found
 
 
 def _free_slots(slots: Any, occupied: Ints, n: int) -> npt.NDArray[np.int64]:
-    """The n smallest slots that are free."""
+    """The n smallest free slots."""
     taken = [*occupied.tolist(), *slots.held_slots(), *slots.reserved_slots()]
     return np.setdiff1d(np.arange(n + len(taken)), taken)[:n]

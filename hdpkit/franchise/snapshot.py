@@ -1,4 +1,4 @@
-"""Snapshots: what predictions need of a state, kept while the franchise goes on."""
+"""Snapshots: the parts of a state that predictions need, independent of the franchise."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ Ints = npt.NDArray[np.int32]
 
 
 class Snapshot:
-    """Counts by restaurant and dish, and the hyperparameters, of a franchise as it was at one moment.
+    """Counts by restaurant and dish, and the hyperparameters, of a franchise at one moment.
 
-    Averages over snapshots are averages over the posterior. A snapshot knows the restaurants of its moment
-    and shares its arrays with nobody who changes them. Threads may share it; it answers one at a time.
+    Averages over snapshots are averages over the posterior. A snapshot has the restaurants of that moment,
+    and its arrays don't change. Threads may share it; calls are executed one at a time.
 
     Parameters
     ----------
     franchise : Franchise
         The module of that class imports this one, hence the annotation.
     arrays : mapping of arrays, optional
-        What `arrays` returned, of a franchise with the same restaurants; None: its present state.
+        The result of `arrays` for a franchise with the same restaurants; None: the present state.
     """
 
     def __init__(self, franchise: Any, arrays: Mapping[str, Any] | None = None) -> None:
-        self._turn = threading.Lock()  # the walk writes down where it is
+        self._turn = threading.Lock()  # calls of the walk use its working memory
         franchise._turn.call(franchise, self._take, (franchise, arrays))
 
     def _take(self, franchise: Any, arrays: Mapping[str, Any] | None) -> None:
@@ -53,9 +53,9 @@ class Snapshot:
         self._walk = Walk(self._counts, slots, t.parent, t.home, theta, d, root)
 
     def probabilities(self, nodes: Ints, dishes: Ints, above: Floats) -> Floats:
-        """P_node(dish) for one restaurant and dish each: shape (n,).
+        """P_node(dish) for pairs of restaurant and dish: shape (n,).
 
-        ``above`` is H of each dish, which may be an atom that no customer has (any number that is no slot).
+        ``above`` is H of each dish, which may be an atom without customers (any number that is not a slot).
         """
         with self._turn:
             found: Floats = self._walk.probabilities(nodes, dishes, above)

@@ -52,7 +52,7 @@ class Random:
 
 
 def check_start(init: Any, franchise: Franchise) -> None:
-    """Raise where `start` would not take `init`, and draw and change nothing; None goes on."""
+    """Raise an error if `start` would reject `init`; draws and changes nothing. None is accepted."""
     if not isinstance(init, (Mapping, type(franchise))) and init is not None:
         franchise._held.check_start(init)
     init = _resolved(init, franchise)
@@ -124,7 +124,7 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
             franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))
             _parts_started(franchise, source)
             return
-        known = _known(franchise)  # whose dishes are there, under these numbers
+        known = _known(franchise)  # their dishes exist, with these numbers
         slots = np.array(
             [name if name < known else franchise.open_dish(source) for name in names.tolist()], dtype=np.int32
         )
@@ -135,12 +135,12 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
         franchise.in_chunks(0, n, lambda first, last: franchise.enter_given(given, first, last, source))
         _parts_started(franchise, source)
     except BaseException:
-        franchise.clear()  # half a start (Ctrl-C, a measure that fails) would have dishes without customers
+        franchise.clear()  # an incomplete start would leave dishes without customers
         raise
 
 
 def _by_cell(init: Any, franchise: Franchise, source: RandomStream) -> CellStart | None:
-    """A start in bulk; None for one that is about single customers, or a state."""
+    """A start by cell; None for a start by customer or a state."""
     cells: Any = franchise.topology.cells  # type: ignore[union-attr]
     if isinstance(init, str) and init == "one":
         return one_dish(cells, _known(franchise))
@@ -169,11 +169,11 @@ def _parts_started(franchise: Franchise, source: RandomStream) -> None:
 
 
 def _resolved(init: Any, franchise: Franchise) -> Any:
-    """What "auto" stands for here; anything else as it is."""
+    """The start that "auto" means for this franchise; anything else is returned unchanged."""
     if not isinstance(init, str) or init != "auto":
         return init
     if franchise.known is not None:
-        # Customers should find the components that are known, and do so one by one.
+        # The sequential start assigns customers to the known components.
         by_cell = isinstance(franchise.store, KeepsCells)
         return Random(_started_with(franchise)) if by_cell else "sequential"
     return TermClusters() if prefers_term_clusters(franchise) else "sequential"
@@ -185,17 +185,17 @@ def _known(franchise: Franchise) -> int:
 
 
 def _started_with(franchise: Franchise) -> int:
-    """Dishes of a random start beside known components: these and one more, where there may be one."""
+    """Number of dishes of a random start with known components: these and one more, if possible."""
     return min(_known(franchise) + 1, franchise.root.most_dishes or _known(franchise) + 1)
 
 
 def _number(franchise: Franchise, names: Any) -> int:
-    """Dishes of a start that uses these numbers: known components are there in any case."""
+    """Number of dishes of a start that uses these numbers, including all known components."""
     return _known(franchise) + int(np.count_nonzero(names >= _known(franchise)))
 
 
 def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
-    """None for the sequential start, an array of dishes, or a frozen state; checked before anything moves."""
+    """None (sequential start), an array of dishes, or a frozen state; checked before anything changes."""
     n = franchise.topology.n_customers
     init = _resolved(init, franchise)
     if isinstance(init, str) and init == "sequential":
@@ -230,7 +230,7 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
 
 
 def _possible(franchise: Franchise, drawn: Any, n_dishes: int, source: RandomStream) -> Any:
-    """Dishes drawn anew where a frozen component has no such term: uniform on those that may have it."""
+    """Redraw dishes whose frozen component can't have the term, uniformly among those that may have it."""
     if franchise._known is None or not franchise._known.frozen.any():
         return drawn
     weights = allowed_dishes(franchise._known, n_dishes)

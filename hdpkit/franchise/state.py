@@ -1,4 +1,4 @@
-"""What a franchise is composed of: the record that its owners share."""
+"""The state of a franchise: the record that its components share."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ _STATISTICS = frozenset({"make", "add", "remove", "log_predictive", "log_block",
 
 
 class State(Guarded):
-    """Data, tree, seating, slots, statistics and hyperparameters of a franchise, and where its chain stands.
+    """Data, tree, seating, slots, statistics, hyperparameters and the position of the chain of a franchise.
 
-    `Franchise` derives from it. The owners (`Seats`, `Statistics`, `Parts`, ...) each change what is theirs;
-    they share this record and are composed in `Franchise.__init__`.
+    `Franchise` derives from it. The owners (`Seats`, `Statistics`, `Parts`, ...) share this record, and each
+    changes only its own data; `Franchise.__init__` creates them.
     """
 
-    # What changes with the state is handed out to the thread whose turn it is.
+    # Attributes that change with the state are accessible only to the thread that has the turn.
     store: Any = Inside()
     slots: DishSlots = Inside()
     bank: StatisticsBank = Inside()
     hyperparameters: Hyperparameters = Inside()
-    # Values that are replaced and never changed: every thread may read them, though not replace them.
+    # Values that are replaced but never changed: any thread may read them, but not replace them.
     data: GroupedData = Inside(readable=True)
     measure: BaseMeasure = Inside(readable=True)
     topology: Topology | ContextTopology = Inside(readable=True)
@@ -103,7 +103,7 @@ class State(Guarded):
             instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
         if len(data) >= 2**31 - 1:
             raise ParameterError("data", len(data), "fewer than 2**31 - 1 customers", "Split the data.")
-        data.check_unchanged()  # before anything follows a number of a mapped file
+        data.check_unchanged()  # before any number of a mapped file is used
         self._turn = Turn()
         self.restaurant_declared = restaurant
         self.declarations: tuple[Restaurant, ...] = tuple(restaurant.chain())
@@ -148,7 +148,7 @@ class State(Guarded):
             )  # fmt: skip
         self.bank = self._bank_for(self.measure, data)
         self.store = self._store_for(self.topology, self.measure, self.bank)
-        self._lent: Any = None  # the labelled seating, while a store of less detail is seated out
+        self._lent: Any = None  # the labelled seating within `seated_out`, over a store with less detail
         self._check_discount = partial(check_no_discount, self.store_type, kind_of_root(root))
         self.hyperparameters = Hyperparameters(self.declarations, self.topology, self._check_discount)
         self.sweep = 0
@@ -158,25 +158,25 @@ class State(Guarded):
         self.on_pulse = None
         self.held_nodes = np.empty(0, dtype=np.int32)
         self._elsewhere: Elsewhere | None = None  # a franchise over a part of a corpus
-        self._changes = 0  # counted by verbs, and wherever all seating is replaced
+        self._changes = 0  # increased by verbs, and when the complete seating is replaced
 
     @property
     def seating(self) -> Any:
-        """The store that holds the seating now: the franchise's own, or the labelled one while seated out."""
+        """The store that holds the seating: the franchise's own, or the labelled one within `seated_out`."""
         return self.store if self._lent is None else self._lent
 
     # ------------------------------------------------------------------ for the owners
 
     def dishes_for_bank(self) -> Any:
-        """Dish of each customer, for a bank that may count them; a bank that counts by cell needs none."""
+        """Dish of each customer, for a bank that uses them; a bank that counts by cell needs none."""
         if isinstance(self.seating, KeepsCells):
             return np.empty(0, dtype=np.int32)
         return self._for_bank(self.seating.dishes())
 
     def _for_bank(self, dishes: Any) -> Any:
-        """Dishes of the customers of a store, or of more values, as a bank counts them.
+        """Dishes of the customers of a store, or of more values, in the order of a bank.
 
-        A bank doesn't have the customers of known components, but what these have seen.
+        Instead of the customers of known components, a bank has their earlier observations.
         """
         if self._known is None:
             return dishes
@@ -184,7 +184,7 @@ class State(Guarded):
         return self._known.to_count(dishes[:n] if len(dishes) == self.topology.n_all else dishes)
 
     def _seen_by_cell(self) -> tuple[Any, ...]:
-        """What known components have seen, where a store counts by cell: nothing, or one thing."""
+        """Observations of known components for a store that counts by cell: an empty or 1-element tuple."""
         return () if self._known is None else (self._known.cells(),)
 
     def _bank_for(self, measure: BaseMeasure, data: GroupedData) -> Any:
@@ -202,7 +202,7 @@ class State(Guarded):
         return bank
 
     def _store_for(self, topology: Any, measure: BaseMeasure, bank: Any) -> Any:
-        """An empty store of the right size; one that can take dishes from the data is shown them."""
+        """An empty store of the right size; it reads dishes from the data if it can."""
         if self._by_cell:
             cells = self._own(CellsStore(topology.n_customers, topology.n_nodes))
             cells.observe_cells(topology.cells)
@@ -212,20 +212,20 @@ class State(Guarded):
         return store
 
     def _own(self, thing: Any) -> Any:
-        """Put a thing that compiled code reads under the turn of the franchise, wherever it is kept."""
+        """Put an object that compiled code reads under the turn of the franchise."""
         if isinstance(thing, Seating | DishSlots | CompiledBank | WeightTable):
             thing.turn = self._turn
         return thing
 
     def _own_source(self, rng: ChoiceSource | Seed, purpose: Purpose) -> ChoiceSource:
-        """Return the source of a call that changes the franchise: a seed given twice has other words then."""
+        """Return the source of a call that changes the franchise: a repeated seed gives other numbers."""
         source = as_source(rng, purpose, self.seeded_calls)
         if source is not rng:
             self.seeded_calls += 1
         return source
 
     def _not_lent(self, done: str) -> None:
-        """Refuse what can't be done while a labelled seating is lent."""
+        """Raise an error for an operation that is not possible within `seated_out`."""
         if self._lent is not None:
             raise StateError(
                 "franchise", "seated out", f"{done} outside a move", "Wait until the move is over."
@@ -233,14 +233,14 @@ class State(Guarded):
 
 
 def measure_of(before: BaseMeasure, method: str, returned: Any) -> BaseMeasure:
-    """Return the measure that a method of this one returned, if it is one."""
+    """Return the measure that a method of this one returned; raises an error if it isn't a measure."""
     made: BaseMeasure = one_of_kind(before, method, returned, BaseMeasure, "a base measure")
     one_of_kind(made, "parameters", made.parameters, Mapping, "a mapping of names to values")
     return made
 
 
 def _parts_of(measure: BaseMeasure, state: State) -> dict[str, Part]:
-    """The parts of the state that a measure brings."""
+    """The parts of the state that a measure provides."""
     brought = dict(
         one_of_kind(measure, "parts", measure.parts(state), Mapping, "a mapping of names to parts")
     )
@@ -261,7 +261,7 @@ def _store_type(store: str | type) -> Any:
 
 
 def _overrides_bank(kind: type) -> bool:
-    """Whether a measure has methods of its own that the compiled bank of a class above it doesn't know."""
+    """Whether a measure overrides methods that the compiled bank of its base class doesn't call."""
     for parent in kind.__mro__:
         if "bank" in vars(parent):
             return False

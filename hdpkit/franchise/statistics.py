@@ -1,4 +1,4 @@
-"""Statistics of dishes, slots and parts, kept in step with the seating, whatever code of a user fails."""
+"""Statistics of dishes, slots and parts, kept consistent with the seating even if user code fails."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = ["Statistics", "unserved"]
 class Statistics(Owner):
     """Statistics, dish slots and parts of a franchise.
 
-    A measure, a store, a part or a move may be a user's and may raise at any call. Kernels leave the seating
-    whole; statistics are counted again, dishes without customers are closed, and parts that failed are told
-    which dishes there are.
+    A measure, a store, a part or a move may be user code and may raise at any call. Kernels complete the
+    seating; then statistics are recomputed, dishes without customers are closed, and parts that failed are
+    notified of the present dishes.
 
     Attributes
     ----------
     uncounted : bool
-        Whether a verb failed and statistics could not be counted again yet.
+        Whether a verb failed and statistics have not been recomputed yet.
     """
 
     def __init__(self, state: State, turns: Turns, parts: Parts) -> None:
@@ -77,7 +77,7 @@ class Statistics(Owner):
     # ------------------------------------------------------------------ slots
 
     def reset_slots(self, slots: Any, held: Any, ids: Any = None, births: int = 0) -> None:
-        """Occupy these slots; observed dishes are always all there, and their ids are the atoms.
+        """Occupy these slots; observed dishes always exist, and their ids are the atoms.
 
         ``ids`` and ``births`` as in `DishSlots.reset`.
         """
@@ -95,7 +95,7 @@ class Statistics(Owner):
         ids: Any = None,
         births: int = 0,
     ) -> None:
-        """All seating was replaced: make slots, statistics and parts fit it, and thaw the parts if given.
+        """Make slots, statistics and parts fit a replaced seating, and thaw the parts if given.
 
         ``ids`` and ``births`` as in `DishSlots.reset`.
         """
@@ -119,7 +119,7 @@ class Statistics(Owner):
         The state is then exactly what `freeze` returns. The order of dishes doesn't change.
         """
         state = self.state
-        with self.kept_whole():  # which closes dishes without customers
+        with self.kept_whole():  # it closes dishes without customers
             if empty := self.open_dishes():
                 raise unserved(empty, "the end of a sweep; they are closed now")
             mapping = state.slots.compaction()
@@ -139,12 +139,12 @@ class Statistics(Owner):
 
     @property
     def stale(self) -> bool:
-        """Whether a failure of a user's code has left something to be done."""
+        """Whether a repair after a failure of user code is pending."""
         return self.uncounted or bool(self.parts.lost)
 
     @contextmanager
     def kept_whole(self) -> Iterator[None]:
-        """Whatever fails inside, counts, statistics and parts fit the seating afterwards."""
+        """A block after which counts, statistics and parts fit the seating, even if it fails."""
         before = self.before_failure()
         try:
             yield
@@ -154,9 +154,9 @@ class Statistics(Owner):
         self.surface()
 
     def before_failure(self) -> Any:
-        """What a verb over a store of the user's goes back to: it may stop half way up the tree.
+        """The state to which a failing verb over a user's store returns, as it may stop half way up the tree.
 
-        Within a run the sweep is taken back, which costs one copy a sweep in place of one a verb.
+        Within a run it is the state before the sweep, which needs one copy per sweep instead of one per verb.
         """
         if not self.state.foreign_store or self.turns.turn.in_run:
             return None
@@ -164,9 +164,9 @@ class Statistics(Owner):
         return self.state.seating.freeze(), slots.occupied_slots(), slots.ids(), slots.n_births()
 
     def mend(self, error: BaseException | None = None, before: Any = None) -> None:
-        """Make statistics, dishes and parts fit the seating after code of a user's has failed.
+        """Make statistics, dishes and parts fit the seating after user code has failed.
 
-        Kernels leave the seating itself whole. A recount that fails too is tried again by the next verb.
+        Kernels complete the seating. If the recount also fails, the next verb tries it again.
         """
         state = self.state
         self.uncounted = True
@@ -174,7 +174,7 @@ class Statistics(Owner):
             seating, slots, ids, births = before
             state.seating.thaw(seating)
             now = state.slots.occupied_slots()
-            with contextlib.suppress(Exception):  # of the bank; all is counted again below
+            with contextlib.suppress(Exception):  # errors of the bank, which is recomputed below
                 for slot in np.setdiff1d(now, slots).tolist():
                     state.slots.close(slot)
             state.slots.attach(None)
@@ -182,7 +182,7 @@ class Statistics(Owner):
                 state.slots.open_in(slot)
             state.slots.reset(slots, state.slots.held_slots(), ids, births)
             state.slots.attach(state.bank)
-        with contextlib.suppress(Exception):  # of a store of the user's
+        with contextlib.suppress(Exception):  # errors of a user's store
             state._dish_kind.close_open()
         with contextlib.suppress(Exception):
             self.recount()
@@ -192,12 +192,12 @@ class Statistics(Owner):
                 error.add_note(f"A component failed too: {second!r}")
 
     def surface(self) -> None:
-        """Raise what a part raised while dishes were born, died or got new numbers, if one did."""
+        """Raise the exception of a part at a birth, death or renumbering of dishes, if there was one."""
         if self.state.slots.trouble is not None:
             raise self._reset_in_trouble()
 
     def _reset_in_trouble(self) -> BaseException:
-        """Tell a part that failed in the middle of a step which slots are occupied now."""
+        """Notify a part that failed in the middle of a step of the occupied slots."""
         part, error = self.state.slots.trouble
         self.state.slots.trouble = None
         self.parts.lost.append(part)
@@ -207,19 +207,19 @@ class Statistics(Owner):
         return found
 
     def fresh_bank(self) -> Any:
-        """The bank, after the recount that a failure of the measure may have left to be done."""
+        """The bank, after a pending recount."""
         if self.stale:
             self.turns.outside()
             self.catch_up()
         return self.state.bank
 
     def catch_up(self) -> None:
-        """Do what a failure of a user's code has left to be done."""
+        """Do a pending repair after a failure of user code."""
         self.parts.find_lost()
         self.recount()
 
     def recount(self) -> None:
-        """Count the statistics of all dishes again, in data order."""
+        """Recompute the statistics of all dishes, in data order."""
         state = self.state
         self.uncounted = True
         slots = state.slots.occupied_slots()
@@ -231,7 +231,7 @@ class Statistics(Owner):
 
 
 def unserved(slots: list[int], before: str) -> StateError:
-    """The error for dishes that were opened and given to nobody."""
+    """The error for dishes that were opened and got no customers."""
     return StateError(
         "open_dish", slots, f"followed by customers for these dishes before {before}",
         "A move opened a dish and gave it to nobody: seat a customer at it in the same move.",

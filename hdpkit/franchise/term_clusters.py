@@ -1,4 +1,4 @@
-"""A start for topic models: terms that keep the same company begin as one dish."""
+"""A start for topic models: terms that occur in the same documents begin as one dish."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from hdpkit.random import RandomStream
 
 __all__ = ["TermClusters", "check_term_clusters", "prefers_term_clusters", "term_clusters"]
 
-RANK = 50  # directions in which terms are compared
-ROUNDS = 5  # of k-means; more don't pay
-COPIED = 0.8  # of the customers begin with the cluster of another one of their document
-FEWEST = 2_000  # customers below whom the sequential start is as good
+RANK = 50  # dimensions in which terms are compared
+ROUNDS = 5  # of k-means; more have no benefit
+COPIED = 0.8  # share of customers that begin with the cluster of another customer of their document
+FEWEST = 2_000  # customers; below this the sequential start is as good
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,16 +30,16 @@ class TermClusters:
     """Customers begin with clusters of terms: their own term's, or that of another one of their document.
 
     Terms are placed by latent semantic analysis (a randomised one; Halko, Martinsson & Tropp 2011, algorithm
-    4.4, on the logarithms of the counts) and grouped by spherical k-means. Four customers of five take the
+    4.4, on the logarithms of the counts) and grouped by spherical k-means. Four of five customers take the
     cluster of a random customer of their document, the others that of their own term: documents then begin
-    with a few topics, terms with all that they are used in. Customers sit by the prior given their dishes.
-    This is not part of the chain: what comes after is exact from any start.
+    with few topics, and terms with all topics in which they are used. Customers are seated from the prior
+    given their dishes. This start is not part of the chain, which is exact from any start.
 
     Parameters
     ----------
     n_dishes : int, optional
-        K, at least 1; by default the least of the square root of the number of customers, three times that
-        of the number of terms that occur, and the K of `hdpkit.FixedWeights`.
+        K, at least 1; by default the minimum of the square root of the number of customers, three times the
+        square root of the number of terms that occur, and the K of `hdpkit.FixedWeights`.
     """
 
     n_dishes: int | None = attrs.field(
@@ -57,9 +57,9 @@ def serves_term_clusters(franchise: Any) -> bool:
 
 
 def prefers_term_clusters(franchise: Any) -> bool:
-    """Whether this start is the default: mixtures by group of enough data to place terms by.
+    """Whether this start is the default: for mixtures by group with enough data to compare terms.
 
-    Sparse topics keep too many of the topics that they start with (docs/startup.md).
+    Sparse models keep too many of the topics with which they start (docs/startup.md).
     """
     return (
         serves_term_clusters(franchise)
@@ -107,7 +107,7 @@ def labels_of_terms(start: TermClusters, franchise: Any, source: RandomStream) -
 
 
 def _placed(counts: Any, generator: np.random.Generator) -> Floats:
-    """Terms as unit vectors in the leading directions of counts' counts."""
+    """Terms as unit vectors in the leading singular directions of the counts."""
     rank = min(RANK, *counts.shape)
     basis = generator.choice([-1.0, 1.0], size=(counts.shape[1], rank))
     across = counts.T.tocsr()

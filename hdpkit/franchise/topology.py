@@ -1,4 +1,4 @@
-"""The tree of restaurants, as arrays: depth is data."""
+"""The tree of restaurants as arrays, with any depth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Topology", "build_topology"]
 
 Ints = npt.NDArray[np.int32]
 
-_CHUNK = 1 << 18  # customers whose labels are laid out at once
+_CHUNK = 1 << 18  # customers whose labels are processed at once
 
 
 class Labelled(Protocol):
@@ -50,21 +50,21 @@ class Topology:
     level : int32 array, shape (n_nodes,)
         Steps to the root.
     declaration : int32 array, shape (n_nodes,)
-        Number of each restaurant's declaration, from the root's, 0.
+        Number of each restaurant's declaration; the root's is 0.
     home : int32 array, shape (n_customers + known,)
-        Restaurant of each data customer and, last, of each known component: 0. Over cells it is made when it
-        is first asked for.
+        Restaurant of each data customer and, last, of each known component: 0. Over cells it is created when
+        it is first used.
     first : tuple of int
         Number of each declaration's first restaurant; its restaurants are contiguous.
     keys : tuple of sequences
-        For each declaration the label's values, one a restaurant.
+        For each declaration the label's values, one per restaurant.
     shared : bool
         Whether `home` is an array of the data.
     cells : Cells, optional
         Of data that were made from counts, where the restaurants of the last declaration are the documents,
         in order: there `home` follows.
     known : int
-        Customers of the root who stand for known components.
+        Number of customers of the root that represent known components.
     """
 
     parent: Ints
@@ -129,7 +129,7 @@ class Topology:
         return slice(self.first[declaration], self.first[declaration] + len(self.keys[declaration]))
 
     def memory_bytes(self) -> int:
-        """Bytes of the arrays; `home` is not counted where the data have it."""
+        """Bytes of the arrays; `home` is not counted if it belongs to the data."""
         there = self._made.get("home") if self._home is None else self._home
         home = 0 if self.shared or there is None else there.nbytes
         return self.parent.nbytes + self.level.nbytes + self.declaration.nbytes + home
@@ -149,7 +149,7 @@ class Topology:
             ) from None
 
     def keys_of(self, declaration: int) -> list[Any]:
-        """Values of the label of a declaration's restaurants, one each."""
+        """The label value of each restaurant of a declaration."""
         return list(self.keys[declaration])
 
     def path(self, node: int) -> list[int]:
@@ -164,11 +164,12 @@ class Topology:
 def build_topology(
     chain: Sequence[Restaurant], data: GroupedData, known: int = 0
 ) -> Topology | ContextTopology:
-    """Lay out the restaurants that these declarations make of these data.
+    """Create the restaurants of these declarations for these data.
 
     Levels that are the contexts of n-gram data become a tree that can grow.
-    A customer without a label sits at the deepest restaurant that it has a label for; a restaurant whose
-    parent's label is missing hangs on the deepest one above. ``known`` is the number of known components.
+    A customer without a label belongs to the deepest restaurant for which it has a label; the parent of a
+    restaurant whose parent's label is missing is the deepest restaurant above it. ``known`` is the number of
+    known components.
     """
     if is_context_chain(chain, data):
         assert isinstance(data, NGrams)
@@ -254,13 +255,13 @@ def _over_cells(chain: Sequence[Restaurant], data: Corpus, cells: Cells, known: 
 
 
 def _home_of_the_data(chain: Sequence[Restaurant], data: GroupedData) -> Ints:
-    """Where customers sit before any declaration is looked at; shared with the data, if they know the end."""
+    """Initial restaurants of customers, before declarations are processed; shared with the data."""
     given = data.numbers(chain[1].each) if len(chain) == 2 and chain[1].each in data.label_names else None
     return np.zeros(len(data), dtype=np.int32) if given is None else given
 
 
 def _way_out(declaration: Restaurant, data: Labelled) -> str:
-    """What to do where a label's restaurants have customers of several restaurants above."""
+    """Advice for an error about a label whose restaurants have customers of several parents."""
     inner, outer = declaration.each, declaration.base.each
     if outer is None or inner is None:
         return "Each restaurant must lie within one restaurant of its base."
@@ -279,10 +280,10 @@ def _way_out(declaration: Restaurant, data: Labelled) -> str:
 
 
 def _enter(declaration: Restaurant, own: Sequence[Any], start: int, home: Ints, data: Labelled) -> Ints:
-    """Send customers into a declaration's restaurants, whose first has the number ``start``.
+    """Assign customers to a declaration's restaurants, the first of which has the number ``start``.
 
-    Returns the parent of each: where its customers sat without it. Numbers that belong to the data are only
-    compared.
+    Returns the parent of each: the previous restaurant of its customers. Arrays that belong to the data are
+    only compared.
     """
     if not home.flags.writeable:
         for begin in range(0, len(home), _CHUNK):
@@ -312,4 +313,4 @@ def _enter(declaration: Restaurant, own: Sequence[Any], start: int, home: Ints, 
                 f"within one {declaration.base.name}", _way_out(declaration, data),
             )  # fmt: skip
         here[labelled] = start + code
-    return np.maximum(parent, 0)  # a restaurant without customers hangs on the root
+    return np.maximum(parent, 0)  # the parent of a restaurant without customers is the root

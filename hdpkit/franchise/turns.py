@@ -1,4 +1,4 @@
-"""Who may use a franchise: one thread at a time, one verb at a time; and what is under way meanwhile."""
+"""Access to a franchise: one thread and one verb at a time; and the change that is in progress."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Turns(Owner):
     Attributes
     ----------
     torn : tuple or None
-        A change that is not at its end: the last two arguments of `Recovery.restore`.
+        An incomplete change: the last two arguments of `Recovery.restore`.
     verb : str or None
-        The verb that is under way.
+        The running verb.
     """
 
     def __init__(self, state: State) -> None:
@@ -32,20 +32,20 @@ class Turns(Owner):
         self.verb: str | None = None
 
     def claim(self) -> Claim:
-        """Return the claim of a run, which keeps other runs and threads away between its sweeps, too."""
+        """Return the claim of a run, which excludes other runs and threads, also between its sweeps."""
         return Claim(self.turn)
 
     def within(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function while this thread has the franchise, which is given back whatever happens."""
+        """Call a function while this thread has the turn, which is released in any case."""
         return self.turn.call(self.state, function, arguments)
 
     def prepare(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function that checks, and then runs; no other run can come in between."""
+        """Call a function that checks and then starts a run; no other run can start in between."""
         return self.turn.prepare(function, *arguments)
 
     def outside(self) -> None:
-        """Refuse a call from inside a verb: a measure's or a component's method can't use the franchise."""
-        # Where this thread has no hold of the turn, the verb is one that an exception has ended.
+        """Raise an error inside a verb: methods of measures and parts can't use the franchise."""
+        # If this thread has no hold of the turn, the verb was ended by an exception.
         if self.verb is not None and self.turn.held:
             raise BusyError(
                 "franchise", f"inside the verb {self.verb!r}", "used by one verb at a time",
@@ -53,7 +53,7 @@ class Turns(Owner):
             )  # fmt: skip
 
     def inside(self, verb: str, kernel: str, function: Any, *arguments: Any) -> Any:
-        """Call what serves a verb; until its end nothing else may use the franchise."""
+        """Call the kernel of a verb; until its end nothing else may use the franchise."""
         state = self.state
         stores = () if kernel == "reference" else (state.store, state._lent)
         try:
@@ -66,7 +66,7 @@ class Turns(Owner):
             self.at_rest()
 
     def at_rest(self) -> None:
-        """No verb is under way."""
+        """Record that no verb is running."""
         state = self.state
         self.verb = None
         state.slots.source = None
@@ -81,15 +81,15 @@ class Turns(Owner):
         everybody: bool = False,
         reseated: tuple[int, int] = (0, 0),
     ) -> Any:
-        """Call a function that leaves the state whole only at its end.
+        """Call a function during which the state is inconsistent.
 
-        If it never gets there, whoever uses the franchise next makes it whole (`Recovery.restore`, which has
-        the other arguments).
+        If it doesn't complete, the next use of the franchise repairs the state (`Recovery.restore`, with the
+        other arguments).
         """
         self.outside()
         outermost = self.torn is None
         if outermost:
-            # In this order: an exception in between must not leave a change that nobody goes on to take back.
+            # In this order: after an exception in between, the change must still be recorded.
             self.turn.whole = False
             self.torn = everybody, reseated
         done = function(*arguments)

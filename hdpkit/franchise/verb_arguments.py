@@ -1,4 +1,4 @@
-"""Checks of what verbs are given, done once before a kernel runs: kernels check nothing."""
+"""Checks of the arguments of verbs, made once before a kernel runs: kernels check nothing."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _OF_GROUPS = "Pass what franchise.groups() returned."
 
 
 def check_source(source: Any) -> None:
-    """Raise unless it is a choice source."""
+    """Raise an error unless it is a choice source."""
     instance("source", source, ChoiceSource, "a choice source", remedy="Pass the rng that the move is given.")
 
 
 def check_range(first: int, last: int, n: int) -> None:
-    """Raise unless first .. last - 1 is a range within 0 .. n."""
+    """Raise an error unless first .. last - 1 is a range within 0 .. n - 1."""
     whole_number("first", first, 0, n, remedy=f"A range lies within 0 .. {n}.")
     whole_number("last", last, first, n, remedy=f"A range lies within 0 .. {n}; last is excluded.")
 
@@ -32,7 +32,7 @@ def check_range(first: int, last: int, n: int) -> None:
 def check_groups(
     groups: Any, first: Any, last: Any, topology: Any
 ) -> tuple[Ints, npt.NDArray[np.int64], Ints]:
-    """The arrays of groups first .. last - 1; only these are looked at, for a sweep comes in pieces."""
+    """Check the arrays of groups first .. last - 1; only these, because a sweep runs in pieces."""
     arrays = items("groups", groups, "three arrays", remedy=_OF_GROUPS)
     if len(arrays) != 3 or not all(
         isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iu" for array in arrays

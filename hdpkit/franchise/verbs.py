@@ -1,4 +1,4 @@
-"""The verbs of a franchise: what moves are made of. Each runs on the kernel that the table picks for it."""
+"""The verbs of a franchise, which moves call. Each runs on the kernel chosen from the table."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ _DRAW_TABLES = frozenset(
     }
 )
 CHUNK_SECONDS = 0.1  # a verb over many customers returns to Python about this often (Ctrl-C, progress)
-# By kernel, where it may not depend on the clock.
+# By kernel, if it must not depend on the clock.
 LARGEST_CHUNK = {"fused": 1 << 16, "generic": 1 << 12, "reference": 1 << 8}
 
 
 class Verbs(Owner):
-    """Verbs at the size of a sweep. Customers are data customers, in data order.
+    """Verbs over many customers. Customers are data customers, in data order.
 
-    `Franchise` has them under the same names, under its turn.
+    `Franchise` has the same methods, which take its turn.
     """
 
     def __init__(
@@ -86,22 +86,22 @@ class Verbs(Owner):
         source: ChoiceSource | None = None,
         prepare: bool = False,
     ) -> Any:
-        """Run a verb on the kernel that serves it, and make everything whole if that fails.
+        """Run a verb on its kernel, and repair the state if it fails.
 
         Parameters
         ----------
         verb : str
         arguments
-            For the kernel, after the walk and before the source.
+            Arguments of the kernel, after the walk and before the source.
         walk : bool
-            Whether the kernel is given the walk.
+            Whether the walk is passed to the kernel.
         source : ChoiceSource, optional
         prepare : bool
             Whether the bank needs the source: parameters may be drawn.
         """
         state = self.state
         if verb not in BY_CELL and state._by_cell:
-            counted = state.bank  # by cell: the verb needs the bank of customers
+            counted = state.bank  # by cell; the verb needs a bank by customer
             self.seats.tell_apart()
             arguments = tuple(state.bank if one is counted else one for one in arguments)
         kernel, function = self.serving.of(verb)
@@ -128,10 +128,10 @@ class Verbs(Owner):
         try:
             done = self.turns.changing(self.turns.inside, verb, kernel, function, *given, reseated=reseated)
         except BaseException as error:
-            # Kernels leave the seating whole; statistics may be half done where a measure failed.
+            # Kernels complete the seating; statistics may be incomplete if a measure failed.
             self.statistics.mend(error, before)
             if outermost and isinstance(error, HdpkitError):
-                # A refusal, not an exception from outside: a customer who stood before may stand again.
+                # The verb raised its own error: customers who were unseated before may still be unseated.
                 self.turns.torn = None
             drawn = next((a for a in given if isinstance(a, ChoiceSource)), None)
             failure = None if drawn is None else drawn._failure()
@@ -142,7 +142,7 @@ class Verbs(Owner):
         return done
 
     def _trust_seating(self) -> None:
-        """Audit a seating that was changed through the store itself, before compiled code relies on it."""
+        """Audit a seating that was changed by methods of the store, before compiled code uses it."""
         seating = self.state.seating
         if getattr(seating, "touched", False):
             audit(self.state, self.statistics.parts)
@@ -150,17 +150,18 @@ class Verbs(Owner):
 
     @changes
     def in_chunks(self, first: int, last: int, verb: Callable[[int, int], None]) -> None:
-        """Run a verb over first .. last - 1 in pieces short enough to answer Ctrl-C and show progress.
+        """Run a verb over first .. last - 1 in short pieces, between which Ctrl-C and progress are handled.
 
         Parameters
         ----------
         first, last : int
             The range.
         verb : callable
-            Called with the first and the last of each piece, the last excluded.
+            Called with the begin and end (excluded) of each piece.
         """
         start, total, size = first, max(last - first, 1), 256
-        # Over counts each piece ends with a draw of tables: a chain may not depend on the machine's speed.
+        # Over counts each piece ends with draws of tables, and the chain must not depend on the machine's
+        # speed.
         largest = LARGEST_CHUNK[self.serving.of("reseat")[0]] if self.draws_tables else 0
         while start < last:
             began = time.perf_counter()
@@ -179,7 +180,7 @@ class Verbs(Owner):
 
     @changes
     def enter(self, first: int, last: int, source: ChoiceSource) -> None:
-        """Seat unseated customers one after the other by their predictive given those who are seated.
+        """Seat unseated customers in order, from their predictive given the seated ones.
 
         Parameters
         ----------
@@ -199,12 +200,12 @@ class Verbs(Owner):
 
     @changes
     def enter_given(self, dishes: Ints, first: int, last: int, source: ChoiceSource) -> None:
-        """Seat unseated customers one after the other by the prior, given their dishes (occupied slots).
+        """Seat unseated customers in order, from the prior given their dishes (occupied slots).
 
         Parameters
         ----------
         dishes : int32 array, shape (n_customers,)
-            Slot of each customer's dish, which is occupied; only those of the range are looked at.
+            Slot of each customer's dish, which is occupied; only those of the range are used.
         first, last : int
             Customers first .. last - 1, in data order.
         source : ChoiceSource
@@ -213,12 +214,12 @@ class Verbs(Owner):
         Raises
         ------
         ParameterError
-            If a slot is not occupied; where dishes are observed, if a dish is not the customer's value.
+            If a slot is not occupied; if dishes are observed and a dish is not the customer's value.
         """
         check_range(first, last, self.state.topology.n_customers)
         check_source(source)
         n = self.state.topology.n_customers
-        # Only these customers are looked at: a start comes through all of them in pieces.
+        # Only these customers are checked, because a start runs in pieces.
         if isinstance(dishes, np.ndarray) and dishes.dtype == np.int32 and dishes.shape == (n,):
             given = np.ascontiguousarray(dishes)
         else:
@@ -242,7 +243,7 @@ class Verbs(Owner):
 
     @changes
     def enter_cells(self, runs: Ints, dish: Ints, count: Ints, cells: Any, source: ChoiceSource) -> None:
-        """Seat everybody, where nobody is, given how many customers of each cell eat each dish.
+        """Seat all customers of an empty franchise, given the numbers of customers by cell and dish.
 
         For starts over counts by cell. Of two levels tables are drawn given the customers. With more levels
         every dish of a restaurant has one table, until a move draws their numbers.
@@ -250,9 +251,9 @@ class Verbs(Owner):
         Parameters
         ----------
         runs, dish, count : int32 arrays
-            As `CellsStore.cell_runs` returns them; dishes are occupied slots.
+            As returned by `CellsStore.cell_runs`; dishes are occupied slots.
         cells : Cells
-            Of the data.
+            Cells of the data.
         source : ChoiceSource
             The ``rng`` that a move is given.
         """
@@ -280,7 +281,7 @@ class Verbs(Owner):
 
     @changes
     def reseat(self, first: int, last: int, source: ChoiceSource) -> None:
-        """Table Gibbs for customers first .. last - 1, one after the other.
+        """Table Gibbs for customers first .. last - 1, in order.
 
         Parameters
         ----------
@@ -322,9 +323,9 @@ class Verbs(Owner):
     def draw_tables(self, first: int, last: int, source: ChoiceSource) -> None:
         """Draw the tables of restaurants first .. last - 1 given their customers.
 
-        For a store of counts, where the root has weights.
+        For a store of counts, if the root has weights.
 
-        Verbs that seat or unseat customers do so at their end for the restaurants of these.
+        Verbs that seat or unseat customers call this at their end for the customers' restaurants.
 
         Parameters
         ----------
@@ -336,7 +337,7 @@ class Verbs(Owner):
         Raises
         ------
         StateError
-            Where tables are part of the state: over any other store, and where the root is a restaurant.
+            If tables are part of the state: over any other store, or if the root is a restaurant.
         """
         check_range(first, last, self.state.topology.n_nodes)
         check_source(source)
@@ -345,14 +346,14 @@ class Verbs(Owner):
 
     @changes
     def draw_tables_by_dish(self, source: ChoiceSource) -> None:
-        """The same for all restaurants by binomial draws: they have one concentration."""
+        """The same for all restaurants by binomial draws; they must have the same concentration."""
         check_source(source)
         self._need_counts()
         self.run("draw_tables_by_dish", source=source)
 
     @changes
     def leave(self, first: int, last: int, source: ChoiceSource) -> None:
-        """Unseat customers first .. last - 1, those who are seated, and every table that closes.
+        """Unseat the seated ones of customers first .. last - 1, and every table that closes.
 
         Parameters
         ----------
@@ -380,7 +381,7 @@ class Verbs(Owner):
         Parameters
         ----------
         source : ChoiceSource, optional
-            For what parts of the state draw at a birth; needed where the root has weights.
+            For draws of parts of the state at a birth; needed if the root has weights.
 
         Returns
         -------
@@ -390,8 +391,8 @@ class Verbs(Owner):
         Raises
         ------
         StateError
-            If there is no source, and the root has weights. What a part raises comes as it is; the dish is
-            closed then.
+            If there is no source and the root has weights. An exception of a part is raised unchanged, after
+            the dish is closed.
         """
         self.check_latent()
         if source is not None:
@@ -415,7 +416,7 @@ class Verbs(Owner):
         return bool(np.isin(dishes, self.state.slots.occupied_slots()).all())
 
     def check_latent(self) -> None:
-        """Refuse observed dishes."""
+        """Raise an error if dishes are observed."""
         self.state._dish_kind.check_latent()
 
     def _need_counts(self) -> None:

@@ -26,12 +26,12 @@ class RestaurantView(Guarded):
 
     def __init__(self, state: State, verbs: Verbs, declaration: int, name: str, key: Any) -> None:
         self._verbs = verbs
-        self._state = state  # which the verbs would not keep
+        self._state = state  # the verbs have only a weak reference to it
         self._turn = state._turn
         self.name = name
         self.key = key
         self._declaration = declaration
-        self.node  # noqa: B018 - raises where there is no such restaurant
+        self.node  # noqa: B018 - raises an error if there is no such restaurant
 
     def _outside(self) -> None:
         self._verbs.turns.outside()
@@ -122,7 +122,7 @@ class RestaurantView(Guarded):
     def unseat(self, customer: int, rng: ChoiceSource | Seed = None) -> None:
         """Unseat a data customer of this restaurant, and remove tables that become empty.
 
-        Calls with a seed are counted: a second call with the same number uses other random numbers.
+        Calls with a seed are counted: a second call with the same seed uses other random numbers.
 
         Parameters
         ----------

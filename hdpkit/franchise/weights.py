@@ -28,12 +28,12 @@ NAME = "root weights"
 
 
 class Weights(Owner, IntegrablePart):
-    """Weights (beta_1, ..., beta_K, beta_u) of the dishes and of all that is new; their sum is 1.
+    """Weights (beta_1, ..., beta_K, beta_u) of the dishes and of all new dishes; their sum is 1.
 
-    Given the seating they are Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0), m_k the customers of the
-    root who eat dish k (Teh et al. 2006, section 5.2; discounts: Pitman 1996). A dish that is born takes the
-    share nu ~ Beta(1 - d_0, theta_0 + K d_0) of the remainder, K with the new dish; the weight of one that
-    dies goes back to the remainder.
+    Given the seating they are Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0), where m_k customers of
+    the root eat dish k (Teh et al. 2006, section 5.2; discounts: Pitman 1996). A new dish takes the share nu
+    ~ Beta(1 - d_0, theta_0 + K d_0) of the remainder, where K includes the new dish; the weight of a dish
+    that dies returns to the remainder.
     """
 
     name = NAME
@@ -41,16 +41,14 @@ class Weights(Owner, IntegrablePart):
     def __init__(self, state: State) -> None:
         super().__init__(state)
         self.table: WeightTable = state._own(WeightTable())
-        self._given = (
-            False  # whether dishes that are born have weights already, which are put when all is done
-        )
+        self._given = False  # whether new dishes already have weights, which are set at the end
 
     def _numbers(self) -> tuple[float, float]:
         present = self.state.hyperparameters
         return float(present.theta[0]), float(present.d[0])
 
     def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
-        """A new dish takes its share of the remainder."""
+        """Draw the weight of a new dish as a share of the remainder."""
         if self.integrated is not None or self._given:
             return
         if source is None:
@@ -63,18 +61,19 @@ class Weights(Owner, IntegrablePart):
         self.table.split(slot, source.beta(1.0 - d, theta + k * d))
 
     def died(self, slot: int) -> None:
-        """Its weight goes back to the remainder before anything else is drawn."""
+        """Return its weight to the remainder."""
         self.table.bring_home(slot)
 
     def relabelled(self, mapping: Ints) -> None:
-        """Weights follow their dishes."""
+        """Move weights to the new slots of their dishes."""
         old = np.flatnonzero(np.asarray(mapping) >= 0).astype(np.int32)
         self.table.put(np.asarray(mapping)[old], self.table.many(old))
 
     def reset(self, slots: Ints) -> None:
-        """Weights of these dishes: their expectations given the seating, until they are drawn or thawed.
+        """Set the weights of these dishes to their expectations given the seating, until the next draw.
 
-        That comes next where everything is replaced. After a failure it is for the next move that draws them.
+        When the complete state is replaced, this follows immediately; after a failure, the next move that
+        draws weights does it.
         """
         if len(slots) == 0:
             self.table.clear()
@@ -101,10 +100,10 @@ class Weights(Owner, IntegrablePart):
         self.table.put(slots, source.dirichlet(shapes))
 
     def broken(self, least: float, source: ChoiceSource) -> tuple[Floats, float]:
-        """Break the remainder into weights of dishes that nobody has, until less than this is left.
+        """Break the remainder into weights of dishes without customers, until less than ``least`` is left.
 
-        Given the seating the remainder is shared out as the weights of a Dirichlet process are (Sethuraman
-        1994), each taking the share nu ~ Beta(1, theta_0) of what those before it have left.
+        Given the seating the remainder is divided by stick breaking as in a Dirichlet process (Sethuraman
+        1994): each dish takes the share nu ~ Beta(1, theta_0) of the rest.
 
         Returns
         -------
@@ -127,7 +126,7 @@ class Weights(Owner, IntegrablePart):
 
     @contextmanager
     def births_given(self) -> Iterator[None]:
-        """Within the block dishes that are born draw no weights: `take` is called at its end."""
+        """A block in which new dishes draw no weights: `take` is called at its end."""
         self._given = True
         try:
             yield
@@ -135,15 +134,15 @@ class Weights(Owner, IntegrablePart):
             self._given = False
 
     def take(self, slots: Ints, weights: Floats) -> None:
-        """Replace all weights: those of these slots and, last, the remainder."""
+        """Replace all weights by those of these slots and, last, the remainder."""
         self.table.put(slots, weights)
 
     def started(self, state: Any, source: ChoiceSource) -> None:
-        """Weights given the seats that were just taken."""
+        """Draw the weights given the new seating."""
         self.draw(source)
 
     def audit(self, slots: Ints) -> None:
-        """A weight for each dish and none for any other; the sum is 1."""
+        """Check that each dish, and no other slot, has a weight, and that the sum is 1."""
         weights = self.table.many(slots)
         if np.any(weights < 0.0) or abs(float(weights.sum()) - 1.0) > 1e-9:
             raise AuditError(
@@ -156,7 +155,7 @@ class Weights(Owner, IntegrablePart):
         return {"weights": self.table.many(self.state.slots.occupied_slots())}
 
     def thaw(self, frozen: dict[str, Any]) -> None:
-        """Take the weights over."""
+        """Restore frozen weights."""
         slots = self.state.slots.occupied_slots()
         weights = number_array(frozen.get("weights") if isinstance(frozen, Mapping) else None)
         if (
@@ -172,7 +171,7 @@ class Weights(Owner, IntegrablePart):
         self.table.put(slots, weights)
 
     def clone(self, state: Any) -> Self:
-        """A franchise makes its own."""
+        """Not used: a copy of the franchise creates its own."""
         raise NotImplementedError
 
     def memory_bytes(self) -> int:

@@ -1,1 +1,1 @@
-"""The walk and the sweeps in Python: the ones to read. `hdpkit._compiled` has twins with the same law."""
+"""The readable walk and sweeps in Python; `hdpkit._compiled` has twins with the same distribution."""

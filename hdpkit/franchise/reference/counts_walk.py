@@ -1,11 +1,11 @@
-"""The walk over counts whose tables are part of the state, and table Gibbs over it: the functions to read.
+"""The walk over counts whose tables are part of the state, and table Gibbs over it, in Python.
 
-Their twins are `hdpkit._compiled.walk.counts_walk` and `hdpkit._compiled.generic_sweeps.indicators`.
+The compiled twins are `hdpkit._compiled.walk.counts_walk` and `hdpkit._compiled.generic_sweeps.indicators`.
 
-The law of dishes and counts is that of labelled seatings, summed over who sits with whom: n customers of a
-dish at t tables of a restaurant count S_d(n, t) times, with generalised Stirling numbers. Table indicators
-(Chen, Du & Buntine 2011) say which t of the n customers count for a table; given the counts all choices are
-alike: p(z, u) = p(z, t) / prod C(n, t).
+The distribution of dishes and counts is that of labelled seatings, summed over the assignments of customers
+to tables: n customers of a dish at t tables of a restaurant have total weight S_d(n, t), a generalised
+Stirling number. Table indicators u (Chen, Du & Buntine 2011) mark t of the n customers as representatives of
+tables. Given the counts all choices are equally probable: p(z, u) = p(z, t) / prod C(n, t).
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class CountsReferenceWalk(ReferenceWalk):
         super().__init__(*arguments)
         self.tables_at_end = False
 
-    # ------------------------------------------------------------------ who leaves
+    # ------------------------------------------------------------------ customers who leave
 
     def unseat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> bool:
-        """Take a customer out; True if the dish has lost its last one."""
+        """Remove a customer; True if the dish has lost its last one."""
         return self.take_out(customer, node, dish, self.closings(node, dish, source), source)
 
     def closings(self, node: int, dish: int, source: ChoiceSource) -> int:
-        """At how many restaurants, from this one up, a table closes if a customer of the dish leaves.
+        """Draw at how many restaurants, from this one up, a table closes if a customer of the dish leaves.
 
         One of n customers at t tables sits alone with probability S_d(n - 1, t - 1) / S_d(n, t).
         """
@@ -61,11 +61,11 @@ class CountsReferenceWalk(ReferenceWalk):
         return closes
 
     def indicators(self, node: int, dish: int, source: ChoiceSource) -> int | None:
-        """Draw a customer's indicators: at how many restaurants, from this one up, it counts for a table.
+        """Draw a customer's indicators: at how many restaurants, from this one up, it represents a table.
 
-        u = 1 with probability t / n; a customer with u = 1 is one of the parent, where it has an indicator of
-        its own. None where its table is the only one of several customers: then no other dish, and no u = 0,
-        has any probability given the other customers, and this one stays as it is.
+        u = 1 with probability t / n; a customer with u = 1 is also a customer of the parent and has an
+        indicator there. None if the customer represents the only table of a dish with several customers:
+        given the others, any other dish and u = 0 then have probability 0, so the customer isn't moved.
         """
         closes = 0
         while node > 0:
@@ -80,38 +80,38 @@ class CountsReferenceWalk(ReferenceWalk):
         return closes
 
     def take_out(self, customer: int, node: int, dish: int, closes: int, source: ChoiceSource) -> bool:
-        """Take a customer out, with a table at so many restaurants; True if the dish is gone."""
+        """Remove a customer, with a table at this many restaurants; True if the dish is gone."""
         store: Any = self.store
         for closing in range(closes + 1):
             tables = store.tables(node, dish)
             closed, _ = store.remove(node, dish, customer, source)  # draws nothing
             if closing < closes and not closed:
-                store.set_tables(node, dish, tables - 1, -1)  # the parent's customer follows
+                store.set_tables(node, dish, tables - 1, -1)  # the parent's customer is removed next
             customer, node = ANONYMOUS, int(self.topology.parent[node])
         return store.tables(0, dish) == 0
 
-    # ------------------------------------------------------------------ who comes, with indicators
+    # ------------------------------------------------------------------ customers who enter, with indicators
 
     def sharing(self, node: int, dish: int) -> float:
-        """What a customer without a table (u = 0) multiplies p(z, u) by, but for theta + c."""
+        """Factor of p(z, u) for a customer with u = 0, without the denominator theta + c."""
         n, t = self.store.customers(node, dish), self.store.tables(node, dish)
         return one_shares(n, t, self.discount[node]) * (n - t + 1) / (n + 1) if t > 0 else 0.0
 
     def opening(self, node: int, dish: int) -> float:
-        """The same for a customer with a table (u = 1), but for the parent's factor, too."""
+        """The same for a customer with u = 1, also without the parent's factor."""
         n, t = self.store.customers(node, dish), self.store.tables(node, dish)
         factor = self.concentration[node] + self.discount[node] * self.store.node_tables(node)
         return float(factor * one_opens(n, t, self.discount[node]) * (t + 1) / (n + 1))
 
     def weight(self, node: int, dish: int) -> float:
-        """W_r = [(u = 0) + (u = 1) W_parent] / (theta + c): both together, and all that is above."""
+        """W_r = [(u = 0) + (u = 1) W_parent] / (theta + c): the sum of both, with the restaurants above."""
         if node == 0:
             place = self.slots.place(dish)
             return float(self.prior_row(0)[place if place >= 0 else -1])
         above = self.weight(int(self.topology.parent[node]), dish)
         customers = self.store.node_customers(node)
         if customers == 0:
-            return above  # it opens for certain
+            return above  # it certainly opens a table
         own = self.sharing(node, dish) + self.opening(node, dish) * above
         return float(own / (self.concentration[node] + customers))
 
@@ -121,7 +121,7 @@ class CountsReferenceWalk(ReferenceWalk):
         return np.array([self.weight(node, dish) for dish in [*live, self.slots.vacant()]])
 
     def seat_indicated(self, customer: int, node: int, dish: int, source: ChoiceSource) -> None:
-        """Seat a customer who eats this dish, its indicators drawn from this restaurant up."""
+        """Seat a customer with this dish; its indicators are drawn from this restaurant up."""
         opened = []
         while node >= 0:
             if self.store.tables(node, dish) > 0:

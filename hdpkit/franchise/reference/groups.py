@@ -1,4 +1,4 @@
-"""Whole groups seated anew, in Python. Twin: `hdpkit._compiled.generic_sweeps.groups`."""
+"""Reseating of groups in Python. Compiled twin: `hdpkit._compiled.generic_sweeps.groups`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def reseat_groups(
 ) -> int:
     """One proposal for each of the groups first .. last - 1; returns how many were accepted.
 
-    Group g are customers[begin[g]:begin[g + 1]], all the data customers of restaurant nodes[g]; ``scratch``
-    is a reserved slot, ``launches`` the number of scans before the final one.
+    Group g is customers[begin[g]:begin[g + 1]], all data customers of restaurant nodes[g]; ``scratch`` is a
+    reserved slot, ``launches`` the number of scans before the final one.
     """
     accepted = 0
     for g in range(first, last):
@@ -58,21 +58,21 @@ def _propose(
     launches: int,
     source: ChoiceSource,
 ) -> bool:
-    """One proposal. The seating of one that is refused is put right by the caller, the statistics here."""
+    """One proposal. If it is rejected, the caller restores the seating; statistics are restored here."""
     before = np.array([walk.store.dish_of(i) for i in group.tolist()], dtype=np.int32)
     if (before < 0).any():
         raise StateError(
             "customer", int(group[np.argmin(before)]), "seated", "Start the franchise, or seat everybody."
         )
-    # Births and deaths of a proposal are not announced: these slots have no bank and no parts.
+    # Births and deaths of a proposal are not reported: these slots have no bank and no parts.
     aside = DishSlots()
     aside.reset(walk.slots.occupied_slots())
     bare = ReferenceWalk(walk.store, aside, walk.topology, walk.concentration, walk.discount, walk.root)
     log_before = _unseat(bare, group, source)
     others = aside.occupied_slots()
-    own = np.setdiff1d(before, others)  # dishes that nobody else eats
+    own = np.setdiff1d(before, others)  # dishes that no other customer has
     if len(own) > 1:
-        return False  # the way back would open one new dish at most
+        return False  # the reverse proposal can open at most one new dish
     fresh = int(own[0]) if len(own) else walk.slots.vacant()
     slots = np.append(others, scratch).astype(np.int32)
     dishes = np.append(others, fresh).astype(np.int32)
@@ -84,7 +84,8 @@ def _propose(
     prior = scale * bare.prior_row(node)
     log_ratio = 0.0
     for forced, sign in ((None, 1.0), (current, -1.0)):
-        # A launch of its own for each way: with one for both, only what lies near it would be accepted.
+        # A separate launch state for each direction: with a common one, only proposals near it would be
+        # accepted.
         launch, weights = np.full(len(group), -1, dtype=np.int32), prior.copy()
         for _ in range(launches):
             _scan(bank, group, launch, weights, slots, None, source)
@@ -146,17 +147,17 @@ def _scan(
     forced: Ints | None,
     source: ChoiceSource,
 ) -> float:
-    """A Gibbs scan of a group over some slots; returns the log probability of the sides that were taken.
+    """A Gibbs scan of a group over some slots; returns the log probability of the resulting sides.
 
-    ``sides`` are places in ``slots``, -1 where a customer is on none yet. A side has probability proportional
-    to its weight times f(x), and its weight grows by one; with ``forced`` nothing is drawn.
+    ``sides`` are places in ``slots``, -1 if a customer has none yet. A side has probability proportional to
+    its weight times f(x), and its weight then grows by one; with ``forced`` nothing is drawn.
     """
     log_q = 0.0
     for i, customer in enumerate(group.tolist()):
         if sides[i] >= 0:
             bank.remove(int(slots[sides[i]]), [customer])
             weights[sides[i]] -= 1.0
-        with np.errstate(divide="ignore"):  # under fixed weights a new dish may have none
+        with np.errstate(divide="ignore"):  # with fixed weights, that of a new dish may be 0
             logs = np.log(weights)
         logs += bank.log_predictive(customer, slots)[:-1]
         if not -np.inf < np.max(logs) < np.inf:  # NaN too
@@ -171,13 +172,13 @@ def _scan(
 
 
 def _change(bank: StatisticsBank, group: Ints, slots: Ints, add: bool) -> None:
-    """Add (or take out) the values of a group, each in its slot."""
+    """Add or remove the values of a group, each in its slot."""
     for slot in np.unique(slots).tolist():
         (bank.add if add else bank.remove)(slot, group[slots == slot])
 
 
 def _log_data(bank: StatisticsBank, group: Ints, sides: Ints, slots: Ints) -> float:
-    """log p(values of the group | sides, all others); the group's values are in no slot."""
+    """log p(values of the group | sides, all others); the group's values must be in no slot."""
     return sum(
         float(bank.log_block(group[sides == side], slots[side : side + 1])[0])
         for side in np.unique(sides).tolist()

@@ -1,6 +1,6 @@
-"""New groups under dishes whose statistics stay as they are: the class to read.
+"""New groups under dishes with fixed statistics, in Python.
 
-Its twin is in `hdpkit._compiled.fixed_dishes.new_groups`, with the same laws.
+The compiled twin, with the same distributions, is in `hdpkit._compiled.fixed_dishes.new_groups`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class NewGroups:
     Parameters
     ----------
     density : float64 array, shape (n_rows, K + 1)
-        Density of a value under each dish and, last, a new one; each row up to a factor of its own.
+        Density of a value under each dish and, last, a new one; each row up to a factor.
     share : float64 array, shape (n_parents, K + 1)
         Probability of each dish and, last, a new one in the parent restaurants.
     row : int64 array, shape (n_customers,)
@@ -39,7 +39,7 @@ class NewGroups:
     parent : int64 array, shape (n_groups,)
         Row of `share` of each group.
     concentration, discount : float
-        Of every group.
+        Of all groups.
     """
 
     def __init__(
@@ -56,31 +56,31 @@ class NewGroups:
         self.begins, self.parent = begins, parent
         self.theta, self.d = concentration, discount
 
-    # ------------------------------------------------------------------ the group at hand
+    # ------------------------------------------------------------------ the current group
 
     def begin(self, group: int) -> None:
-        """Nobody sits in this group yet."""
+        """Make this group the current one, with all customers unseated."""
         self.first, end = int(self.begins[group]), int(self.begins[group + 1])
         self.n = end - self.first
         self.above = self.share[self.parent[group]]
         self.clear()
 
     def clear(self) -> None:
-        """Everybody leaves."""
+        """Unseat all customers."""
         self.at: list[int] = [-1] * self.n  # table of each customer
         self.dish: dict[int, int] = {}  # of each table
         self.size: Counter[int] = Counter()  # of each table
         self._next = 0
 
     def leave(self, i: int) -> None:
-        """Take a customer out; a table without customers is gone."""
+        """Remove a customer, and its table if it becomes empty."""
         table, self.at[i] = self.at[i], -1
         self.size[table] -= 1
         if self.size[table] == 0:
             del self.size[table], self.dish[table]
 
     def weights(self, i: int) -> tuple[list[int], Floats, Floats]:
-        """Tables, and a customer's weights: of each of them, and of a new table of each dish."""
+        """Tables, a customer's weight of each table, and its weights of new tables by dish."""
         f = self.density[self.row[self.first + i]]
         tables = sorted(self.dish)
         joins = np.array([(self.size[t] - self.d) * f[self.dish[t]] for t in tables])
@@ -88,14 +88,14 @@ class NewGroups:
         return tables, joins, fresh * self.above * f
 
     def predictive(self, i: int) -> float:
-        """Density of a customer's value given who sits where."""
+        """Density of a customer's value given the seating."""
         _, joins, opens = self.weights(i)
         seated = sum(self.size.values())
-        norm = self.theta + seated if seated else 1.0  # an empty group passes its parent's row through
+        norm = self.theta + seated if seated else 1.0  # the row of an empty group is its parent's
         return float((joins.sum() + opens.sum()) / norm)
 
     def sit(self, i: int, source: ChoiceSource) -> None:
-        """Draw a customer's table and dish given everybody else's."""
+        """Draw a customer's table and dish given those of the others."""
         tables, joins, opens = self.weights(i)
         chosen = source.choose(np.append(joins, opens.sum()))
         if chosen < len(tables):
@@ -109,7 +109,7 @@ class NewGroups:
         self.size[table] += 1
 
     def open(self, i: int, dish: int) -> None:
-        """Seat a customer at a new table of a dish; without a discount, among all who eat it."""
+        """Seat a customer at a new table of a dish; without a discount, at the dish's only "table"."""
         shared = [table for table, other in self.dish.items() if other == dish]
         if self.d == 0 and shared:
             self.join(i, shared[0])
@@ -121,14 +121,13 @@ class NewGroups:
     # ------------------------------------------------------------------ as in the twin
 
     def seat(self, group: int, dishes: Sequence[int], tables: Sequence[int]) -> None:
-        """Make a group the one at hand, with everybody seated.
+        """Make a group the current one and seat its customers.
 
         Parameters
         ----------
         group : int
-        dishes, tables : sequences of int, one each a customer of the group
-            Customers with the same number of ``tables`` share a table. Without a discount dishes alone
-            matter.
+        dishes, tables : sequences of int, one per customer of the group Customers with the same number in
+        ``tables`` share a table. Without a discount only dishes matter.
         """
         self.begin(group)
         there: dict[int, int] = {}
@@ -140,22 +139,22 @@ class NewGroups:
                 there[table] = self.at[i]
 
     def reseat(self, first: int, last: int, source: ChoiceSource) -> None:
-        """Gibbs on customers first .. last - 1 of the group at hand: out, and in again."""
+        """A Gibbs sweep over customers first .. last - 1 of the current group."""
         for i in range(first, last):
             if self.at[i] >= 0:
                 self.leave(i)
             self.sit(i, source)
 
     def dishes(self) -> Ints:
-        """Dish of each customer of the group at hand; K stands for a new one, -1 for nobody's."""
+        """Dish of each customer of the current group; K is a new dish, -1 unseated."""
         return np.array([self.dish.get(table, -1) for table in self.at], dtype=np.int64)
 
     def tables(self) -> Ints:
-        """Table of each customer of the group at hand; without a discount, dishes in their place."""
+        """Table of each customer of the current group; without a discount, its dish."""
         return np.array(self.at, dtype=np.int64)
 
     def weights_of_group(self) -> Floats:
-        """Posterior mean of the group's weights given who sits where: shape (K + 1,)."""
+        """Posterior mean of the group's weights given the seating: shape (K + 1,)."""
         if self.n == 0:
             return self.above.copy()
         mean = (self.theta + self.d * len(self.dish)) * self.above
@@ -180,17 +179,17 @@ class NewGroups:
         first, last : int
             Groups first .. last - 1.
         burn_in, sweeps : int
-            Sweeps that are left out of the average, and those that are in it.
+            Numbers of sweeps before the average, and in the average.
         source : ChoiceSource
         proportions : float64 array, shape (n_groups, K + 1)
-            Filled: mean over sweeps of the posterior mean of a group's weights given who sits where.
+            Filled: mean over sweeps of the posterior mean of a group's weights given the seating.
         dishes : int64 array, shape (n_customers,)
             Filled: dish of each customer after the last sweep.
         """
         for group in range(first, last):
             self.begin(group)
             means = []
-            for sweep in range(1 + burn_in + sweeps):  # the first of them seats everybody
+            for sweep in range(1 + burn_in + sweeps):  # the first one seats all customers
                 self.reseat(0, self.n, source)
                 if sweep > burn_in:
                     means.append(self.weights_of_group())

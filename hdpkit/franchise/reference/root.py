@@ -1,6 +1,6 @@
-"""What the root's children draw from, in Python, as a readable reference.
+"""Distributions from which the root's children draw, in Python.
 
-Its twins are in `hdpkit._compiled.walk.root`.
+The compiled twins are in `hdpkit._compiled.walk.root`.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ Ints = npt.NDArray[np.int32]
 
 
 class ReferenceRoot:
-    """Latent dishes: above the root restaurant everything is new."""
+    """A root restaurant of latent dishes: each of its tables is a new dish."""
 
     def opens_again(self) -> bool:
-        """Whether a dish that the root serves may get another table of the root."""
+        """Whether a dish may have several tables at the root."""
         return False
 
     def loses_dishes(self) -> bool:
-        """Whether a dish without tables of the root is gone."""
+        """Whether a dish dies when it has no tables at the root."""
         return True
 
     def complete(self, n_dishes: int) -> bool:
-        """Whether there can be no further dish than these."""
+        """Whether no further dish is possible."""
         return False
 
     def row(self, live: Ints) -> Floats:
@@ -42,7 +42,7 @@ class ReferenceRoot:
         return 1.0
 
     def restaurants(self, path: Sequence[int]) -> Sequence[int]:
-        """Which restaurants of a path that ends at the root change the row."""
+        """The restaurants of a path to the root that change the row."""
         return path
 
 
@@ -50,7 +50,7 @@ LatentRoot = ReferenceRoot
 
 
 class AtomRoot(ReferenceRoot):
-    """Observed dishes: above the root restaurant stands H.
+    """A root restaurant of observed dishes, whose tables draw from H.
 
     ``base`` is H of each atom and, last, of all others.
     """
@@ -59,11 +59,11 @@ class AtomRoot(ReferenceRoot):
         self.base = base
 
     def opens_again(self) -> bool:
-        """H may give it to any of them."""
+        """True: several tables may draw the same atom."""
         return True
 
     def loses_dishes(self) -> bool:
-        """All are there in any state."""
+        """False: all atoms always exist."""
         return False
 
     def row(self, live: Ints) -> Floats:
@@ -92,7 +92,7 @@ class WeightedRoot(ReferenceRoot):
 
 
 class FixedRoot(ReferenceRoot):
-    """K dishes of weight 1/K each; those without customers are one outcome, all that is new."""
+    """K dishes of weight 1/K each; dishes without customers are one outcome, a new dish."""
 
     def __init__(self, n_dishes: int) -> None:
         self.n_dishes = n_dishes
@@ -102,7 +102,7 @@ class FixedRoot(ReferenceRoot):
         return n_dishes >= self.n_dishes
 
     def row(self, live: Ints) -> Floats:
-        """1/K for each dish, and what the K - n others have together."""
+        """1/K for each dish, and the total of the K - n others."""
         return np.append(np.ones(len(live)), max(self.n_dishes - len(live), 0)) / self.n_dishes
 
     def restaurants(self, path: Sequence[int]) -> Sequence[int]:

@@ -1,7 +1,7 @@
-"""Documents given topics and root weights: the function to read. Its twin is `fused_sweeps.fused_slices`.
+"""Sweeps over documents given topics and root weights, in Python. Twin: `fused_sweeps.fused_slices`.
 
-It has the twin's law. It makes its choices one by one: first the interval that a customer's slice falls in,
-then the dish.
+The distribution is the same. Choices are made one by one: first the interval that contains a customer's
+slice, then the dish.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def _reseat(
     ends = sorted({weight for weight in psi.values() if weight < xi[own]} | {xi[own]})
     widths = np.diff([0.0, *ends])
     place = source.choose(widths) if len(widths) > 1 else 0
-    above = ends[place]  # labels that the slice lets through have at least this weight
+    above = ends[place]  # labels in the slice have at least this weight
     alpha = walk.concentration[node] if node > 0 else 1.0
     weights = np.zeros(len(psi))
-    # Densities may be beyond the floats: they are taken relative to the largest that the slice lets through.
+    # Densities may be out of the range of floats: they are relative to the largest in the slice.
     largest = likelihood[np.array(list(psi.values())) >= above].max()
     for at, (k, weight) in enumerate(psi.items()):
         if weight < above:
@@ -105,7 +105,7 @@ def _likelihoods(walk: ReferenceWalk, slots: list[int], plan: Any, source: Choic
 
 
 def _parameters(plan: Any, slot: int, statistics: Any, source: ChoiceSource) -> Any:
-    """Draw the parameters of a dish given its data, and what a known component has seen before them."""
+    """Draw the parameters of a dish given its data and, for a known component, its earlier observations."""
     known = plan.known
     if known is None or slot >= known.n:
         return plan.measure.draw_parameters(statistics, source)
@@ -119,7 +119,7 @@ def _parameters(plan: Any, slot: int, statistics: Any, source: ChoiceSource) -> 
 def _proportions(
     walk: ReferenceWalk, node: int, members: list[int], plan: Any, source: ChoiceSource
 ) -> dict[int, float]:
-    """Proportions of a document, drawn given its dishes, or as the plan has them."""
+    """Proportions of a document: drawn given its dishes, or given by the plan."""
     slots = plan.slots.tolist()
     if plan.proportions is not None:
         return {k: float(plan.proportions[node, k]) for k in slots}

@@ -1,7 +1,6 @@
-"""The sweeps in Python: the ones to read. Their twins are in `hdpkit._compiled.generic_sweeps.sweeps`.
+"""The readable sweeps in Python. Their compiled twins are in `hdpkit._compiled.generic_sweeps.sweeps`.
 
-Every function has the same signature and the same law as its twin; it need not make the same choices in the
-same order.
+Every function has the same signature and distribution as its twin, but may make its choices in another order.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Ints = npt.NDArray[np.int32]
 
 
 def _add(walk: ReferenceWalk, bank: StatisticsBank, dish: int, block: Any) -> None:
-    """Add a block to a dish that may just be born; if the measure fails, so that no empty dish stays."""
+    """Add a block to a dish, which may be new; if the measure fails, no empty dish is left."""
     try:
         bank.add(dish, block)
     except BaseException:
@@ -55,7 +54,7 @@ def _draw(source: ChoiceSource, logs: npt.NDArray[np.float64]) -> int:
 def _choose_dish(
     walk: ReferenceWalk, node: int, customers: Sequence[int] | Ints, log_likelihood: Any, source: ChoiceSource
 ) -> int:
-    """Draw a dish with probability P_node(k) exp(log_likelihood_k), a new one, born for these, last."""
+    """Draw a dish with probability P_node(k) exp(log_likelihood_k); the last is new and is opened."""
     with np.errstate(divide="ignore"):
         place = _draw(source, np.log(walk.prior_row(node)) + log_likelihood)
     live = walk.slots.occupied_slots()
@@ -63,7 +62,7 @@ def _choose_dish(
 
 
 def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
-    """Table Gibbs: take each customer out, draw its dish with P_home(k) f_k(x), seat it again."""
+    """Table Gibbs: remove each customer, draw its dish with P_home(k) f_k(x), seat it again."""
     for i in range(first, last):
         node, dish = int(walk.topology.home[i]), walk.store.dish_of(i)
         if dish < 0:
@@ -84,15 +83,15 @@ def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sou
 
 
 def _put_back(walk: ReferenceWalk) -> int:
-    """A dish for whoever can't be seated because the measure failed: the seating must stay whole.
+    """A dish for a customer who can't be seated because the measure failed, to complete the seating.
 
-    Statistics are not kept up: the franchise counts them again after every failure of a verb.
+    Statistics are not updated: the franchise recomputes them after every failure of a verb.
     """
     if walk.root.complete(len(walk.slots)):
         return int(walk.slots.occupied_slots()[0])
     try:
         return int(walk.slots.open())
-    except Exception:  # the measure fails again: a slot that it does not count
+    except Exception:  # the measure fails again: a slot without statistics
         bank, slots = walk.slots.bank, walk.slots
         slots.attach(None)
         try:
@@ -102,7 +101,7 @@ def _put_back(walk: ReferenceWalk) -> int:
 
 
 def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
-    """Seat unseated customers one after the other by their predictive given those who are seated."""
+    """Seat unseated customers in order, from their predictive given the seated ones."""
     for i in range(first, last):
         node = int(walk.topology.home[i])
         _unseated(walk, i)
@@ -116,7 +115,7 @@ def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
 def enter_given(
     walk: ReferenceWalk, bank: StatisticsBank, dishes: Ints, first: int, last: int, source: ChoiceSource
 ) -> None:
-    """Seat unseated customers one after the other by the prior, given their dishes."""
+    """Seat unseated customers in order, from the prior given their dishes."""
     for i in range(first, last):
         _unseated(walk, i)
         walk.ready(int(walk.topology.home[i]))
@@ -126,7 +125,7 @@ def enter_given(
 
 
 def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
-    """Unseat customers first .. last - 1 (those who are seated)."""
+    """Unseat the seated ones of customers first .. last - 1."""
     for i in range(first, last):
         dish = walk.store.dish_of(i)
         if dish < 0:
@@ -152,11 +151,11 @@ class Units:
     blocks: list[list[int]]
     below: list[list[int]]
     level: int = 0
-    seating: Any = None  # in which they were found
-    seen: Any = None  # its number of moves then
+    seating: Any = None  # the seating in which they were found
+    seen: Any = None  # its number of changes then
 
     def check(self, store: Any) -> None:
-        """Raise a StateError unless they are units of this seating as it is now."""
+        """Raise a StateError unless these units are valid for the present seating."""
         again = "Index the units again: franchise.units(level)."
         if store is not self.seating:
             raise StateError(
@@ -166,7 +165,7 @@ class Units:
             raise StateError("units", "out of date", "units of the present seating", again)
 
     def kept(self, store: Any) -> None:
-        """Only these units have moved."""
+        """Record that only these units have moved."""
         self.seating, self.seen = store, getattr(store, "changes_of_seats", None)
 
     def __len__(self) -> int:
@@ -232,7 +231,7 @@ def unit_dishes(walk: ReferenceWalk, units: Units) -> Ints:
 def redish(
     walk: ReferenceWalk, bank: StatisticsBank, units: Units, first: int, last: int, source: ChoiceSource
 ) -> None:
-    """Dish Gibbs: take a table out of its parent with all below it, draw P_r(k) DM(n_k + c)/DM(n_k)."""
+    """Dish Gibbs: remove a table from its parent, draw from P_r(k) DM(n_k + c)/DM(n_k), seat it again."""
     store: Any = walk.store
     for u in range(first, last):
         code, node, block = units.codes[u], units.nodes[u], units.customers(u)
@@ -273,10 +272,10 @@ def scan_units(
     source: ChoiceSource,
     log_q: float = 0.0,
 ) -> float:
-    """A restricted Gibbs scan of units over two dishes; returns log_q plus that of what was taken.
+    """A restricted Gibbs scan of units over two dishes; returns log_q plus the log probability of the result.
 
-    Sequential allocation where ``sides`` is -1 (Dahl 2003), a Gibbs scan where it is 0 or 1 (Jain & Neal
-    2004). Weights (size - d0) DM(n + c)/DM(n); with ``forced`` (sides by unit) nothing is drawn.
+    Sequential allocation if ``sides`` is -1 (Dahl 2003), a Gibbs scan if it is 0 or 1 (Jain & Neal 2004).
+    Weights are (size - d0) DM(n + c)/DM(n); with ``forced`` (sides by unit) nothing is drawn.
     """
     slots = [slot_a, slot_b]
     for u in order:
@@ -310,13 +309,13 @@ def move_units(
     dish: int,
     source: ChoiceSource,
 ) -> None:
-    """Give these customers of the root another dish, with all below them. Nothing is drawn."""
+    """Change the dish of these customers of the root and of all below them. Nothing is drawn."""
     store: Any = walk.store
     for u in which:
         code, block = units.codes[u], units.customers(u)
         old = store.dish_of(block[0])
         if old == dish and store.table_size(store.table_at(code)) == 1:
-            continue  # the dish has nobody else: it would die on the way
+            continue  # the dish has no other customers and would die in between
         walk.ready(0, [store.table_node(table) for table in units.below[u]])
         bank.remove(old, block)
         closed, _ = store.remove(0, old, code, source)

@@ -1,6 +1,6 @@
-"""Numbers of tables given the customers, over a store of counts: the functions to read.
+"""Numbers of tables given the customers, over a store of counts, in Python.
 
-Their twins are in `hdpkit._compiled.walk.table_counts`, with the same laws.
+The compiled twins, with the same distributions, are in `hdpkit._compiled.walk.table_counts`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Wide = npt.NDArray[np.int64]
 
 
 def draw_tables_of(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSource) -> None:
-    """At the end of a verb: draw the tables of these restaurants, if that is left to it."""
+    """At the end of a verb: draw the tables of these restaurants, if they are drawn at the end."""
     if not walk.tables_at_end:
         return
     _draw(walk, nodes, source)
@@ -30,9 +30,9 @@ def draw_tables_of(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSour
 def _draw(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSource) -> None:
     """Draw the tables of these restaurants given their customers.
 
-    Of n customers who eat a dish the ith opens a table with probability a / (a + i - 1), whatever the others
-    do, where a = theta P_parent(dish): the first always does (Teh et al. 2006, section 5.3). What stands
-    above the restaurants is fixed, and each table of the root is a dish.
+    Of n customers with a dish the ith opens a table with probability a / (a + i - 1), independent of the
+    others, where a = theta P_parent(dish); the first always does (Teh et al. 2006, section 5.3). The
+    distribution above the restaurants is fixed.
     """
     store: Any = walk.store
     above = _above(walk)
@@ -51,8 +51,8 @@ def draw_tables(walk: ReferenceWalk, first: int, last: int, source: ChoiceSource
 def draw_tables_by_dish(walk: ReferenceWalk, source: ChoiceSource) -> None:
     """Draw the tables of all restaurants, by one binomial draw for each dish and i.
 
-    It says in how many of the restaurants where at least i customers eat the dish the ith of them has opened
-    a table; in which is a uniform subset.
+    The draw is the number of restaurants in which the ith customer of the dish opened a table, among those
+    with at least i customers of the dish; these restaurants are then a uniformly random subset.
     """
     store: Any = walk.store
     above, theta = _above(walk), _one_concentration(walk)
@@ -68,7 +68,7 @@ def draw_tables_by_dish(walk: ReferenceWalk, source: ChoiceSource) -> None:
 
 
 def draw_totals(walk: ReferenceWalk, source: ChoiceSource) -> Wide:
-    """Draw how many customers the root would have with each live dish; nothing in the seating changes."""
+    """Draw the root's number of customers of each live dish; the seating doesn't change."""
     above, theta = _above(walk), _one_concentration(walk)
     live = walk.slots.occupied_slots()
     here = np.asarray(walk.store.dishes())[np.asarray(walk.topology.home) == 0]
@@ -97,7 +97,7 @@ def _served(walk: ReferenceWalk) -> dict[int, list[int]]:
 
 
 def _at_least(walk: ReferenceWalk, dish: int, nodes: list[int]) -> Iterable[tuple[int, list[int]]]:
-    """i = 2, 3, ... with the restaurants where at least i customers eat a dish."""
+    """i = 2, 3, ... with the restaurants that have at least i customers of a dish."""
     i, there = 2, [node for node in nodes if walk.store.customers(node, dish) >= 2]
     while there:
         yield i, there

@@ -1,4 +1,4 @@
-"""The walk through the tree in Python, as a readable reference. Its twin is `hdpkit._compiled.walk.walk`."""
+"""The walk through the tree in Python. The compiled twin is `hdpkit._compiled.walk.walk`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Floats = npt.NDArray[np.float64]
 class ReferenceWalk:
     """Seats customers of a franchise over any store.
 
-    Predictive rows come from the root down, customers are seated from their restaurant up (Chinese
-    restaurant franchise, Teh et al. 2006, section 5.1; discounts as in Teh 2006). ``root`` is what the root's
-    children draw from; None: latent dishes.
+    Predictive rows are computed from the root down, and customers are seated from their restaurant up
+    (Chinese restaurant franchise, Teh et al. 2006, section 5.1; discounts as in Teh 2006). ``root`` is the
+    distribution from which the root's children draw; None: latent dishes.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class ReferenceWalk:
         self.concentration = concentration
         self.discount = discount
         self.root = ReferenceRoot() if root is None else root
-        # A verb draws tables at its end, given counts of customers.
+        # Tables are drawn at the end of a verb, given counts of customers.
         self.tables_at_end = detail_of(store) is Detail.COUNTS
 
     def prior_row(self, node: int) -> Floats:
         """P_node of every live dish, ascending, and of a new dish: shape (K + 1,).
 
-        P_r(k) = [c_rk - d t_rk + (theta + d T_r) P_parent(k)] / (theta + c_r); an empty restaurant passes its
-        parent's row through.
+        P_r(k) = [c_rk - d t_rk + (theta + d T_r) P_parent(k)] / (theta + c_r); the row of an empty restaurant
+        is its parent's.
         """
         live = self.slots.occupied_slots()
         row = self.root.row(live)
@@ -66,17 +66,17 @@ class ReferenceWalk:
         return row
 
     def probability(self, node: int, dish: int) -> float:
-        """P_node of one dish (of a new one for a slot that is not occupied)."""
+        """P_node of one dish, or of a new dish if the slot is not occupied."""
         place = self.slots.place(dish)
         return float(self.prior_row(node)[place if place >= 0 else -1])
 
     def seat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> None:
         """Seat a customer (a data customer, or ~t for table t) who eats this dish.
 
-        At each restaurant: share a table of size s with weight s - d each, or open one with weight
-        (theta + d T) P_parent(dish); a table that opens is a customer of the parent.
+        At each restaurant: join a table of size s with weight s - d, or open one with weight (theta + d T)
+        P_parent(dish); a new table is a customer of the parent.
         """
-        opened = []  # all is drawn before anything changes: a draw may fail
+        opened = []  # all draws are made before anything changes, because a draw may fail
         while node >= 0 and self._opens(node, int(self.topology.parent[node]), dish, source):
             opened.append(node)
             node = int(self.topology.parent[node])
@@ -86,7 +86,7 @@ class ReferenceWalk:
             self.store.join(node, dish, customer, self.discount[node], source)
 
     def ready(self, node: int, below: Iterable[int] = ()) -> None:
-        """Let a compiled store ask for what a step may take, before the step changes anything."""
+        """Let a compiled store allocate the memory for a step before the step changes anything."""
         self.slots.make_room()
         if isinstance(self.store, Seating):
             self.store.make_room([*self.topology.path(node), *below])
@@ -96,7 +96,7 @@ class ReferenceWalk:
         if tables == 0:
             return True
         if parent < 0 and not self.root.opens_again():
-            return False  # latent dishes: each table of the root is a dish of its own
+            return False  # latent dishes: each table of the root is a separate dish
         if self.tables_at_end:
             return False
         theta, d = self.concentration[node], self.discount[node]
@@ -106,9 +106,9 @@ class ReferenceWalk:
         return source.bernoulli(fresh / (fresh + share))
 
     def unseat(self, customer: int, node: int, dish: int, source: ChoiceSource) -> bool:
-        """Take a customer out; True if a latent dish has lost its last one.
+        """Remove a customer; True if a latent dish has lost its last one.
 
-        A table that empties is a customer who leaves the parent. Observed dishes are always there.
+        A table that becomes empty is removed as a customer of the parent. Observed dishes always exist.
         """
         closed = True
         while closed and node >= 0:
