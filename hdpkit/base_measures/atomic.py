@@ -24,12 +24,12 @@ __all__ = ["Atom", "AtomicMeasure", "Categorical", "Uniform"]
 
 Floats = npt.NDArray[np.float64]
 
-SLACK = 1e-8  # of the sum of all probabilities
+SLACK = 1e-8  # tolerance of the sum of all probabilities
 
 
 @attrs.define
 class Atom:
-    """Statistics of one table of the root: the value that all customers below it have, and their number."""
+    """Statistics of one table of the root: the common value of all customers below it, and their number."""
 
     value: int = -1
     n: int = 0
@@ -57,7 +57,7 @@ class AtomicMeasure(BaseMeasure):
 
     @property
     def remainder(self) -> float:
-        """Probability of all values beyond these, which no customer has yet."""
+        """Probability of all other values, which no customer has yet."""
         return 0.0
 
     def log_probability_of(self, value: Any) -> float:
@@ -65,13 +65,13 @@ class AtomicMeasure(BaseMeasure):
         raise NotImplementedError(f"{type(self).__name__} knows no values but its atoms")
 
     def supports(self, method: str) -> bool:
-        """Whether this measure has an optional method of its own."""
+        """Whether this measure defines an optional method."""
         if method == "log_probability_of":
             return type(self).log_probability_of is not AtomicMeasure.log_probability_of
         return super().supports(method)
 
     def for_data(self, data: GroupedData) -> Self:
-        """Check that H is a distribution, and that every value is an atom of it."""
+        """Check that H is a distribution and every value is one of its atoms."""
         logs = self._checked()
         values = np.asarray(data.values)
         if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer):
@@ -98,7 +98,7 @@ class AtomicMeasure(BaseMeasure):
         return self
 
     def _checked(self) -> Floats:
-        """log H, or a DeclarationError: compiled code follows its length without asking."""
+        """log H; raises a DeclarationError if it is invalid, as compiled code doesn't check its length."""
         kind = type(self).__name__
         n = whole_number(f"n_terms of {kind}", self.n_terms, 1, 2**31 - 2, remedy="Count the values.")
         logs = number_array(self.log_probabilities())
@@ -119,14 +119,14 @@ class AtomicMeasure(BaseMeasure):
         return logs
 
     def example_values(self) -> Sequence[int]:
-        """A few atoms, one of them often, so that several tables of the root serve it."""
+        """A few atoms, one of them repeated, so that several tables of the root serve it."""
         possible = np.flatnonzero(np.isfinite(self._checked()))
         return [int(possible[min(i, len(possible) - 1)]) for i in (0, 0, 0, 1, 0, 0)]
 
     # ------------------------------------------------------------------ one table of the root
 
     def make(self) -> Atom:
-        """No customer yet."""
+        """Statistics of a table without customers."""
         return Atom()
 
     def copy(self, statistics: Atom) -> Atom:
@@ -139,16 +139,16 @@ class AtomicMeasure(BaseMeasure):
         statistics.n += 1
 
     def remove(self, statistics: Atom, value: int) -> None:
-        """Uncount a customer."""
+        """Subtract a customer."""
         statistics.n -= 1
 
     def log_predictive(self, value: int, many: Sequence[Atom]) -> Floats:
-        """log H(value) for a table without customers; 0 where they have this value, else -inf: shape (n,)."""
+        """log H(value) for a table without customers; 0 if they have this value, else -inf: shape (n,)."""
         new = float(self.log_probabilities()[value])
         return np.array([new if atom.n == 0 else 0.0 if atom.value == value else -math.inf for atom in many])
 
     def simulate(self, statistics: Atom, generator: np.random.Generator) -> int:
-        """Draw an atom from H (none of what remains), or repeat that of the table."""
+        """Draw an atom from H (without the remainder), or repeat that of the table."""
         if statistics.n:
             return statistics.value
         weights = np.cumsum(exp_each(self.log_probabilities()))
@@ -187,7 +187,7 @@ class Uniform(AtomicMeasure):
     )
 
     def for_data(self, data: GroupedData) -> Self:
-        """Take V from the data where it is not given, and check that every value is an atom."""
+        """Take V from the data if it is not given, and check that every value is an atom."""
         if self.n_terms is not None:
             return super().for_data(data)
         values = np.asarray(data.values)
@@ -196,7 +196,7 @@ class Uniform(AtomicMeasure):
         return super(Uniform, known).for_data(data)
 
     def example_values(self) -> Sequence[int]:
-        """As for every measure with atoms; the first two where V is not known yet."""
+        """As for every measure with atoms; the first two atoms if V is not known yet."""
         return [0, 0, 0, 1, 0, 0] if self.n_terms is None else super().example_values()
 
     def log_probabilities(self) -> Floats:

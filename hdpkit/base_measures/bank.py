@@ -31,7 +31,7 @@ class Measure(Protocol):
         """Add a value."""
 
     def remove(self, statistics: Any, value: Any) -> None:
-        """Take a value out."""
+        """Remove a value."""
 
     def log_predictive(self, value: Any, many: Any) -> Any:
         """Log predictive of a value under each of these statistics."""
@@ -40,19 +40,20 @@ class Measure(Protocol):
         """Log probability of several values under each of these statistics."""
 
     def log_marginal(self, statistics: Any) -> float:
-        """Log marginal probability of what the statistics have seen."""
+        """Log marginal probability of all values in the statistics."""
 
     def supports(self, method: str) -> bool:
-        """Whether it has an optional method."""
+        """Whether the measure has an optional method."""
 
 
 class StatisticsBank(Protocol):
-    """Statistics by dish slot. Customers are numbers of data customers; the bank knows their values.
+    """Statistics by dish slot. Customers are given by number; the bank has their values.
 
     Attributes
     ----------
     needs_dishes : bool, optional
-        Whether `log_marginals` needs the dishes. Where it is False the statistics say it all: None is passed.
+        Whether `log_marginals` needs the dishes. If it is False, statistics are sufficient and None is
+        passed.
     """
 
     def born(self, slot: int) -> None:
@@ -65,7 +66,7 @@ class StatisticsBank(Protocol):
         """Add these customers' values to a slot."""
 
     def remove(self, slot: int, customers: Ints) -> None:
-        """Take these customers' values out of a slot."""
+        """Remove these customers' values from a slot."""
 
     def log_predictive(self, customer: int, slots: Ints) -> Floats:
         """Log predictive of a customer's value under each slot and, last, a new dish: shape (n + 1,)."""
@@ -83,30 +84,30 @@ class StatisticsBank(Protocol):
         """Slots have new numbers."""
 
     def adopt(self, measure: Any) -> bool:
-        """Take over the values of another measure of this class. False where all must be counted again."""
+        """Use the parameter values of another measure of this class. False: a recount is needed."""
 
     def statistics(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> list[Any]:
-        """Statistics of these slots, as the measure's own methods make them."""
+        """Statistics of these slots in the form of the measure's methods."""
 
     def prepare(self, source: ChoiceSource) -> None:
-        """What this bank has to draw until the end of a verb comes from here."""
+        """Use this source for draws until the end of a verb."""
 
     def freeze(self) -> Any:
-        """What doesn't follow from the data and their dishes, as arrays and numbers; None: nothing."""
+        """The state that can't be computed from data and dishes, as arrays and numbers; None: nothing."""
 
     def thaw(self, frozen: Any) -> None:
-        """Take over what `freeze` returned, before `rebuild`."""
+        """Restore the result of `freeze`; called before `rebuild`."""
 
     def memory_bytes(self) -> int:
-        """Bytes held, as far as known."""
+        """Bytes of memory held, as far as they are known."""
 
 
 @runtime_checkable
 class KeepsParameters(Protocol, metaclass=ByClass):
-    """The further verbs of a bank whose dishes keep a parameter, which doesn't follow from their data."""
+    """The additional verbs of a bank whose dishes keep a parameter in the state."""
 
     def has_parameter(self, slot: int) -> bool:
-        """Whether the dish has one already."""
+        """Whether the dish already has a parameter."""
 
     def parameter(self, slot: int) -> Any:
         """Parameter of a dish."""
@@ -118,21 +119,21 @@ class KeepsParameters(Protocol, metaclass=ByClass):
         """Return the log likelihood of a dish's data as a function of its parameter."""
 
     def bring_back(self, customer: int) -> None:
-        """The next dish that is born has the parameter that this customer took along, if it did."""
+        """Give the next new dish the parameter recorded for this customer, if there is one."""
 
     def check_frozen(self, frozen: Any, slots: Any) -> None:
-        """Raise a DataError unless these are parameters, one each for these dishes; None passes."""
+        """Raise a DataError unless these are parameters, one per dish; None is accepted."""
 
 
 @runtime_checkable
 class ReadsParts(Protocol, metaclass=ByClass):
-    """The further verbs of a bank whose probabilities depend on the parts that its measure brings."""
+    """The additional verbs of a bank whose probabilities depend on parts that its measure provides."""
 
     def read(self, parts: Mapping[str, Part]) -> None:
-        """Look these parts' values up from now on; they are there as long as the bank is in use."""
+        """Use the values of these parts from now on; they exist as long as the bank is used."""
 
     def begin(self, slot: int) -> Any:
-        """Statistics without values, as the measure's methods take them, with the parts' values of a slot."""
+        """Statistics without values for the measure's methods, with the parts' values of a slot."""
 
 
 class PythonBank:
@@ -158,7 +159,7 @@ class PythonBank:
 
     def died(self, slot: int) -> None:
         """The slot's statistics are no longer needed."""
-        self._of.pop(slot, None)  # a recount after a failure knows nothing of a proposal's slots
+        self._of.pop(slot, None)  # after a recount following a failure, a proposal's slots have no entry
 
     def add(self, slot: int, customers: Ints) -> None:
         """Add these customers' values to a slot."""
@@ -166,7 +167,7 @@ class PythonBank:
             self.measure.add(self._of[slot], self.values[i])
 
     def remove(self, slot: int, customers: Ints) -> None:
-        """Take these customers' values out of a slot."""
+        """Remove these customers' values from a slot."""
         for i in customers:
             self.measure.remove(self._of[slot], self.values[i])
 
@@ -186,11 +187,11 @@ class PythonBank:
 
     @property
     def needs_dishes(self) -> bool:
-        """Whether the data of a slot must be gone through for their marginal."""
+        """Whether the marginal of a slot is computed from its data."""
         return not self.measure.supports("log_marginal")
 
     def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32] | None) -> Floats:
-        """Log marginal probability of the data of each slot: shape (n,); by the chain rule if need be."""
+        """Log marginal probability of the data of each slot: shape (n,); by the chain rule if necessary."""
         if self.measure.supports("log_marginal"):
             measure = self.measure
             logs = (measure.log_marginal(self._of[slot]) for slot in slots)
@@ -204,16 +205,16 @@ class PythonBank:
         return [self._of[int(slot)] for slot in slots]
 
     def adopt(self, measure: Measure) -> bool:
-        """Take over other parameter values; statistics are of the data alone, and stay."""
-        self._empty = measure.make()  # first: it is a user's, and may fail
+        """Replace the parameter values; statistics depend only on the data and are kept."""
+        self._empty = measure.make()  # first, because user code may fail
         self.measure = measure
         return True
 
     def prepare(self, source: ChoiceSource) -> None:
-        """Nothing is drawn here."""
+        """Does nothing: this bank draws nothing."""
 
     def freeze(self) -> Any:
-        """Everything follows from the data and their dishes."""
+        """None: everything can be computed from the data and their dishes."""
         return None
 
     def thaw(self, frozen: Any) -> None:
@@ -236,7 +237,7 @@ class PythonBank:
 
 
 class FixedBank(PythonBank):
-    """The same for a measure over terms, where topics of some dishes are given and never change.
+    """The same for a measure over terms, with fixed topics of some dishes.
 
     Parameters
     ----------
@@ -250,12 +251,12 @@ class FixedBank(PythonBank):
         self._log_topics: dict[int, Floats] = {}
 
     def fix(self, topics: Floats, which: npt.NDArray[np.bool_]) -> None:
-        """Give dishes topics: shape (n, n_terms), rows of slots 0 .. n - 1; and which of them have one."""
+        """Set fixed topics, shape (n, n_terms), of slots 0 .. n - 1, and which of these slots have one."""
         with np.errstate(divide="ignore"):
             self._log_topics = {j: np.log(topics[j]) for j in np.flatnonzero(which).tolist()}
 
     def _put(self, logs: Floats, slots: Ints, terms: Any) -> Floats:
-        """Log probabilities under each slot, with those of given topics."""
+        """Log probabilities under each slot, with those of fixed topics."""
         for place, slot in enumerate(slots):
             if int(slot) in self._log_topics:
                 logs[place] = np.sum(self._log_topics[int(slot)][terms])
@@ -272,7 +273,7 @@ class FixedBank(PythonBank):
 
     @property
     def needs_dishes(self) -> bool:
-        """Whether the data of a slot must be gone through for their marginal."""
+        """Whether the marginal of a slot is computed from its data."""
         return True
 
     def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32] | None) -> Floats:

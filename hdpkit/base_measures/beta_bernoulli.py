@@ -17,14 +17,14 @@ __all__ = ["BetaBernoulli"]
 
 @attrs.frozen(eq=False)
 class BetaBernoulli(BetaBernoulliReference):
-    """Vectors of independent bits, compiled.
+    """Vectors of independent bits; compiled.
 
     x_d ~ Bernoulli(p_d), p_d ~ Beta(a, b).
 
     Parameters
     ----------
     a, b : float or array of shape (D,)
-        Of the Beta prior of a bit's probability.
+        Parameters of the Beta prior of a bit's probability.
     """
 
     def bank(self, data: GroupedData) -> StatisticsBank:

@@ -20,14 +20,14 @@ __all__ = ["DirichletMultinomial"]
 
 @attrs.frozen(eq=False)
 class DirichletMultinomial(DirichletMultinomialReference):
-    """Dirichlet(eta) over the terms of a vocabulary, compiled.
+    """Dirichlet(eta) over the terms of a vocabulary; compiled.
 
     Parameters
     ----------
     eta : float, array of shape (V,), or prior
-        Dirichlet parameter: symmetric, or one each a term; a prior (of a symmetric one) is resampled.
+        Dirichlet parameter: symmetric, or one per term. With a prior it is symmetric and resampled.
     n_terms : int, optional
-        V; taken from the data where it is not given.
+        V; by default taken from the data.
     """
 
     def bank(self, data: GroupedData) -> StatisticsBank:
@@ -35,7 +35,7 @@ class DirichletMultinomial(DirichletMultinomialReference):
         return DirichletMultinomialBank(np.asarray(data.values, dtype=np.int32), self.eta_vector)
 
     def bank_of_cells(self) -> StatisticsBank:
-        """Return compiled counts that no single customer comes to or leaves: they are counted by cell."""
+        """Return compiled counts for a store by cell, without updates for single customers."""
         return DirichletMultinomialBank(np.empty(0, dtype=np.int32), self.eta_vector)
 
     def posterior_means(
@@ -45,7 +45,7 @@ class DirichletMultinomial(DirichletMultinomialReference):
         counts = bank.counts(slots) + self.eta_vector
         return counts / counts.sum(axis=1, keepdims=True)
 
-    term_means = DirichletMultinomialReference.term_means  # of these means, too
+    term_means = DirichletMultinomialReference.term_means  # also for these means
 
     def draw_many(
         self,

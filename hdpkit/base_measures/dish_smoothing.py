@@ -1,4 +1,4 @@
-"""One smoothing per dish of a sparse Dirichlet-multinomial: parameters that the dishes keep in the state."""
+"""A smoothing per dish of a sparse Dirichlet-multinomial: parameters of dishes in the state."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def _is_smoothing(value: Any) -> bool:
 
 
 class DishSmoothings(KeptParameters):
-    """The smoothing lambda_k of each dish, independently from the prior.
+    """The smoothing lambda_k of each dish, independently distributed as the prior.
 
-    Where one customer is seated, a new dish weighs (1 - p(no term)) / V whatever its smoothing is. So a dish
-    that is born for one customer draws its smoothing from the prior, which is then also the posterior. The
-    probability of a block under a new dish depends on the smoothing: there are auxiliary dishes.
+    For a single customer the weight of a new dish is (1 - p(no term)) / V, independent of its smoothing. So a
+    dish born for one customer draws its smoothing from the prior, which is also the posterior. The
+    probability of a block under a new dish depends on the smoothing, so auxiliary dishes are used.
     """
 
     def _draw_several(self, n: int) -> list[float]:
-        """Draw smoothings at once: a sweep over blocks wants some for each block."""
+        """Draw several smoothings at once: a sweep over blocks needs some for each block."""
         prior = self.measure.smoothing.prior
         if self._source is None or n == 0 or hasattr(prior, "choose"):
             return super()._draw_several(n)
@@ -64,7 +64,7 @@ class DishSmoothings(KeptParameters):
 
 
 class SmoothingBank(SelectionBank):
-    """Statistics in Python of a measure with selected terms, each dish with a smoothing of its own."""
+    """Statistics in Python of a measure with selected terms and a separate smoothing for each dish."""
 
     def __init__(self, measure: Any, values: Any) -> None:
         super().__init__(measure, values)
@@ -73,7 +73,7 @@ class SmoothingBank(SelectionBank):
     # ------------------------------------------------------------------ dishes
 
     def prepare(self, source: ChoiceSource) -> None:
-        """Draw from here until the end of a verb."""
+        """Use this source for draws until the end of a verb."""
         self.kept.prepare(source)
 
     def born(self, slot: int) -> None:
@@ -87,7 +87,7 @@ class SmoothingBank(SelectionBank):
         super().died(slot)
 
     def remove(self, slot: int, customers: Ints) -> None:
-        """Take these customers' values out of a slot."""
+        """Remove these customers' values from a slot."""
         self.kept.left(slot, int(customers[0]))
         super().remove(slot, customers)
 
@@ -104,13 +104,13 @@ class SmoothingBank(SelectionBank):
 
     def _many(self, slots: Ints) -> list[Any]:
         many = super()._many(slots)
-        for slot, statistics in zip(slots, many, strict=False):  # the last is of no slot
+        for slot, statistics in zip(slots, many, strict=False):  # the last has no slot
             statistics.smoothing = self.kept.parameter(slot)
         return many
 
     def log_block(self, customers: Ints, slots: Ints) -> Floats:
         """Log probability of a block under each slot and, last, its mean over auxiliary dishes."""
-        if len(customers) == 1:  # the same under all auxiliary dishes: there are none
+        if len(customers) == 1:  # the same under all auxiliary dishes, so none are drawn
             return self.log_predictive(customers[0], slots)
         offered = self.kept.offered(customers)
         measure: Any = self.measure
@@ -120,14 +120,14 @@ class SmoothingBank(SelectionBank):
         return np.append(logs[: len(slots)], self.kept.weighed(offered, logs[len(slots) :]))
 
     def adopt(self, measure: Any) -> bool:
-        """Take over other parameter values; statistics and smoothings stay."""
+        """Replace the parameter values; statistics and smoothings are kept."""
         self.kept.measure = measure
         return super().adopt(measure)
 
     # ------------------------------------------------------------------ smoothings
 
     def bring_back(self, customer: int) -> None:
-        """The next dish that is born has the smoothing that this customer took along, if it did."""
+        """Give the next new dish the smoothing recorded for this customer, if there is one."""
         self.kept.bring_back(customer)
 
     def parameter(self, slot: int) -> float:
@@ -135,7 +135,7 @@ class SmoothingBank(SelectionBank):
         return float(self.kept.parameter(slot))
 
     def has_parameter(self, slot: int) -> bool:
-        """Whether the dish has one already."""
+        """Whether the dish already has a smoothing."""
         return self.kept.has_parameter(slot)
 
     def set_parameter(self, slot: int, parameter: Any) -> None:
@@ -149,7 +149,7 @@ class SmoothingBank(SelectionBank):
             attrs.evolve(statistics, smoothing=float(smoothing))
         )
 
-    # ------------------------------------------------------------------ kept with the state
+    # ------------------------------------------------------------------ saved with the state
 
     def rebuild(self, dishes: npt.NDArray[np.int32], slots: Ints) -> None:
         """Recount everything from each customer's dish (-1: unseated)."""
@@ -166,11 +166,11 @@ class SmoothingBank(SelectionBank):
         return self.kept.freeze()
 
     def check_frozen(self, frozen: Any, slots: Any) -> None:
-        """Raise a DataError unless these are smoothings, one each for these dishes; None passes."""
+        """Raise a DataError unless these are smoothings, one per dish; None is accepted."""
         self.kept.check_frozen(frozen, slots)
 
     def thaw(self, frozen: Any) -> None:
-        """Take over frozen smoothings."""
+        """Restore frozen smoothings."""
         self.kept.thaw(frozen)
 
     def memory_bytes(self) -> int:
@@ -179,16 +179,16 @@ class SmoothingBank(SelectionBank):
 
 
 class SmoothingOfDishes(Part):
-    """What the state says of the smoothings of its dishes. The bank of the measure keeps them.
+    """The smoothings of dishes as a part of the state. The bank of the measure stores them.
 
     Parameters
     ----------
     state : Franchise
-        Over a `SparseDirichletMultinomial` with ``smoothing=hk.Each(prior)``.
+        Its measure is a `SparseDirichletMultinomial` with ``smoothing=hk.Each(prior)``.
     """
 
     def __init__(self, state: Any) -> None:
-        self._state = weakref.ref(state)  # which has this part
+        self._state = weakref.ref(state)  # weak, because the state refers to this part
 
     @property
     def state(self) -> Any:
@@ -204,7 +204,7 @@ class SmoothingOfDishes(Part):
         return np.array([bank.parameter(slot) for slot in slots], dtype=float)
 
     def log_density(self, state: Any) -> float:
-        """Log prior density of the smoothings. The likelihood is given them."""
+        """Log prior density of the smoothings, in nats. The likelihood is conditional on them."""
         prior = state.measure.smoothing.prior
         return math.fsum(log_density_at(prior, smoothing) for smoothing in self.smoothings().tolist())
 
@@ -213,7 +213,7 @@ class SmoothingOfDishes(Part):
         return {"mean": float(np.mean(self.smoothings()))}
 
     def audit(self, slots: npt.NDArray[np.int32]) -> None:
-        """A smoothing for each dish."""
+        """Check that each dish has a smoothing."""
         bank = self.state.bank
         for slot in slots.tolist():
             if not (bank.has_parameter(slot) and _is_smoothing(bank.parameter(slot))):
@@ -223,5 +223,5 @@ class SmoothingOfDishes(Part):
                 )  # fmt: skip
 
     def clone(self, state: Any) -> Self:
-        """A franchise makes its own."""
+        """Not used: a copy of the franchise creates its own."""
         raise NotImplementedError

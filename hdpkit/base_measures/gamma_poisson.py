@@ -17,14 +17,14 @@ __all__ = ["GammaPoisson"]
 
 @attrs.frozen(eq=False)
 class GammaPoisson(GammaPoissonReference):
-    """Counts from a Poisson distribution of unknown rate, compiled.
+    """Counts from a Poisson distribution with unknown rate; compiled.
 
-    x ~ Poisson(lambda), lambda ~ Gamma(shape, rate); for vectors independently in each dimension.
+    x ~ Poisson(lambda), lambda ~ Gamma(shape, rate); for vectors, independently in each dimension.
 
     Parameters
     ----------
     shape, rate : float or array of shape (D,)
-        Of the Gamma prior of lambda, whose mean is shape / rate.
+        Parameters of the Gamma prior of lambda, whose mean is shape / rate.
     """
 
     def bank(self, data: GroupedData) -> StatisticsBank:

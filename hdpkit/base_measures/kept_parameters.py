@@ -23,13 +23,13 @@ _KEY, _REMEDY = "bank, in the frozen state", "Thaw a state over the same data an
 
 
 class KeptParameters:
-    """Parameters of all dishes, by slot, and the auxiliary dishes of the step under way.
+    """Parameters of all dishes, by slot, and the auxiliary dishes of the present step.
 
     Parameters
     ----------
     measure : BaseMeasure
-        With ``draw(source)``, a parameter drawn from its prior, and ``auxiliary``, the number of auxiliary
-        dishes.
+        It has ``draw(source)``, which draws a parameter from the prior, and ``auxiliary``, the number of
+        auxiliary dishes.
     values : sequence
         One value per data customer.
     """
@@ -39,14 +39,14 @@ class KeptParameters:
         self._n_customers = len(values)
         self._of: dict[int, Any] = {}
         self._source: ChoiceSource | None = None
-        # What a customer whose dish died with it took along: an auxiliary dish of the step in which the same
-        # customer is seated again, and of no other.
+        # Parameters of dishes that died, by their last customers: each is an auxiliary dish only in the step
+        # that seats this customer again.
         self._lent: dict[int, Any] = {}
-        self._leaving: tuple[int, int] | None = None  # slot and first customer of what was taken out last
+        self._leaving: tuple[int, int] | None = None  # slot and first customer of the last removal
         self._auxiliary: tuple[list[Any], Floats] | None = None
 
     def prepare(self, source: ChoiceSource) -> None:
-        """Draw from here until the end of a verb."""
+        """Use this source for draws until the end of a verb."""
         self._source = source
         self._auxiliary = None
 
@@ -61,7 +61,8 @@ class KeptParameters:
     # ------------------------------------------------------------------ steps
 
     def born(self, slot: int) -> None:
-        """A new dish: an auxiliary dish drawn by its weight; outside a step a draw from the prior."""
+        """Set the parameter of a new dish: a weighted draw of an auxiliary dish; outside a step a prior
+        draw."""
         if self._auxiliary is None:
             self._of[whole_number("slot", slot, remedy="See Franchise.open_dish.")] = self._draw()
             return
@@ -72,29 +73,29 @@ class KeptParameters:
         self._auxiliary = None
 
     def died(self, slot: int) -> None:
-        """Whoever left the dish last keeps its parameter: an auxiliary dish when it is seated again."""
+        """Record the dish's parameter for its last customer: an auxiliary dish when it is seated again."""
         parameter = self._of.pop(slot, None)
         if parameter is not None and self._leaving is not None and self._leaving[0] == slot:
             self._lent[self._leaving[1]] = parameter
         self._leaving = None
 
     def left(self, slot: int, customer: int) -> None:
-        """A step begins: customers have left a dish, this one first among them."""
+        """Begin a step: customers have left a dish; this one is the first of them."""
         self._leaving, self._auxiliary = (int(slot), customer), None
 
     def seated(self, customers: Ints) -> None:
-        """A step ends."""
+        """End a step: these customers have been seated."""
         self._leaving, self._auxiliary = None, None
         for customer in customers if self._lent else ():
             self._lent.pop(int(customer), None)
 
     def bring_back(self, customer: int) -> None:
-        """The next dish that is born has the parameter that this customer took along, if it did."""
+        """Give the next new dish the parameter recorded for this customer, if there is one."""
         if customer in self._lent:
             self._auxiliary = [self._lent[customer]], np.zeros(1)
 
     def offered(self, customers: Ints) -> list[Any]:
-        """Return the parameters of the auxiliary dishes that are offered to a block of customers."""
+        """Return the parameters of the auxiliary dishes for a block of customers."""
         first = int(customers[0]) if len(customers) else -1
         lent = [self._lent[first]] if first in self._lent else []
         return [*lent, *self._draw_several(self.measure.auxiliary - len(lent))]
@@ -102,7 +103,7 @@ class KeptParameters:
     def weighed(self, parameters: list[Any], logs: Floats) -> float:
         """Return the log of the mean of the block's probabilities under the auxiliary dishes.
 
-        The next dish that is born is one of them.
+        The next new dish is one of them.
         """
         self._auxiliary = parameters, logs
         top = float(np.max(logs))
@@ -117,7 +118,7 @@ class KeptParameters:
 
     @property
     def n_lent(self) -> int:
-        """Number of customers outside who took a parameter along."""
+        """Number of unseated customers for whom a parameter is recorded."""
         return len(self._lent)
 
     def parameter(self, slot: int) -> Any:
@@ -125,7 +126,7 @@ class KeptParameters:
         return self._of[int(slot)]
 
     def has_parameter(self, slot: int) -> bool:
-        """Whether the dish has one already."""
+        """Whether the dish already has a parameter."""
         return int(slot) in self._of
 
     def set_parameter(self, slot: int, parameter: Any) -> None:
@@ -140,10 +141,10 @@ class KeptParameters:
         """Raise a DataError unless this can be the parameter of a dish."""
         raise NotImplementedError
 
-    # ------------------------------------------------------------------ kept with the state
+    # ------------------------------------------------------------------ saved with the state
 
     def rebuild(self, dishes: npt.NDArray[np.int32], slots: Ints) -> None:
-        """Forget dishes that are gone; a dish without a parameter (after a failure) draws one."""
+        """Remove parameters of dishes that died; a dish without a parameter (after a failure) draws one."""
         kept = {int(slot) for slot in slots}
         self._of = {slot: parameter for slot, parameter in self._of.items() if slot in kept}
         for slot in sorted(kept - set(self._of)):
@@ -156,13 +157,13 @@ class KeptParameters:
         self._of = {int(mapping[slot]): parameter for slot, parameter in self._of.items()}
 
     def freeze(self) -> dict[str, Any]:
-        """The parameters of the dishes: nothing else knows them."""
+        """The parameters of the dishes, which can't be computed from the data."""
         slots, out = sorted(self._of), sorted(self._lent)
         frozen: dict[str, Any] = {
             "slots": np.array(slots, dtype=np.int32),
             "parameters": [np.array(self._of[slot]) for slot in slots],
         }
-        if out:  # of customers who stand outside now
+        if out:  # recorded for customers who are unseated now
             frozen["lent"] = {
                 "customers": np.array(out, dtype=np.int32),
                 "parameters": [np.array(self._lent[i]) for i in out],
@@ -170,9 +171,9 @@ class KeptParameters:
         return frozen
 
     def check_frozen(self, frozen: Any, slots: Any) -> None:
-        """Raise a DataError unless these are parameters, one each for these dishes.
+        """Raise a DataError unless these are parameters, one per dish.
 
-        None passes: dishes without a parameter draw one.
+        None is accepted: dishes without a parameter draw one.
         """
         if frozen is None:
             return
@@ -198,7 +199,7 @@ class KeptParameters:
             self.check_parameter(key, parameter, remedy)
 
     def thaw(self, frozen: dict[str, Any] | None) -> None:
-        """Take over frozen parameters."""
+        """Restore frozen parameters."""
         self._of, self._lent, self._leaving, self._auxiliary = {}, {}, None, None
         if frozen is not None:
             for slot, parameter in zip(frozen["slots"], frozen["parameters"], strict=True):

@@ -1,4 +1,4 @@
-"""Statistics of a normal distribution: number, mean and scatter, added and removed as Welford does."""
+"""Statistics of a normal distribution: number, mean and scatter, updated by Welford's method."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ class Moments:
         return a * b if self.scatter.ndim == 1 else np.outer(a, b)
 
     def add(self, x: Floats) -> None:
-        """Add one vector (Welford 1962): no sum of squares, whose digits would cancel."""
+        """Add one vector (Welford 1962). A sum of squares would lose digits by cancellation."""
         self.n += 1
         step = x - self.mean
         self.mean += step / self.n
         self.scatter += self._products(step, x - self.mean)
 
     def remove(self, x: Floats) -> None:
-        """Take one vector out: `add`, backwards."""
+        """Remove one vector: the inverse of `add`."""
         self.n -= 1
-        if self.n == 0:  # exactly nothing, whatever was rounded on the way
+        if self.n == 0:  # exact zeros, without accumulated rounding errors
             self.mean[:] = 0.0
             self.scatter[:] = 0.0
             return

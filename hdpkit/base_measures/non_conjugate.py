@@ -108,7 +108,7 @@ class NonConjugate(BaseMeasure):
         ``log_prior(parameter)``, in nats up to a constant. With it parameters are updated by slice sampling,
         coordinate by coordinate; without it by proposals from the prior.
     update : callable, optional
-        ``update(parameter, values, generator)``: a draw that leaves p(parameter | values) invariant, in place
+        ``update(parameter, values, generator)``: a draw that leaves p(parameter | values) invariant, instead
         of the two above.
     simulate_value : callable, optional
         ``simulate_value(parameter, generator)``: an observation. `Franchise.simulate` needs it.
@@ -159,7 +159,7 @@ class NonConjugate(BaseMeasure):
         return parameter
 
     def make(self) -> None:
-        """Nothing is counted: what a dish has is its parameter."""
+        """None: a dish has only its parameter, no statistics."""
 
     def add(self, statistics: Any, value: Any) -> None:
         """Nothing is counted."""
@@ -185,7 +185,7 @@ class NonConjugate(BaseMeasure):
         return self.simulate_value(statistics, generator)
 
     def posterior_mean(self, statistics: Any) -> Any:
-        """The present parameter of a dish: no mean is known."""
+        """The present parameter of a dish, because its mean is not known."""
         return statistics
 
     def example_values(self) -> Sequence[Any] | None:
@@ -198,18 +198,18 @@ class NonConjugate(BaseMeasure):
 
 
 class NonConjugateBank(KeptParameters):
-    """Parameters of all dishes, by slot, and the auxiliary dishes of the step under way."""
+    """Parameters of all dishes, by slot, and the auxiliary dishes of the present step."""
 
     def __init__(self, measure: NonConjugate, values: Any) -> None:
         super().__init__(measure, values)
         self.values = values
 
     def remove(self, slot: int, customers: Ints) -> None:
-        """A step begins."""
+        """Begin a step: these customers leave a dish."""
         self.left(slot, int(customers[0]))
 
     def add(self, slot: int, customers: Ints) -> None:
-        """A step ends."""
+        """End a step: these customers have been seated."""
         self.seated(customers)
 
     def log_predictive(self, customer: int, slots: Ints) -> Floats:
@@ -241,11 +241,11 @@ class NonConjugateBank(KeptParameters):
         return [self._of[int(slot)] for slot in slots]
 
     def adopt(self, measure: BaseMeasure) -> bool:
-        """The measure has no parameters of its own."""
+        """True: the measure has no parameters."""
         return True
 
     def check_parameter(self, key: str, parameter: Any, remedy: str) -> None:
-        """What a parameter may be is known to the likelihood alone: it has to take it."""
+        """Raise a DataError unless the likelihood accepts the parameter, which is the only possible check."""
         try:
             array = np.array(parameter)
             kind = array.dtype.kind
@@ -255,7 +255,7 @@ class NonConjugateBank(KeptParameters):
                 taken = logs.shape == (1,) and not np.isnan(logs[0])
         except HdpkitError:
             raise
-        except Exception as error:  # whatever the user's likelihood raises
+        except Exception as error:  # any exception of the user's likelihood
             raise DataError(key, parameter, "a parameter that the likelihood takes", remedy) from error
         if not taken:
             raise DataError(key, parameter, "a parameter that the likelihood takes", remedy)

@@ -18,7 +18,7 @@ __all__ = ["NormalGamma"]
 
 @attrs.frozen(eq=False)
 class NormalGamma(NormalGammaReference):
-    """Normal values of unknown mean and precision, compiled.
+    """Normal values with unknown mean and precision; compiled.
 
     x ~ N(mu, 1/tau), tau ~ Gamma(shape, rate), mu | tau ~ N(mean, 1/(strength tau)); for vectors
     independently in each dimension (a diagonal covariance).
@@ -30,7 +30,7 @@ class NormalGamma(NormalGammaReference):
     strength : float or array of shape (D,)
         Weight of the prior mean, as a number of observations.
     shape, rate : float or array of shape (D,)
-        Of the Gamma prior of the precision tau; the prior guess of a variance is rate / shape.
+        Parameters of the Gamma prior of the precision tau; the prior guess of a variance is rate / shape.
     """
 
     def bank(self, data: GroupedData) -> StatisticsBank:

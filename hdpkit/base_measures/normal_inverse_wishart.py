@@ -18,7 +18,7 @@ __all__ = ["NormalInverseWishart"]
 
 @attrs.frozen(eq=False)
 class NormalInverseWishart(NormalInverseWishartReference):
-    """Normal vectors of unknown mean and covariance, compiled.
+    """Normal vectors with unknown mean and covariance; compiled.
 
     x ~ N(mu, Sigma), Sigma ~ inverse-Wishart(dof, scale), mu | Sigma ~ N(mean, Sigma / strength).
 

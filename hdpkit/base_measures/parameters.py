@@ -1,4 +1,4 @@
-"""Parameters of a base measure: a number stays, a prior is resampled and starts at its mean."""
+"""Parameters of a base measure: a number is fixed; a prior is resampled and starts at its mean."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["Resampled", "parameter"]
 
 
 class Resampled(float):
-    """The present value of a parameter, and the prior that it is resampled from.
+    """The present value of a parameter, and the prior from which it is resampled.
 
-    It is a float wherever a formula wants one.
+    It is a float, so it can be used in formulas.
     """
 
     prior: Prior
@@ -42,8 +42,8 @@ def parameter(*, validator: Callable[[Any, Any, Any], None], default: Any = attr
     Parameters
     ----------
     validator : callable
-        Of (instance, attribute, value): raises a ParameterError outside the parameter's domain. It sees a
-        float, a read-only float64 array, or (a prior) a `Resampled`, which is a float.
+        Called with (instance, attribute, value); raises a ParameterError outside the parameter's domain. The
+        value is a float, a read-only float64 array or, for a prior, a `Resampled`.
     default : object, optional
     """
     converter = attrs.Converter(_convert, takes_field=True)
@@ -53,7 +53,7 @@ def parameter(*, validator: Callable[[Any, Any, Any], None], default: Any = attr
 def _convert(value: Any, field: attrs.Attribute[Any]) -> Any:
     if isinstance(value, Resampled):
         return value
-    # Numbers first: to look for the methods of a protocol takes ten microseconds.
+    # Numbers first, because an isinstance check of a protocol takes ten microseconds.
     if not isinstance(value, float | int) and isinstance(value, Prior) and not isinstance(value, type):
         return Resampled(mean_of(value), value)
     array = number_array(value)

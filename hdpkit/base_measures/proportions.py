@@ -29,19 +29,19 @@ NAME = "selection proportions"
 class SelectionProportions(IntegrablePart):
     """The proportion pi_k of the vocabulary that each dish selects, its selectors integrated out.
 
-    pi_k ~ Beta(r, s) independently; given the data of the dish it is drawn with the number R of its selected
-    terms (Wang & Blei 2009, footnote 4): R, pi integrated out, then pi ~ Beta(r + R, s + V - R).
-    A dish that is born takes pi given the data that bring it to life, never from Beta(r, s): its mass had pi
-    integrated out, too.
+    pi_k ~ Beta(r, s) independently. Given the data of the dish it is drawn together with the number R of its
+    selected terms (Wang & Blei 2009, footnote 4): R with pi integrated out, then pi ~ Beta(r + R, s + V - R).
+    A new dish draws pi given its first data, not from Beta(r, s), because its weight was computed with pi
+    integrated out.
 
     Parameters
     ----------
     state : Franchise
-        Over a `SparseDirichletMultinomial` with ``proportions="stored"``.
+        Its measure is a `SparseDirichletMultinomial` with ``proportions="stored"``.
     """
 
     def __init__(self, state: Any) -> None:
-        self._of = weakref.ref(state)  # which has this part
+        self._of = weakref.ref(state)  # weak, because the state refers to this part
         self.table = ProportionTable()
 
     @property
@@ -67,12 +67,12 @@ class SelectionProportions(IntegrablePart):
     # ------------------------------------------------------------------ draws
 
     def _law(self, slot: int, given: Any = None) -> Any:
-        """The law of a dish's selections: of its own smoothing, where each dish has one."""
+        """The distribution of a dish's selections, with its own smoothing if dishes have separate ones."""
         state = self.state
         return state.measure.law(given, None if state.measure.conjugate else state.bank.parameter(slot))
 
     def _drawn(self, slot: int, a: int, n: int, source: ChoiceSource) -> tuple[float, float]:
-        """Draw log pi, log(1 - pi) of a dish given n values of a different terms."""
+        """Draw log pi, log(1 - pi) of a dish given n values with a distinct terms."""
         return self._given_selected(a + self._law(slot).draw(a, n, source), source)
 
     def _given_selected(self, selected: int, source: ChoiceSource) -> tuple[float, float]:
@@ -91,7 +91,7 @@ class SelectionProportions(IntegrablePart):
     def draw_through_selectors(self, source: ChoiceSource) -> None:
         """Draw the selectors given the proportions, then the proportions given the selectors.
 
-        Of the selectors only their number matters, which is not kept.
+        Only the number of selected terms matters; it is not kept.
         """
         slots, sizes = self._sizes()
         present = self.table.many(slots).tolist()
@@ -102,7 +102,7 @@ class SelectionProportions(IntegrablePart):
         self.table.put(slots, drawn)
 
     def _sizes(self) -> tuple[Ints, list[list[int]]]:
-        """Occupied slots, and the number of different terms and of values of each."""
+        """Occupied slots, and their numbers of distinct terms and of values."""
         slots = self.state.slots.occupied_slots()
         return slots, np.transpose(self.state.bank.sizes(slots)).tolist()
 
@@ -111,10 +111,10 @@ class SelectionProportions(IntegrablePart):
         logs = self.table.many(self.state.slots.occupied_slots())[:, 0]
         return np.array(exp_each(logs), dtype=float)
 
-    # ------------------------------------------------------------------ what happens to dishes
+    # ------------------------------------------------------------------ births and deaths of dishes
 
     def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
-        """A new dish takes pi given the values that bring it to life."""
+        """Draw pi of a new dish given its first values."""
         if self.integrated is not None:
             return
         if source is None:
@@ -126,18 +126,19 @@ class SelectionProportions(IntegrablePart):
         self.table.set(slot, *self._drawn(slot, n_different, len(customers), source))
 
     def died(self, slot: int) -> None:
-        """Its proportion is gone."""
+        """Remove its proportion."""
         self.table.drop(slot)
 
     def relabelled(self, mapping: Ints) -> None:
-        """Proportions follow their dishes."""
+        """Move proportions to the new slots of their dishes."""
         old = np.flatnonzero(np.asarray(mapping) >= 0).astype(np.int32)
         self.table.put(np.asarray(mapping)[old], self.table.many(old))
 
     def reset(self, slots: Ints) -> None:
-        """Proportions of these dishes: their prior means, until they are drawn or thawed.
+        """Set the proportions of these dishes to their prior means, until they are drawn or thawed.
 
-        That comes next where everything is replaced. After a failure it is for the next move that draws them.
+        When the complete state is replaced, this follows immediately; after a failure, the next move that
+        draws proportions does it.
         """
         selection = self.state.measure.selection
         total = selection.r + selection.s
@@ -145,13 +146,13 @@ class SelectionProportions(IntegrablePart):
         self.table.put(slots, np.tile(logs, (len(slots), 1)))
 
     def started(self, state: Any, source: ChoiceSource) -> None:
-        """Proportions given the seats that were just taken."""
+        """Draw the proportions given the new seating."""
         self.draw(source)
 
-    # ------------------------------------------------------------------ kept with the state
+    # ------------------------------------------------------------------ saved with the state
 
     def audit(self, slots: Ints) -> None:
-        """A proportion for each dish."""
+        """Check that each dish has a proportion."""
         logs = self.table.many(slots)
         if not np.all(np.abs(exp_each(logs.ravel()).reshape(logs.shape).sum(axis=1) - 1.0) <= 1e-9):
             raise AuditError(
@@ -164,7 +165,7 @@ class SelectionProportions(IntegrablePart):
         return {"logs": self.table.many(self.state.slots.occupied_slots())}
 
     def thaw(self, frozen: dict[str, Any]) -> None:
-        """Take the proportions over."""
+        """Restore frozen proportions."""
         slots = self.state.slots.occupied_slots()
         logs = number_array(frozen.get("logs") if isinstance(frozen, Mapping) else None)
         if logs is not None and logs.size == 0:
@@ -182,7 +183,7 @@ class SelectionProportions(IntegrablePart):
         self.table.put(slots, logs)
 
     def clone(self, state: Any) -> Self:
-        """A franchise makes its own."""
+        """Not used: a copy of the franchise creates its own."""
         raise NotImplementedError
 
     def memory_bytes(self) -> int:
@@ -190,7 +191,7 @@ class SelectionProportions(IntegrablePart):
         return int(self.table.memory_bytes())
 
     def log_density(self, state: Any) -> float:
-        """Log density of the proportions: Beta(r, s) each. The likelihood is given them."""
+        """Log density of the proportions, Beta(r, s) each, in nats. The likelihood is conditional on them."""
         r, s = (float(shape) for shape in (state.measure.selection.r, state.measure.selection.s))
         logs = self.table.many(state.slots.occupied_slots())
         norm = gamma_ratio(r, s) - lgamma(s)
@@ -209,7 +210,7 @@ class SelectionBank(PythonBank):
         self.table: ProportionTable | None = None
 
     def read(self, parts: Mapping[str, Part]) -> None:
-        """Look the proportions up in the part that has them."""
+        """Find the part that has the proportions."""
         part = parts.get(NAME)
         self.table = part.table if isinstance(part, SelectionProportions) else None
 
@@ -221,7 +222,7 @@ class SelectionBank(PythonBank):
 
     def _many(self, slots: Sequence[int] | npt.NDArray[Any]) -> list[Any]:
         many = super()._many(slots)
-        for slot, statistics in zip(slots, many, strict=False):  # the last is of no slot
+        for slot, statistics in zip(slots, many, strict=False):  # the last has no slot
             statistics.given = None if self.table is None else self.table.get(slot)
         return many
 
@@ -235,6 +236,6 @@ class SelectionBank(PythonBank):
         return self._many(slots)[:-1]
 
     def sizes(self, slots: Any) -> tuple[list[int], list[int]]:
-        """Numbers of different terms and of values of these slots."""
+        """Numbers of distinct terms and of values of these slots."""
         many = [self._of[int(slot)] for slot in slots]
         return [one.distinct for one in many], [one.total for one in many]

@@ -1,6 +1,6 @@
 """The base measure: a prior over dishes with its likelihood, as functions of the statistics of a dish.
 
-Four methods are required, and with them every move runs. The others are optional: they are faster, or certain
+Four methods are required, and sufficient for every move. The others are optional: they save time, or certain
 functions of the package need them (`BaseMeasure.supports` says whether a measure has one).
 """
 
@@ -37,11 +37,12 @@ class BaseMeasure(abc.ABC):
     Attributes
     ----------
     exact_statistics : bool
-        True where statistics are whole numbers, the same whatever the order of additions and removals.
-        Otherwise they are recomputed after every sweep, so that rounding errors don't accumulate and a saved
-        state continues bit for bit.
+        True if statistics are integers, independent of the order of additions and removals. Otherwise they
+        are recomputed after every sweep, so that rounding errors don't accumulate and a saved state continues
+        bit for bit.
     conjugate : bool
-        False if the parameters of dishes are part of the state. Moves that need a marginal are then refused.
+        False if the parameters of dishes are part of the state. Moves that need a marginal then raise an
+        error.
     predicts : bool
         Whether the density of one observation under a new dish has a closed form, so that new groups can be
         folded in. By default `conjugate`.
@@ -49,13 +50,13 @@ class BaseMeasure(abc.ABC):
         True if dishes are observed: the dish of a customer is its value (see `AtomicMeasure`).
     support : str or method, optional
         The set of possible values, for the test harness: "real numbers", "positive numbers", "numbers from
-        0 to 1", "angles", "bits", "whole numbers", "vectors", or "sphere" (vectors of length 1). Where the
-        predictive is conditional on a part of its value, a method ``support(value)`` that returns the set
-        over which the other part runs, that part, and a function that makes a value of another such part.
-        None: the harness tries all sets that could contain the examples.
+        0 to 1", "angles", "bits", "whole numbers", "vectors", or "sphere" (vectors of length 1). If the
+        predictive is conditional on a part of the value, a method ``support(value)`` that returns the set of
+        the other part, that part, and a function that makes a value from another such part. None: the harness
+        tries all sets that could contain the examples.
     takes_terms : bool
-        False if values are quantities. Data of words (a Corpus, NGrams), whose ids are not quantities, are
-        then refused.
+        False if values are quantities. Data of words (a Corpus, NGrams), whose ids are not quantities, then
+        raise an error.
     """
 
     exact_statistics: bool = False
@@ -72,7 +73,7 @@ class BaseMeasure(abc.ABC):
 
     @abc.abstractmethod
     def make(self) -> Any:
-        """Statistics of a dish that has no observation."""
+        """Statistics of a dish without observations."""
 
     @abc.abstractmethod
     def add(self, statistics: Any, value: Any) -> None:
@@ -88,7 +89,7 @@ class BaseMeasure(abc.ABC):
 
     @abc.abstractmethod
     def remove(self, statistics: Any, value: Any) -> None:
-        """Take one observation, which was added before, out of the statistics, in place.
+        """Remove one observation, which was added before, from the statistics, in place.
 
         Parameters
         ----------
@@ -107,7 +108,7 @@ class BaseMeasure(abc.ABC):
         value : object
             The observation.
         many : sequence of n statistics
-            Can include those of a dish without observations.
+            They can include those of a dish without observations.
 
         Returns
         -------
@@ -118,7 +119,7 @@ class BaseMeasure(abc.ABC):
     # ------------------------------------------------------------------ optional
 
     def supports(self, method: str) -> bool:
-        """Whether this measure has an optional method of its own."""
+        """Whether this measure defines an optional method."""
         return getattr(type(self), method) is not getattr(BaseMeasure, method)
 
     @property
@@ -164,14 +165,14 @@ class BaseMeasure(abc.ABC):
     def log_block(self, values: Sequence[Any], many: Sequence[Any]) -> npt.ArrayLike:
         """Log probability of a block of observations under each of many dishes, shape (n,), in nats.
 
-        By default the chain rule: one observation after the other, each added before the next.
+        By default by the chain rule: each observation is added before the next one is scored.
 
         Parameters
         ----------
         values : sequence
             The observations.
         many : sequence of n statistics
-            Those of a dish without observations among them.
+            They include those of a dish without observations.
 
         Returns
         -------
@@ -245,10 +246,7 @@ class BaseMeasure(abc.ABC):
         source : ChoiceSource
             For the draws.
 
-        Returns
-        -------
-        object
-            Parameters, as `log_likelihood` takes them.
+        Returns ------- object Parameters, as `log_likelihood` accepts them.
 
         Raises
         ------
@@ -352,7 +350,7 @@ class BaseMeasure(abc.ABC):
         dishes: npt.NDArray[np.int32],
         totals: npt.NDArray[np.int64],
     ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike] | None:
-        """How posterior means of dishes over terms follow from their counts, if there is a short form.
+        """Posterior means of dishes over terms as functions of their counts, if there is a compact form.
 
         A `Sample` stores this instead of K times V numbers.
 
@@ -370,9 +368,9 @@ class BaseMeasure(abc.ABC):
         Returns
         -------
         smoothing, inside, outside, or None
-            Term v of dish k has mean (n_kv + smoothing) inside_k where n_kv > 0, and smoothing outside_k
-            elsewhere. ``smoothing`` has shape (), (V,) or (n, 1), the others (n,). None: there is no such
-            form, or the data are no terms.
+            Term v of dish k has mean (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k
+            otherwise. ``smoothing`` has shape (), (V,) or (n, 1), the others (n,). None: there is no such
+            form, or the data are not terms.
         """
         return None
 
@@ -381,9 +379,9 @@ class BaseMeasure(abc.ABC):
         raise NotImplementedError(f"{type(self).__name__} is not compiled")
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return a holder of the statistics of all dishes: compiled where there is a capsule."""
+        """Return a bank of the statistics of all dishes: compiled if there is a capsule."""
         return CapsuleBank(self, data) if self.supports("compiled") else self.readable_bank(data)
 
     def readable_bank(self, data: GroupedData) -> StatisticsBank:
-        """Return a holder of statistics in Python, which calls the methods of this measure."""
+        """Return a bank in Python, which calls the methods of this measure."""
         return PythonBank(self, data.values)

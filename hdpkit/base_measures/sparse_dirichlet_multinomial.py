@@ -1,4 +1,4 @@
-"""The sparse Dirichlet-multinomial: dishes are distributions over a few terms of their own."""
+"""The sparse Dirichlet-multinomial: dishes are distributions over selected terms."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["SparseDirichletMultinomial"]
 
 @attrs.frozen(eq=False)
 class SparseDirichletMultinomial(SparseDirichletMultinomialReference):
-    """Dirichlet(smoothing) over a random selection of the vocabulary, compiled.
+    """Dirichlet(smoothing) over a random selection of the vocabulary; compiled.
 
-    Each dish selects every term with probability pi ~ Beta(r, s), and is Dirichlet over the terms selected
-    (Wang & Blei 2009): one parameter controls how sparse topics are, another how smooth. Which terms are
-    selected is integrated out. `SparseDirichletMultinomialReference` has the formulas.
+    Each dish selects every term with probability pi ~ Beta(r, s), and is Dirichlet over the selected terms
+    (Wang & Blei 2009): one parameter controls how sparse topics are, another how smooth. The selection is
+    integrated out. `SparseDirichletMultinomialReference` has the formulas.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class SparseDirichletMultinomial(SparseDirichletMultinomialReference):
         "integrated": pi of each dish is integrated out. "stored": it is a part of the state, as in the paper,
         and updated by `hdpkit.moves.Selectors` or `SelectorCounts`.
     n_terms : int, optional
-        V; taken from the data where it is not given.
+        V; by default taken from the data.
     """
 
     numerics: ClassVar[Any] = Selection
@@ -68,7 +68,7 @@ class SparseDirichletMultinomial(SparseDirichletMultinomialReference):
         dishes: npt.NDArray[np.int32],
         totals: npt.NDArray[np.int64],
     ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]:
-        """Return what `posterior_means` computes topics from."""
+        """Return the coefficients from which `posterior_means` computes topics."""
         inside, outside = bank.factors(slots).T
         if self.conjugate:
             return float(self.smoothing), inside, outside / float(self.smoothing)

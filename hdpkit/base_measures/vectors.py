@@ -21,14 +21,14 @@ __all__ = ["LARGEST_VALUE", "VectorMeasure", "finite_numbers", "positive", "posi
 
 Floats = npt.NDArray[np.float64]
 
-SMALLEST, LARGEST = 1e-50, 1e50  # of positive parameters
-LARGEST_VALUE = 1e100  # so that squares of values, times and over parameters, don't overflow
+SMALLEST, LARGEST = 1e-50, 1e50  # range of positive parameters
+LARGEST_VALUE = 1e100  # so that squares of values, multiplied or divided by parameters, don't overflow
 
 
 def _numbers(name: str, value: Any, allowed: str, legal: Callable[[Floats], Any]) -> Any:
     """Return a float, or a read-only vector of floats, all of them legal; or raise a ParameterError."""
     error = ParameterError(name, value, allowed, "Give a float, one float a dimension, or a prior.")
-    # Numbers first: to look for the methods of a protocol takes longer than all the rest.
+    # Numbers first, because an isinstance check of a protocol is slow.
     number = isinstance(value, float | int | np.ndarray)
     if not number and isinstance(value, Prior) and not isinstance(value, type):
         value = Resampled(mean_of(value), value)
@@ -81,7 +81,7 @@ class VectorMeasure(BaseMeasure):
     Parameters
     ----------
     n_dims : int, optional
-        D; 0 for single numbers. Taken from the parameters or the data where it is not given.
+        D; 0 for single numbers. By default taken from the parameters or the data.
     """
 
     takes_terms = False
@@ -123,12 +123,12 @@ class VectorMeasure(BaseMeasure):
     @property
     @abc.abstractmethod
     def legal_values(self) -> str:
-        """What `legal` allows, in words."""
+        """Description of the values that `legal` accepts."""
 
     def for_data(self, data: GroupedData) -> Self:
         """Take D from the data and check every value.
 
-        Raises a DataError that names the first value which the measure can't explain.
+        Raises a DataError that names the first value that is impossible under the measure.
         """
         values = np.asarray(data.values)
         kind = "a number, or a vector of numbers"
@@ -152,7 +152,7 @@ class VectorMeasure(BaseMeasure):
         return np.atleast_1d(np.asarray(value, dtype=float))
 
     def outward(self, vector: npt.NDArray[Any]) -> Any:
-        """Return a vector of shape (D,) in the shape of the values: a number where these are numbers."""
+        """Return a vector of shape (D,) in the shape of the values: a number if these are numbers."""
         return vector if self.n_dims else vector[0]
 
     def matrix(self, data: GroupedData) -> npt.NDArray[Any]:

@@ -32,8 +32,8 @@ class Changes:
     opened : int64 array
         Number of the documents that now have t tables, for t = 0, 1, ....
     counts : tuple of bytes
-        Changes of counts by term and slot (`hdpkit._compiled.support.sparse_counts`), one
-        entry for each block of terms; empty if they are yet to be told.
+        Changes of counts by term and slot (`hdpkit._compiled.support.sparse_counts`), one entry for each
+        block of terms; empty if they are sent later.
     """
 
     customers: Wide

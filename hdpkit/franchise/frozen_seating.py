@@ -193,7 +193,7 @@ def check_cells(
 
 
 def cell_counts(runs: Mapping[str, Ints], cells: Cells, base: int, first_document: int) -> tuple[Wide, Wide]:
-    """As `data_counts`, of counts by cell; ``first_document`` is the restaurant of document 0."""
+    """As `data_counts`, for counts by cell; ``first_document`` is the restaurant of document 0."""
     documents, found, begin = cells.documents(), [], 0
     for first in range(0, len(documents), _CELLS):
         of = runs["cell_runs"][first : first + _CELLS]
@@ -209,12 +209,12 @@ def cell_counts(runs: Mapping[str, Ints], cells: Cells, base: int, first_documen
 
 
 def with_one_table_each(keys: Wide, customers: Wide, base: int, topology: Topology) -> tuple[Wide, Wide]:
-    """Customers of all restaurants where every dish of a restaurant has one table, given the data customers.
+    """Customers of all restaurants if every dish of a restaurant has one table, given the data customers.
 
     Parameters
     ----------
     keys, customers : int64 arrays
-        As `data_counts` returns them; keys need not be in order.
+        As returned by `data_counts`; keys needn't be sorted.
     base : int
         A number above all dishes.
     topology : Topology

@@ -173,7 +173,7 @@ class Held(Owner):
 
     def _eaten(self, held: npt.NDArray[np.bool_]) -> Ints:
         """Dishes of the data customers of these restaurants."""
-        dishes = np.asarray(self.state.seating.dishes())  # over cells without those of known components
+        dishes = np.asarray(self.state.seating.dishes())  # over cells, without known components
         eaten: Ints = dishes[held[self._topology().home[: len(dishes)]]]
         return eaten
 
@@ -235,7 +235,7 @@ class Held(Owner):
     def _check_seated(self, nodes: npt.NDArray[np.int32]) -> None:
         seating, topology = self.state.seating, self._topology()
         sizes = topology.sizes()
-        # Restaurants without any below them: their customers are their data.
+        # Restaurants without children: all their customers are data.
         if np.all(nodes > 0) and not np.isin(topology.parent, nodes).any():
             seated = [seating.node_customers(node) == sizes[node] for node in nodes.tolist()]
         else:

@@ -150,7 +150,7 @@ def _namespace(*modules: ModuleType) -> SimpleNamespace:
 TWO = range(2, 3)
 TWO_OR_MORE = range(2, 2**31)
 MORE = range(3, 2**31)
-#: Levels and roots of franchises that have numbers of tables in the state, over counts.
+#: Levels and roots of franchises whose state has numbers of tables, over counts.
 COUNTED_TABLES = ((None, frozenset({"restaurant"})), (MORE, frozenset({"weights", "fixed"})))
 
 TABLE = [

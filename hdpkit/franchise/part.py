@@ -178,7 +178,7 @@ def sweep_part(franchise: Franchise, n_blocks: int) -> Changes:
 
 
 def take_block(franchise: Franchise, block: int, n_blocks: int) -> bytes:
-    """Return changes of counts that `sweep_part` left out: `Slices.take_block`."""
+    """Return changes of counts not returned by `sweep_part`; see `Slices.take_block`."""
     found: bytes = franchise._turns.within(franchise._slices.take_block, block, n_blocks)
     return found
 

@@ -155,7 +155,8 @@ class Slices(Owner):
         broken, remainder = above.broken(least, source)
         weights = np.append(known[:-1], broken)
         fresh = _free_slots(state.slots, slots, len(broken))
-        # Below other restaurants a label's proposal has no bound that would do for its topic.
+        # With levels above the documents there is no bound for proposals of labels whose topics are not
+        # drawn.
         late = integrated and state.topology.n_levels <= 2
         tail = np.append(np.zeros(len(slots), dtype=bool), (broken < TAIL * threshold) & late)
         labels = np.append(slots, fresh)
@@ -221,7 +222,7 @@ class Slices(Owner):
         Parameters
         ----------
         n_blocks : int
-            In how many blocks of terms changes of counts are told; 0: they are told by `take_block`.
+            Number of blocks of terms in which changes of counts are returned; 0: `take_block` returns them.
 
         Returns
         -------
@@ -242,7 +243,7 @@ class Slices(Owner):
     def take_block(self, block: int, n_blocks: int) -> bytes:
         """Return changes of the counts of a block of terms, once after each sweep over a part.
 
-        Of n blocks, block i has the terms from i V // n to before (i + 1) V // n.
+        Block i of n has the terms i V // n to (i + 1) V // n - 1.
         """
         plan, _ = self._begun()
         found: bytes = self.workspace.take_changes(int(plan.slots.max()) + 1, block, n_blocks)

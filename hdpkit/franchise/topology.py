@@ -23,7 +23,7 @@ _CHUNK = 1 << 18  # customers whose labels are processed at once
 
 
 class Labelled(Protocol):
-    """What has labels: data, or the documents of data."""
+    """An object with labels: data, or the documents of data."""
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -33,10 +33,10 @@ class Labelled(Protocol):
         """Values of a label."""
 
     def codes(self, name: str) -> Any:
-        """Number of each one's value, -1 where it is missing."""
+        """Code of the value of each entry, -1 if it is missing."""
 
     def codes_between(self, name: str, first: int, last: int) -> Any:
-        """The same of a range."""
+        """The same for a range of entries."""
 
 
 @attrs.frozen(eq=False)
@@ -61,8 +61,8 @@ class Topology:
     shared : bool
         Whether `home` is an array of the data.
     cells : Cells, optional
-        Of data that were made from counts, where the restaurants of the last declaration are the documents,
-        in order: there `home` follows.
+        Cells of data made from counts, if the restaurants of the last declaration are the documents, in
+        order: then they determine `home`.
     known : int
         Number of customers of the root that represent known components.
     """
@@ -198,7 +198,7 @@ def _lay_out(
 ) -> tuple[Ints, Ints, tuple[int, ...], tuple[Sequence[Any], ...]]:
     """Restaurants of these declarations: their parents, levels, the first of each, and keys.
 
-    ``home`` has where customers sit before any declaration is looked at, and afterwards where they sit.
+    ``home`` has the initial restaurants of customers, before declarations are processed, and is updated.
     """
     parent, level = np.array([-1], dtype=np.int32), np.zeros(1, dtype=np.int32)
     keys: list[Sequence[Any]] = [[None]]
@@ -223,7 +223,7 @@ def _lay_out(
 
 @attrs.frozen(eq=False)
 class _Documents:
-    """Labels of the documents that have customers: what a corpus of one customer each would have."""
+    """Labels of the documents that have customers, like those of a corpus with one customer per document."""
 
     data: Corpus
     labels: dict[str, Any]
@@ -244,7 +244,7 @@ class _Documents:
 
 
 def _over_cells(chain: Sequence[Restaurant], data: Corpus, cells: Cells, known: int) -> Topology:
-    """Restaurants of documents, the last ones, and of levels above them, without a look at customers."""
+    """Restaurants of levels above the documents, and then of documents, without arrays of customers."""
     documents = _Documents(data, data.document_labels, np.flatnonzero(cells.lengths))
     home = np.zeros(len(documents.which), dtype=np.int32)
     parent, level, first, keys = _lay_out(chain, documents, home)

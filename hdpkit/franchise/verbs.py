@@ -245,8 +245,8 @@ class Verbs(Owner):
     def enter_cells(self, runs: Ints, dish: Ints, count: Ints, cells: Any, source: ChoiceSource) -> None:
         """Seat all customers of an empty franchise, given the numbers of customers by cell and dish.
 
-        For starts over counts by cell. Of two levels tables are drawn given the customers. With more levels
-        every dish of a restaurant has one table, until a move draws their numbers.
+        For starts over counts by cell. With two levels, tables are drawn given the customers. With more
+        levels every dish of a restaurant has one table until a move draws the numbers of tables.
 
         Parameters
         ----------
@@ -268,7 +268,7 @@ class Verbs(Owner):
         base = int(dish.max()) + 1
         topology: Any = state.topology
         keys, customers = cell_counts(found, cells, base, topology.first[-1])
-        known = np.arange(topology.n_all - topology.n_customers)  # one customer of the root each
+        known = np.arange(topology.n_all - topology.n_customers)  # each has one customer at the root
         keys, customers = with_one_table_each(
             np.append(known, keys), np.append(np.ones_like(known), customers), base, topology
         )
@@ -306,16 +306,16 @@ class Verbs(Owner):
     def draws_tables(self) -> bool:
         """Whether tables are drawn given the customers (`draw_tables`).
 
-        So it is over a store of counts of two levels, unless the root is a restaurant.
+        True for a store of counts with two levels, unless the root is a restaurant.
         """
         state = self.state
         return tables_at_end(state.seating, kind_of_root(self.root.declared), state.topology.n_levels)
 
     @property
     def counts_tables(self) -> bool:
-        """Whether tables are in the state only by their numbers.
+        """Whether the state has only numbers of tables.
 
-        So they are for a store of counts under a restaurant, or with more than two levels.
+        True for a store of counts under a restaurant, or with more than two levels.
         """
         return detail_of(self.state.seating) is Detail.COUNTS and not self.draws_tables
 

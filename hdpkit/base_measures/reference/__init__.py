@@ -1,1 +1,1 @@
-"""Base measures in Python: the ones to read. `hdpkit._compiled.measures` has twins with the same numbers."""
+"""Readable base measures in Python. `hdpkit._compiled.measures` has twins with the same results."""

@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 @attrs.define
 class BitCounts:
-    """Statistics of a dish: how many vectors, and how often each bit is set, shape (D,)."""
+    """Statistics of a dish: the number of vectors, and the number with each bit set, shape (D,)."""
 
     n: int
     ones: npt.NDArray[np.int64]
@@ -36,13 +36,13 @@ class BetaBernoulliReference(VectorMeasure):
     Parameters
     ----------
     a, b : float or array of shape (D,)
-        Of the Beta prior of a bit's probability.
+        Parameters of the Beta prior of a bit's probability.
     """
 
     a: Any = positive("a", default=1.0)
     b: Any = positive("b", default=1.0)
 
-    exact_statistics = True  # whole numbers: the order of additions and removals leaves no trace
+    exact_statistics = True  # integers: independent of the order of additions and removals
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class BetaBernoulliReference(VectorMeasure):
         return "0 or 1 (or False, True)"
 
     def make(self) -> BitCounts:
-        """No value yet."""
+        """Statistics of a dish without values."""
         return BitCounts(0, np.zeros(self.n_dims or 1, dtype=np.int64))
 
     def copy(self, statistics: BitCounts) -> BitCounts:
@@ -73,7 +73,7 @@ class BetaBernoulliReference(VectorMeasure):
         statistics.ones += self.row(value).astype(np.int64)
 
     def remove(self, statistics: BitCounts, value: Any) -> None:
-        """Uncount a vector."""
+        """Subtract a vector."""
         statistics.n -= 1
         statistics.ones -= self.row(value).astype(np.int64)
 

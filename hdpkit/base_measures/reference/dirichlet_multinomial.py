@@ -20,12 +20,12 @@ from hdpkit.random import ChoiceSource
 
 __all__ = ["DirichletMultinomialReference", "TermCounts", "known_terms"]
 
-_SMALLEST, _LARGEST = 1e-100, 1e100  # so that products of a few factors neither vanish nor overflow
+_SMALLEST, _LARGEST = 1e-100, 1e100  # so that products of a few factors neither underflow nor overflow
 
 
 @attrs.define
 class TermCounts:
-    """Statistics of a dish: how often each term occurs, shape (V,), and in all."""
+    """Statistics of a dish: counts of terms, shape (V,), and their sum."""
 
     terms: npt.NDArray[np.int64]
     total: int = 0
@@ -73,9 +73,9 @@ class DirichletMultinomialReference(BaseMeasure):
     Parameters
     ----------
     eta : float, array of shape (V,), or prior
-        Dirichlet parameter: symmetric, or one each a term; a prior (of a symmetric one) is resampled.
+        Dirichlet parameter: symmetric, or one per term. With a prior it is symmetric and resampled.
     n_terms : int, optional
-        V; taken from the data where it is not given.
+        V; by default taken from the data.
     """
 
     eta: Any = parameter(default=0.1, validator=_eta)
@@ -118,7 +118,7 @@ class DirichletMultinomialReference(BaseMeasure):
         return self if self.n_terms == n_terms else attrs.evolve(self, n_terms=n_terms)
 
     def make(self) -> TermCounts:
-        """No term yet."""
+        """Statistics of a dish without terms."""
         return TermCounts(np.zeros(self.n_terms or 0, dtype=np.int64))
 
     def copy(self, statistics: TermCounts) -> TermCounts:
@@ -131,7 +131,7 @@ class DirichletMultinomialReference(BaseMeasure):
         statistics.total += 1
 
     def remove(self, statistics: TermCounts, value: int) -> None:
-        """Uncount a term."""
+        """Subtract a term."""
         statistics.terms[value] -= 1
         statistics.total -= 1
 
@@ -189,7 +189,7 @@ class DirichletMultinomialReference(BaseMeasure):
         dishes: npt.NDArray[np.int32],
         totals: npt.NDArray[np.int64],
     ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]:
-        """Return what a mean topic is made of: (n_kv + eta_v) / (n_k + sum of eta)."""
+        """Return the coefficients of a mean topic: (n_kv + eta_v) / (n_k + sum of eta)."""
         eta, scale = self.eta_vector, 1.0 / (totals + self.eta_sum)
         return (eta[0] if np.all(eta == eta[0]) else eta), scale, scale
 

@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 @attrs.define
 class CountSums:
-    """Statistics of a dish: how many values, their sums by dimension (D,), and the sum of log x!."""
+    """Statistics of a dish: number of values, their sums by dimension (D,), and the sum of log x!."""
 
     n: int
     sums: npt.NDArray[np.int64]
@@ -31,7 +31,7 @@ class CountSums:
 
 @attrs.frozen(eq=False)
 class GammaPoissonReference(VectorMeasure):
-    """Counts from a Poisson distribution of unknown rate, in Python, as a readable reference.
+    """Counts from a Poisson distribution with unknown rate, in Python, as a readable reference.
 
     x ~ Poisson(lambda), lambda ~ Gamma(shape, rate); for vectors independently in each dimension. The
     predictive is negative binomial (Gelman et al., "Bayesian Data Analysis", section 2.6).
@@ -39,7 +39,7 @@ class GammaPoissonReference(VectorMeasure):
     Parameters
     ----------
     shape, rate : float or array of shape (D,)
-        Of the Gamma prior of lambda, whose mean is shape / rate.
+        Parameters of the Gamma prior of lambda, whose mean is shape / rate.
     """
 
     shape: Any = positive("shape", default=1.0)
@@ -69,7 +69,7 @@ class GammaPoissonReference(VectorMeasure):
         return ready
 
     def make(self) -> CountSums:
-        """No value yet."""
+        """Statistics of a dish without values."""
         return CountSums(0, np.zeros(self.n_dims or 1, dtype=np.int64))
 
     def copy(self, statistics: CountSums) -> CountSums:
@@ -84,13 +84,13 @@ class GammaPoissonReference(VectorMeasure):
         statistics.log_factorials += float(scipy.special.gammaln(x + 1.0).sum())
 
     def remove(self, statistics: CountSums, value: Any) -> None:
-        """Take a value out."""
+        """Remove a value."""
         x = self.row(value)
         statistics.n -= 1
         statistics.sums -= x.astype(np.int64)
         statistics.log_factorials -= float(scipy.special.gammaln(x + 1.0).sum())
         if statistics.n == 0:
-            statistics.log_factorials = 0.0  # exactly, whatever was rounded on the way
+            statistics.log_factorials = 0.0  # exact, without accumulated rounding errors
 
     def posterior(self, many: Sequence[CountSums]) -> tuple[Floats, Floats]:
         """Shape and rate given the values of each dish, each of shape (n, D)."""
@@ -127,7 +127,7 @@ class GammaPoissonReference(VectorMeasure):
     def simulate(self, statistics: CountSums, generator: np.random.Generator) -> Any:
         """Draw a value from the predictive distribution of a dish."""
         shape, rate = (part[0] for part in self.posterior([statistics]))
-        # NumPy's second parameter is the scale, ours the rate.
+        # NumPy's second parameter is the scale, here it is the rate.
         return self.outward(generator.poisson(generator.gamma(shape, 1.0 / rate)))
 
     def draw_parameters(self, statistics: CountSums, source: ChoiceSource) -> Any:

@@ -18,15 +18,15 @@ __all__ = ["NormalGammaReference"]
 
 Floats = npt.NDArray[np.float64]
 
-LOG_ENDS = 600.0  # of variances that are drawn, so that neither they nor their squares leave the floats
+LOG_ENDS = 600.0  # limit of drawn log variances, so that their squares are in the range of floats
 
 
 @attrs.frozen(eq=False)
 class NormalGammaReference(VectorMeasure):
-    """Normal values of unknown mean and precision, in Python, as a readable reference.
+    """Normal values with unknown mean and precision, in Python, as a readable reference.
 
     x ~ N(mu, 1/tau), tau ~ Gamma(shape, rate), mu | tau ~ N(mean, 1/(strength tau)); for vectors
-    independently in each dimension (a diagonal covariance). The predictive is Student's t with 2 shape
+    independently in each dimension (a diagonal covariance). The predictive is Student's t with 2 * shape
     degrees of freedom (Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution", section 3).
 
     Parameters
@@ -36,7 +36,7 @@ class NormalGammaReference(VectorMeasure):
     strength : float or array of shape (D,)
         Weight of the prior mean, as a number of observations.
     shape, rate : float or array of shape (D,)
-        Of the Gamma prior of the precision tau; the prior guess of a variance is rate / shape.
+        Parameters of the Gamma prior of the precision tau; the prior guess of a variance is rate / shape.
     """
 
     mean: Any = real("mean", default=0.0)
@@ -57,7 +57,7 @@ class NormalGammaReference(VectorMeasure):
         return f"finite, of size up to {LARGEST_VALUE}"
 
     def make(self) -> Moments:
-        """No value yet."""
+        """Statistics of a dish without values."""
         D = self.n_dims or 1
         return Moments(0, np.zeros(D), np.zeros(D))
 
@@ -70,7 +70,7 @@ class NormalGammaReference(VectorMeasure):
         statistics.add(self.row(value))
 
     def remove(self, statistics: Moments, value: Any) -> None:
-        """Take a value out."""
+        """Remove a value."""
         statistics.remove(self.row(value))
 
     def posterior(self, many: Sequence[Moments]) -> tuple[Floats, Floats, Floats, Floats]:

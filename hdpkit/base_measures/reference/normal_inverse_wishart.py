@@ -20,19 +20,19 @@ __all__ = ["DrawnNormal", "NormalInverseWishartReference"]
 
 Floats = npt.NDArray[np.float64]
 
-LOG_LEAST = -300.0  # of the square roots of chi-square variates, so that none of them is 0
+LOG_LEAST = -300.0  # smallest log of square roots of chi-square variates, so that none of them is 0
 
 
 @attrs.frozen(eq=False)
 class DrawnNormal:
-    """A normal distribution that was drawn.
+    """A drawn normal distribution.
 
     Attributes
     ----------
     mean : array, shape (D,)
     whitener : array, shape (D, D)
-        W such that W (x - mean) is standard normal: W' W is the inverse of the covariance matrix. It is kept
-        in place of the covariance because the latter can be singular to within rounding.
+        W such that W (x - mean) is standard normal: W' W is the inverse of the covariance matrix. It is
+        stored instead of the covariance, which can be singular by rounding.
     log_det : float
         log |det W|.
     """
@@ -94,7 +94,7 @@ def _dof(value: Any) -> float:
 
 @attrs.frozen(eq=False)
 class NormalInverseWishartReference(VectorMeasure):
-    """Normal vectors of unknown mean and covariance, in Python, as a readable reference.
+    """Normal vectors with unknown mean and covariance, in Python, as a readable reference.
 
     x ~ N(mu, Sigma), Sigma ~ inverse-Wishart(dof, scale), mu | Sigma ~ N(mean, Sigma / strength). The
     predictive is a multivariate t with dof - D + 1 degrees of freedom (Murphy 2007, "Conjugate Bayesian
@@ -128,17 +128,18 @@ class NormalInverseWishartReference(VectorMeasure):
 
     @classmethod
     def weakly_informative(cls, values: npt.ArrayLike, n_dishes: float = 10.0) -> Self:
-        """A weak prior from the data themselves (Fraley & Raftery 2007, section 3.2).
+        """A weak prior from the data (Fraley & Raftery 2007, section 3.2).
 
-        The mean of the data, worth 0.01 observations; dof = D + 2; and as the expected covariance of a dish
-        the data's, each axis shortened so that `n_dishes` ellipsoids fill the volume of the data's.
+        The prior mean is the mean of the data with strength 0.01, dof = D + 2, and the expected covariance of
+        a dish is that of the data, with each axis shortened so that `n_dishes` ellipsoids have the volume of
+        the data's.
 
         Parameters
         ----------
         values : array-like, shape (n, D)
-            More than D of them, in general position.
+            More than D values, in general position.
         n_dishes : float
-            How many dishes are thought of, roughly.
+            Approximate number of dishes.
 
         Raises
         ------
@@ -175,7 +176,7 @@ class NormalInverseWishartReference(VectorMeasure):
         return f"vectors of finite numbers of size up to {LARGEST_VALUE}"
 
     def make(self) -> Moments:
-        """No value yet."""
+        """Statistics of a dish without values."""
         D = len(self.mean)
         return Moments(0, np.zeros(D), np.zeros((D, D)))
 
@@ -188,7 +189,7 @@ class NormalInverseWishartReference(VectorMeasure):
         statistics.add(self.row(value))
 
     def remove(self, statistics: Moments, value: Any) -> None:
-        """Take a value out."""
+        """Remove a value."""
         statistics.remove(self.row(value))
 
     def posterior(self, statistics: Moments) -> tuple[Floats, float, float, Floats]:
@@ -257,7 +258,7 @@ class NormalInverseWishartReference(VectorMeasure):
         logs = np.maximum(logs, LOG_LEAST)
         A = np.diag(np.exp(logs))
         A[np.tril_indices(D, -1)] = source.normal(D * (D - 1) // 2)
-        # A' is upper triangular: W^-1 = L (A')^-1 takes standard normals to N(0, Sigma).
+        # A' is upper triangular: W^-1 = L (A')^-1 maps standard normals to N(0, Sigma).
         root = scipy.linalg.solve_triangular(A, factor.T, lower=True).T
         mu = mean + root @ source.normal(D) / np.sqrt(strength)
         whitener = A.T @ scipy.linalg.solve_triangular(factor, np.eye(D), lower=True)

@@ -1,8 +1,8 @@
-"""How many terms a sparse topic has selected, in Python, as a readable reference.
+"""The number of selected terms of a sparse topic, in Python, as a readable reference.
 
 Term v of topic k is selected with probability pi_k, and the topic is Dirichlet(lambda) over its selected
-terms (Wang & Blei 2009). Of a dish with n customers who have a distinct terms, at least these a are selected;
-which of the other V - a terms are selected is summed over, by the number R = a .. V of all that are.
+terms (Wang & Blei 2009). For a dish with n customers and a distinct terms, these a terms are selected; the
+selection of the other V - a terms is summed over, by the total number R = a .. V of selected terms.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST_TERMS = 2**31 - 1
 
 
 def check_n_terms(value: Any) -> int:
-    """Return V, the number of terms: 2 or more, because one term leaves nothing to select."""
+    """Return V, the number of terms: 2 or more, because with one term there is nothing to select."""
     if whole_number("n_terms", value, 1, _MOST_TERMS) == 1:
         raise DeclarationError(
             "n_terms", value, f"a whole number from 2 to {_MOST_TERMS}",
@@ -73,7 +73,7 @@ def _between(name: str, value: Any, remedy: str) -> float:
 
 
 class SelectionReference:
-    """The law of R, the number of selected terms, for dishes with a distinct terms and n customers.
+    """The distribution of R, the number of selected terms, for dishes with a distinct terms and n customers.
 
     1 <= a <= V, or a = n = 0. The compiled twin is `hdpkit._compiled.measures.selection.Selection`.
 
@@ -84,7 +84,7 @@ class SelectionReference:
     smoothing : float
         lambda.
     r, s : float, optional
-        Of the proportion's prior Beta(r, s), if it is integrated out.
+        Parameters of the proportion's prior Beta(r, s), if it is integrated out.
     log_pi, log_rest : float, optional
         Instead: log pi and log(1 - pi) of a given proportion.
     """
@@ -101,7 +101,7 @@ class SelectionReference:
     ) -> None:
         self.n_terms = n_terms
         self.smoothing = smoothing
-        self.shapes = np.array([r, s], dtype=float)  # NaN where pi is given
+        self.shapes = np.array([r, s], dtype=float)  # NaN if pi is given
         self.log_pi, self.log_rest = log_pi, log_rest
 
     def log_prior(self, R: npt.NDArray[np.int64]) -> Floats:
@@ -116,7 +116,7 @@ class SelectionReference:
         V, size, gammaln = self.n_terms, self.smoothing, scipy.special.gammaln
         y = np.arange(V - a + 1)
         choices = gammaln(V - a + 1) - gammaln(y + 1) - gammaln(V - a - y + 1)
-        if n == 0:  # g(R; 0) = 1, at R = 0 too
+        if n == 0:  # g(R; 0) = 1, also for R = 0
             return np.asarray(choices + self.log_prior(a + y))
         with np.errstate(divide="ignore"):
             seating = np.where(
@@ -129,9 +129,9 @@ class SelectionReference:
         return _log_sum(self.log_weights(a, n))
 
     def coefficients(self, a: int, n: int) -> tuple[float, float]:
-        """Return what multiplies n_v + lambda of a term that the dish has, and f(v) of any other term.
+        """Return the factor of n_v + lambda for a term that the dish has, and f(v) of any other term.
 
-        Z(a, n+1) / Z(a, n), and lambda Z(a+1, n+1) / Z(a, n); 0 for what no term gets.
+        Z(a, n+1) / Z(a, n), and lambda Z(a+1, n+1) / Z(a, n); 0 if there is no such term.
         """
         log_sum = self.log_sum(a, n)
         inside = math.exp(self.log_sum(a, n + 1) - log_sum) if a > 0 else 0.0
@@ -147,11 +147,11 @@ class SelectionReference:
         return float(np.sum(np.exp(self._log_law(a, n)) * np.arange(a, self.n_terms + 1)))
 
     def log_density(self, y: int, a: int, n: int) -> float:
-        """Log probability of y selected terms beside those of the dish."""
+        """Log probability of y selected terms in addition to those of the dish."""
         return float(self._log_law(a, n)[y]) if 0 <= y <= self.n_terms - a else -math.inf
 
     def draw(self, a: int, n: int, source: ChoiceSource) -> int:
-        """Draw the number of selected terms beside those of the dish."""
+        """Draw the number of selected terms in addition to those of the dish."""
         if a == self.n_terms:
             return 0
         return int(source.choose(np.exp(self._log_law(a, n))))
@@ -162,7 +162,7 @@ class SelectionReference:
 
 
 def _log_sum(weights: Floats) -> float:
-    """Logarithm of the sum of what these are the logarithms of; at least one is finite."""
-    # scipy.special.logsumexp, which serves arrays of all libraries, takes ten times longer.
+    """log sum exp of log weights, at least one of which is finite."""
+    # scipy.special.logsumexp, which supports arrays of several libraries, takes ten times longer.
     largest = weights.max()
     return float(largest + np.log(np.exp(weights - largest).sum()))

@@ -37,14 +37,14 @@ __all__ = ["SelectedCounts", "SelectionPrior", "SparseDirichletMultinomialRefere
 
 Floats = npt.NDArray[np.float64]
 
-MOST_DRAWS = 1000  # of which one has to be in the domain
+MOST_DRAWS = 1000  # most prior draws until one is in the domain
 
 
 @attrs.define
 class SelectedCounts(TermCounts):
-    """Statistics of a dish: counts of terms, shape (V,), in all.
+    """Statistics of a dish: counts of terms, shape (V,), and their sum.
 
-    Besides log pi and log(1 - pi), where pi is given, and the smoothing, where each dish has its own.
+    Also log pi and log(1 - pi) if pi is given, and the smoothing if dishes have separate ones.
     """
 
     given: tuple[float, float] | None = None
@@ -52,13 +52,13 @@ class SelectedCounts(TermCounts):
 
     @property
     def distinct(self) -> int:
-        """Number of different terms."""
+        """Number of distinct terms."""
         return int(np.count_nonzero(self.terms))
 
 
 @attrs.frozen
 class SelectionPrior:
-    """pi of each dish ~ Beta(r, s), as a measure keeps it: numbers, or `Resampled` ones."""
+    """The prior Beta(r, s) of pi, as stored by a measure: numbers or `Resampled` ones."""
 
     r: float
     s: float
@@ -119,16 +119,16 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         Z(a, N) = sum_y C(V-a, y) E[pi^(a+y) (1-pi)^(V-a-y)] g(a+y; N),
         f(v) = (n_v + smoothing) Z(|A|, N+1) / Z(|A|, N) for v in A, else smoothing Z(|A|+1, N+1) / Z(|A|, N);
 
-    the expectation is over pi, or at the pi that the dish has in the state. A dish that selects no term
-    generates an unobservable term (the paper's term V+1): f_new(v) = (1 - p(no term selected)) / V. Data
-    are simulated given that no dish does (`simulate`).
+    where the expectation is over pi, or for the dish's pi in the state. A dish that selects no term generates
+    an unobservable term (the paper's term V+1): f_new(v) = (1 - p(no term selected)) / V. Data are simulated
+    given that no dish does so (`simulate`).
 
     Parameters
     ----------
     smoothing : float, prior or Each
-        Dirichlet parameter of the selected terms; a prior is resampled. With ``hk.Each(prior)`` each dish has
-        its own, a part of the state, which `hdpkit.moves.Smoothing` or `DishParameters` updates; the prior is
-        taken between 1e-6 and 1e6.
+        Dirichlet parameter of the selected terms; a prior is resampled. With ``hk.Each(prior)`` dishes have
+        separate ones, which are part of the state and updated by `hdpkit.moves.Smoothing` or
+        `DishParameters`; the prior is truncated to 1e-6 .. 1e6.
     selection : Beta or float
         ``hk.Beta(r, s)``, the prior of pi; r and s are numbers or priors, which are resampled. A number is
         the pi of all dishes.
@@ -136,7 +136,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         "integrated": pi of each dish is integrated out. "stored": it is a part of the state, as in the paper,
         and updated by `hdpkit.moves.Selectors` or `SelectorCounts`.
     n_terms : int, optional
-        V; taken from the data where it is not given.
+        V; by default taken from the data.
     """
 
     smoothing: Any = attrs.field(default=0.1, converter=_smoothing)
@@ -174,7 +174,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         return {**shared, "selection": self.selection}
 
     def with_parameters(self, **values: float) -> Self:
-        """Return this measure with other values of parameters that have a prior, which they keep."""
+        """Return this measure with other values of parameters that have a prior; the priors don't change."""
         kept: dict[str, Any] = {name: Resampled(value, self.priors[name]) for name, value in values.items()}
         if "r" in kept or "s" in kept:
             shapes = kept.pop("r", self.selection.r), kept.pop("s", self.selection.s)
@@ -182,7 +182,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         return attrs.evolve(self, **kept)
 
     def constructor_arguments(self) -> dict[str, Any]:
-        """Return what the constructor was given, for run folders."""
+        """Return the arguments of the constructor, for run folders."""
         selection = self.selection
         if isinstance(selection, SelectionPrior):
             selection = Beta(*(getattr(x, "prior", x) for x in (selection.r, selection.s)))
@@ -192,14 +192,14 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         }  # fmt: skip
 
     def law(self, given: Sequence[float] | None = None, smoothing: float | None = None) -> Any:
-        """The sums over selections: pi integrated out, or of this log pi and log(1 - pi).
+        """The sums over selections: pi integrated out, or with this log pi and log(1 - pi).
 
         Parameters
         ----------
         given : (float, float), optional
             log pi and log(1 - pi) of a dish.
         smoothing : float, optional
-            That of a dish, where each has its own.
+            Smoothing of a dish, if dishes have separate ones.
         """
         if self.n_terms is None:
             raise DeclarationError("n_terms", None, "known", "Build a Franchise, or pass n_terms.")
@@ -220,19 +220,19 @@ class SparseDirichletMultinomialReference(BaseMeasure):
 
     @property
     def conjugate(self) -> bool:  # type: ignore[override]
-        """Whether all dishes share one smoothing; else each keeps its own in the state."""
+        """Whether all dishes share one smoothing; otherwise each dish's smoothing is part of the state."""
         return not isinstance(self.smoothing, Each)
 
     @property
     def smoothing_without_values(self) -> float:
-        """The smoothing of all dishes; else the mean of its prior.
+        """The smoothing of all dishes; the mean of its prior if they have separate ones.
 
-        What is asked of a dish without values, of one value at a time, doesn't depend on the smoothing.
+        The predictive of a single value under a dish without values doesn't depend on the smoothing.
         """
         return float(self.smoothing) if self.conjugate else mean_of(self.smoothing.prior)
 
     def _smoothing_of(self, statistics: SelectedCounts, total: int) -> float:
-        """Smoothing of a dish that is asked about so many values in all."""
+        """Smoothing of a dish, for a query about ``total`` values."""
         if self.conjugate or (statistics.smoothing is None and total <= 1):
             return self.smoothing_without_values
         if statistics.smoothing is None:
@@ -253,7 +253,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         return attrs.evolve(self.make(), smoothing=check_smoothing(float(smoothing)))
 
     def draw(self, source: ChoiceSource) -> float:
-        """Draw the smoothing of a dish from its prior, which ends where smoothings do."""
+        """Draw the smoothing of a dish from its prior, truncated to the range of smoothings."""
         prior = self.smoothing.prior
         for _ in range(MOST_DRAWS):
             drawn = draw_from(prior, source)
@@ -265,7 +265,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
 
     @property
     def log_prior(self) -> Callable[[float], float] | None:
-        """Log prior density of the smoothing of a dish; None where the prior has finitely many values."""
+        """Log prior density of the smoothing of a dish; None if the prior has finitely many values."""
         prior = self.smoothing.prior
         if hasattr(prior, "choose"):
             return None
@@ -279,7 +279,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         return self if self.n_terms == n_terms else attrs.evolve(self, n_terms=n_terms)
 
     def make(self) -> SelectedCounts:
-        """No term yet."""
+        """Statistics of a dish without terms."""
         return SelectedCounts(np.zeros(self.n_terms or 0, dtype=np.int64))
 
     def copy(self, statistics: SelectedCounts) -> SelectedCounts:
@@ -292,7 +292,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         statistics.total += 1
 
     def remove(self, statistics: SelectedCounts, value: int) -> None:
-        """Uncount a term."""
+        """Subtract a term."""
         statistics.terms[value] -= 1
         statistics.total -= 1
 
@@ -306,7 +306,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         return np.log(np.array(f, dtype=float))
 
     def log_block(self, values: Sequence[int], many: Sequence[SelectedCounts]) -> Floats:
-        """Log ratio of the marginals of each dish with the block and without: shape (n,)."""
+        """Log ratio of the marginals of each dish with and without the block: shape (n,)."""
         terms, counts = np.unique(np.asarray(values, dtype=np.int64), return_counts=True)
         out = np.empty(len(many))
         for k, one in enumerate(many):
@@ -346,7 +346,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         dishes: npt.NDArray[np.int32],
         totals: npt.NDArray[np.int64],
     ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]:
-        """Return what a mean topic is made of: the coefficients of `predictive`, and its smoothing."""
+        """Return the coefficients of a mean topic: those of `predictive`, and the smoothing."""
         found = bank.statistics(slots, dishes)
         smoothing = np.array([self._smoothing_now(one) for one in found], dtype=float)
         factors = np.array([
@@ -356,9 +356,9 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         return smoothing[:, None], factors[:, 0], factors[:, 1] / smoothing
 
     def draw_parameters(self, statistics: SelectedCounts, source: ChoiceSource) -> Floats:
-        """Draw the topic, shape (V,): how many terms are selected, which, and Dirichlet proportions of these.
+        """Draw the topic, shape (V,): the number of selected terms, which, and their Dirichlet proportions.
 
-        0 for every other term; of a dish without values that selects no term, 0 everywhere.
+        Other terms have 0; if a dish without values selects no term, all terms have 0.
         """
         smoothing, terms = self._smoothing_now(statistics), statistics.terms
         more = self.law(statistics.given, smoothing).draw(statistics.distinct, statistics.total, source)
@@ -376,7 +376,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
             return float(np.log(parameters[value]))
 
     def selected_terms(self, statistics: SelectedCounts) -> float:
-        """Expected number of terms that a dish selects, given its data: those that it has, and E y others."""
+        """Expected number of terms that a dish selects, given its data: its terms plus E[y] others."""
         law = self.law(statistics.given, self._smoothing_now(statistics))
         return float(law.expected(statistics.distinct, statistics.total))
 
@@ -391,17 +391,17 @@ class SparseDirichletMultinomialReference(BaseMeasure):
     def simulate(self, statistics: SelectedCounts, generator: np.random.Generator) -> int:
         """Draw a term from the predictive distribution of a dish, given that it selects one.
 
-        Of a data set that is drawn with the paper's term V+1 all is taken or all is drawn anew, if that term
-        occurs anywhere. Given seating (and proportions) dishes are independent, and one has that term alone
-        or not at all: so the rejection is one of dishes that select nothing, and what is left to a value is
-        to be drawn from the predictive over the V terms, of a new dish divided by its sum. Seating and
-        proportions are drawn by rejection, with that sum of each dish (`log_observable`).
+        The distribution is that of drawing complete data sets, including the paper's term V+1, and rejecting
+        those in which this term occurs. Given seating (and proportions) dishes are independent, and either
+        all values of a dish are this term or none is. So only dishes that select no term are rejected, and a
+        value is drawn from the predictive over the V terms, for a new dish divided by its sum. Seating and
+        proportions are drawn by rejection, with this sum for each dish (`log_observable`).
         """
         weights = np.cumsum(self.predictive(statistics))
         return int(np.searchsorted(weights, generator.random() * weights[-1], side="right"))
 
     def parts(self, state: Any) -> Mapping[str, Part]:
-        """The selection proportions, where they are stored, and the smoothings, where each dish has one."""
+        """The selection proportions, if they are stored, and the smoothings, if dishes have separate ones."""
         parts: dict[str, Part] = {}
         if not self.conjugate:
             parts[SMOOTHING] = SmoothingOfDishes(state)
@@ -414,6 +414,6 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         return self.readable_bank(data)
 
     def readable_bank(self, data: GroupedData) -> StatisticsBank:
-        """Return counts in Python, with what the state keeps of each dish."""
+        """Return counts in Python, with the parameters of dishes in the state."""
         kind = SelectionBank if self.conjugate else SmoothingBank
         return kind(self, np.asarray(data.values))
