@@ -1,4 +1,4 @@
-"""Chains over a corpus in shards, in several processes: the same chain, to the last bit, as in one."""
+"""Chains over a corpus in shards, in several processes, bit for bit equal to the chain of one process."""
 
 from hdpkit.shards.carrier import Carrier
 from hdpkit.shards.dask import Dask

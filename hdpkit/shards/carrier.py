@@ -1,4 +1,4 @@
-"""What carries a run over shards: scatter, sweep, reduce and gather, whatever processes there are."""
+"""Carriers of a run over shards: scatter, sweep, reduce and gather, for any kind of processes."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ __all__ = ["Carrier", "checked"]
 class Carrier(abc.ABC):
     """Parts of a run in threads or processes, each with the documents of some shards.
 
-    A part is a ``hdpkit.shards.worker.Worker``. A carrier has it do things (`_call`), and adds up or collects
-    what it answers; how is all that carriers differ in.
+    A part is a ``hdpkit.shards.worker.Worker``. A carrier calls its methods (`_call`), and sums or collects
+    the results; carriers differ only in how they do this.
 
     Attributes
     ----------
     leads : bool
-        Whether this process has what `gather` collects, and writes files.
+        Whether this process gets the results of `gather`, and writes files.
     sent : int
-        Bytes that a part sent in the last sweep, the largest of the parts that this process knows of.
+        Bytes that a part sent in the last sweep, the largest among the parts known to this process.
     """
 
     leads: bool = True
     sent: int = 0
-    _blocks: int = 1  # of terms, in which the changes of counts of a sweep are told
+    _blocks: int = 1  # number of blocks of terms in which changes of counts are sent
 
     def scatter(self, job: Job) -> None:
-        """Give every part its shards and the state that the chain begins in.
+        """Give every part its shards and the initial state of the chain.
 
-        Parts on one machine have the memory of topics in common from here on, and each draws some of them.
+        From then on, parts on one machine share the memory of topics, and each draws some of them.
         """
         self._place(job)
         self._call("enter")
@@ -44,13 +44,13 @@ class Carrier(abc.ABC):
         self._total()
 
     def sweep(self) -> None:
-        """Have every part draw topics and, when all are drawn, sweep over its documents; then `reduce`."""
+        """Make every part draw topics and, when all are drawn, sweep over its documents; then `reduce`."""
         self._call("draw")
         self._total()
         self._call("sweep", self._blocks)
 
     def reduce(self) -> dict[str, Any]:
-        """Add up what the sweep has changed, and end it in every part; returns the numbers of a trace."""
+        """Sum the changes of the sweep, and end it in every part; returns the numbers for a trace."""
         total = self._swept()
         if not isinstance(total, Swept):
             raise StateError("reduce", type(total).__name__, "after a sweep", "Call sweep() first.")
@@ -59,23 +59,23 @@ class Carrier(abc.ABC):
         return values
 
     def gather(self, what: str, *arguments: Any) -> list[Any]:
-        """Collect the answers of all parts to a method of `Worker`, in order; empty where others lead."""
+        """Collect a method's results from all parts, in order; an empty list unless this process leads."""
         self._call(what, *arguments)
         return self._collected()
 
     def lead(self, act: Callable[[], None]) -> None:
-        """Have the process that leads do something; all wait for it, and all raise its error."""
+        """Call a function in the leading process; all processes wait for it, and all raise its error."""
         act()
 
-    def give_up(self) -> None:  # noqa: B027 - a process that drives the others ends them anyway
-        """End the other processes too when this one ends: it has an error that they don't know of."""
+    def give_up(self) -> None:  # noqa: B027 - a driving process ends the others anyway
+        """End the other processes when this one ends with an error that is unknown to them."""
 
     def _swept(self) -> Any:
-        """Wait for the sweep of all parts and return what they have changed."""
+        """Wait for the sweep of all parts and return their changes."""
         return self._total()
 
     def _added_up(self, answers: Iterable[Any]) -> Any:
-        """The sum of messages, added up as they come; raises an error that one of them is."""
+        """The sum of messages, added as they arrive; raises an error if one of them is an error."""
         total, sent = None, 0
         for answer in answers:
             if isinstance(answer, Swept):
@@ -86,27 +86,27 @@ class Carrier(abc.ABC):
         self.sent = sent or self.sent
         return total
 
-    # ------------------------------------------------------------------ what carriers differ in
+    # ------------------------------------------------------------------ specific to each carrier
 
     @abc.abstractmethod
     def _place(self, job: Job) -> None:
-        """Make the parts."""
+        """Create the parts."""
 
     @abc.abstractmethod
     def _call(self, verb: str, *arguments: Any) -> None:
-        """Have every part begin with a method of its own."""
+        """Start a method in every part."""
 
     @abc.abstractmethod
     def _total(self) -> Any:
-        """Wait for all answers and return their sum; raise the error of a part, in every process."""
+        """Wait for all results and return their sum; raise the error of a part in every process."""
 
     @abc.abstractmethod
     def _collected(self) -> list[Any]:
-        """Wait for all answers and return them where this process leads; raise as `_total`."""
+        """Wait for all results and return them if this process leads; errors as in `_total`."""
 
 
 def checked(answers: list[Any]) -> list[Any]:
-    """The answers; raises an error that one of them is."""
+    """Return the results; raise an error if one of them is an error."""
     for answer in answers:
         if isinstance(answer, Failed):
             raise answer.error

@@ -1,4 +1,4 @@
-"""Parts of a run as actors of a Dask cluster: this process drives them."""
+"""Parts of a run as actors of a Dask cluster, driven by this process."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["Dask"]
 
 
 class Dask(Carrier):
-    """One part a worker of a Dask cluster, as an actor.
+    """One part per worker of a Dask cluster, as an actor.
 
     Workers read their own shards and write their states: the folders of corpus and run must be at the same
-    path for all. If a worker is lost `hdpkit.shards.run` goes on from the last checkpoint with the workers
-    that there are; whether a lost one is replaced is the cluster's business (a nanny does so).
+    path for all. If a worker is lost, `hdpkit.shards.run` continues from the last checkpoint with the
+    available workers; the cluster may replace a lost worker (a nanny does so).
 
     Parameters
     ----------
     client : dask.distributed.Client
-        Of any cluster: ``Client(LocalCluster(...))``, ``Client("tcp://...")``.
+        Client of any cluster: ``Client(LocalCluster(...))``, ``Client("tcp://...")``.
     parts : int, optional
-        Number of parts, by default that of the workers at the time; at most that of the shards.
+        Number of parts, by default the current number of workers; at most the number of shards.
     wait : float
-        Seconds to wait for a first worker, and for a method to end whose worker doesn't answer.
+        Seconds to wait for the first worker, and for a method whose worker doesn't respond.
 
     Raises
     ------
@@ -86,7 +86,7 @@ class Dask(Carrier):
         for answer in self._answers:
             try:
                 yield answer.result()
-            except Exception as error:  # errors of a part are answers: this one is of the cluster
+            except Exception as error:  # from the cluster; errors of parts are results
                 raise _lost(error) from error
 
     def _total(self) -> Any:

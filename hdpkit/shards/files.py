@@ -1,8 +1,8 @@
-"""Checkpoints of a run over shards: a folder with a file a shard, and one that says which belong together.
+"""Checkpoints of a run over shards: a folder with one file per shard, and a file about the checkpoint.
 
-``run.bin`` names a sweep, what all parts have in common after it, the numbers so far, and the checksum of the
-file of each shard in the folder ``sweep-<number>``. It is written last, aside, and renamed: there is a whole
-one at any moment.
+``run.bin`` contains the sweep, the state common to all parts after it, the numbers so far, and the checksum
+of the file of each shard in the folder ``sweep-<number>``. It is written last, under another name, and
+renamed, so that a complete one exists at any time.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def shard_file(folder: Path, number: int) -> Path:
 
 @contextmanager
 def _storing(what: str, path: Path) -> Iterator[None]:
-    """Make the folder of a file; raise a StorageError that says what it is if it can't be written."""
+    """Make the folder of a file; if writing fails, raise a StorageError that names the file's content."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield
@@ -64,7 +64,7 @@ def _storing(what: str, path: Path) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder of a run, if it isn't there."""
+    """Make the folder of a run if it doesn't exist."""
     with _storing("folder", folder / "run.bin"):
         pass
 
@@ -92,17 +92,17 @@ def write_counts(folder: str, number: int, columns: dict[str, Any]) -> None:
 
 
 def _narrow(column: Ints) -> npt.NDArray[Any]:
-    """The same numbers in two bytes each, where these suffice."""
+    """The same numbers in two bytes each, if possible."""
     return column.astype(np.uint16) if column.max(initial=0) < 1 << 16 else column
 
 
 def write_run(folder: Path, settings: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    """Make a checkpoint the present one."""
+    """Make a checkpoint the current one."""
     _write("run.bin", folder / "run.bin", seal(RUN, pack({"settings": dict(settings), "state": dict(state)})))
 
 
 def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Settings and state of the present checkpoint; None where there is none.
+    """Settings and state of the current checkpoint; None if there is none.
 
     Raises a CorruptRunError if the file is damaged.
     """
@@ -115,7 +115,7 @@ def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
 
 
 def remove_others(folder: Path, sweep: int) -> None:
-    """Remove states of other sweeps than this one: the present checkpoint doesn't need them."""
+    """Remove states of all other sweeps, which the current checkpoint doesn't need."""
     for other in folder.glob("sweep-*"):
         if other != state_folder(folder, sweep):
             shutil.rmtree(other, ignore_errors=True)
@@ -128,9 +128,9 @@ class FromFolder:
     Parameters
     ----------
     folder : str
-        Of the shards' states.
+        Folder of the shards' states.
     state : dict
-        What all have in common.
+        The state common to all parts.
     digests : dict
         Checksum of each shard's file, by its number as text.
     """
@@ -140,11 +140,11 @@ class FromFolder:
     digests: dict[str, str]
 
     def common(self) -> dict[str, Any]:
-        """What all parts have in common."""
+        """The state common to all parts."""
         return self.state
 
     def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
-        """Read the state of a shard; a ShardError names it if the file is missing or another one."""
+        """Read the state of a shard; raises a ShardError that names it if the file is missing or differs."""
         path = shard_file(Path(self.folder), number)
         try:
             payload, digest = read_sealed(path, SHARD)

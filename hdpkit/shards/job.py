@@ -1,4 +1,4 @@
-"""What every part of a run is told before it begins."""
+"""The description of a run that every part gets at the beginning."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Job:
     Parameters
     ----------
     restaurant : Restaurant
-        Documents over a root, as for `hdpkit.Franchise`.
+        Documents below a root, as for `hdpkit.Franchise`.
     source : Source
         The corpus in shards.
     moves : sequence of Move
@@ -38,11 +38,11 @@ class Job:
         before and after it.
     seed : int
     start : Start
-        The state that the chain begins in.
+        The initial state of the chain.
     root : str or FixedWeights
         As for `hdpkit.Franchise`.
     threads : int
-        Of each part.
+        Number of threads of each part.
     """
 
     restaurant: Restaurant
@@ -54,11 +54,11 @@ class Job:
     threads: int = 1
 
     def streams(self) -> Streams:
-        """Return the streams of the chain, those of `hdpkit.Scheduler.run` with this seed."""
+        """Return the streams of the chain, equal to those of `hdpkit.Scheduler.run` with this seed."""
         return Streams(self.seed)
 
     def settings(self) -> Mapping[str, Any]:
-        """What must be the same where a run goes on: not the parts, nor their threads."""
+        """Settings that must not change when a run is continued; numbers of parts and threads may change."""
         return {
             "restaurant": repr(self.restaurant),
             "root": repr(self.root),
@@ -69,7 +69,7 @@ class Job:
 
 
 def check_job(job: Job) -> None:
-    """Raise an error before any work is done."""
+    """Raise an error for an invalid job, before any work is done."""
     instance("restaurant", job.restaurant, Restaurant, "a Restaurant", remedy="hk.Restaurant(base=...).")
     whole_number("threads", job.threads, 1, 1024, remedy="One a processor.")
     check_moves(job.moves)

@@ -17,13 +17,13 @@ __all__ = ["Local"]
 class Local(Carrier):
     """Parts of a run in threads of this process.
 
-    Every part has statistics of its own, as in other processes: one part with several threads takes less
+    Every part has its own statistics, as in separate processes; one part with several threads takes less
     memory.
 
     Parameters
     ----------
     parts : int
-        Number of parts, at most as many as there are shards.
+        Number of parts, at most the number of shards.
     """
 
     def __init__(self, parts: int = 1) -> None:

@@ -1,8 +1,8 @@
-"""Memory that the parts of a run on one machine have in common: pages of a file that loses its name at once.
+"""Memory shared by the parts of a run on one machine: pages of a file whose name is removed immediately.
 
-Parts open a file of one name in the file system that Linux keeps in memory. Those who opened the same file
-are on one machine. As soon as all have it open the name is removed, so that the memory is free again when the
-last of the processes has ended, however it ended.
+Parts open a file with the same name in the file system that Linux keeps in memory. Those that opened the same
+file are on one machine. As soon as all have opened it, the name is removed, so that the memory is released
+when the last of the processes has ended in any way.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ NUMBER = 20  # bytes of a part's number in the file
 
 
 class Meeting:
-    """The file of one name, open.
+    """The open file by which parts on one machine find each other.
 
     Parameters
     ----------
     name : str
         The same for all parts of a run.
     number : int
-        Of this part.
+        Number of this part.
     """
 
     def __init__(self, name: str, number: int) -> None:
@@ -44,16 +44,16 @@ class Meeting:
 
     @classmethod
     def at(cls, name: str, number: int) -> Meeting | None:
-        """Open the file; None where there is no such file system, or the part may not write there."""
+        """Open the file; None if there is no such file system, or the part can't write there."""
         try:
             return cls(name, number)
         except OSError:
             return None
 
     def end(self) -> tuple[CommonMemory, int, int] | None:
-        """Return the memory, this part's place among those that have it, and their number.
+        """Return the memory, this part's index among those that share it, and their number.
 
-        All parts have the file open by now. None if this part is alone.
+        Called when all parts have opened the file. None if this part is alone.
         """
         data = os.pread(self._file, os.fstat(self._file).st_size, 0)
         numbers = sorted(int(data[at : at + NUMBER]) for at in range(0, len(data), NUMBER))
@@ -71,12 +71,12 @@ def _close(file: int, path: Path) -> None:
 
 
 class CommonMemory:
-    """Memory that grows where one of its parts needs more.
+    """Shared memory that grows when a part needs more.
 
     Parameters
     ----------
     file : int
-        Descriptor, which is the memory's from here on.
+        Descriptor, which this object owns from now on.
     """
 
     def __init__(self, file: int) -> None:
@@ -85,10 +85,10 @@ class CommonMemory:
         weakref.finalize(self, os.close, file)
 
     def room(self, n: int) -> np.ndarray[Any, np.dtype[np.int8]]:
-        """Its first n bytes. Raises a StorageError if the machine has no memory for them."""
+        """The first n bytes. Raises a StorageError if the machine has too little memory."""
         if self._pages is None or len(self._pages) < n:
             try:
-                os.posix_fallocate(self._file, 0, n)  # else a write may end the process
+                os.posix_fallocate(self._file, 0, n)  # otherwise a write may kill the process
                 self._pages = mmap.mmap(self._file, n)
             except OSError as error:
                 raise StorageError(

@@ -1,4 +1,4 @@
-"""What parts of a run tell each other: each message can be added to another one, in any order."""
+"""Messages between the parts of a run; messages of one kind can be added, in any order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Block", "Done", "Failed", "Message", "Opening", "Swept"]
 
 
 class Message(Protocol):
-    """A summand. A `Failed` one makes the sum failed."""
+    """A summand. A sum with a `Failed` message is `Failed`."""
 
     def plus(self, other: Any) -> Any:
         """Return the sum of both."""
@@ -23,18 +23,18 @@ class Message(Protocol):
 
 @attrs.frozen(eq=False)
 class Failed:
-    """A part met an error."""
+    """The error of a part."""
 
     error: Exception
 
     def plus(self, other: Any) -> Failed:
-        """Return this error: the first one."""
+        """Return this error, so that the sum is the first error."""
         return self
 
 
 @attrs.frozen(eq=False)
 class Opening:
-    """What a part has at the start.
+    """Message of a part at the start.
 
     Attributes
     ----------
@@ -43,9 +43,10 @@ class Opening:
     sizes : (int64 array, int64 array)
         Distinct numbers of customers of its documents, ascending, and how many have each.
     lengths : dict
-        Customers of its documents by the number of the first document, where a move asks for them.
+        Number of customers of each of its documents, by the number of the first document, if a move needs
+        them.
     name : str
-        One that it proposes for `hdpkit.shards.memory.Meeting`: the least one is taken.
+        Proposed name for `hdpkit.shards.memory.Meeting`; the smallest one is used.
     """
 
     changes: Changes
@@ -69,7 +70,7 @@ class Opening:
         )
 
     def all_lengths(self) -> npt.NDArray[np.int64] | None:
-        """Customers of every document, in order; None where no move asks for them."""
+        """Number of customers of every document, in order; None if no move needs them."""
         if not self.lengths:
             return None
         return np.concatenate([self.lengths[first] for first in sorted(self.lengths)])
@@ -77,7 +78,7 @@ class Opening:
 
 @attrs.frozen(eq=False)
 class Swept:
-    """What a part has changed in a sweep."""
+    """Changes of a part in a sweep."""
 
     changes: Changes
 
@@ -99,12 +100,12 @@ class Block:
 
 @attrs.frozen(eq=False)
 class Done:
-    """A part is done; one of them has the numbers that all would report."""
+    """A part has finished; one of these messages has the numbers for the trace, equal in all parts."""
 
     values: dict[str, Any] | None = None
 
     def plus(self, other: Any) -> Any:
-        """Return that both are done."""
+        """Return a message for both, with the numbers of either."""
         if isinstance(other, Failed):
             return other
         return self if other.values is None else other

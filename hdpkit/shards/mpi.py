@@ -1,4 +1,4 @@
-"""Parts of a run as ranks of MPI: every rank runs the same program."""
+"""Parts of a run as ranks of MPI; every rank runs the same program."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["MPI"]
 
 
 class MPI(Carrier):
-    """One part a rank.
+    """One part per rank.
 
     Every rank calls `hdpkit.shards.run` with the same arguments. Rank 0 has the results and writes the file
-    of the run; each rank reads its own shards, and writes their states. Each adds up the changes of counts of
-    some terms, the other messages are added up along a tree.
-    An error of a rank is raised in all. If a rank is killed ``mpiexec`` ends the others: start the same
-    command again to go on from the last checkpoint, with any number of ranks.
+    of the run; each rank reads its own shards, and writes their states. Each rank sums the changes of counts
+    of some terms; the other messages are summed along a tree. An error of a rank is raised in all. If a rank
+    is killed, ``mpiexec`` ends the others: start the same command again to continue from the last checkpoint,
+    with any number of ranks.
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ class MPI(Carrier):
 
     def __init__(self, comm: Any = None) -> None:
         given = _world() if comm is None else comm
-        self._comm: Any = given.Dup()  # messages of the program itself are others
+        self._comm: Any = given.Dup()  # separate from messages of the user's program
         self.rank = int(self._comm.Get_rank())
         self.leads = self.rank == 0
-        self._blocks = 0  # `_swept` asks for them one by one
+        self._blocks = 0  # `_swept` gets blocks one by one
         self._worker: Worker
         self._answer: Any = None
 
@@ -72,9 +72,9 @@ class MPI(Carrier):
         return total
 
     def _swept(self) -> Any:
-        """Each rank adds up a block of terms, and tells the others its sum.
+        """Each rank sums a block of terms, and sends the sum to the others.
 
-        A block is written and sent while the one before it is on its way.
+        A block is prepared and sent while the previous one is being transferred.
         """
         comm, own, n = self._comm, self.rank, self._comm.Get_size()
         total = self._total()
@@ -101,7 +101,7 @@ class MPI(Carrier):
         return self._comm.gather(self._answer) or []
 
     def lead(self, act: Callable[[], None]) -> None:
-        """Have rank 0 do something; all wait for it, and all raise its error."""
+        """Call a function at rank 0; all ranks wait for it, and all raise its error."""
         failed = None
         if self.leads:
             try:

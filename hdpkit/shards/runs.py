@@ -26,27 +26,27 @@ from hdpkit.shards.starts import as_start
 
 __all__ = ["ShardedRun", "run"]
 
-MOST_LOSSES = 5  # of workers, one after the other, without a sweep in between
+MOST_LOSSES = 5  # consecutive losses of workers without a sweep in between
 
 Progress = Callable[[int, dict[str, Any]], Any]
 
 
 class ShardedRun:
-    """A chain over shards at the end of `run`: what was recorded, and the state where it stands.
+    """A chain over shards at the end of `run`: its recorded numbers, and its current state.
 
-    In a run on MPI every process has one and calls its methods; what `state` and `document_counts` return
-    is only at rank 0, and None elsewhere.
+    In a run on MPI every process has this object, and all must call its methods; `state` and
+    `document_counts` return their results only at rank 0, and None elsewhere.
 
     Attributes
     ----------
     sweep : int
-        Sweeps done since the start of the chain.
+        Number of sweeps since the start of the chain.
     numbers : dict
-        What a trace has of every sweep, under the same keys: one entry a sweep.
+        The numbers that a trace records, under the same keys: one entry per sweep.
     seconds : float64 array
-        Of each sweep since the last start of `run`.
+        Seconds of each sweep since the last call of `run`.
     sent : int64 array
-        Bytes that a part sent in each of these sweeps, the largest of the parts that this process knows of.
+        Bytes that a part sent in each of these sweeps, the largest among the parts known to this process.
     """
 
     def __init__(self, job: Job, carrier: Carrier) -> None:
@@ -64,7 +64,7 @@ class ShardedRun:
 
     @property
     def numbers(self) -> dict[str, npt.NDArray[Any]]:
-        """What a trace has of every sweep."""
+        """The numbers that a trace records, one entry per sweep."""
         keys = self._rows[0] if self._rows else {}
         return {key: np.array([row[key] for row in self._rows]) for key in keys}
 
@@ -75,11 +75,11 @@ class ShardedRun:
 
     @property
     def sent(self) -> npt.NDArray[np.int64]:
-        """Bytes of each sweep."""
+        """Bytes sent in each sweep."""
         return np.array(self._sent, dtype=np.int64)
 
     def dish_counts(self) -> npt.NDArray[np.int64] | None:
-        """How often each dish has each term: int64, shape (K, V)."""
+        """Counts of each term in each dish: int64, shape (K, V)."""
         found = self._carrier.gather("dish_counts")
         return found[0] if found else None
 
@@ -96,16 +96,16 @@ class ShardedRun:
         return np.concatenate(rows, axis=1).T
 
     def write_document_counts(self, folder: str | os.PathLike[str]) -> None:
-        """Write a file a shard, ``shard-0000.npz``, with the arrays "document", "dish" and "customers".
+        """Write a file per shard, ``shard-0000.npz``, with the arrays "document", "dish" and "customers".
 
-        Every part writes those of its own shards. Documents are numbered from 0 in each shard, dishes as the
-        rows of `dish_counts`.
+        Every part writes the files of its own shards. Documents are numbered from 0 in each shard, dishes
+        like the rows of `dish_counts`.
         """
         where = path_of("folder", folder, remedy="A folder for the files.")
         self._carrier.gather("write_counts", str(where))
 
     def state(self) -> dict[str, Any] | None:
-        """The state as `Franchise.freeze` of one process over the whole corpus returns it."""
+        """The state as returned by `Franchise.freeze` for the entire corpus in one process."""
         found, commons = self._carrier.gather("states"), self._carrier.gather("common")
         if not found:
             return None
@@ -149,36 +149,36 @@ def run(
 ) -> ShardedRun:
     """Run a chain over the shards of a corpus.
 
-    The chain is bit for bit that of `hdpkit.Scheduler.run` over the whole corpus with the same moves, seed
-    and initial state, whatever the carrier, the number of its parts and of threads.
+    The chain is bit for bit that of `hdpkit.Scheduler.run` over the entire corpus with the same moves, seed
+    and initial state, for any carrier and any numbers of parts and threads.
 
     Parameters
     ----------
     restaurant : Restaurant
-        Documents over a root: ``hk.Restaurant(root, each="document", ...)``, with one concentration.
+        Documents below a root: ``hk.Restaurant(root, each="document", ...)``, with one concentration.
     corpus : ShardedCorpus or CutCorpus
-        A corpus in shards: ``hk.ShardedCorpus.open(folder)``, or `hdpkit.shards.cut` of one in memory.
+        A corpus in shards: ``hk.ShardedCorpus.open(folder)``, or the result of `hdpkit.shards.cut`.
     moves : sequence of Move
         `moves.SliceGibbs` or `moves.CountGibbs` once; `moves.RootWeights`, `moves.Concentration` and
         `moves.BaseMeasureParameters` as for a `hdpkit.Scheduler`.
     sweeps : int
-        Sweeps of the chain from its start: a run that goes on from a checkpoint makes those that are missing.
+        Total number of sweeps of the chain; a run that continues from a checkpoint runs the remaining ones.
     rng : int
         The seed.
     carrier : Carrier, optional
         `Local`, `MPI` or `Dask`; by default one part in this process.
     init : "auto", TermClusters, Random, or mapping
         "auto": `hdpkit.init.TermClusters` of the first million tokens. Both draw the dishes of a document
-        from a stream of its own, and give each dish one table there. A mapping is a state that
-        `Franchise.freeze` returned, of customers who are told apart.
+        from its own stream, and give each dish one table there. A mapping is a state returned by
+        `Franchise.freeze`, with distinguished customers (`Franchise.tell_apart`).
     root : str or FixedWeights
         "weights", or ``hk.FixedWeights(K)``.
     threads : int
-        Of each part.
+        Number of threads of each part.
     folder : path, optional
-        Where checkpoints are kept. If it has one, of a run with the same arguments, the run goes on from it.
+        Folder for checkpoints. If it has one of a run with the same arguments, the run continues from it.
     checkpoint : int
-        Sweeps from one checkpoint to the next; the last sweep always has one.
+        Number of sweeps between checkpoints; there is always one after the last sweep.
     progress : callable, optional
         Called after each sweep with its number and its numbers, in every process.
 
@@ -192,13 +192,16 @@ def run(
         Before any work is done.
     KernelError
         Before the first sweep, if topics can't be drawn in single precision (eta below 0.35, summed over the
-        terms), or the measure is no `DirichletMultinomial`.
+        terms), or the measure isn't a `DirichletMultinomial`.
     ShardError
-        If a shard, or its state, is missing or damaged: it names the shard.
+        If a shard, or its state, is missing or damaged; the message names the shard.
     RunError
-        If the folder has a run with other arguments. LostPartError: if a worker of a cluster is lost and
-        there is no folder, or several in a row before a sweep is done. StorageError: if the disk is full; it
-        names the shard whose state can't be written. Errors are raised in every process.
+        If the folder has a run with other arguments. Errors are raised in every process.
+    LostPartError
+        If a worker of a cluster is lost and there is no folder, or several are lost in a row without a
+        complete sweep.
+    StorageError
+        If the disk is full; the message names the shard whose state can't be written.
     """
     carrier = Local() if carrier is None else carrier
     instance("carrier", carrier, Carrier, "a carrier", remedy="hdpkit.shards.Local(2), MPI(), Dask(client).")
@@ -242,7 +245,7 @@ def run(
 
 @attrs.frozen
 class _Nothing:
-    """In place of a start that is not known yet."""
+    """Placeholder for a start that is not known yet."""
 
     def common(self) -> dict[str, Any]:
         """Nothing."""
@@ -269,7 +272,7 @@ def _kept(job: Job, folder: Path | None) -> dict[str, Any] | None:
 
 
 def _begin(run: ShardedRun, folder: Path | None, kept: dict[str, Any] | None) -> None:
-    """Put all parts in the state of a checkpoint, or of the start."""
+    """Set the state of all parts from a checkpoint or the start."""
     job = run._job
     if kept is not None:
         assert folder is not None
@@ -285,7 +288,7 @@ def _begin(run: ShardedRun, folder: Path | None, kept: dict[str, Any] | None) ->
 def whole_state(
     job: Job, seatings: dict[int, dict[str, npt.NDArray[np.int32]]], common: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the state of all documents, as `Franchise.freeze` returns it."""
+    """Return the state of all documents in the form of `Franchise.freeze`."""
     columns: dict[str, list[Any]] = {name: [] for name in ("dish", *COLUMNS)}
     for i in sorted(seatings):
         for name in columns:

@@ -1,4 +1,4 @@
-"""Where the documents of a run over shards come from."""
+"""Sources of the documents of a run over shards."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Info(Protocol):
 
     @property
     def n_tokens(self) -> int:
-        """Number of its tokens: at least one."""
+        """Number of its tokens, at least one."""
 
 
 class Source(Protocol):
-    """A corpus in shards. It is handed to every process, each of which reads its own shards."""
+    """A corpus in shards. It is sent to every process, each of which reads its own shards."""
 
     @property
     def shards(self) -> Sequence[Info]:
@@ -46,14 +46,14 @@ class Source(Protocol):
 
     @property
     def n_terms(self) -> int:
-        """Number of terms of the whole corpus."""
+        """Number of terms of the entire corpus."""
 
     @property
     def digest(self) -> str:
-        """A checksum that tells this corpus, in these shards, from others."""
+        """A checksum that identifies this corpus and its division into shards."""
 
     def shard(self, i: int) -> Corpus:
-        """Documents of shard i, numbered from 0, over the terms of the whole corpus."""
+        """Documents of shard i, numbered from 0, over the terms of the entire corpus."""
 
 
 @attrs.frozen
@@ -78,7 +78,7 @@ class CutCorpus:
 
     @property
     def digest(self) -> str:
-        """A checksum of the tokens and of where they are cut."""
+        """A checksum of the tokens and of the boundaries of shards."""
         found = hashlib.sha256(np.ascontiguousarray(self.corpus.values).tobytes())
         found.update(np.ascontiguousarray(self.corpus.document_lengths).tobytes())
         found.update(repr([piece.first_document for piece in self.shards]).encode())
@@ -91,14 +91,14 @@ class CutCorpus:
 
 
 def cut(corpus: Corpus, n_shards: int) -> CutCorpus:
-    """Cut a corpus into shards of consecutive documents with about as many tokens each.
+    """Divide a corpus into shards of consecutive documents with about equal numbers of tokens.
 
     Parameters
     ----------
     corpus : Corpus
-        In memory: for corpora that are not, convert files with ``hdpkit convert --shards``.
+        A corpus in memory; for larger corpora, convert files with ``hdpkit convert --shards``.
     n_shards : int
-        At most as many as there are documents with tokens.
+        At most the number of documents with tokens.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def cut(corpus: Corpus, n_shards: int) -> CutCorpus:
     there = np.flatnonzero(corpus.document_lengths)
     whole_number("n_shards", n_shards, 1, len(there), remedy="A shard has at least one document with tokens.")
     ends = np.cumsum(corpus.document_lengths)
-    # The document with tokens at which each shard begins, so that none is left without.
+    # The document with tokens at which each shard begins, so that no shard is without tokens.
     at = np.searchsorted(ends[there], np.arange(1, n_shards) * int(ends[-1]) / n_shards)
     for i in range(n_shards - 1):
         at[i] = min(max(int(at[i]), int(at[i - 1]) + 1 if i else 1), len(there) - (n_shards - 1 - i))
@@ -129,14 +129,14 @@ def cut(corpus: Corpus, n_shards: int) -> CutCorpus:
 
 
 def spread(source: Source, n_workers: int) -> list[range]:
-    """Consecutive shards for each worker, with about as many tokens each; the last workers may get none."""
+    """Consecutive shards for each worker, with about equal numbers of tokens; the last may get none."""
     n = len(source.shards)
     ends = np.cumsum([info.n_tokens for info in source.shards])
     workers = min(n_workers, n)
     begins = [0]
     for i in range(1, workers):
         share = i * int(ends[-1]) / workers
-        at = int(np.argmin(np.abs(ends - share))) + 1  # the end of a shard that is nearest
+        at = int(np.argmin(np.abs(ends - share))) + 1  # the nearest end of a shard
         begins.append(min(max(at, begins[-1] + 1), n - (workers - i)))
     begins.append(n)
     found = [range(a, b) for a, b in itertools.pairwise(begins)]

@@ -1,4 +1,4 @@
-"""States that a chain over shards begins in: each part makes or reads that of its own documents."""
+"""Starts of a chain over shards; each part makes or reads the state of its own documents."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ __all__ = ["ByDocument", "FromState", "Start", "Whole", "as_start"]
 
 Ints = npt.NDArray[np.int32]
 
-SAMPLE = 1 << 20  # tokens that terms are placed by, and that are sorted at once
-DOCUMENTS = 1  # place of the documents' streams, beside that of the start itself
+SAMPLE = 1 << 20  # tokens used for the clusters of terms, and tokens sorted at once
+DOCUMENTS = 1  # place of the documents' streams, different from that of the start itself
 
 
 class Start(Protocol):
     """A state, in parts."""
 
     def common(self) -> dict[str, Any]:
-        """What all parts have in common, as `hdpkit.franchise.part.common_state` returns it."""
+        """The state common to all parts, as returned by `hdpkit.franchise.part.common_state`."""
 
     def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
-        """The seating of the documents of a shard, as `hdpkit.franchise.part.begin_part` takes it."""
+        """The seating of the documents of a shard, in the form of `hdpkit.franchise.part.begin_part`."""
 
 
 @attrs.frozen(eq=False)
 class FromState:
-    """The state of a franchise over the whole corpus, as `Franchise.freeze` returns it.
+    """The state of a franchise over the entire corpus, as returned by `Franchise.freeze`.
 
     Parameters
     ----------
     frozen : mapping
-        Of a franchise with ``store="counts"``, customers told apart.
+        State of a franchise with ``store="counts"`` and distinguished customers (`Franchise.tell_apart`).
     """
 
     frozen: Mapping[str, Any]
@@ -72,16 +72,16 @@ class FromState:
 
 @attrs.frozen(eq=False)
 class ByDocument:
-    """Dishes that are drawn document by document, from a stream of its own each; one table for each.
+    """Dishes drawn document by document, each from its own stream, with one table for each dish.
 
     Parameters
     ----------
     key : (int, int)
-        Of the streams.
+        Key of the streams.
     n_dishes : int
     of_terms : int32 array, shape (n_terms,), optional
-        Dish of each term, as of `hdpkit.init.TermClusters`: a customer takes that of its own term or, four
-        times of five, of a random customer of its document. Without it dishes are uniform.
+        Dish of each term, as in `hdpkit.init.TermClusters`: a customer gets the dish of its own term or, with
+        probability 4/5, of a random customer of its document. By default dishes are uniform.
     """
 
     key: tuple[int, int]
@@ -113,20 +113,20 @@ class ByDocument:
 
 
 def one_table_each(dish: Ints, lengths: npt.NDArray[np.int64], n_dishes: int) -> dict[str, Ints]:
-    """One table for each dish that a document has.
+    """One table for each dish of a document.
 
     Parameters
     ----------
     dish : int32 array
-        Of each customer, document by document.
+        Dish of each customer, in the order of documents.
     lengths : int64 array
-        Customers of each document.
+        Number of customers of each document.
     n_dishes : int
     """
     ends = np.cumsum(lengths)
     found: list[tuple[Ints, ...]] = []
     first = token = 0
-    while first < len(lengths):  # some documents at a time: nothing of the size of the shard is sorted
+    while first < len(lengths):  # in blocks of documents, to sort only short arrays
         last = max(int(np.searchsorted(ends, token + SAMPLE, side="right")), first + 1)
         home = np.repeat(np.arange(first + 1, last + 1), lengths[first:last])
         own = dish[token : int(ends[last - 1])]
@@ -141,34 +141,34 @@ def one_table_each(dish: Ints, lengths: npt.NDArray[np.int64], n_dishes: int) ->
 
 @attrs.frozen(eq=False)
 class Whole:
-    """Documents at the beginning of a corpus as all there are, for `labels_of_terms`."""
+    """The first documents of a corpus as a complete franchise, for `labels_of_terms`."""
 
     data: Corpus
     n_dishes: int | None
 
     @property
     def root(self) -> Any:
-        """What limits the number of dishes."""
+        """The root, which may limit the number of dishes."""
         return self
 
     @property
     def most_dishes(self) -> int | None:
-        """How many dishes there can be."""
+        """The largest number of dishes."""
         return self.n_dishes
 
 
 def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> Start:
-    """Return the start that a user asks for.
+    """Return the start given by the argument ``init``.
 
     Parameters
     ----------
     init : "auto", Random, TermClusters, or mapping
-        A mapping is a state of `Franchise.freeze` over the whole corpus, in memory.
+        A mapping is a state of `Franchise.freeze` over the entire corpus, in memory.
     source : Source
     most : int or None
-        The number of dishes that there can be.
+        The largest number of dishes.
     streams : Streams
-        Of the chain.
+        Streams of the chain.
     """
     if isinstance(init, Mapping):
         form = init.get("seating", {})
@@ -200,7 +200,7 @@ def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> S
 
 
 def _first_documents(source: Source) -> Corpus:
-    """The first documents of the corpus, of so many tokens as terms are placed by."""
+    """The first documents of the corpus, with the number of tokens used for the clusters of terms."""
     found, n = [], 0
     for i, info in enumerate(source.shards):
         corpus = source.shard(i)

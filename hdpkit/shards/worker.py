@@ -1,4 +1,4 @@
-"""One part of a run: a franchise over the documents of some shards, and what it is asked to do."""
+"""One part of a run: a franchise over the documents of some shards, and its methods for the carrier."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Worker:
     ----------
     job : Job
     shards : range
-        Numbers of its shards: at least one.
+        Numbers of its shards, at least one.
     reports : bool
-        Whether it computes the numbers of each sweep, which are the same in every part.
+        Whether it computes the numbers for the trace after each sweep, which are equal in every part.
     """
 
     def __init__(self, job: Job, shards: range, reports: bool) -> None:
@@ -60,7 +60,7 @@ class Worker:
         self._meeting: Meeting | None = None
 
     def call(self, verb: str, *arguments: Any) -> Any:
-        """Call a method, and return an error in place of raising it: another part may wait for an answer."""
+        """Call a method; return an error instead of raising it, since another part may wait for a result."""
         try:
             return getattr(self, verb)(*arguments)
         except Exception as error:
@@ -69,7 +69,7 @@ class Worker:
     # ------------------------------------------------------------------ begin
 
     def enter(self) -> Opening:
-        """Read the shards and their state; returns what they add to what all parts have in common."""
+        """Read the shards and their state; returns their contribution to the state common to all parts."""
         job, before = self.job, self.job.source.shards[self.shards[0]].first_document
         columns: dict[str, list[Ints]] = {name: [] for name in ("dish", *COLUMNS)}
 
@@ -96,7 +96,7 @@ class Worker:
         return Opening(counts, np.unique(lengths, return_counts=True), in_order, secrets.token_hex(16))
 
     def begin(self, total: Opening) -> Done:
-        """Take the state over, given the sum of what all parts entered with."""
+        """Set the state, given the sum of the contributions of all parts."""
         before = self.job.source.shards[self.shards[0]].first_document
         elsewhere = Elsewhere(before, total.sizes, total.all_lengths())
         source = self.streams.source(STARTS)
@@ -108,7 +108,7 @@ class Worker:
         return Done()
 
     def share(self) -> Done:
-        """Have topics in common with other parts on this machine; all parts have begun."""
+        """Share the memory of topics with other parts on this machine; called when all parts have begun."""
         found = None if self._meeting is None else self._meeting.end()
         self._meeting = None
         if found is not None:
@@ -118,7 +118,7 @@ class Worker:
     # ------------------------------------------------------------------ sweeps
 
     def draw(self) -> Done:
-        """Begin a sweep: the moves before the one over documents, and this part's topics."""
+        """Begin a sweep: run the moves before the one over documents, and draw this part's topics."""
         self.franchise.data.check_unchanged()
         for place in range(self.place):
             self._apply(place)
@@ -127,20 +127,20 @@ class Worker:
         return Done()
 
     def sweep(self, n_blocks: int) -> Swept:
-        """Sweep over the own documents; all parts have drawn their topics.
+        """Sweep over this part's documents; called when all parts have drawn their topics.
 
-        Changes of counts are told in so many blocks of terms, or left to `block` if there are none.
+        Changes of counts are returned in ``n_blocks`` blocks of terms or, if this is 0, by `block`.
         """
         changes = sweep_part(self.franchise, n_blocks)
-        self.franchise.data.check_unchanged()  # a sweep over other data is none
+        self.franchise.data.check_unchanged()  # a sweep over changed data isn't valid
         return Swept(changes)
 
     def block(self, number: int, n_blocks: int) -> Block:
-        """Tell changes of the counts of a block of terms."""
+        """Return the changes of the counts of a block of terms."""
         return Block(take_block(self.franchise, number, n_blocks))
 
     def finish(self, total: Swept) -> Done:
-        """End the sweep, given what all parts have changed: the moves after the one over documents."""
+        """End the sweep, given the changes of all parts: run the moves after the one over documents."""
         end_parts(self.franchise, total.changes)
         for place in range(self.place + 1, len(self.job.moves)):
             self._apply(place)
@@ -155,7 +155,7 @@ class Worker:
         return self.streams.source(place + 1, self.franchise.sweep + 1)
 
     def _numbers(self) -> dict[str, Any]:
-        """What a trace has of every sweep, under the same keys."""
+        """The numbers of a sweep for the trace, under the same keys as in a `Trace`."""
         franchise = self.franchise
         customers, tables = franchise.totals()
         values: dict[str, Any] = {
@@ -173,7 +173,7 @@ class Worker:
     # ------------------------------------------------------------------ results
 
     def common(self) -> dict[str, Any]:
-        """What all parts have in common beside counts and tables."""
+        """The state common to all parts, without counts and tables."""
         return common_state(self.franchise)
 
     def states(self) -> dict[int, dict[str, Ints]]:
@@ -195,14 +195,14 @@ class Worker:
         return {i: write_shard(folder, i, seating) for i, seating in self.states().items()}
 
     def write_counts(self, folder: str) -> list[int]:
-        """Write a file a shard with the customers of its documents by dish; returns its numbers."""
+        """Write a file per shard with the customers of its documents by dish; returns the shards' numbers."""
         found = self.document_counts()
         for i, columns in found.items():
             write_counts(folder, i, dict(columns))
         return list(found)
 
     def dish_counts(self) -> npt.NDArray[np.int64]:
-        """How often each dish has each term: int64, shape (K, V)."""
+        """Counts of each term in each dish: int64, shape (K, V)."""
         bank: Any = self.franchise.bank
         counts: npt.NDArray[np.int64] = bank.counts(self.franchise.slots.occupied_slots())
         return counts
@@ -221,7 +221,7 @@ class Worker:
 
 
 def _check_served(franchise: Franchise) -> None:
-    """Raise a KernelError unless parts of the documents can be swept over."""
+    """Raise a KernelError unless sweeps over parts of the documents are supported."""
     try:
         franchise.kernel("slice_part")
     except KernelError as error:
