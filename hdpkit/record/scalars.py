@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hdpkit.franchise import Franchise, hyperparameter_values
 from hdpkit.franchise.common_scores import dish_sizes
 
-__all__ = ["scalars"]
+__all__ = ["largest_shares", "scalars"]
 
 _SHARES = 5
 
@@ -26,7 +26,7 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
         "log_joint": franchise.log_seating() + log_likelihood + franchise.log_prior() + franchise.log_parts(),
     }
     if not franchise.measure.atomic:
-        values["largest_shares"] = _largest_shares(franchise)
+        values["largest_shares"] = largest_shares(dish_sizes(franchise))
     for number, declaration in enumerate(franchise.declarations):
         values[f"n_tables/{declaration.name}"] = int(tables[franchise.topology.nodes(number)].sum())
     values |= hyperparameter_values(franchise)
@@ -36,9 +36,9 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
     return values
 
 
-def _largest_shares(franchise: Franchise) -> npt.NDArray[np.float64]:
+def largest_shares(dish_sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Shares of the data of the largest dishes, in descending order; 0 if there are fewer dishes."""
-    sizes = np.sort(dish_sizes(franchise))[::-1]
+    sizes = np.sort(dish_sizes)[::-1]
     shares = np.zeros(_SHARES)
     largest = sizes[:_SHARES]
     shares[: len(largest)] = largest / max(int(sizes.sum()), 1)

@@ -27,6 +27,7 @@ from hdpkit.franchise.part import (
     take_block,
 )
 from hdpkit.random import STARTS
+from hdpkit.record.scalars import largest_shares
 from hdpkit.shards.files import write_counts, write_shard
 from hdpkit.shards.job import OVER_DOCUMENTS, Job, needs_lengths
 from hdpkit.shards.memory import Meeting
@@ -158,10 +159,12 @@ class Worker:
         """The numbers of a sweep for the trace, under the same keys as in a `Trace`."""
         franchise = self.franchise
         customers, tables = franchise.totals()
+        bank: Any = franchise.bank
         values: dict[str, Any] = {
             "n_dishes": franchise.n_dishes,
             "n_tables": int(customers[0]),
             "log_likelihood": franchise.log_likelihood(),
+            "largest_shares": largest_shares(bank.sizes(franchise.slots.occupied_slots())),
             f"n_tables/{franchise.declarations[0].name}": int(tables[0]),
             f"n_tables/{franchise.declarations[1].name}": int(customers[0]),
         }

@@ -32,6 +32,7 @@ def test_any_number_of_shards_parts_and_threads_gives_the_chain_of_one_process(
         carrier=shards.Local(parts),
     )  # fmt: skip
     same(run.state(), ended)
+    assert run.numbers["largest_shares"].shape == (6, 5)
     for key, values in run.numbers.items():
         np.testing.assert_array_equal(values, trace[key], err_msg=key)
 

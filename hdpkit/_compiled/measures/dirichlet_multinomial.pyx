@@ -363,6 +363,17 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         TermCountsBank.relabel(self, mapping)
         return self.invert()
 
+    def sizes(self, slots):
+        """Customers of these slots: int64, shape (n,)."""
+        cdef Held hold = in_turn(self.turn)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef int64_t i
+        out = np.zeros(s.shape[0], dtype=np.int64)
+        cdef int64_t[::1] o = out
+        for i in range(s.shape[0]):
+            o[i] = self.b.totals[s[i]]
+        return out
+
     def log_marginals(self, slots, dishes=None):
         """log DM(n_k) of these slots: shape (n,), nats."""
         cdef Held hold = in_turn(self.turn)
