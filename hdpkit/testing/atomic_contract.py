@@ -17,7 +17,7 @@ from hdpkit.testing.measure_checks import MeasureFailure, check_frequencies, clo
 
 __all__ = ["check_atomic_contract"]
 
-MOST = 200  # atoms that are gone through one by one
+MOST = 200  # largest number of atoms that are all tested
 
 Ints = npt.NDArray[np.int64]
 
@@ -28,7 +28,7 @@ def check_atomic_contract(franchise: Franchise) -> list[str]:
     Parameters
     ----------
     franchise : Franchise
-        Over a measure with atoms; any data.
+        A franchise with a measure with atoms, over any data.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def _atoms(measure: AtomicMeasure, values: Any) -> Ints:
 
 
 def _check_data(measure: AtomicMeasure) -> str:
-    """Values that aren't atoms must be refused: compiled code looks up H by value."""
+    """Values that aren't atoms must raise an error, since compiled code looks up H by value."""
     impossible = np.flatnonzero(np.isneginf(measure.log_probabilities()))[:1].tolist()
     bad: list[Any] = [[-1], [measure.n_terms], [0.5], ["a"], *([value] for value in impossible)]
     for values in bad:

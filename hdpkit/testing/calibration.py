@@ -1,22 +1,22 @@
-"""Simulation-based calibration that is exact for chains of any length, however slowly they mix.
+"""Simulation-based calibration that is exact for chains of any length and any speed of mixing.
 
-The usual form (Talts et al. 2018) ranks a true parameter among draws of a chain that is hoped to have
-converged, and its draws depend on each other: the ranks are uniform in neither respect. Here the truth is
-itself a point of the chain. Draw parameters and data from the model; the parameters are one draw from the
+The usual form (Talts et al. 2018) ranks a true parameter among draws of a chain that is assumed to have
+converged, and whose draws depend on each other, so ranks are not exactly uniform. Here the truth is itself a
+point of the chain. Draw parameters and data from the model; the parameters are one draw from the
 posterior of those data. Put them at a uniformly drawn place u of a chain of L + 1 states, run the chain
 forwards from there for the L - u places after it, and BACKWARDS, by the time reversal of the kernel, for the
 u places before it (Besag & Clifford 1989, section 2; for testing samplers: Gandy & Scott 2021). For a kernel
-that leaves the posterior invariant the L + 1 states are a piece of the stationary chain whatever u was, so
-given the chain u is uniform, and the rank of the truth among the L other states (ties broken at random) is
-uniform on 0..L exactly. Autocorrelation within a chain costs power and nothing else; ranks of different
-replicas are independent.
+that leaves the posterior invariant the L + 1 states are a segment of the stationary chain for any u, so given
+the chain u is uniform, and the rank of the truth among the L other states (ties broken at random) is exactly
+uniform on 0..L. Autocorrelation within a chain only reduces power; ranks of different replicas are
+independent.
 
 The reversal of a sequence of reversible kernels is the same kernels in the opposite order. Every step of
 every move of this package is reversible (a Gibbs update or a Metropolis proposal; over a store without table
 numbers too, since seating customers out uniformly and lumping them again are each other's reversal). So a
 sweep runs backwards by running its moves from the last to the first, each with its steps from the last to the
-first. A move of one's own can be calibrated if its steps are reversible; the test of detailed balance in
-`check_exact` decides that.
+first. A user-defined move can be calibrated if its steps are reversible, which the test of detailed balance
+in `check_exact` determines.
 """
 
 from __future__ import annotations
@@ -138,11 +138,11 @@ def calibration(
         measure must have ``simulate``.
     moves : sequence of Move
         The moves of a sweep in order. Each of their steps must be reversible, as in all moves of the
-        package. Moves with time tables are refused.
+        package. Moves with time tables raise an error.
     replicas : int
         Independent pairs of parameters and data.
     draws : int
-        L: states of each chain besides the truth.
+        L: number of states of each chain in addition to the truth.
     seed : int
     thin : int
         Sweeps between two states. Any number is valid; a larger one makes the states less dependent and the

@@ -27,7 +27,7 @@ __all__ = [
 
 
 def example_moves(continuous: bool | None = None) -> list[Move]:
-    """Examples of every registered move; only those with or without a continuous part if asked."""
+    """Examples of every registered move; optionally only those with or without a continuous part."""
     found = [move for entry in moves.values() for move in entry.examples()]
     return [move for move in found if continuous is None or move.continuous == continuous]
 
@@ -38,7 +38,7 @@ def example_measures() -> list[BaseMeasure]:
 
 
 def fewer_units(shape: str, move: Move) -> str:
-    """Key of a smaller shape of the same depth for a move whose branches are many: scans, whole groups."""
+    """Key of a smaller shape of the same depth for a move with many branches: scans, entire groups."""
     smaller = {"flat 4": "flat 3", "2+2": "2+1", "3+2": "2+2", "three levels": "three levels of three"}
     if isinstance(move, ReseatGroups):
         return "2+2" if shape == "3+2" else shape
@@ -65,7 +65,7 @@ def stores_and_kernels(
 
 
 def serving_stores(observed: bool = False) -> list[str]:
-    """Names of the stores that serve a franchise without discounts.
+    """Names of the stores that support a franchise without discounts.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def every_cell(measure: BaseMeasure, shape: str | TinyShape = "2+2") -> Iterator
 
 
 def serves(franchise: Franchise, move: Any) -> bool:
-    """Whether the franchise leaves the move something to do."""
+    """Whether the move can be used on the franchise."""
     try:
         move.check(franchise)
     except ScheduleError:

@@ -28,7 +28,7 @@ class CountsMachine(StoreMachine):
         node, dish = pairs[which % len(pairs)]
         parent, own = self.parent[node], self.counted[node, dish]
         above = self.counted[parent, dish]
-        # Whoever calls sees to it that the parent's tables are no more than its customers.
+        # The caller must ensure that the parent has at most as many tables as customers.
         fewest = max(1, own[1] - (above[0] - above[1]))
         n = fewest + tables % (own[0] - fewest + 1)
         self.store.set_tables(node, self.labels[dish], n, parent)
@@ -37,7 +37,7 @@ class CountsMachine(StoreMachine):
 
     @rule(really=st.integers(0, 3))
     def clear(self, really: int) -> None:
-        """Everybody leaves at once."""
+        """Remove all customers at once."""
         if really == 3:  # not too often
             self.store.clear()
             self.dish, self.counted = [None] * len(self.home), {}

@@ -1,12 +1,11 @@
 """Every seating of a small Chinese restaurant franchise, by brute force, with its exact probability.
 
-This is the independent witness against which samplers are checked. It knows nothing of the package's
-stores, moves and measures, and it is written plainly: each formula stands here as it is printed, one factor
-at a time.
+This is the independent reference against which samplers are checked. It doesn't use the package's stores,
+moves and measures, and each formula is written as in the literature, one factor at a time.
 
-Words. A data customer sits at a table of its home restaurant; each table is a customer of the parent
+Terms. A data customer sits at a table of its home restaurant; each table is a customer of the parent
 restaurant and sits at a table there; and so on up to the root. With latent dishes each table of the root is a
-dish of its own. The restaurants form a tree of any depth, and data customers may have any node as their home.
+separate dish. The restaurants form a tree of any depth, and data customers may have any node as their home.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Shape:
     parent : tuple of int
         Parent of each node; ``parent[0]`` is -1 (the root) and parents come before their children.
     home : tuple of int
-        The node at which each data customer sits; an inner node is as good as a leaf.
+        The node at which each data customer sits, which may be an inner node.
 
     Raises
     ------
@@ -272,7 +271,7 @@ def log_prior(key: Key, shape: Shape, concentration: Sequence[float], discount: 
 
 @functools.lru_cache(maxsize=64)
 def listed(shape: Shape) -> tuple[Key, ...]:
-    """`seatings`, kept: every test of a shape goes over the same ones."""
+    """`seatings`, cached, since every test of a shape uses the same ones."""
     return tuple(seatings(shape))
 
 
@@ -315,12 +314,12 @@ def exact_posterior(
     values : sequence
         The observation of each data customer.
     log_marginal : callable
-        Log marginal of the list of values of one dish; -inf says that they can't share it.
+        Log marginal of the list of values of one dish; -inf if they can't share it.
     concentration, discount : sequence of float
         One number for each node.
     n_dishes : int, optional
-        K of a finite model, in which each customer of the root draws one of K dishes of weight 1/K: then the
-        root is no restaurant, and its concentration and discount are not used.
+        K of a finite model, in which each customer of the root draws one of K dishes of weight 1/K; the root
+        then isn't a restaurant, and its concentration and discount are not used.
 
     Returns
     -------
@@ -361,7 +360,7 @@ def _log_root(sizes: Sequence[int], theta: float, d: float) -> float:
 
 
 def _log_labels(sizes: Sequence[int], n_dishes: int) -> float:
-    """Log probability of such a partition of the root's customers where each draws one of ``n_dishes``."""
+    """Log probability of such a partition of the root's customers if each draws one of ``n_dishes``."""
     if len(sizes) > n_dishes:
         return -math.inf
     labelled = math.perm(n_dishes, len(sizes))  # ways of giving the parts different labels
@@ -369,7 +368,7 @@ def _log_labels(sizes: Sequence[int], n_dishes: int) -> float:
 
 
 def n_tables(key: Key, shape: Shape) -> int:
-    """Tables of every restaurant but the root's; of the root where it is alone."""
+    """Number of tables of all restaurants except the root, or of the root if it is the only one."""
     sizes = table_sizes(key, shape)
     return len(sizes[0]) if shape.n_nodes == 1 else sum(len(tables) for tables in sizes[1:])
 

@@ -110,7 +110,7 @@ class ExactModel:
         template = self.franchise.freeze()
         for key in ("dish_ids", "births"):  # of other dishes than the states have
             template.pop(key, None)
-        self._version = -1  # of the hyperparameters, when they were last seen to be those of the states
+        self._version = -1  # of the hyperparameters at the last check against the states
         self._frozen = [
             {**template, "seating": seatings[state], "slots": _slots(seatings[state])}
             for state in self.states
@@ -123,7 +123,7 @@ class ExactModel:
         return self._put(self._frozen[state])
 
     def _put(self, frozen: dict[str, Any]) -> Franchise:
-        """Put the franchise into a frozen state, which was checked when the model was built."""
+        """Set the franchise to a frozen state, which was checked when the model was built."""
         franchise = self.franchise
         missing = franchise._parts.by_name.keys() - frozen["components"].keys()
         if missing or frozen["measure"] or franchise._lent is not None:
@@ -133,9 +133,9 @@ class ExactModel:
         return franchise
 
     def _enter(self, frozen: dict[str, Any]) -> None:
-        """What `Franchise.thaw` does, but for what a state of an enumeration has not.
+        """Like `Franchise.thaw`, without the parts that enumerated states don't have.
 
-        It is not marked as a change that may be torn: the next state replaces all of it.
+        It isn't marked as a change that may be incomplete, since the next state replaces everything.
         """
         franchise, numbers = self.franchise, self.franchise.hyperparameters
         franchise.store.thaw(frozen["seating"])
@@ -176,7 +176,7 @@ class ExactModel:
         paths = 0
         for state in range(len(self.states)):
             found = []
-            with self.franchise.turn():  # taken once, as a scheduler does, and not by each verb
+            with self.franchise.turn():  # taken once, as by a scheduler, not by each verb
                 source = ScriptedSource()
                 while True:
                     self.enter(state)
@@ -213,7 +213,7 @@ def step_matrices(model: ExactModel, move: Move) -> list[Matrix]:
 
 
 def _each_step(model: ExactModel, move: Move) -> Iterator[Matrix]:
-    """The same one at a time: the first that is wrong ends a check."""
+    """The same matrices one at a time; the first wrong one ends a check."""
 
     def step(number: int) -> Apply:
         return lambda franchise, source: move.apply(franchise, source, (number, number + 1))
@@ -229,7 +229,7 @@ def check_exact(
     matrices: Iterable[Matrix] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Matrix:
-    """Check every step of a move, and return the matrix of the whole application (their product).
+    """Check every step of a move, and return the matrix of the complete application (their product).
 
     Rows must sum to one and the posterior must be invariant, to 1e-12 unless another ``tolerance`` is
     given; with ``reversible`` also detailed balance.
@@ -261,7 +261,7 @@ def check_exact(
 
 
 def _square(matrices: Iterable[Matrix], model: ExactModel) -> Iterator[Matrix]:
-    """Matrices one at a time, as they are asked for: they may come from a generator that takes its time."""
+    """Matrices one at a time, on demand, since they may come from a slow generator."""
     n = len(model.states)
     allowed, remedy = f"matrices of shape ({n}, {n})", "See step_matrices."
     if isinstance(matrices, str) or not isinstance(matrices, Iterable):
@@ -298,7 +298,7 @@ def _given_held(posterior: dict[Any, float], franchise: Franchise) -> dict[Any, 
 
 @attrs.frozen
 class _Seen:
-    """The value of the customer who stands for a known component."""
+    """The value of the customer who represents a known component."""
 
     number: int
 
@@ -329,8 +329,8 @@ def labelled_arrays(
 ) -> dict[str, npt.NDArray[np.int32]]:
     """Frozen labelled seating of an enumerated one.
 
-    Dishes are those of the customers where they are observed, else numbers in order of first appearance.
-    Those of the last customers, ``known`` of them, come first.
+    Dishes are those of the customers if they are observed, otherwise numbers in order of first appearance.
+    The dishes of the last ``known`` customers come first.
     """
     numbers: dict[tuple[int, int], int] = {}
     dishes: dict[int, int] = {path[-1]: j for j, path in enumerate(key[len(key) - known :])}
@@ -358,7 +358,7 @@ def labelled_arrays(
 def reduced_seatings(
     shape: Shape, observed: tuple[int, ...] | None = None, detail: Detail = Detail.SIZES
 ) -> dict[Any, Any]:
-    """What a store of this detail keeps of each labelled seating (observed dishes: of those that fit)."""
+    """The states of a store of this detail, one for each labelled seating (each possible one)."""
     reduce = {
         Detail.SEATS: lambda key, shape, observed: key,
         Detail.SIZES: lump_to_histograms,
@@ -368,7 +368,7 @@ def reduced_seatings(
 
 
 def _possible(shape: Shape, observed: tuple[int, ...] | None) -> list[Any]:
-    """Seatings at which nobody sits at a table of another dish."""
+    """Seatings in which no customer sits at a table of another dish."""
     if observed is None:
         return list(listed(shape))
     return [
@@ -380,7 +380,7 @@ def _possible(shape: Shape, observed: tuple[int, ...] | None) -> list[Any]:
 def _frozen_seatings(
     shape: Shape, observed: tuple[int, ...] | None, detail: Detail, known: int = 0
 ) -> dict[Any, Any]:
-    """Arrays that a store takes over, for every state that it tells apart. They are shared: read only."""
+    """Arrays for a store, one for every state that it distinguishes. They are shared and read-only."""
     reduced = reduced_seatings(shape, observed, detail)
     found = {}
     for key in _possible(shape, observed):

@@ -1,4 +1,4 @@
-"""The exact-kernel test where dishes keep parameters: a state is a seating and a parameter for every dish."""
+"""The exact-kernel test if dishes keep parameters: a state is a seating and a parameter for every dish."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Grid(Finite):
 
 
 def grid_of(measure: Any) -> Finite | None:
-    """Return the finitely many parameters that a dish may have; None where they are not."""
+    """Return the possible parameters of a dish if they are finitely many, otherwise None."""
     declared = getattr(measure, "sample_prior", None)
     if declared is None:
         declared = getattr(getattr(measure, "smoothing", None), "prior", None)
@@ -60,10 +60,10 @@ def grid_of(measure: Any) -> Finite | None:
 
 
 def exact_model(franchise: Franchise, witness: Callable[..., float] | None = None) -> ExactModel:
-    """The model of every state of a tiny franchise, whatever its base measure keeps.
+    """The model of every state of a tiny franchise, with or without kept parameters of dishes.
 
-    ``witness`` is the log marginal of a list of values, or their log likelihood given a parameter as well
-    where dishes keep parameters.
+    ``witness`` is the log marginal of a list of values or, if dishes keep parameters, their log likelihood
+    given a parameter.
     """
     if franchise.measure.conjugate:
         return ExactModel(franchise, witness)
@@ -80,8 +80,8 @@ class ExactParameterModel(ExactModel):
     ----------
     franchise : Franchise
     log_likelihood : callable, optional
-        ``log_likelihood(values, parameter)`` of the values of one dish: an independent witness. By default
-        the measure's own.
+        ``log_likelihood(values, parameter)`` of the values of one dish, as an independent reference. By
+        default that of the measure.
     """
 
     def __init__(self, franchise: Franchise, log_likelihood: LogLikelihood | None = None) -> None:

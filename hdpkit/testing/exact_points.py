@@ -1,4 +1,4 @@
-"""The exact-kernel test where dishes have numbers that are drawn: a state is a seating and a point.
+"""The exact-kernel test if dishes have drawn numbers: a state is a seating and a point.
 
 A birth draws a number of the new dish, which can't be enumerated. It is scripted: the density of a transition
 is the probability of its discrete branches times the density of that draw.
@@ -25,12 +25,12 @@ Floats = npt.NDArray[np.float64]
 Numbers = Sequence[float] | Floats
 Point = tuple[int, tuple[float, ...]]
 
-DRAWN = 0.37  # by the births of a script
-DIGITS = 11  # by which points are told apart
+DRAWN = 0.37  # value drawn by the births of a script
+DIGITS = 11  # of the rounding by which points are distinguished
 
 
 class PointModel(ExactModel, abc.ABC):
-    """A tiny franchise whose dishes have numbers: every seating, and the law of the numbers given each."""
+    """A tiny franchise whose dishes have numbers: every seating, and the law of the numbers given it."""
 
     @abc.abstractmethod
     def enter(self, state: int, numbers: Numbers | None = None) -> Franchise:
@@ -42,7 +42,7 @@ class PointModel(ExactModel, abc.ABC):
 
     @abc.abstractmethod
     def generic_numbers(self, state: int) -> Floats:
-        """Numbers of which no two are the same."""
+        """Numbers that are all different."""
 
     @abc.abstractmethod
     def density(self, state: int, numbers: Numbers) -> float:
@@ -50,26 +50,26 @@ class PointModel(ExactModel, abc.ABC):
 
     @abc.abstractmethod
     def drawn(self, numbers: Floats, ends: Floats) -> float | None:
-        """What a birth must draw to lead back from the second point to the first, if a dish has died."""
+        """The number that a birth must draw to return from the second point to the first, if a dish died."""
 
     def jacobian(self, drawn: float, after: Floats) -> float:
-        """Change of what is drawn by the number that the new dish has."""
+        """Derivative of the new dish's number with respect to the drawn number."""
         return 1.0
 
     def transitions(
         self, move: Move, step: int, state: int, numbers: Numbers, drawn: float
     ) -> dict[Point, tuple[float, Floats]]:
-        """Density of every end of a step, all births of which draw this.
+        """Density of every possible end of a step in which all births draw this number.
 
         Returns
         -------
         dict
-            (state, rounded numbers) to (density, numbers). Where a dish is born the density is with respect
-            to its number, else it is a probability.
+            (state, rounded numbers) to (density, numbers). If a dish is born, the density is with respect to
+            its number, otherwise it is a probability.
         """
         ends: dict[Point, tuple[float, Floats]] = {}
         source, total = ScriptedSource(continuous=[drawn]), 0.0
-        with self.franchise.turn():  # taken once, as a scheduler does, and not by each verb
+        with self.franchise.turn():  # taken once, as by a scheduler, not by each verb
             while True:
                 move.apply(self.enter(state, numbers), source, (step, step + 1))
                 after = self.numbers()
@@ -105,9 +105,9 @@ def check_balance(model: PointModel, move: Move, *, tolerance: float = TOLERANCE
             given = model.generic_numbers(state)
             here: Point = state, tuple(np.round(given, DIGITS).tolist())
             for (after, _), (flow, ends) in model.transitions(move, step, state, given, DRAWN).items():
-                if after < state:  # that pair was looked at from the other side
+                if after < state:  # the pair was checked in the other direction
                     continue
-                # The way back gives birth to the dish that died, if one did, with the number that it had.
+                # On the way back, a dish that died is born again with the number that it had.
                 drawn = model.drawn(given, ends)
                 back = model.transitions(move, step, after, ends, DRAWN if drawn is None else drawn)
                 there = model.density(state, given) * flow

@@ -1,4 +1,4 @@
-"""The exact-kernel test where selection proportions are stored: a state is a seating and a pi for every dish.
+"""The exact-kernel test with stored selection proportions: a state is a seating and a pi for every dish.
 
 A birth draws pi, which can't be enumerated. It is scripted: the density of a transition is the probability of
 its discrete branches (the number of selected terms is one of them) times the density of pi.
@@ -42,7 +42,7 @@ class ExactSelectionModel(PointModel):
     """A tiny franchise with stored selection proportions: every seating, and the law of pi given each.
 
     p(seating, pi | data) is the posterior of the seating, with pi integrated out, times p(pi_k | data of the
-    dish) for every dish: a mixture of beta laws over the number of selected terms, found by going through all
+    dish) for every dish: a mixture of beta distributions over the number of selected terms, computed from all
     subsets of the vocabulary. Dishes are in order of their first customer.
     """
 
@@ -73,7 +73,7 @@ class ExactSelectionModel(PointModel):
         return selected_numbers(smoothing, self.n_terms, [self.values[i] for i in block], self.r_s)
 
     def enter(self, state: int, numbers: Numbers | None = None) -> Franchise:
-        """Put the franchise into a state, with these proportions of its dishes."""
+        """Set the franchise to a state with these proportions of its dishes."""
         frozen = self._frozen[state]
         parts = {name: part for name, part in frozen["components"].items() if name != NAME}
         if numbers is not None:
@@ -117,13 +117,13 @@ class ExactSelectionModel(PointModel):
         return float(dead[0]) if dead else None
 
     def generic_numbers(self, state: int) -> Floats:
-        """Proportions of which no two are the same."""
+        """Proportions that are all different."""
         n = len(self.mixtures[state])
         return np.sqrt(np.arange(2.0, n + 2.0) + state % 7) / 5.0
 
 
 class ExactSmoothedSelectionModel(ExactSelectionModel, ExactParameterModel):
-    """The same where each dish has one of finitely many smoothings: a state has one for every dish."""
+    """The same if each dish has one of finitely many smoothings, which are part of the state."""
 
     def _witness(self, measure: Any) -> Callable[..., float]:
         return lambda values, one: sparse_dirichlet_multinomial_log_marginal(one, self.n_terms, self.r_s)(
@@ -135,7 +135,7 @@ class ExactSmoothedSelectionModel(ExactSelectionModel, ExactParameterModel):
         return float(kept["parameters"][kept["slots"].tolist().index(dish)])
 
 
-# SciPy's laws are checked and looked up anew at every call, which takes longer than all else here.
+# SciPy checks and looks up its distributions at every call, which takes longer than everything else here.
 def _beta_density(x: float, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Floats:
     log_density = special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x) - special.betaln(a, b)
     density: Floats = np.exp(log_density)
@@ -147,9 +147,9 @@ def one_step_of_selections(
 ) -> dict[str, float]:
     """P-values of the hypothesis that moves leave p(seating, proportions | data) invariant.
 
-    Seatings and proportions are drawn exactly, the moves are applied once, whole, with a `RandomStream`. The
-    seatings that result must have their law, and given them the proportions of the first and of the second
-    dish theirs.
+    Seatings and proportions are drawn exactly, and the complete moves are applied once with a `RandomStream`.
+    The resulting seatings must have their distribution, and given them the proportions of the first and of
+    the second dish theirs.
 
     Returns
     -------

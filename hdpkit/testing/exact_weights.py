@@ -1,4 +1,4 @@
-"""The exact-kernel test where the root has weights: a state is a seating and a point of the simplex.
+"""The exact-kernel test if the root has weights: a state is a seating and a point of the simplex.
 
 A birth draws the share nu of the remainder that the new dish takes, which can't be enumerated. It is
 scripted: the density of a transition is the probability of its discrete branches times the density of nu,
@@ -51,7 +51,7 @@ class ExactWeightModel(PointModel):
             self.shapes.append(np.append(np.array(m) - d, theta + len(m) * d))
 
     def enter(self, state: int, numbers: Numbers | None = None) -> Franchise:
-        """Put the franchise into a state, with these weights of its dishes and of the remainder."""
+        """Set the franchise to a state with these weights of its dishes and of the remainder."""
         frozen = self._frozen[state]
         parts = {name: part for name, part in frozen["components"].items() if name != NAME}
         if numbers is not None:
@@ -82,7 +82,7 @@ class ExactWeightModel(PointModel):
         return float((1.0 - drawn) / after[-1])
 
     def generic_numbers(self, state: int) -> Floats:
-        """Weights of which no two are the same."""
+        """Weights that are all different."""
         n = len(self.shapes[state])
         weights = np.sqrt(np.arange(2.0, n + 2.0) + state % 7)
         return weights / weights.sum()
@@ -93,9 +93,9 @@ def one_step_of_weights(
 ) -> dict[str, float]:
     """P-values of the hypothesis that moves leave p(seating, weights | data) invariant.
 
-    Seatings and weights are drawn exactly, the moves are applied once, whole, with a `RandomStream`. The
-    seatings that result must have their law, and given them the remainder, the first dish's share of what
-    the remainder leaves, and the second dish's share of what both leave must be beta distributed.
+    Seatings and weights are drawn exactly, and the complete moves are applied once with a `RandomStream`. The
+    resulting seatings must have their distribution; given them, the remainder, the first dish's share of the
+    rest, and the second dish's share of what is then left must be beta distributed.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def _uniform(shapes: Floats, weights: Floats) -> list[float | None]:
     found: list[float | None] = []
     left, total = 1.0, float(shapes.sum())
     for place in (-1, 0, 1):
-        # Of the last dish the share is 1.
+        # The share of the last dish is 1.
         if place >= len(shapes) - 2 or (place == 1 and len(shapes) < 4):
             found.append(None)
             continue

@@ -31,9 +31,9 @@ __all__ = ["FRANCHISE_SHAPES", "FranchiseMachine", "Watcher", "run_franchise_mac
 
 
 class Watcher(Component):
-    """A component that must always know exactly the occupied slots, and is told inside the step.
+    """A component that tracks the occupied slots from the calls that it gets inside steps.
 
-    With ``keeping`` it also holds the slot of every dish that dies.
+    With ``keeping`` it also reserves the slot of every dish that dies.
     """
 
     def __init__(self, franchise: Franchise) -> None:
@@ -48,42 +48,42 @@ class Watcher(Component):
             )
 
     def born(self, slot: int, source: Any, customers: Any) -> None:
-        """It must be new, and occupied by now."""
+        """The slot must be new and already occupied."""
         self._require(slot not in self.known and self.slots.is_occupied(slot), "born", slot)
         self.known.add(slot)
 
     def died(self, slot: int) -> None:
-        """It must be known, and no dish any more."""
+        """The slot must be tracked and no longer occupied."""
         self._require(slot in self.known and slot not in self.slots.occupied_slots(), "died", slot)
         self.known.remove(slot)
 
     def holds(self, slot: int) -> bool:
-        """As told."""
+        """As set by ``keeping``."""
         return self.keeping
 
     def clone(self, state: Franchise) -> Watcher:
-        """One that watches the copy."""
+        """A component that tracks the copy."""
         return Watcher(state)
 
     def relabelled(self, mapping: Any) -> None:
-        """Every known slot must have a new number."""
+        """Every tracked slot must have a new number."""
         self._require(all(mapping[slot] >= 0 for slot in self.known), "relabelled", mapping)
         self.known = {int(mapping[slot]) for slot in self.known}
 
     def reset(self, slots: Any) -> None:
-        """Exactly these."""
+        """Track exactly these slots."""
         self.known = {int(slot) for slot in slots}
 
     def audit(self, slots: Any) -> None:
-        """The occupied slots are those that are known."""
+        """The occupied slots must be the tracked ones."""
         self._require(self.known == set(slots.tolist()), "slots", slots)
 
     def freeze(self) -> dict[str, Any]:
-        """The known slots."""
+        """The tracked slots."""
         return {"known": np.array(sorted(self.known), dtype=np.int32)}
 
     def thaw(self, frozen: dict[str, Any]) -> None:
-        """They must be those that `reset` told."""
+        """The slots must be those given to `reset`."""
         self._require(self.known == set(frozen["known"].tolist()), "thawed", frozen)
 
 
@@ -104,7 +104,7 @@ class FranchiseMachine(RuleBasedStateMachine):
     ----------
     store, kernel : str
     measure : BaseMeasure
-        One that explains terms 0, 1, 2, or has `example_values`.
+        A measure over terms 0, 1, 2, or with `example_values`.
     shapes : dict
         Trees to start from.
     """
@@ -123,7 +123,7 @@ class FranchiseMachine(RuleBasedStateMachine):
         values=st.lists(st.integers(0, 2), min_size=10, max_size=10),
     )
     def found(self, shape: int, corner: str, values: list[int]) -> None:
-        """A franchise where everybody eats one dish, or each customer its own value."""
+        """A franchise in which all customers have one dish, or each customer its own value."""
         tree = self.shapes[sorted(self.shapes)[shape % len(self.shapes)]]
         examples = self.measure.example_values()
         if self.observed and examples is not None:
@@ -142,7 +142,7 @@ class FranchiseMachine(RuleBasedStateMachine):
 
     @property
     def observed(self) -> bool:
-        """Whether dishes are observed: then nothing can be proposed for a customer."""
+        """Whether dishes are observed, so that no other dish can be proposed for a customer."""
         return self.measure.atomic
 
     def _adopt(self, franchise: Franchise) -> None:
@@ -187,7 +187,7 @@ class FranchiseMachine(RuleBasedStateMachine):
             elif dish is not None:
                 dish %= self.franchise.n_dishes + 1
             self._view(customer).seat(customer, dish, seed)
-            # Slots that other dishes left are filled first, so a new dish need not come last.
+            # Free slots are filled first, so a new dish need not be the last.
             assert self.franchise.dishes[customer] >= 0
 
     @rule(first=st.integers(0, 9), length=st.integers(0, 10), seed=seeds)
@@ -234,7 +234,7 @@ class FranchiseMachine(RuleBasedStateMachine):
 
     @rule()
     def compact(self) -> None:
-        """Squeeze free slots out: dishes keep their numbers, slots become 0 .. K-1 but for held ones."""
+        """Remove free slots: dishes keep their order, and slots become 0 .. K-1 except for reserved ones."""
         before = self.franchise.dishes
         self.franchise.settle()
         assert np.array_equal(self.franchise.dishes, before)
@@ -243,7 +243,7 @@ class FranchiseMachine(RuleBasedStateMachine):
 
     @rule(keeping=st.booleans())
     def hold(self, keeping: bool) -> None:
-        """From now on slots of dead dishes are held, or no longer."""
+        """Reserve slots of dishes that die from now on, or no longer."""
         self.watcher.keeping = keeping
         if not keeping:
             for slot in self.franchise.slots.held_slots():
@@ -251,7 +251,7 @@ class FranchiseMachine(RuleBasedStateMachine):
 
     @rule(seed=seeds)
     def undo(self, seed: int) -> None:
-        """Whatever happens after a freeze is undone by a thaw."""
+        """A thaw undoes everything that was done after the freeze."""
         before = self.franchise.freeze()
         self._disturb(self.franchise, seed)
         self.franchise.thaw(before)
@@ -259,7 +259,7 @@ class FranchiseMachine(RuleBasedStateMachine):
 
     @rule(seed=seeds)
     def copy(self, seed: int) -> None:
-        """A copy is the same and independent; it takes over."""
+        """A copy is equal and independent; it replaces the original."""
         before = self.franchise.freeze()
         twin = self.franchise.copy()
         self._disturb(self.franchise, seed)
@@ -289,13 +289,13 @@ class FranchiseMachine(RuleBasedStateMachine):
 
     @rule(seed=seeds)
     def simulate(self, seed: int) -> None:
-        """A franchise drawn from the model is whole too."""
+        """A franchise drawn from the model is consistent too."""
         if self.franchise.measure.supports("simulate"):
             self.franchise.simulate(seed).audit()
 
     @rule(init=st.sampled_from(["sequential", "one", Random(3)]), seed=seeds)
     def restart(self, init: Any, seed: int) -> None:
-        """Start anew."""
+        """Start again."""
         start(self.franchise, "sequential" if self.observed else init, Streams(seed).source(STARTS))
         assert self._all_seated()
 
@@ -303,14 +303,14 @@ class FranchiseMachine(RuleBasedStateMachine):
 
     @invariant()
     def audit(self) -> None:
-        """Counts, tables, statistics and components agree with a recount."""
+        """Counts, tables, statistics and components agree with recomputed ones."""
         if hasattr(self, "franchise"):
             self.franchise.audit()
             assert self.watcher.known == set(self.franchise.slots.occupied_slots().tolist())
 
     @invariant()
     def faces_agree(self) -> None:
-        """What leaves the franchise is numbered 0 .. K-1 and sums to what it should."""
+        """Results of the franchise are numbered 0 .. K-1 and have the right sums."""
         if not hasattr(self, "franchise"):
             return
         franchise = self.franchise
@@ -343,7 +343,7 @@ def run_franchise_machine(
 ) -> None:
     """Run the state machine over franchises of depth one to three, the same way every time.
 
-    A forced kernel has the depths that it serves.
+    A forced kernel is tested at the depths that it supports.
     """
     measure = measure or FranchiseMachine.measure
     kind = stores[store].thing if isinstance(store, str) else store

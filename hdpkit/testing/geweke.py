@@ -1,11 +1,11 @@
 """Geweke's joint-distribution test, by independent replicas.
 
-The model draws hyperparameters, seating and data together; a move changes what is not data and leaves its
-law given the data alone. So after a draw from the model, any number of rounds (apply the moves, then draw the
-data anew given the seating) end in a draw from the model again, whatever the number of rounds and however
-slowly the chain mixes (Geweke 2004). Each replica starts from a fresh draw, which makes the final states
-independent and their comparison with further fresh draws an honest p-value; a single long chain would need a
-guess at its autocorrelation.
+The model draws hyperparameters, seating and data jointly; a move changes everything except the data, and
+leaves its distribution given the data invariant. So after a draw from the model, any number of rounds (apply
+the moves, then draw new data given the seating) end in a draw from the model, for any speed of mixing (Geweke
+2004). Each replica starts from a new draw, which makes the final states independent, so that their comparison
+with further new draws gives a valid p-value; a single long chain would need an estimate of its
+autocorrelation.
 
 This is the test for moves with continuous draws, which can't be enumerated, and for whole schedules.
 """
@@ -87,7 +87,7 @@ def hyperparameters(franchise: Franchise) -> dict[str, float]:
 
 
 def rounded(values: Mapping[str, float]) -> dict[str, float]:
-    """Return the same values to ten digits, so that what is equal but for rounding is tied."""
+    """Return the values rounded to ten digits, so that those equal up to rounding errors are tied."""
     return {name: float(f"{value:.{_DIGITS}g}") for name, value in values.items()}
 
 
@@ -104,7 +104,7 @@ def _of_data(values: Any) -> float:
 
 def apply_moves(franchise: Franchise, moves: Sequence[Move], rng: ChoiceSource, sweep: int = 1) -> None:
     """Apply moves in order; a move with a time table only if it is due in this sweep."""
-    with franchise.turn():  # taken once, as a scheduler does, and not by each verb
+    with franchise.turn():  # taken once, as by a scheduler, not by each verb
         for move in moves:
             if move.runs_in(sweep):
                 move.apply(franchise, rng)
@@ -154,7 +154,7 @@ def geweke(
     fresh, moved = [], []
     state = franchise.copy()  # of which nothing is left after the first draw
     for replica in range(replicas):
-        with state.turn():  # taken once, and not by each draw
+        with state.turn():  # taken once, not by each draw
             state = simulate_in_place(state, streams.source(_FRESH, replica))
             fresh.append(statistics(state))
             source = streams.source(_MOVED, replica)

@@ -1,4 +1,4 @@
-"""What a store that doesn't know who sits where keeps of a seating, and laws of functions of seatings."""
+"""The part of a seating kept by stores without table numbers, and distributions of functions of seatings."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hdpkit.testing.enumeration import Key, Shape, table_sizes
 __all__ = ["Histograms", "histogram_key", "lump", "lump_to_histograms"]
 
 Histograms = tuple[tuple[int, ...], tuple[tuple[int, int, tuple[int, ...]], ...]]
-"""What a histogram store keeps: the dish of each data customer, and (node, dish, sorted table sizes)."""
+"""The state of a histogram store: the dish of each data customer, and (node, dish, sorted table sizes)."""
 
 H = TypeVar("H", bound=Hashable)
 
 
 def histogram_key(dishes: Sequence[int], tables: Iterable[tuple[int, int, Iterable[int]]]) -> Histograms:
-    """Canonical form of what a histogram store keeps, whatever numbers it gives to dishes.
+    """Canonical form of the state of a histogram store, independent of its numbering of dishes.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def histogram_key(dishes: Sequence[int], tables: Iterable[tuple[int, int, Iterab
 
 
 def lump_to_histograms(key: Key, shape: Shape, dishes: Sequence[int] | None = None) -> Histograms:
-    """What a store that doesn't know who sits where keeps of a seating (Blunsom et al. 2009).
+    """The part of a seating kept by a store without table numbers (Blunsom et al. 2009).
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def lump_to_histograms(key: Key, shape: Shape, dishes: Sequence[int] | None = No
     shape : Shape
         The tree and its customers.
     dishes : sequence of int, optional
-        The dish of each data customer where dishes are observed (then several tables of the root may serve
-        one dish). Without it each table of the root is a dish.
+        The dish of each data customer if dishes are observed (then several tables of the root may have one
+        dish). By default each table of the root is a dish.
 
     Returns
     -------
@@ -71,13 +71,13 @@ def lump_to_histograms(key: Key, shape: Shape, dishes: Sequence[int] | None = No
     served = [tables[-1] for tables in key] if dishes is None else [int(dish) for dish in dishes]
     sizes: dict[tuple[int, int], list[int]] = {}
     for node, tables in enumerate(table_sizes(key, shape)):
-        for table, size in tables.items():  # a table's label is a data customer beneath it: it has its dish
+        for table, size in tables.items():  # a table has the dish of its label, a data customer beneath it
             sizes.setdefault((node, served[table]), []).append(size)
     return histogram_key(served, [(node, dish, these) for (node, dish), these in sizes.items()])
 
 
 def lump(distribution: Mapping[Key, float], function: Callable[[Key], H]) -> dict[H, float]:
-    """The law of a function of the seating: probabilities summed over the keys where it has each value."""
+    """Distribution of a function of the seating: probabilities summed over the keys with each value."""
     parts: dict[H, list[float]] = {}
     for key, probability in distribution.items():
         parts.setdefault(function(key), []).append(probability)

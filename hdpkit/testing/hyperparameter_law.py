@@ -29,13 +29,13 @@ __all__ = ["ConcentrationLaw", "DiscountLaw", "dkw_bound", "dkw_p", "one_step_di
 
 Floats = npt.NDArray[np.float64]
 
-N_NODES_TO_FIND_IT = 1001  # of the whole line: where the law has its mass
+N_NODES_TO_FIND_IT = 1001  # on the entire line, to find where the distribution has its mass
 N_NODES = 20_001
 NEGLIGIBLE = 60.0  # nats below the mode
 
 
 class _Law(abc.ABC):
-    """The law of one number, from its log density on a line where it has no ends."""
+    """The distribution of one number, from its log density after transformation to the real line."""
 
     WIDE: tuple[float, float]
 
@@ -90,7 +90,7 @@ class ConcentrationLaw(_Law):
     discount : float or sequence of float
         d, or d_j.
     customers, tables : sequence of int
-        n_j and T_j; a restaurant without customers says nothing.
+        n_j and T_j; restaurants without customers have no effect.
     shifted : bool
         Needs one discount.
     """
@@ -122,7 +122,7 @@ class ConcentrationLaw(_Law):
         total = y + np.array([self.prior.log_density(value) for value in x.tolist()])
         for n, t, d in self.seatings:
             for i in range(1, t):
-                # With a shift, theta + d i = x + d (i - 1): nothing is lost where x is far below d.
+                # With a shift, theta + d i = x + d (i - 1), which is accurate also if x is far below d.
                 total += np.log(x + d * (i - 1) if self.shift else theta + d * i)
             total -= gammaln(theta + n) - gammaln(theta + 1.0)
         return total
@@ -170,7 +170,7 @@ class DiscountLaw(_Law):
 
     def log_density_on_the_line(self, y: Floats) -> Floats:
         """Log density of the logit."""
-        # d - low and 1 - d, each to its last digit.
+        # d - low and 1 - d, each to full precision.
         d, above, rest = self.from_line(y), (1.0 - self.low) * expit(y), (1.0 - self.low) * expit(-y)
         total = log_expit(y) + log_expit(-y)
         total += np.array([self.prior.log_density(value) for value in d.tolist()])
@@ -216,10 +216,10 @@ def one_step_distance(
 
 
 def dkw_bound(n_draws: int, error_rate: float) -> float:
-    """What the distance of n independent draws from their own law exceeds with at most this probability."""
+    """Bound that the distance of n independent draws from their law exceeds with at most this probability."""
     return math.sqrt(math.log(2.0 / error_rate) / (2.0 * n_draws))
 
 
 def dkw_p(distance: float, n_draws: int) -> float:
-    """P-value of n independent draws at this distance from what is said to be their law."""
+    """P-value of n independent draws at this distance from their hypothesised distribution."""
     return min(1.0, 2.0 * math.exp(-2.0 * n_draws * distance**2))

@@ -41,7 +41,7 @@ seeds = st.integers(0, 2**32 - 1)
 def deterministic(examples: int, steps: int, shrink: bool = True) -> settings:
     """Settings under which a machine runs the same way everywhere, every time.
 
-    Without ``shrink`` a failure is reported as it was found, at once.
+    Without ``shrink`` a failure is reported immediately, in the form in which it was found.
     """
     return settings(
         derandomize=True,
@@ -122,7 +122,7 @@ class StoreMachine(RuleBasedStateMachine):
         seed=seeds,
     )
     def seat(self, who: list[tuple[int, int, int]], discount: float, seed: int) -> None:
-        """Seat customers from their restaurants up: open so many tables, then share one if there is any."""
+        """Seat customers from their restaurants upwards: open some tables, then share one if there is any."""
         source = RandomStream((seed, 1))
         for which, dish, opens in who:
             waiting = [i for i, eats in enumerate(self.dish) if eats is None]
@@ -174,17 +174,17 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: isinstance(self.store, Compacts))
     @rule(share=st.sampled_from([0.0, 0.0, 0.5]))
     def compact(self, share: float) -> None:
-        """Memory that is given back (an optional verb) changes nothing but `memory_bytes`."""
+        """Releasing memory (an optional verb) changes only `memory_bytes`."""
         frozen, held = self.store.freeze(), self.store.memory_bytes()
         moved = self.store.compact(share)
         assert same(self.store.freeze(), frozen), "compact changes the state"
         assert moved or self.store.memory_bytes() == held
-        self.store.compact(0.2)  # what it leaves for growth is less than a fifth
+        self.store.compact(0.2)  # the reserve that it keeps is less than a fifth
         assert not self.store.compact(0.2), "compact does not reach what it is asked for"
 
     @rule()
     def freeze_and_thaw(self) -> None:
-        """A thawed copy is the same, and takes over."""
+        """A thawed copy is equal, and replaces the original."""
         frozen = self.store.freeze()
         twin = self.store_class(len(self.home), len(self.parent))
         twin.thaw(frozen)
@@ -193,7 +193,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(customers=st.lists(st.integers(0, 13), max_size=6, unique=True), seed=seeds)
     def undo(self, customers: list[int], seed: int) -> None:
-        """Whatever was done after a freeze is undone by a thaw."""
+        """A thaw undoes everything that was done after the freeze."""
         frozen = self.store.freeze()
         source = RandomStream((seed, 4))
         for customer in customers:
@@ -209,7 +209,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(really=st.integers(0, 3))
     def clear(self, really: int) -> None:
-        """Everybody leaves at once."""
+        """Remove all customers at once."""
         if really < 3:  # not too often
             return
         self.store.clear()
@@ -264,7 +264,8 @@ class StoreMachine(RuleBasedStateMachine):
         assert len(lost) == len(gained) == 1, f"join turned {before} into {after}"
         assert gained[0] == lost[0] + 1, f"join turned {before} into {after}"
         if self.labelled:
-            # The model learns from the store which table it was; its size must be the one that grew.
+            # The model reads from the store which table was chosen; the size must be that of a table that
+            # grew.
             code = ~self._number(who) if isinstance(who, _Table) else who
             number = self.store.table_at(code)
             here = [t for t in self.tables if (t.node, t.dish) == (node, dish) and self._number(t) == number]
@@ -325,7 +326,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def dishes_agree(self) -> None:
-        """Every data customer eats what the model says."""
+        """Every data customer has the dish of the model."""
         expected = [-1 if dish is None else self.labels[dish] for dish in self.dish]
         dishes = self.store.dishes()
         assert dishes.dtype == np.int32
@@ -371,7 +372,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def tables_agree(self) -> None:
-        """A store with table numbers knows every table's restaurant, size and seat."""
+        """A store with table numbers returns every table's restaurant, size and seat."""
         if not self.labelled:
             return
         numbers = {id(table): self._number(table) for table in self.tables}
@@ -387,7 +388,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @invariant()
     def totals_agree(self) -> None:
-        """The optional `totals` says what the restaurants say; memory is a number that makes sense."""
+        """The optional `totals` agrees with the restaurants, and `memory_bytes` is plausible."""
         assert self.store.memory_bytes() >= 0
         totals = isinstance(self.store, TotalsInBulk)
         if totals:

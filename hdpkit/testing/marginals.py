@@ -1,7 +1,7 @@
 """Marginal likelihoods of the values of one dish, its parameters integrated out, in plain formulas.
 
-Independent witnesses: they know nothing of the package's base measures, and use other forms of the same
-integrals where there are any (joint densities of all values at once; no statistics, no updates).
+They are independent references: they don't use the package's base measures, and use other forms of the same
+integrals where possible (joint densities of all values; no statistics, no updates).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def selected_numbers(
     shapes: tuple[float, float] | None = None,
     proportion: float | None = None,
 ) -> list[float]:
-    """p(values, R terms are selected) for R = 0 .. V, of one dish: every subset of the vocabulary in turn.
+    """p(values, R terms are selected) for R = 0 .. V and one dish, by enumerating subsets of the vocabulary.
 
     With b a subset of |b| terms, n_v occurrences of term v and n in all,
 
@@ -165,8 +165,8 @@ def normal_log_marginal(mean: float, variance: float, noise: float) -> LogMargin
 def atomic_log_marginal(probabilities: Sequence[float]) -> LogMarginal:
     """Base measure with atoms (observed dishes): all customers beneath a root table must have its value w.
 
-    A table of the root contributes H(w) once, however many customers it has; several tables of the root may
-    serve one value. Seatings that mix values beneath a table have probability zero.
+    A table of the root contributes H(w) once, for any number of customers; several tables of the root may
+    have the same value. Seatings that mix values beneath a table have probability zero.
     """
 
     def log_marginal(values: Sequence[Any]) -> float:

@@ -1,4 +1,4 @@
-"""What the contracts of base measures, of latent and of observed dishes, have in common."""
+"""Common checks of the contracts of base measures of latent and of observed dishes."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def statistics_of(measure: BaseMeasure, values: Sequence[Any]) -> Any:
 
 
 def close(what: str, a: Any, b: Any) -> None:
-    """Raise unless two results agree to 1e-9; minus infinity agrees with itself alone."""
+    """Raise unless two results agree to 1e-9; minus infinity agrees only with itself."""
     if not np.allclose(a, b, rtol=RELATIVE, atol=RELATIVE):
         raise MeasureFailure(f"{what}: {np.asarray(a)} is not {np.asarray(b)}")
 
 
 def value_key(value: Any) -> str:
-    """What two equal values share, whatever kind they are of."""
+    """A key that is equal for equal values of any kind."""
     return repr(np.asarray(value).tolist())
 
 
 def check_frequencies(draws: list[Any], logs: Any) -> None:
-    """Values that were drawn 30 times or more, each within 6.5 standard errors of what it should be."""
+    """Check that values drawn 30 times or more have the right frequency within 6.5 standard errors."""
     keys = [value_key(value) for value in draws]
     probability = dict(zip(keys, np.exp(np.minimum(logs, 0.0)).tolist(), strict=True))
     for key, count in Counter(keys).items():

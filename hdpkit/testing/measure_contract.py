@@ -34,7 +34,7 @@ from hdpkit.testing.supports import check_support
 
 __all__ = ["MeasureFailure", "check_base_measure", "check_contract"]
 
-INVARIANCE = 1e-9  # looser than for a move: what is tested is the measure, whose numbers may be of any size
+INVARIANCE = 1e-9  # looser than for a move, since the numbers of a measure can have any size
 SHAPES = ("flat 4", "2+2", "three levels")
 READABLE_STORE = "explicit-reference"
 
@@ -63,7 +63,7 @@ def check_base_measure(
     Returns
     -------
     list of str
-        What was checked, a line each.
+        What was checked, one line each.
 
     Raises
     ------
@@ -89,8 +89,8 @@ def check_base_measure(
 def _check_moves(measure: BaseMeasure, values: Sequence[Any] | None, shape: str) -> list[str]:
     """Every registered discrete move leaves the exact posterior invariant.
 
-    A measure is seen through its bank, and by no store. So every store runs with the compiled kernels, if any
-    serves it, and the readable kernel over one readable store.
+    Kernels use a measure only through its bank, and stores don't use it. So every store runs with the
+    compiled kernels, if any supports it, and the readable kernel runs over one readable store.
     """
     report = []
     models: dict[tuple[str, str, str], ExactModel] = {}  # the moves share them
@@ -101,7 +101,7 @@ def _check_moves(measure: BaseMeasure, values: Sequence[Any] | None, shape: str)
         for store, kernel in stores_and_kernels(measure, values, small):
             twin = store.removesuffix("-reference")
             if kernel == "reference" and twin in seen and store != READABLE_STORE:
-                continue  # compiled kernels come before readable ones, readable stores after their twins
+                continue  # compiled kernels come before readable ones, readable stores after compiled ones
             seen.add(twin)
             name = (small, store, kernel)
             if name not in models:
@@ -117,11 +117,11 @@ def _check_moves(measure: BaseMeasure, values: Sequence[Any] | None, shape: str)
 def check_contract(
     measure: BaseMeasure, values: Sequence[Any] | None = None, *, draws: bool = True
 ) -> list[str]:
-    """Check what needs no move: predictives, blocks, marginals, removals, copies, the bank, simulated values.
+    """Checks without moves: predictives, blocks, marginals, removals, copies, the bank, simulated values.
 
-    Of a measure with atoms: that it is a distribution, and that a table of the root is one draw from it.
-    Parameters, errors and answer as in `check_base_measure`, of which it is the first and quick part. Without
-    ``draws`` simulated values and drawn parameters, which take the most time, are left out.
+    A measure with atoms must be a distribution, and a table of the root must be one draw from it. Parameters,
+    errors and result as in `check_base_measure`, of which this is the first and fast part. Without ``draws``
+    simulated values and drawn parameters, which take the most time, are left out.
     """
     franchise = tiny_franchise("flat 5", measure, values=None if values is None else repeated(values, 5))
     if isinstance(franchise.measure, AtomicMeasure):
@@ -216,7 +216,7 @@ def _check_bank(measure: BaseMeasure, data: Any) -> str:
         c, d = (one.log_block([customer, 0], slots) for one in (bank, readable))
         close("the bank's block probabilities", c, d)
     if isinstance(bank, CompiledBank):
-        for block in ([4], [0, 1, 4] * 7):  # the short and the long way
+        for block in ([4], [0, 1, 4] * 7):  # for both ways of computation, of short and of long blocks
             weights, logs = bank.block(block, slots), bank.log_block(block, slots)
             close("block weights, up to a factor", np.log(weights / weights[-1]), logs - logs[-1])
     after = np.array([-1, 1, 0, 1, 1], dtype=np.int32)
@@ -226,7 +226,7 @@ def _check_bank(measure: BaseMeasure, data: Any) -> str:
 
 
 def _check_slots(bank: Any) -> None:
-    """Slots have new numbers, one is empty again: nothing else changes."""
+    """Renumbering slots, with one empty again, changes nothing else."""
     far, near = np.array([3, 40], dtype=np.int32), np.array([0, 1], dtype=np.int32)
     dishes = np.array([40, 3, 40, 3, -1], dtype=np.int32)
     bank.rebuild(dishes, far)
@@ -294,7 +294,7 @@ def _check_simulate(measure: BaseMeasure, values: list[Any]) -> str:
     for source, target in ((b, a), (a, b)):
         draws = [measure.simulate(source, generator) for _ in range(4000)]
         logs = _log_predictives(measure, draws, [target, source])
-        logs -= [measure.log_observable(one) for one in (target, source)]  # what is drawn can be observed
+        logs -= [measure.log_observable(one) for one in (target, source)]  # drawn values can be observed
         check_frequencies(draws, logs[:, 1])
         weights = np.exp(np.minimum(logs[:, 0] - logs[:, 1], 0.0))
         # Bounded weights min(1, t/s): both directions estimate the same overlap of the two laws.
@@ -309,7 +309,7 @@ def _check_simulate(measure: BaseMeasure, values: list[Any]) -> str:
 
 
 def _log_predictives(measure: BaseMeasure, draws: list[Any], many: list[Any]) -> Any:
-    """Log predictives of all draws, shape (n, len(many)): each value once, however often it was drawn."""
+    """Log predictives of all draws, shape (n, len(many)): each distinct value is evaluated once."""
     keys = [value_key(value) for value in draws]
     of = {
         key: np.asarray(measure.log_predictive(value, many))
@@ -319,7 +319,7 @@ def _log_predictives(measure: BaseMeasure, draws: list[Any], many: list[Any]) ->
 
 
 def _check_drawn(measure: BaseMeasure, values: list[Any]) -> str:
-    """The mean likelihood of a value, and of two, over drawn parameters is their predictive."""
+    """The mean likelihood of one value and of two over drawn parameters must equal their predictive."""
     for method in ("draw_parameters", "log_likelihood"):
         if not measure.supports(method):
             raise MeasureFailure(f"{method} is missing: draw_parameters and log_likelihood need each other")

@@ -1,9 +1,9 @@
-"""One-step Monte Carlo from independent exact draws: production moves, whole, with their production source.
+"""One-step Monte Carlo from independent exact draws: complete production moves with their production source.
 
-The exact-kernel test enumerates steps with a scripted source. What it can't see is the production source,
-and whole sweeps, which have too many branches. Here a state is drawn from the exact posterior, the move is
-applied once, and the state that results is counted; its law must be the posterior again. No burn-in, no
-thinning: draws are independent and the p-value is one.
+The exact-kernel test enumerates steps with a scripted source. It doesn't cover the production source, and
+entire sweeps, which have too many branches. Here a state is drawn from the exact posterior, the move is
+applied once, and the resulting state is counted; its distribution must be the posterior again. There is no
+burn-in and no thinning: draws are independent, and p-values are valid.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def one_step_counts(
     """How often each state results when the moves are applied once from each of these states."""
     schedule = [moves] if isinstance(moves, Move) else list(moves)
     ends = np.empty(len(starts), dtype=np.int64)
-    with model.franchise.turn():  # taken once, and not by each verb
+    with model.franchise.turn():  # taken once, not by each verb
         for number, start in enumerate(starts.tolist()):
             apply_moves(model.enter(start), schedule, streams.source(place, number))
             ends[number] = model.read()
@@ -47,10 +47,10 @@ def one_step_counts(
 
 
 def sweep_matrix(model: ExactModel, move: Move) -> npt.NDArray[np.float64]:
-    """Exact transition matrix of a whole application: the product of its steps, each of which is checked.
+    """Exact transition matrix of a complete application: the product of its steps, each of which is checked.
 
-    Over a store without table numbers a move that needs them seats customers out once for the whole sweep,
-    not once a step. There the product is taken over labelled seatings, then lumped by the posterior.
+    Over a store without table numbers, a move that needs them assigns customers to tables once for the entire
+    sweep, not once per step. Then the product is taken over labelled seatings, and lumped by the posterior.
     """
     if model.detail is Detail.SEATS or not move.needs_tables:
         return check_exact(model, move)
@@ -69,7 +69,7 @@ def sweep_matrix(model: ExactModel, move: Move) -> npt.NDArray[np.float64]:
 def exact_row(
     model: ExactModel, move: Move, state: int, max_paths: int = 2_000_000
 ) -> npt.NDArray[np.float64]:
-    """Law of the state that one whole application leads to from this state: every branch enumerated."""
+    """Distribution of the state after one complete application from this state, over all branches."""
     row, source, paths = np.zeros(len(model.states)), ScriptedSource(), 0
     while True:
         with model.franchise.turn():
@@ -91,20 +91,20 @@ def one_step(
     state: int | None = None,
     row: npt.ArrayLike | None = None,
 ) -> dict[str, float]:
-    """P-values of the hypotheses that a move leaves the posterior invariant, and has this law.
+    """P-values of the hypotheses that a move leaves the posterior invariant, and has this distribution.
 
     Parameters
     ----------
     model : ExactModel
     moves : Move or sequence of Move
-        Applied whole, once, with a `RandomStream`.
+        Applied completely, once, with a `RandomStream`.
     draws : int
-        Independent draws (as many again for the row).
+        Number of independent draws (the same number again for the row).
     seed : int
     state, row : int and array of shape (n_states,), optional
-        A state, and the exact law of where the same application leads from it: a row of `sweep_matrix`, or
-        `exact_row`. A kernel that is invariant for the wrong reason, for one because it hardly moves, is seen
-        by it alone.
+        A state, and the exact distribution of the state after the same application from it: a row of
+        `sweep_matrix`, or `exact_row`. Only this detects a kernel that is invariant for a wrong reason, for
+        instance because it hardly moves.
 
     Returns
     -------

@@ -61,7 +61,7 @@ def check_move(
     Returns
     -------
     list of str
-        What was checked, a line each.
+        What was checked, one line each.
 
     Raises
     ------

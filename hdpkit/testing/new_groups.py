@@ -1,7 +1,7 @@
-"""Every seating of a small new group under fixed dishes, by brute force: the witness of fold-in.
+"""Every seating of a small new group under fixed dishes, by brute force: the reference for fold-in.
 
-A group's customers sit at tables; each table has a dish from a fixed row of shares. Where there is no
-discount the tables of a dish are taken together, as samplers do then.
+A group's customers sit at tables; each table has a dish from a fixed row of shares. Without a discount the
+tables of a dish are combined, as in the samplers.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ class NewGroupLaw:
         return np.array([self.joint[state] for state in self.states]) / self.evidence
 
     def conditional(self, i: int) -> Floats:
-        """Transition matrix of a step that draws customer i's seat given everybody else's."""
+        """Transition matrix of a step that draws customer i's seat given all others."""
         rest = [_without(state, i) for state in self.states]
         same = np.array([[one == other for other in rest] for one in rest])
         matrix = same * self.pi
         return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
 
     def weights_given(self, state: State) -> Floats:
-        """Posterior mean of the group's weights given who sits where: shape (K + 1,)."""
+        """Posterior mean of the group's weights given the seating: shape (K + 1,)."""
         n = len(self.density)
         if n == 0:
             return self.share.copy()
@@ -121,7 +121,7 @@ class NewGroupLaw:
         return moments[0], moments[1]
 
     def first(self, n: int) -> NewGroupLaw:
-        """The law of the first n customers alone."""
+        """The distribution for the first n customers only."""
         return NewGroupLaw(self.density[:n], self.share, self.theta, self.d)
 
 

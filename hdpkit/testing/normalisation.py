@@ -1,8 +1,8 @@
-"""Whether predictive distributions add up to one, for values of any kind.
+"""Check that predictive distributions sum or integrate to one, for values of any kind.
 
-What values there are only the measure knows. So the total is taken over each set of values that the examples
-could come from (all numbers, positive numbers, counts, bits, ...): one of them must give one. Where none can
-be summed or integrated to the end nothing is claimed.
+The set of possible values is known only to the measure. So the total is computed over each set of values to
+which the examples could belong (all numbers, positive numbers, counts, bits, ...): one of the totals must be
+one. If none can be computed, nothing is checked.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from scipy import integrate
 __all__ = ["EXACT", "NUMERICAL", "Total", "integral", "sum_of_whole_numbers", "totals"]
 
 Density = Callable[[Any], npt.NDArray[np.float64]]
-"""Predictive probabilities or densities of a value under several dishes; NaN where it can't be a value."""
+"""Predictive probabilities or densities of a value under several dishes; NaN if it isn't a valid value."""
 
 Total = tuple[str, npt.NDArray[np.float64] | None, float]
-"""A set of values, the totals over it (None: could not be taken to the end), and their tolerance."""
+"""A set of values, the totals over it (None if they could not be computed), and their tolerance."""
 
 MOST = 20_000  # terms of a sum
 EXACT, NUMERICAL = 1e-6, 1e-4
 
 
 def totals(density: Density, values: Sequence[Any]) -> Iterator[Total]:
-    """Totals over each set of values that the examples could come from, the likeliest first.
+    """Totals over each set of values to which the examples could belong, the likeliest first.
 
     Parameters
     ----------
     density : callable
     values : sequence
-        Examples, as a franchise hands them to a measure.
+        Examples, in the form in which a franchise passes them to a measure.
     """
     try:
         array = np.asarray(values)
@@ -58,7 +58,7 @@ def _of_numbers(density: Density, values: npt.NDArray[Any]) -> Iterator[Total]:
     if whole and values.dtype.kind in "iu":
         yield sum_of_whole_numbers(density, values)
     if len(np.unique(values)) > 1 and values.dtype.kind != "b":
-        # Whole numbers are more likely counts than reals: that no integral settles says nothing then.
+        # Whole numbers are more likely counts than reals, so an integral that doesn't converge means nothing.
         found = _integrals(density, values.astype(float))
         yield from (t for t in found if t[1] is not None or values.dtype.kind == "f")
     if whole and values.dtype.kind == "f":
@@ -98,7 +98,7 @@ def _sum(density: Density, values: Iterable[Any]) -> npt.NDArray[np.float64]:
 
 
 def _seen(density: Density, names: list[str]) -> Total:
-    """Names: all that can be said is that those which were seen may not add up to more than one."""
+    """For names it can only be checked that the sum over those seen isn't more than one."""
     total = _sum(density, [np.str_(name) for name in names])
     return "the names that were seen, not above one,", (total if np.any(total > 1.0 + EXACT) else None), EXACT
 
@@ -112,7 +112,7 @@ def _tail(chunks: list[npt.NDArray[np.float64]]) -> tuple[npt.NDArray[np.float64
     if np.all(last < 1e-9):
         return total, EXACT
     ratio = last / np.maximum(before, 1e-300)
-    if np.all(ratio < 0.8):  # a power law: what is left out is a geometric series
+    if np.all(ratio < 0.8):  # a power law: the remainder is a geometric series
         rest = last * ratio / (1.0 - ratio)
         if np.all(rest < 0.05):
             return total + rest, EXACT + 0.1 * float(rest.max())
@@ -120,7 +120,7 @@ def _tail(chunks: list[npt.NDArray[np.float64]]) -> tuple[npt.NDArray[np.float64
 
 
 def sum_of_whole_numbers(density: Density, values: npt.NDArray[Any]) -> Total:
-    """Totals over the whole numbers >= 0, or over all where an example is negative."""
+    """Totals over the integers >= 0, or over all integers if an example is negative."""
     kind, low, high = values.dtype.type, int(values.min()), int(values.max())
     signs = (1, -1) if low < 0 else (1,)
     name = "all whole numbers" if low < 0 else "whole numbers >= 0"
@@ -171,7 +171,7 @@ def _integrals(density: Density, values: npt.NDArray[np.float64]) -> Iterator[To
 
 
 def integral(density: Density, places: list[float], a: float, b: float) -> npt.NDArray[np.float64] | None:
-    """Totals over (a, b), None where they don't settle.
+    """Totals over (a, b); None if they don't converge.
 
     By pieces: between the examples, and away from them by powers of ten of their spread.
     """

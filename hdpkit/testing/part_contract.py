@@ -61,7 +61,7 @@ def check_part(
     Returns
     -------
     list of str
-        What was checked, a line each.
+        What was checked, one line each.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def check_part(
 
 
 def _check_kept(label: str, franchise: Franchise, schedule: Sequence[Move], name: str) -> None:
-    """States are audited, and kept whole by copies and frozen states."""
+    """States pass the audit, and copies and frozen states keep them completely."""
 
     def sweeps(state: Franchise, stream: int) -> None:
         source = RandomStream((7, stream))

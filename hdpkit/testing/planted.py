@@ -1,12 +1,13 @@
-"""Planted bugs: known mistakes, put into the production code for the length of a block.
+"""Planted bugs: known mistakes, put into the production code within a block.
 
-They measure what a test suite finds. Each `PlantedBug` names the check that must fail while it is planted;
-``tests/exact/test_planted_bugs.py`` fails if one survives, or if its place in the source is no longer found.
+They measure which mistakes a test suite detects. Each `PlantedBug` names the check that must fail while it is
+planted; ``tests/exact/test_planted_bugs.py`` fails if one survives, or if its place in the source is no
+longer found.
 
-Nothing is executed anew: the mutated source is compiled, and the code of the functions that differ is
+Modules are not executed again: the mutated source is compiled, and the code of the functions that differ is
 exchanged in place, so that it is active wherever a function was imported, stored or bound.
 
-Compiled text can't be exchanged: fused verbs have their bugs built in (`PlantedFault`), for scripts alone.
+Compiled code can't be exchanged: fused verbs have built-in bugs (`PlantedFault`), only with scripted sources.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ class PlantedBug:
     ----------
     name : str
     what : str
-        The mistake and, where it is known, who made it or where it is printed.
+        The mistake and, if known, who made it or where it was published.
     module : str
         Dotted name.
     old, new : str
-        Text that occurs exactly once in the module's file, within functions, and what stands there instead.
+        Text that occurs exactly once in the module's file, within functions, and its replacement.
     caught_by : str
         Name of the check that fails while the bug is planted.
     """
@@ -61,7 +62,7 @@ class PlantedBug:
         return Path(str(importlib.import_module(self.module).__file__))
 
     def sources(self) -> tuple[str, str]:
-        """Text of the module as it is and with the bug.
+        """Source text of the module without and with the bug.
 
         Raises
         ------
@@ -79,12 +80,12 @@ class PlantedBug:
 
 @contextmanager
 def planted(bug: PlantedBug) -> Iterator[None]:
-    """Plant a bug for the length of a block, in every function of the process that has the code."""
+    """Plant a bug within a block, in every function of the process with this code."""
     filename, texts = str(bug.path), bug.sources()
     if _skeleton(texts[0]) != _skeleton(texts[1]):
         raise _misplanted(bug, "more than that", "bodies of functions: no signature, nothing run at import")
     healthy, mutated = (_compiled(text, filename) for text in texts)
-    # What is defined within a function comes with it; closures that live already are exchanged as well.
+    # Nested functions are exchanged with the outer one; existing closures are exchanged as well.
     changed = [key for key in healthy if key in mutated and _content(healthy[key]) != _content(mutated[key])]
     swapped: list[tuple[FunctionType, CodeType]] = []
     try:
@@ -102,7 +103,7 @@ def planted(bug: PlantedBug) -> Iterator[None]:
 
 @attrs.frozen
 class PlantedFault:
-    """A mistake that fused verbs have built in, for scripts alone.
+    """A mistake built into fused verbs, active only with scripted sources.
 
     Attributes
     ----------
@@ -124,7 +125,7 @@ class PlantedFault:
 
 @contextmanager
 def planted_fault(fault: PlantedFault) -> Iterator[None]:
-    """Plant a fault for the length of a block, in scripted verbs of franchises that are made within it."""
+    """Plant a fault within a block, in scripted verbs of franchises that are made in it."""
     number = importlib.import_module(fault.module).FAULTS.index(fault.name)
     healthy = [
         (row.verbs, verb, function)
@@ -147,9 +148,9 @@ class _Bodiless(ast.NodeTransformer):
         return node
 
 
-@lru_cache(maxsize=16)  # bugs of one file follow each other
+@lru_cache(maxsize=16)  # bugs of one file are consecutive
 def _skeleton(text: str) -> str:
-    """A module without the bodies of its functions, whatever lines it stands on."""
+    """A module without the bodies of its functions and without line numbers."""
     return ast.dump(_Bodiless().visit(ast.parse(text)))
 
 
@@ -158,7 +159,7 @@ def _misplanted(bug: PlantedBug, value: str, allowed: str) -> ParameterError:
 
 
 def _holders(bug: PlantedBug, healthy: CodeType) -> list[FunctionType]:
-    """Every live function that has this code."""
+    """Every existing function with this code."""
     found = _functions() if "<locals>" in healthy.co_qualname else _defined_once(healthy)
     holders = [function for function in found if _is_from(function, healthy)]
     if any(_content(function.__code__) != _content(healthy) for function in holders):
@@ -169,7 +170,7 @@ def _holders(bug: PlantedBug, healthy: CodeType) -> list[FunctionType]:
 
 
 def _functions() -> list[FunctionType]:
-    """Every function that lives, also where the collector leaves out what a program began with."""
+    """Every existing function, including those that the garbage collector has frozen."""
     frozen = gc.get_freeze_count() > 0
     if frozen:
         gc.unfreeze()
@@ -184,9 +185,9 @@ _KNOWN: dict[tuple[str, str], list[weakref.ref[FunctionType]]] = {}  # by file a
 
 
 def _defined_once(code: CodeType) -> list[FunctionType]:
-    """Functions of this file and name that no other function makes: they stay as they were at the import.
+    """Functions of this file and name that aren't made by other functions, so they don't change after import.
 
-    They are looked up once for all bugs: a process of many tests has a million objects to go through.
+    They are looked up once for all bugs, since a process of many tests has about a million objects.
     """
     key = code.co_filename, code.co_qualname
     if not any(one() is not None for one in _KNOWN.get(key, [])):
@@ -232,7 +233,7 @@ def _codes(module: CodeType) -> dict[tuple[str, int], CodeType]:
 
 
 def _content(code: CodeType) -> Any:
-    """What a function's code does, whatever lines it stands on."""
+    """The content of a function's code without line numbers."""
     constants = [
         _content(constant) if isinstance(constant, CodeType) else (type(constant), repr(constant))
         for constant in code.co_consts

@@ -1,12 +1,12 @@
 """Sampled tests with a stated error rate, and p-values whose level holds far out in the tail.
 
-A test that draws random numbers is wrong now and then. `SampledTests` makes "now and then" a number: whatever
-is registered in it, a right sampler is condemned with probability about 1e-4 at most. That holds only if
-each p-value is one: P(p <= u) <= u for a right sampler, also at u = 1e-7. So the statistics here take
-INDEPENDENT draws (replicas, not a chain), and are chosen for their tails. For instance with 1,000 draws and
-cells of probability 0.02, 0.03 and 0.95, Pearson's chi-square has a p-value below 5e-7 nine times too often,
-the likelihood-ratio statistic with Williams' correction 1.05 times (exact enumeration; with expected counts
-of 5 it is 77 times for Pearson). Such approximations are what "about" means in "about 1e-4".
+A test that draws random numbers is sometimes wrong. `SampledTests` bounds how often: for any registered
+tests, it rejects correct samplers with probability at most about 1e-4. This holds only if each p-value is
+valid: P(p <= u) <= u for a correct sampler, also at u = 1e-7. So the statistics here take INDEPENDENT draws
+(replicas, not a chain), and are chosen for their tails. For instance with 1,000 draws and cells of
+probability 0.02, 0.03 and 0.95, Pearson's chi-square has a p-value below 5e-7 nine times too often, the
+likelihood-ratio statistic with Williams' correction 1.05 times (exact enumeration; with expected counts of 5
+it is 77 times for Pearson). Such approximations are what "about" means in "about 1e-4".
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Run = Callable[[int, int], PValues]
 _MIN_EXPECTED = (
     20.0  # a pooled cell's expected count; levels then hold within a factor of 1.5 at 5e-8, 1.1 at 1e-2
 )
-_EXACT_NUMBERS = 500_000  # enumerate all tables of counts if they hold up to so many numbers
+_EXACT_NUMBERS = 500_000  # enumerate all tables of counts if they contain at most this many numbers
 
 
 class SampledTestFailure(AssertionError):
@@ -99,17 +99,17 @@ class SampledTests:
     Parameters
     ----------
     fresh : bool
-        Draw a fresh seed for the family from the system. The default is a fixed seed, so that a run in a test
+        Draw a new seed for the family from the system. The default is a fixed seed, so that a run in a test
         suite gives the same verdict every time.
     seed : int, optional
-        Seed of the family, 0 if not given; to repeat a run with fresh seeds give what its ``seed`` was.
+        Seed of the family, by default 0; to repeat a run with ``fresh``, give its ``seed``.
 
     Attributes
     ----------
     seed : int
         Seed of the family. Seeds of looks are derived from it, the test's name and the look.
     outcomes : list of Outcome
-        One for each test checked, those that failed included.
+        One for each test checked, including failed ones.
     """
 
     FIRST = 5e-5
@@ -119,7 +119,7 @@ class SampledTests:
     REPEAT = 5e-3
     """The repeat fails below this over P."""
     MORE_DRAWS = 4
-    """How many times the draws of the first look the repeat has."""
+    """Number of draws of the repeat, relative to the first look."""
 
     def __init__(self, *, fresh: bool = False, seed: int | None = None) -> None:
         if fresh and seed is not None:
@@ -149,7 +149,7 @@ class SampledTests:
         name : str
             Name of the test; its seeds derive from it.
         p_values : int or sequence of str
-            How many p-values it yields, or what they are called.
+            Number of its p-values, or their names.
 
         Raises
         ------
@@ -180,13 +180,14 @@ class SampledTests:
         name : str
             A registered name.
         run : callable
-            ``run(n_draws_multiplier, seed)`` draws with this seed, so many times the usual number of draws,
-            and returns its p-values: an array in the registered order, or a dict with the registered names.
+            ``run(n_draws_multiplier, seed)`` draws with this seed, with the usual number of draws times the
+            multiplier, and returns its p-values: an array in the registered order, or a dict with the
+            registered names.
 
         Returns
         -------
         Outcome
-            The figures, if the test passed.
+            The p-values, if the test passed.
 
         Raises
         ------
@@ -239,7 +240,7 @@ class SampledTests:
             if array.shape != (len(labels),):
                 raise ParameterError(name, array.shape, f"{len(labels)} p-values", "Register its p-values.")
             numbers = [float(p) for p in array]
-        if not all(0 <= p <= 1 for p in numbers):  # NaN too: it must not count as a pass
+        if not all(0 <= p <= 1 for p in numbers):  # NaN must not count as a pass
             raise ParameterError(name, numbers, "probabilities", "Correct the test's statistic.")
         return dict(zip(labels, numbers, strict=True))
 

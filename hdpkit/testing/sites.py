@@ -1,9 +1,9 @@
-"""The conditional of every customer of a sweep, as the fused sweep of topic models has it and as others do.
+"""The conditional of every customer of a sweep, by the fused sweep of topic models and by other kernels.
 
-A *site* is a customer who stands outside, and the law of where it goes: to a table of dish k, to a new table
-of dish k, or to a new dish. Whole sweeps are recorded in doubles; the same choices are then played to the
-numbers of production, in floats, and customer by customer to the generic kernel. So nothing need be tiny:
-states are those of real runs.
+A *site* is an unseated customer with the distribution of its next seat: at a table of dish k, at a new table
+of dish k, or at a new dish. Entire sweeps are recorded in doubles; the same choices are then replayed with
+the single-precision numbers of production, and customer by customer with the generic kernel. So states can be
+those of real runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NEW = -1  # the outcome of a new dish
 
 @attrs.frozen
 class Site:
-    """What a sweep asked when one customer stood outside, and what it was told.
+    """The random choices of a sweep for one customer, and their outcomes.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Site:
         Probability of each outcome: 2 k to share a table of dish k, 2 k + 1 to open one, `NEW` for a new
         dish.
     outcome : int
-        The one that was taken.
+        The outcome that was chosen.
     before, after : list of int
         Answers to the store: which table the customer leaves, and which one it joins.
     place : int
@@ -56,12 +56,12 @@ class Site:
 
     @property
     def answers(self) -> list[int]:
-        """Everything that was answered, in order."""
+        """All outcomes, in order."""
         return [*self.before, self.place, *self.after]
 
 
 class _Means:
-    """What parts draw at a birth, where nothing is random: the same in every kernel."""
+    """Deterministic values for the draws of parts at births, the same in every kernel."""
 
     def beta(self, a: float, b: float) -> float:
         return a / (a + b)
@@ -86,7 +86,7 @@ def replayed(sites: Sequence[Site]) -> Take:
 def record_sites(
     franchise: Franchise, first: int, last: int, take: Take, *, floats: bool = False
 ) -> list[Site]:
-    """Reseat customers first .. last - 1 by the fused kernel with a script, and say what was asked.
+    """Reseat customers first .. last - 1 by the fused kernel with a script, and return the sites.
 
     With ``floats`` the numbers are production's.
     """
@@ -97,7 +97,7 @@ def record_sites(
 
     def ask(weights: Floats) -> int:
         customer, outcomes = fused_topics.asked_for(bank)
-        if customer == last:  # the sweep is done: tables over a store of counts, which no step depends on
+        if customer == last:  # after the sweep: tables over a store of counts, on which no step depends
             return 0
         place = take(weights)
         if len(outcomes):

@@ -52,12 +52,12 @@ PARENT, HOME = [-1, 0, 0, 1], [3, 3, 3, 3, 1, 1, 2, 2, 2, 0]  # the tree on whic
 
 
 def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrink: bool = True) -> list[str]:
-    """Check a seating store of one's own, or raise.
+    """Check a user-defined seating store, and raise an error if it is wrong.
 
     Parameters
     ----------
     store_class : type
-        A class with the verbs of `hdpkit.SeatingStore` (and `TableStore` for one of seats).
+        A class with the verbs of `hdpkit.SeatingStore` (and of `TableStore` if it keeps seats).
     examples, steps : int
         How long the state machine runs.
     shrink : bool
@@ -66,7 +66,7 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
     Returns
     -------
     list of str
-        What was checked, a line each.
+        What was checked, one line each.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
 
 
 def _law(apply: Callable[[ScriptedSource], Hashable]) -> dict[Hashable, float]:
-    """The law of what a function of a source returns: every branch of it."""
+    """Distribution of the result of a function of a source, over all its branches."""
     law: dict[Hashable, float] = defaultdict(float)
     source = ScriptedSource()
     while True:
@@ -116,7 +116,7 @@ def _compare(what: str, law: dict[Any, float], expected: dict[Any, float]) -> No
 
 
 def _check_empty(store_class: type) -> str:
-    """A store of nobody, and one where a single customer came and left."""
+    """An empty store, and one in which a single customer was seated and removed."""
     store = store_class(3, 2)
     for again in range(2):
         require(store.dishes().tolist() == [-1, -1, -1], f"an empty store seats {store.dishes()}")
@@ -153,7 +153,7 @@ def _seated(store_class: type, sizes: Iterable[int] = SIZES) -> Any:
 
 
 def _check_join(store_class: type) -> str:
-    """Table of size s: weight s - d, each."""
+    """Each table of size s has weight s - d."""
     for discount in (0.0, 0.3, 0.9):
         total = sum(size - discount for size in SIZES)
         expected: dict[Any, float] = defaultdict(float)
@@ -167,7 +167,7 @@ def _check_join(store_class: type) -> str:
             return tuple(store.table_sizes(1, 1).tolist())
 
         _compare(f"join with discount {discount}", _law(join), expected)
-    # With equal sizes every table must have its turn: as many branches as a labelled store can tell apart.
+    # With equal sizes every table must be chosen: as many branches as a labelled store can distinguish.
     if detail_of(store_class) is Detail.SEATS:
 
         def neighbours(source: ScriptedSource) -> Hashable:
@@ -182,7 +182,7 @@ def _check_join(store_class: type) -> str:
 
 
 def _check_remove(store_class: type) -> str:
-    """By customer: a table of size s with probability s c_s / n; the discount has no part in it."""
+    """By customer: a table of size s with probability s c_s / n, independent of the discount."""
     known = detail_of(store_class) is Detail.SEATS
     n = sum(SIZES)
     for customer in (0, 2, n - 1):
@@ -203,7 +203,7 @@ def _check_remove(store_class: type) -> str:
 
 
 def _check_join_counts(store_class: type) -> str:
-    """A customer comes and nothing is drawn; a table comes only where one is opened."""
+    """Seating a customer draws nothing; a table is added only if one is opened."""
     store, source = _seated(store_class), ScriptedSource()
     n, tables = sum(SIZES), len(SIZES)
     store.join(1, 1, n, 0.0, source)
@@ -223,7 +223,7 @@ def _check_join_counts(store_class: type) -> str:
 
 
 def _check_remove_counts(store_class: type) -> str:
-    """Nothing is drawn; a table leaves where there would be more tables than customers."""
+    """Nothing is drawn; a table is removed if there would be more tables than customers."""
     store, source, n = _seated(store_class), ScriptedSource(), sum(SIZES)
     for customer in range(n):
         before = seen(store, 1, 1)
@@ -254,7 +254,7 @@ def _random_seating(seed: int) -> dict[str, Any]:
 
 
 def _seat_up(store: Any, customer: int, dish: int, source: Any) -> None:
-    """Share if there is a table, by a coin of the source; otherwise open and go on in the parent."""
+    """Share an existing table, by a coin of the source; otherwise open one and continue in the parent."""
     node, code = HOME[customer], customer
     while node >= 0:
         if store.tables(node, dish) and source.bernoulli(0.5):
@@ -274,7 +274,7 @@ def _take_out(store: Any, customer: int, source: Any) -> None:
 def _one_step(
     kind: Any, frozen: dict[str, Any], customer: int, dish: int
 ) -> Callable[[ScriptedSource], Hashable]:
-    """A seated customer leaves, an unseated one enters to eat dish 1."""
+    """Remove a seated customer, or seat an unseated one at dish 1."""
 
     def step(source: ScriptedSource) -> Hashable:
         store = kind(len(HOME), len(PARENT))
@@ -289,7 +289,7 @@ def _one_step(
 
 
 def _check_laws(store_class: type) -> str:
-    """From any state every customer leaves and enters by the law of the readable store, exactly."""
+    """From any state every customer is removed and seated with the readable store's exact probabilities."""
     detail = detail_of(store_class)
     readable: Any = READABLE_STORES[detail]
     compared = 0
@@ -350,7 +350,7 @@ def _check_continuation(store_class: type) -> str:
 
 
 def _check_score(store: Any, n_nodes: int) -> None:
-    """The optional `log_seating` of counts is that of the readable store."""
+    """The optional `log_seating` of counts equals that of the readable store."""
     readable = CountsReference(len(store.dishes()), n_nodes)
     readable.thaw(store.freeze())
     theta, d = np.array([0.5, 2.0, 7.0, 1.0]), np.zeros(n_nodes)
@@ -360,7 +360,7 @@ def _check_score(store: Any, n_nodes: int) -> None:
 
 
 def _check_optional(store: Any, n_nodes: int) -> None:
-    """What is optional agrees with what it stands for."""
+    """Optional methods agree with their definitions."""
     scores, counts = isinstance(store, ScoresSeating), isinstance(store, CountsSizes)
     if scores:
         theta, d = np.array([0.5, 2.0, 7.0, 1.0]), np.array([0.0, 0.3, 0.0, 0.8])
@@ -386,7 +386,7 @@ def _check_optional(store: Any, n_nodes: int) -> None:
 
 
 def _shape_of(tiny: TinyShape) -> tuple[Shape, Any]:
-    """Nodes of a tiny tree, numbered as a franchise would: a declaration's restaurants together."""
+    """Nodes of a tiny tree, numbered as in a franchise: restaurants of a declaration are consecutive."""
     parent, level, home = [-1], [0], [0] * tiny.n_customers
     for labels in tiny.labels.values():
         number: dict[Any, int] = {}
@@ -404,10 +404,10 @@ def _shape_of(tiny: TinyShape) -> tuple[Shape, Any]:
 
 
 def _check_seating_out(store_class: type) -> str:
-    """What a state leaves open is drawn by its law given the state, by both twins, and lumping undoes it.
+    """Missing details are drawn from their law given the state, by both versions, and lumping undoes it.
 
-    Every labelled seating that fits sizes is as likely as the next; one that fits counts has the weight of
-    its tables, (size - 1)! each.
+    All labelled seatings that fit given sizes are equally likely; one that fits given counts has the weight
+    of its tables, (size - 1)! each.
     """
     states, detail = 0, detail_of(store_class)
     for name in ("2+2", "2+1 with one at the root", "three levels"):

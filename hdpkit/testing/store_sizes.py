@@ -1,4 +1,4 @@
-"""How a seating store grows and what it holds; and what its checks have in common."""
+"""Checks of the growth and capacity of a seating store, and code common to its checks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def require(condition: Any, what: str) -> None:
 
 
 def canonical(store: Any) -> Hashable:
-    """A state without names of tables: the data customers below each, or the histograms."""
+    """A state without table numbers: the data customers below each table, or the histograms."""
     frozen = store.freeze()
     if not isinstance(FrozenSeating.of(frozen), FrozenSeats):
         return tuple(tuple(frozen[name].tolist()) for name in sorted(frozen))
@@ -39,21 +39,21 @@ def canonical(store: Any) -> Hashable:
 
 
 def seen(store: Any, node: int, dish: int) -> Any:
-    """What a store tells of the tables of a dish: sizes and how many have each, or customers and tables."""
+    """The tables of a dish as returned by a store: numbers of tables by size, or customers and tables."""
     if detail_of(store) is Detail.COUNTS:
         return store.customers(node, dish), store.tables(node, dish)
     return Counter(store.table_sizes(node, dish).tolist())
 
 
 def expected_of(store: Any, sizes: Counter[int]) -> Any:
-    """What `seen` should return where tables have these sizes."""
+    """The value that `seen` should return for tables of these sizes."""
     if detail_of(store) is Detail.COUNTS:
         return sum(size * count for size, count in sizes.items()), sizes.total()
     return sizes
 
 
 def check_growth(store_class: type) -> str:
-    """A store that grew is one that was built as large, and goes on like it; it never shrinks."""
+    """A store that grew equals one built with that size, also afterwards; it never shrinks."""
     grown, built, source = store_class(2, 2), store_class(5, 4), RandomStream((7, 7))
     for store in (grown, built):
         store.open(1, 0, 0)
@@ -87,7 +87,7 @@ def check_capacity(store_class: type) -> str:
         sizes: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
         expected = np.full(n_customers, -1)
         order = source.permutation(n_dishes)
-        for i, dish in enumerate(order.tolist()):  # in no order, so that entries are inserted in between
+        for i, dish in enumerate(order.tolist()):  # in random order, so that entries are inserted in between
             store.open(1, dish, i)
             sizes[1, dish][1] += 1
             expected[i] = dish
@@ -130,7 +130,7 @@ def check_capacity(store_class: type) -> str:
         compacts = isinstance(store, Compacts)
         if compacts:
             require(store.compact() == (left_over > fresh), "compact gives back what a peak has left")
-            # Scratch for the weights of one draw may stay.
+            # Scratch memory for the weights of one draw may remain.
             allowed = fresh + 8 * 2 * n_tables
             require(store.memory_bytes() <= allowed, f"compact leaves {store.memory_bytes()} of {left_over}")
     require(held[-1] <= 1.5 * held[0], f"memory leaks when restaurants fill and empty: {held}")

@@ -20,7 +20,7 @@ __all__ = ["SUPPORTS", "check_support"]
 Floats = npt.NDArray[np.float64]
 Density = Callable[[Any], Floats]
 Total = tuple[Floats | None, Any]
-"""Totals (None: could not be taken to the end) and their tolerance."""
+"""Totals (None if they could not be computed) and their tolerance."""
 
 _LINES = {
     "real numbers": (-math.inf, math.inf),
@@ -32,7 +32,7 @@ SUPPORTS = (*_LINES, "bits", "whole numbers", "vectors", "sphere")
 """What `BaseMeasure.support` may name: "sphere" are vectors of length 1, "angles" those from 0 to 2 pi."""
 
 _DRAWS = 40_000
-_MOST_GIVEN = 3  # parts of values that are given, each with an integral of its own
+_MOST_GIVEN = 3  # largest number of given parts of values, each with its own integral
 
 
 def check_support(measure: BaseMeasure, many: Sequence[Any], values: Sequence[Any]) -> str:
@@ -130,6 +130,6 @@ def _vectors(density: Density, points: Floats) -> Total:
 
 
 def _mean(samples: Floats) -> Total:
-    """A Monte Carlo mean, and six standard errors; None where these say nothing."""
+    """A Monte Carlo mean, and six standard errors; None if these are uninformative."""
     error = 6.0 * samples.std(axis=0) / math.sqrt(len(samples))
     return (None if np.any(error > 0.2) else samples.mean(axis=0)), np.maximum(error, NUMERICAL)

@@ -30,14 +30,14 @@ FloatArray = NDArray[np.float64]
 
 
 class Lumped(NamedTuple):
-    """A chain seen through a function of its state."""
+    """A function of the state of a chain."""
 
     classes: list[Any]
     """The value of each class, in order of first appearance."""
     matrix: FloatArray
     """Transition matrix between classes."""
     pi: FloatArray | None
-    """Probability of each class; None where no law was given."""
+    """Probability of each class; None if no distribution was given."""
     error: float
     """By how much rows of one class differ: 0 if and only if the chain is (strongly) lumpable."""
 
@@ -53,7 +53,7 @@ def _law(pi: ArrayLike, n_states: int) -> FloatArray:
     law = np.asarray(pi, dtype=np.float64)
     if law.shape != (n_states,):
         raise ParameterError("pi", law.shape, f"of shape ({n_states},)", "Give a probability for each state.")
-    # A law that isn't one would let a wrong kernel pass: pi = 0 is left alone by everything.
+    # An invalid distribution could let a wrong kernel pass: every kernel leaves pi = 0 invariant.
     if not (np.all(law >= 0) and abs(float(law.sum()) - 1) <= 1e-9):
         raise ParameterError("pi", law, "probabilities that sum to one", "Normalise it.")
     return law
@@ -104,7 +104,7 @@ def lump_matrix(P: ArrayLike, classes: Sequence[Hashable], pi: ArrayLike | None 
         The value of the function at each state.
     pi : array, shape (S,), optional
         Weights of the states within their classes: the lumped matrix is then that of one step from a state
-        drawn from pi given its class. Without it they weigh the same.
+        drawn from pi given its class. By default all weights are equal.
 
     Returns
     -------
