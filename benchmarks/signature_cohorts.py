@@ -1,6 +1,6 @@
 """Signatures found in simulated cohorts, and the coverage of the intervals of exposures.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/signature_cohorts.py [--seeds 20] [--fits part known factors nmf]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/signature_cohorts.py [--seeds 20] [--fits part levels ...]
         [--part 100] [--sweeps 300] [--samples 200] [--most 50000] [--keep RESULTS]
 
 Cohorts are those of ``examples/signature_cohorts.py``. A signature is found if a reported signature has a
@@ -9,7 +9,8 @@ cosine of 0.9 or more with it (matched one to one); other reported signatures ar
 - part: two chains over all mutations that begin like those of ``hdpkit signatures``: with the signatures that
   two chains over 300 mutations of each sample agree on, fitted to all mutations
   (`hdpkit.signatures.start_from_part`).
-- known: the same, with every other true signature known (`hk.Known`, 1,000 mutations each).
+- levels: the same, with types above the samples.
+- known: as part, with every other true signature known (`hk.Known`, 1,000 mutations each).
 - factors: two chains that begin with 20 factors of the counts.
 - nmf: scikit-learn's NMF (Kullback-Leibler), at the true K, and at the largest stable K: five fits of
   resampled counts, whose signatures are grouped by best match, have a mean silhouette (cosine) of 0.8 or
@@ -40,7 +41,7 @@ KNOWN = slice(0, 12, 2)
 RULES = [(0.9, 0.5), (0.9, 1.0), (0.95, 0.5), (0.95, 1.0)]
 """Similarity, and smallest share of the chains that must have a signature."""
 
-FITS = ("part", "known", "factors", "nmf")
+FITS = ("part", "levels", "known", "factors", "nmf")
 RANGE = range(8, 17)
 REFITS = 5
 
@@ -119,10 +120,10 @@ def rows_of(cohort, kind, seed, options):
     if kind == "nmf":
         return dict(by_nmf(cohort, seed))
     declared = hk.Known(cohort.signatures[KNOWN], counts=1000.0) if kind == "known" else None
-    init = hk.init.Factors(20)
+    init, levels = hk.init.Factors(20), kind == "levels"
     if kind != "factors":
-        init = start_from_part(model(), cohort.corpus, known=declared, sweeps=options.part, rng=seed)
-    trace = fit_cells(cohort, options.sweeps, seed, init, known=declared)
+        init = start_from_part(model(levels), cohort.corpus, known=declared, sweeps=options.part, rng=seed)
+    trace = fit_cells(cohort, options.sweeps, seed, init, known=declared, levels=levels)
     return dict(by_chains(cohort, trace, declared))
 
 

@@ -130,16 +130,19 @@ def make_cohort(seed, n_samples=200, least=100, most=50_000):
     return Cohort(counts, signatures, exposures, types)
 
 
-def model():
-    """Samples over signatures, as declared by ``hdpkit signatures`` without levels."""
-    root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=hk.Gamma(1.0, 1.0))
-    return hk.Restaurant(base=root, concentration=hk.Gamma(1.0, 1.0), each="document")
+def model(levels=False):
+    """Samples over signatures, as declared by ``hdpkit signatures``, without levels or with types."""
+    above = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=hk.Gamma(1.0, 1.0))
+    if levels:
+        above = hk.Restaurant(base=above, concentration=hk.Gamma(1.0, 1.0), each="type")
+    return hk.Restaurant(base=above, concentration=hk.Gamma(1.0, 1.0), each="document")
 
 
-def fit(cohort, sweeps, seed, init, chains=2, samples=50, known=None):
+def fit(cohort, sweeps, seed, init, chains=2, samples=50, known=None, levels=False):
     """A run by the moves of ``hdpkit signatures``, over cells of samples and channels."""
-    franchise = hk.Franchise(model(), cohort.corpus, store="counts", root="weights", known=known)
-    schedule = [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights(), moves.Concentration()]
+    franchise = hk.Franchise(model(levels), cohort.corpus, store="counts", root="weights", known=known)
+    tables = [] if levels else [moves.TableCounts()]
+    schedule = [moves.CountGibbs(), *tables, moves.RootWeights(), moves.Concentration()]
     return hk.Scheduler(schedule).run(
         franchise, sweeps=sweeps, rng=seed, init=init, chains=chains, samples=samples
     )

@@ -88,6 +88,10 @@ FEW = "--orders 2 --sweeps 2"
 ARGUMENTS = {
     "cells_heldout": (f"{{corpus}} {HALVES} --seconds 0.02 --seeds 1", "perplexity"),
     "cells_of_counts": ("{corpus} --dishes 4 --settle 2 --sweeps 2", "MB at most"),
+    "cells_with_levels": (
+        "--samples 10 --most 300 --dishes 3 --settle 2 --sweeps 2 --token-sweeps 1",
+        "| TableGibbs, three levels |",
+    ),
     "consensus": (f"{{corpus}} {HALVES} --chains 2 --sweeps 4 --samples 2", "100.0% of the dishes"),
     "exposure_draws": (
         "{corpus} --samples 3 --factors 2 --settle 2 --seconds 0.1 --largest 3",

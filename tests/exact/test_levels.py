@@ -1,4 +1,4 @@
-"""Sweeps over cells with levels above the documents: laws by enumeration, and planted bugs.
+"""Sweeps with levels above the documents, over cells and customers: laws by enumeration, and planted bugs.
 
 Given topics, weights and proportions a sweep's law is that of its formulas: cells as customers drawn one by
 one, tables of documents given the weights of the restaurant above them, tables above given those. In a finite
@@ -14,6 +14,10 @@ from collections import Counter
 import numpy as np
 import pytest
 from scipy.special import betaln, roots_jacobi
+from slice_model import THRESHOLD as SLICES_BELOW
+from slice_model import TOPICS as OF_LABELS
+from slice_model import WEIGHTS as LABELS
+from slice_model import Model as SliceModel
 
 import hdpkit as hk
 from hdpkit.franchise import start
@@ -346,3 +350,58 @@ def test_planted_bugs_move_the_posterior(fault):
     model = Whole("one document has no type", points=4)
     reached, _ = model.after(FAULTS.get(fault, 0), stale=fault == "weights of before")
     assert np.abs(reached - model.pi).max() > 1e-4
+
+
+# ------------------------------------------------------------------ customer by customer
+
+
+class Customers(SliceModel):
+    """Customers of documents below types, labels drawn one by one; every assignment and its law."""
+
+    def __init__(self, documents, types, integrated):
+        above = hk.Restaurant(base=hk.DirichletMultinomial(0.5, n_terms=3), concentration=1.5)
+        above = hk.Restaurant(base=above, concentration=ABOVE, each="type")
+        document = hk.Restaurant(base=above, concentration=ALPHA, each="document")
+        corpus = hk.Corpus.from_documents(documents, n_terms=3, groups={"type": types})
+        self.franchise = hk.Franchise(document, corpus, store="counts", root="weights")
+        self.integrated = integrated
+        tree = self.franchise.topology
+        self.terms, self.home = corpus.values.tolist(), tree.home.tolist()
+        self.states = list(itertools.product(range(len(LABELS)), repeat=len(self.terms)))
+        drawn = np.random.default_rng(3)
+        self.theta, self.own = drawn.dirichlet(np.ones(len(LABELS)), size=(2, tree.n_nodes))
+        self.own[0] = LABELS
+        self.above = self.own[np.maximum(tree.parent, 0)]
+        law = np.array([self.density(z) for z in self.states])
+        self.pi = law / law.sum()
+
+    def density(self, z):
+        p, seen = 1.0, Counter()
+        for k, v, node in zip(z, self.terms, self.home, strict=True):
+            share = seen[node, k] + ALPHA * self.above[node, k] if self.integrated else self.theta[node, k]
+            p *= OF_LABELS[k, v] * share
+            seen[node, k] += 1
+        return p
+
+    def plan(self, slot, fault=0):
+        labels = sorted(slot, key=slot.get)
+        by_slot = np.zeros((2, len(self.own), self.stride))
+        for k, at in slot.items():
+            by_slot[0][:, at], by_slot[1][:, at] = self.theta[:, k], self.own[:, k]
+        return SlicePlan(
+            np.arange(len(LABELS), dtype=np.int32), LABELS[labels], 0.0, np.zeros(len(LABELS), dtype=np.int8),
+            SLICES_BELOW, self.franchise.measure, self.franchise.data.values, integrated=self.integrated,
+            fault=fault, topics=np.ascontiguousarray(OF_LABELS[labels]), proportions=by_slot[0],
+            above=by_slot[1],
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("integrated", [True, False], ids=["integrated", "drawn"])
+@pytest.mark.parametrize(
+    ("documents", "types"), [([[0], [2]], ["a", "b"]), ([[0, 2]], ["a"]), ([[0], [2]], ["a", None])]
+)
+def test_a_sweep_over_customers_leaves_the_law_invariant(documents, types, integrated):
+    model = Customers(documents, types, integrated)
+    P = model.matrix()
+    assert np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
+    assert np.abs(model.pi @ P - model.pi).max() < 1e-12

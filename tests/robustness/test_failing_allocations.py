@@ -78,6 +78,7 @@ SCENARIOS = [
     "thaw histogram dm",
     "sweeps counts dm 2",
     "thaw counts dm",
+    "sweeps cells 3",
     "sweeps indicators dm 3",
     "thaw indicators normal",
     "score histogram dm",

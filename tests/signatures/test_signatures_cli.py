@@ -12,6 +12,7 @@ from hdpkit.errors import CorruptRunError
 from hdpkit.report import write_report
 from hdpkit.signatures import CHANNELS
 from hdpkit.signatures.settings import load_settings, signatures_of_run
+from hdpkit.stores import KeepsCells
 
 SBS96 = CHANNELS["SBS96"]
 LAWS = np.random.default_rng(5).dirichlet(np.full(96, 0.08), size=2)
@@ -88,6 +89,7 @@ def test_levels_stand_above_the_samples(files, tmp_path):
     assert result.exit_code == 0, result.output
     franchise = hk.open_run(tmp_path / "run").franchise()
     assert [one.each for one in franchise.declarations] == [None, "type", "document"]
+    assert isinstance(franchise.store, KeepsCells)
     assert franchise.data.document_lengths.max() == 50
     assert "12 samples had more than 50 mutations" in result.output
     assert "of 12 samples some were not drawn" in result.output
@@ -97,15 +99,19 @@ def test_levels_stand_above_the_samples(files, tmp_path):
     assert "extrapolated" in write_report(tmp_path / "run", tmp_path / "page.html").read_text()
 
 
+@pytest.mark.parametrize("levels", [False, True])
 @pytest.mark.parametrize("known_as", ["prior", "frozen"])
-def test_known_signatures_as_components(known_as, files, tmp_path):
+def test_known_signatures_as_components(known_as, levels, files, tmp_path):
+    types = ["--levels", files / "types.csv", "--level-column", "type"] if levels else []
     result = call(
         "signatures", files / "cohort.SBS96.all", "--known", files / "known.txt", "--known-as", known_as,
-        "--pseudo-counts", 500, "--chains", 1, "--out", tmp_path / "run", *SHORT[:4], "--quiet",
+        "--pseudo-counts", 500, "--chains", 1, "--out", tmp_path / "run", *SHORT[:4], "--quiet", *types,
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     run = hk.open_run(tmp_path / "run")
     assert run.franchise().known.labels == ("SBS1", "SBS2")
+    assert isinstance(run.franchise().store, KeepsCells)
+    assert len(run.franchise().declarations) == (3 if levels else 2)
     found, _ = signatures_of_run(run)
     assert set(found.names[:2]) == {"SBS1", "SBS2"}
     topics = found.matrix[[found.names.index("SBS1"), found.names.index("SBS2")]]

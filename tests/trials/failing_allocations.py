@@ -97,6 +97,18 @@ def topics(store):
     return made
 
 
+def cells(depth):
+    """The same by cell, of three levels below types."""
+    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(60.0, 2.0))
+    for label in ("type", "document")[3 - depth :]:
+        restaurant = hk.Restaurant(restaurant, each=label, concentration=hk.Gamma(10.0, 2.0))
+    counts = np.random.default_rng(3).poisson(2.0, size=(8, 9))
+    corpus = hk.Corpus.from_counts(counts, groups={"type": [0, 0, 0, 1, 1, 2, 2, None]})
+    made = hk.Franchise(restaurant, corpus, store="counts", root="weights")
+    run_in(made, [], "one", 0)
+    return made
+
+
 def ngrams(store="histogram", n=20):
     rng = np.random.default_rng(2)
     sentences = [[f"w{k}" for k in rng.integers(0, 7, size=6)] for _ in range(n)]
@@ -125,8 +137,9 @@ def schedule(state, words):
         found += [moves.SplitMerge(), moves.SplitMerge(scans=1), moves.ReseatGroups()]
     found += [moves.Concentration()]
     if state.root.declared == "weights":
-        found += [moves.TableCounts(), moves.TableCounts("binomial"), moves.RootWeights()]
-        if state.draws_tables and hasattr(state.measure, "eta"):
+        found += [] if state.counts_tables else [moves.TableCounts(), moves.TableCounts("binomial")]
+        found += [moves.RootWeights()]
+        if (state.draws_tables or state.counts_tables) and hasattr(state.measure, "eta"):
             found += [moves.SliceGibbs(), moves.CountGibbs()]
     if state.measure.atomic:
         found += [moves.Discount()]
@@ -240,10 +253,16 @@ def scenarios():
         yield f"thaw counts {family}", make, thawing
         yield f"read counts {family}", make, reading
         yield f"make counts {family}", make, making
+        if family == "dm":
+            make = lambda f=family: franchise("counts", f, 3)  # noqa: E731
+            yield f"sweeps counts {family} 3", make, sweeping()
         for depth in (1, 2, 3):
             make = lambda f=family, d=depth: franchise("counts", f, d, root="restaurant")  # noqa: E731
             yield f"sweeps indicators {family} {depth}", make, sweeping()
         yield f"thaw indicators {family}", make, thawing
+    for depth in (2, 3):
+        make = lambda d=depth: cells(d)  # noqa: E731
+        yield f"sweeps cells {depth}", make, sweeping(["CountGibbs", "RootWeights", "Concentration"], 3)
     yield (
         "sweeps indicators reference dm 2",
         lambda: franchise("counts", "dm", 2, kernel="reference", n=24, root="restaurant"),
