@@ -73,8 +73,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "a y too many",
         "The y_i run up to T: one too many for every restaurant.",
         _BOTH,
-        "tables[several] - 1",
-        "tables[several]",
+        "other[several], tables[several] - 1",
+        "other[several], tables[several]",
         "check_concentration_with_discount",
     ),
     PlantedBug(

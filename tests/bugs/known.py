@@ -27,8 +27,8 @@ BUGS = (
         "a dish of held customers split",
         "Split-merge takes any two units.",
         "hdpkit.franchise.held",
-        "        eaten = np.asarray(self.state.seating.dishes())[held[self.state.topology.home]]\n",
-        "        eaten = np.empty(0, dtype=np.int32)\n",
+        "np.unique(self._eaten(held)).astype(np.int64)",
+        "np.empty(0, dtype=np.int64)",
         "check_held_dishes",
     ),
     PlantedBug(

@@ -230,7 +230,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "two dishes of one group for one",
         "A group that alone eats two dishes is taken for one that eats one.",
         _GROUPS,
-        "    if len(own) > 1:\n        return False  # the way back would open one new dish at most\n",
+        "    if len(own) > 1:\n        return False  # the reverse proposal can open at most one new dish\n",
         "",
         "check_reseat_groups",
     ),
