@@ -1,4 +1,4 @@
-"""Verbs that move customers in blocks: tables of a level, customers of the root, whole groups."""
+"""Verbs that move customers in blocks: tables of a level, customers of the root, all customers of a group."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Blocks(Owner):
         Raises
         ------
         StateError
-            If the units are out of date, or it isn't recorded who sits where: call it inside `seated_out`.
+            If the units are out of date, or the store keeps no seats: call it inside `seated_out`.
         """
         self._check_units(units)
         check_range(first, last, len(units))
@@ -216,7 +216,7 @@ class Blocks(Owner):
         Raises
         ------
         StateError
-            If the units are out of date, or it isn't recorded who sits where: call it inside `seated_out`.
+            If the units are out of date, or the store keeps no seats: call it inside `seated_out`.
         """
         self._check_units(units)
         places = whole_numbers("which", which, 0, len(units) - 1, remedy="Give places in units.")
@@ -241,7 +241,7 @@ class Blocks(Owner):
         Raises
         ------
         StateError
-            If the units are out of date, or it isn't recorded who sits where: call it inside `seated_out`.
+            If the units are out of date, or the store keeps no seats: call it inside `seated_out`.
         """
         self.verbs.check_latent()
         self._check_units(units)

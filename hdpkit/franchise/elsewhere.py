@@ -75,7 +75,7 @@ class Elsewhere:
     sizes : (int64 array, int64 array)
         Distinct numbers of customers of documents, ascending, and how many documents have each.
     lengths : int array, shape (n_documents,), optional
-        Customers of every document of the corpus, where a move asks for them in order.
+        Customers of every document of the corpus, if a move needs them in order.
     opened : int64 array
         Number of documents with t tables, for t = 0, 1, ....
     """

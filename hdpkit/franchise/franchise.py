@@ -82,7 +82,7 @@ class Franchise(Copied):
         al. 2006, section 5.1). "weights": they are part of the state (section 5.2); schedule
         `hdpkit.moves.RootWeights`. ``hk.FixedWeights(K)``: a finite model of K dishes of weight 1/K each.
     known : Known or KnownValues, optional
-        Components that are known in advance: dishes 0, 1, ..., which exist during the whole chain.
+        Components that are known in advance: dishes 0, 1, ..., which exist during the entire chain.
 
     Notes
     -----

@@ -94,11 +94,11 @@ def _as_given(value: Any) -> Any:
 class Known:
     """Components that are known in advance: dishes of a franchise that always exist.
 
-    Component j is dish j in all arrays during the whole chain, with the lasting id j. In the model each
+    Component j is dish j in all arrays during the entire chain, with the lasting id j. In the model each
     component is a customer of the root who was seated before all data and has its own dish: the root counts
-    one more customer for this dish. The topic is known either by ``counts[j]`` observations of earlier
-    data, rounded term by term, so that its posterior is Dirichlet(eta + these + counts of the data in the
-    dish); or, with ``frozen``, exactly, so that it never changes.
+    one more customer for this dish. The topic is known either by ``counts[j]`` observations of earlier data,
+    rounded term by term, so that its posterior is Dirichlet(eta + these + counts of the data in the dish);
+    or, with ``frozen``, exactly, so that it never changes.
 
     Parameters
     ----------

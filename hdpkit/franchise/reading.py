@@ -125,19 +125,19 @@ class Reading(Owner):
         return nodes, customers[nodes], tables[nodes]
 
     def counted_totals_of(self, number: int) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
-        """How many restaurants of a declaration have how many customers, and how many have how many tables.
+        """Return how often each number of customers, and of tables, occurs among a declaration's restaurants.
 
-        A franchise over a part of a corpus has those of the whole.
+        A franchise over a part of a corpus returns the numbers of the entire corpus.
 
         Parameters
         ----------
         number : int
-            Of the declaration, from the root's, 0.
+            Number of the declaration; the root's is 0.
 
         Returns
         -------
         customers, tables : (int64 array, int64 array)
-            Distinct numbers, ascending, and of each how many restaurants have it.
+            Distinct numbers, ascending, and how many restaurants have each.
         """
         last = len(self.state.declarations) - 1
         whole_number("number", number, 0, last, remedy="Place of it in franchise.declarations.")

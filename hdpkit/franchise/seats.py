@@ -65,7 +65,7 @@ class Seats(Owner):
         t, theta, d = state.topology, state.hyperparameters.theta, state.hyperparameters.d
         above = self.root._for_walk(kernel)
         home = _NOBODY if isinstance(store, KeepsCells) else t.home
-        # A walk over cells seats nobody, so that it needs no law of tables.
+        # A walk over a store of cells seats no customers, and needs no distribution of tables.
         counts = detail_of(store) is Detail.COUNTS and not isinstance(store, KeepsCells)
         counts = counts and not tables_at_end(store, self.root.kind, t.n_levels)
         if kernel == "reference":

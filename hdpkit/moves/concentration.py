@@ -92,7 +92,7 @@ class Concentration(ByMethod):
 
 
 def by_numbers(move: Concentration, declaration: Restaurant) -> bool:
-    """Whether the move only looks at how many restaurants have how many customers, and how many tables."""
+    """Whether the move needs only how often each number of customers and of tables occurs."""
     theta, d = declaration.hyperparameters
     auxiliary = move.method != "slice" and _conjugate(theta)
     return theta.prior is None or not (auxiliary or theta.each or d.each)
@@ -169,7 +169,7 @@ def _slice(
     width: float,
     source: ChoiceSource,
 ) -> float:
-    """The same given numbers of customers beyond the first, and of restaurants that have so many."""
+    """The same given distinct numbers of customers beyond the first, and how many restaurants have each."""
     prior = declared.prior
     assert prior is not None
     shift = d if declared.shifted else 0.0  # a shifted theta has a single d

@@ -29,7 +29,7 @@ class _OverDocuments(Move):
     threads: int = 1
 
     def check(self, state: Franchise) -> None:
-        """Refuse a franchise whose documents are not independent given topics and weights."""
+        """Raise an error if documents are not independent given topics and weights."""
         counts = state.draws_tables or state.counts_tables
         if state.root.declared == "restaurant" or not counts or state.topology.n_levels < 2:
             raise ScheduleError(
@@ -43,7 +43,7 @@ class _OverDocuments(Move):
                 f"{type(state.measure).__name__} has no draw_parameters(): take TableGibbs.",
             )  # fmt: skip
         if not state.measure.conjugate or state.measure_parts:
-            # A label's parameters are drawn before it is a dish: what a dish keeps would not be theirs.
+            # A label's parameters are drawn before it becomes a dish; a dish that kept its own would differ.
             raise ScheduleError(
                 "moves", self.name, "moves that can serve dishes which keep parameters in the state",
                 f"Integrate what dishes of {type(state.measure).__name__} keep out, or take TableGibbs.",
@@ -61,7 +61,7 @@ class _OverDocuments(Move):
             )  # fmt: skip
 
     def threaded(self, threads: int) -> Self:
-        """Return this move with so many threads, unless it was given a number of its own."""
+        """Return this move with this number of threads, unless it already has more than one."""
         return attrs.evolve(self, threads=threads) if self.threads == 1 else self  # type: ignore[misc]
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
@@ -86,12 +86,13 @@ class SliceGibbs(_OverDocuments):
     """Draw topics, then every customer's dish given topics and the root's weights, documents in parallel.
 
     P(z_ji = k) is proportional to phi_kx (n_jk + alpha psi_k), proportions of documents integrated out. The
-    remainder of the root's weights is broken into labels, cut off for each customer by a slice u_ji ~
-    U(0, xi_z) with xi_k = min(psi_k, 1 / customers) (Walker 2007), so that the number of dishes is not
-    truncated. Over ``store="counts"`` and a root with weights. With more than two levels each restaurant that
-    has others below it gets weights for the length of a sweep, drawn given its customers, and documents draw
-    from the weights of the restaurant above. `DirichletMultinomial` has compiled sweeps. Any other measure
-    with `draw_parameters` and `log_likelihood` is served by readable code, with two levels.
+    remainder of the root's weights is broken into labels. Each customer chooses among the labels with xi_k >
+    u_ji, for a slice u_ji ~ U(0, xi_z) with xi_k = min(psi_k, 1 / customers) (Walker 2007), so that the
+    number of dishes is not truncated. It needs ``store="counts"`` and a root with weights. With more than two
+    levels, each restaurant that has others below it gets weights for one sweep, drawn given its customers,
+    and documents draw from the weights of the restaurant above. `DirichletMultinomial` has compiled sweeps.
+    Any other measure with `draw_parameters` and `log_likelihood` uses the reference code in Python, for two
+    levels only.
 
     Parameters
     ----------
@@ -104,10 +105,10 @@ class SliceGibbs(_OverDocuments):
 
 @attrs.frozen
 class CountGibbs(_OverDocuments):
-    """The same with proportions drawn: full Gibbs sampling (Fuentes et al. 2011, section 2).
+    """Like `SliceGibbs` with proportions drawn: full Gibbs sampling (Fuentes et al. 2011, section 2).
 
     Each document's proportions are drawn given its dishes, Dirichlet(n_jk + alpha psi_k); then its customers
-    are independent, and those with the same term have the same law, phi_kx theta_jk.
+    are independent, and those with the same term have the same distribution, proportional to phi_kx theta_jk.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ class DrawTopics(Move):
     by_cell = True
 
     def check(self, state: Franchise) -> None:
-        """Refuse a base measure that draws no parameters."""
+        """Raise an error if the base measure draws no parameters."""
         if not state.measure.supports("draw_parameters"):
             raise ScheduleError(
                 "moves", self.name, "moves that this base measure can serve",
@@ -161,7 +162,7 @@ class DrawProportions(Move):
     by_cell = True
 
     def check(self, state: Franchise) -> None:
-        """Refuse a franchise without weights of the root, or of one level."""
+        """Raise an error if the franchise has no weights of the root, or only one level."""
         if state.root.declared == "restaurant" or state.topology.n_levels < 2:
             raise ScheduleError(
                 "moves", self.name, "moves that this franchise can serve",

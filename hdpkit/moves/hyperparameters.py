@@ -72,7 +72,7 @@ class ByMethod(Move):
     def _by_restaurant(
         self, state: Franchise, number: int, declaration: Restaurant, rng: ChoiceSource
     ) -> MoveInfo:
-        """Update what restaurants share, or each its own, given all of them."""
+        """Update the value that restaurants share, or the value of each restaurant, given the seating."""
         (what,) = self.updates
         declared = declaration.hyperparameters[("concentration", "discount").index(what)]
         if declared.prior is None:
@@ -177,7 +177,7 @@ class Openings:
 
     @classmethod
     def of_counted(cls, other: float, tables: Ints, counts: Ints) -> Self:
-        """The same of one value that stays, and of distinct numbers of tables, ascending, so often each."""
+        """Factors for one value of `other` and distinct numbers of tables, ascending, with counts."""
         made = cls(np.empty(0), np.empty(0, dtype=np.int64))
         several = tables > 1
         made.opened, made.counts = tables[several] - 1, counts[several]

@@ -32,8 +32,8 @@ ANONYMOUS = -1  # a table as a customer of the parent
 class CountsReferenceWalk(ReferenceWalk):
     """Seats customers over a store of counts, under a restaurant of latent dishes or weights of these.
 
-    Predictives depend on counts alone, so that a customer comes as in any store. One who leaves takes a table
-    along with the probability of having sat alone.
+    Predictives depend on counts alone, so customers are added as in any store. If a customer is removed, a
+    table closes with the probability that the customer sat alone.
     """
 
     def __init__(self, *arguments: Any) -> None:
