@@ -34,6 +34,7 @@ __all__ = [
     "ScheduleError",
     "ShardError",
     "SkippedFilesWarning",
+    "SlowPartError",
     "StateError",
     "StorageError",
     "printable",
@@ -211,6 +212,10 @@ class RunError(HdpkitError, RuntimeError):
 
 class LostPartError(RunError):
     """A worker of a cluster that had documents of a run was lost, with its part of the state."""
+
+
+class SlowPartError(RunError):
+    """A part of a run over shards didn't answer in the given time; the message names its shards."""
 
 
 class StorageError(RunError):

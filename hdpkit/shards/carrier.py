@@ -6,11 +6,11 @@ import abc
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hdpkit.errors import StateError
+from hdpkit.errors import SlowPartError, StateError
 from hdpkit.shards.job import Job
 from hdpkit.shards.messages import Failed, Swept
 
-__all__ = ["Carrier", "checked"]
+__all__ = ["Carrier", "checked", "too_slow"]
 
 
 class Carrier(abc.ABC):
@@ -103,6 +103,16 @@ class Carrier(abc.ABC):
     @abc.abstractmethod
     def _collected(self) -> list[Any]:
         """Wait for all results and return them if this process leads; errors as in `_total`."""
+
+
+def too_slow(verb: str, seconds: float, parts: Iterable[tuple[str, range]]) -> SlowPartError:
+    """The error about parts, by name and shards, that have not answered; none: it isn't known which."""
+    late = [f"shards {shards[0]} to {shards[-1]} ({name})" for name, shards in parts]
+    return SlowPartError(
+        ", ".join(late) or "shards of another part", f"no answer to {verb!r}", f"one within {seconds:g} s",
+        "See whether its machine is overloaded or hangs, or give more patience. Run again: the run goes on "
+        "from its last checkpoint.",
+    )  # fmt: skip
 
 
 def checked(answers: list[Any]) -> list[Any]:

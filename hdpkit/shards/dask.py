@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from hdpkit.checks import positive_number, whole_number
 from hdpkit.errors import LostPartError, MissingExtraError, ParameterError
-from hdpkit.shards.carrier import Carrier, checked
+from hdpkit.shards.carrier import Carrier, checked, too_slow
 from hdpkit.shards.job import Job
 from hdpkit.shards.source import spread
 from hdpkit.shards.worker import Worker
@@ -28,6 +29,9 @@ class Dask(Carrier):
         Client of any cluster: ``Client(LocalCluster(...))``, ``Client("tcp://...")``.
     parts : int, optional
         Number of parts, by default the current number of workers; at most the number of shards.
+    patience : float, optional
+        Seconds that a part may take for a step of the run, for instance a sweep or a checkpoint; then a
+        SlowPartError names its shards. By default there is no limit.
     wait : float
         Seconds to wait for the first worker, and for a method whose worker doesn't respond.
 
@@ -37,7 +41,9 @@ class Dask(Carrier):
         If distributed is not installed: ``pip install "hdpkit[dask]"``.
     """
 
-    def __init__(self, client: Any, parts: int | None = None, wait: float = 60.0) -> None:
+    def __init__(
+        self, client: Any, parts: int | None = None, wait: float = 60.0, patience: float | None = None
+    ) -> None:
         try:
             from distributed import Client
         except ImportError as error:
@@ -53,6 +59,11 @@ class Dask(Carrier):
         self.client = client
         self.parts = parts
         self.wait = positive_number("wait", wait, remedy="60 seconds will do.")
+        if patience is not None:
+            positive_number("patience", patience, remedy="Leave it out for no limit.")
+        self.patience = patience
+        self._shards: list[range] = []
+        self._verb = ""
         self._workers: list[Any] = []
         self._answers: list[Any] = []
 
@@ -64,28 +75,36 @@ class Dask(Carrier):
         self._blocks = job.threads
         self.client.wait_for_workers(1, timeout=self.wait)
         addresses = sorted(self.client.ncores())
-        n = min(self.parts or len(addresses), len(job.source.shards))
+        self._shards = spread(job.source, min(self.parts or len(addresses), len(job.source.shards)))
         try:
             made = [
                 self.client.submit(
                     Worker, job, shards, i == 0, actor=True, pure=False, workers=addresses[i % len(addresses)]
                 )
-                for i, shards in enumerate(spread(job.source, n))
+                for i, shards in enumerate(self._shards)
             ]
             self._workers = [one.result(timeout=self.wait) for one in made]
         except Exception as error:
             raise _lost(error) from error
 
     def _call(self, verb: str, *arguments: Any) -> None:
+        self._verb = verb
         try:
             self._answers = [worker.call(verb, *arguments) for worker in self._workers]
         except Exception as error:
             raise _lost(error) from error
 
     def _waited(self) -> Iterator[Any]:
+        end = None if self.patience is None else time.monotonic() + self.patience
         for answer in self._answers:
             try:
-                yield answer.result()
+                yield answer.result(timeout=None if end is None else max(end - time.monotonic(), 0.0))
+            except TimeoutError:
+                late = [i for i, one in enumerate(self._answers) if not one.done()]
+                assert self.patience is not None
+                raise too_slow(
+                    self._verb, self.patience, [(f"part {i}", self._shards[i]) for i in late]
+                ) from None
             except Exception as error:  # from the cluster; errors of parts are results
                 raise _lost(error) from error
 

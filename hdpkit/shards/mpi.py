@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import attrs
 
+from hdpkit.checks import positive_number
 from hdpkit.errors import MissingExtraError, ParameterError
-from hdpkit.shards.carrier import Carrier, checked
+from hdpkit.shards.carrier import Carrier, checked, too_slow
 from hdpkit.shards.job import Job
 from hdpkit.shards.messages import Block, Failed, Swept
 from hdpkit.shards.source import spread
 from hdpkit.shards.worker import Worker
 
 __all__ = ["MPI"]
+
+COMING = 1  # tag of the messages by which a rank says that it has done its step
+PAUSE = 5e-4  # seconds between two looks at who has
 
 
 class MPI(Carrier):
@@ -30,6 +35,9 @@ class MPI(Carrier):
     ----------
     comm : mpi4py.MPI.Comm, optional
         By default all ranks.
+    patience : float, optional
+        Seconds that ranks may wait for each other after a step of the run, for instance a sweep or a
+        checkpoint; then rank 0 raises a SlowPartError that names the shards. By default there is no limit.
 
     Attributes
     ----------
@@ -41,12 +49,17 @@ class MPI(Carrier):
         If mpi4py, or a runtime of MPI, is not installed: ``pip install "hdpkit[mpi]"``.
     """
 
-    def __init__(self, comm: Any = None) -> None:
+    def __init__(self, comm: Any = None, patience: float | None = None) -> None:
+        if patience is not None:
+            positive_number("patience", patience, remedy="Leave it out for no limit.")
+        self.patience = patience
         given = _world() if comm is None else comm
         self._comm: Any = given.Dup()  # separate from messages of the user's program
         self.rank = int(self._comm.Get_rank())
         self.leads = self.rank == 0
         self._blocks = 0  # `_swept` gets blocks one by one
+        self._shards: list[range] = []
+        self._verb = ""
         self._worker: Worker
         self._answer: Any = None
 
@@ -60,12 +73,36 @@ class MPI(Carrier):
                 "shards", len(job.source.shards), f"at least {n}, one a rank",
                 "Start fewer ranks, or cut the corpus into more shards.",
             )  # fmt: skip
-        self._worker = Worker(job, spread(job.source, n)[self.rank], reports=self.leads)
+        self._shards = spread(job.source, n)
+        self._worker = Worker(job, self._shards[self.rank], reports=self.leads)
 
     def _call(self, verb: str, *arguments: Any) -> None:
+        self._verb = verb
         self._answer = self._worker.call(verb, *arguments)
 
+    def _together(self) -> None:
+        """Wait for all ranks, as long as there is patience."""
+        if self.patience is None:
+            return
+        comm, end = self._comm, time.monotonic() + self.patience
+        if self.leads:
+            coming = {rank: comm.irecv(source=rank, tag=COMING) for rank in range(1, comm.Get_size())}
+        else:
+            comm.send(None, dest=0, tag=COMING)
+            coming = {}
+        barrier = comm.Ibarrier()
+        while not barrier.Test():
+            if time.monotonic() > end:
+                late = [rank for rank, request in coming.items() if not request.test()[0]]
+                raise too_slow(
+                    self._verb, self.patience, [(f"rank {rank}", self._shards[rank]) for rank in late]
+                )
+            time.sleep(PAUSE)
+        for request in coming.values():
+            request.wait()
+
     def _total(self) -> Any:
+        self._together()
         total = self._comm.allreduce(self._answer, op=_plus)
         if isinstance(total, Failed):
             raise total.error
@@ -95,6 +132,7 @@ class MPI(Carrier):
         return Swept(attrs.evolve(total.changes, counts=tuple(block.counts for block in blocks)))
 
     def _collected(self) -> list[Any]:
+        self._together()
         failed = isinstance(self._answer, Failed)
         for answer in self._comm.allgather(self._answer if failed else None):
             checked([answer])

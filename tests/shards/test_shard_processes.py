@@ -4,6 +4,7 @@ import os
 import pickle
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
 
 import hdpkit as hk
 from hdpkit import moves, shards
+from hdpkit.errors import SlowPartError
 from hdpkit.shards.memory import FOLDER
 
 PROGRAM = Path(__file__).resolve().parents[1] / "support" / "shard_program.py"
@@ -54,8 +56,40 @@ def mpiexec():
 
 def on_mpi(ranks, *arguments):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
-    command = [mpiexec(), "-n", str(ranks), sys.executable, str(PROGRAM), *map(str, arguments)]
+    program = [sys.executable, "-m", "mpi4py", str(PROGRAM)]
+    command = [mpiexec(), "-n", str(ranks), *program, *map(str, arguments)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_a_rank_that_hangs_is_an_error_that_names_its_shards(chain, tmp_path):
+    done = on_mpi(2, chain[0], SWEEPS, 1, tmp_path / "run", 1, 2, -1, -1, 1.5)
+    assert done.returncode != 0
+    assert 'SlowPartError: shards 2 to 3 (rank 1) = "no answer to' in done.stderr
+    same(here(chain, shards.Local(), folder=tmp_path / "run").state(), chain[2])
+    done = on_mpi(3, chain[0], SWEEPS, 1, tmp_path / "patient", 1, -1, -1, -1, 100)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_worker_of_dask_that_hangs_is_an_error_that_names_its_shards(chain, client):
+    root, begun, ended = chain
+    pids = list(client.run(os.getpid).values())
+
+    def hanging(sweep, numbers):
+        if sweep == 2:
+            os.kill(pids[0], signal.SIGSTOP)
+
+    def run(patience, **options):
+        return shards.run(
+            restaurant(), hk.ShardedCorpus.open(root / "corpus"), SCHEDULE, sweeps=SWEEPS, rng=11, init=begun,
+            carrier=shards.Dask(client, parts=2, patience=patience), **options,
+        )  # fmt: skip
+
+    try:
+        with pytest.raises(SlowPartError, match=r"shards (0 to 1 \(part 0\)|2 to 3 \(part 1\)) = "):
+            run(1.5, progress=hanging)
+    finally:
+        os.kill(pids[0], signal.SIGCONT)
+    same(run(100).state(), ended)
 
 
 def test_an_error_of_one_rank_alone_ends_the_command(chain, tmp_path):

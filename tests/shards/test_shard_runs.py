@@ -223,6 +223,9 @@ def test_other_bad_input_is_refused():
             shards.Local(parts)
     with pytest.raises(hk.errors.ParameterError, match="client"):
         shards.Dask(None)
+    for patience in (0, -1.0, "1", float("nan")):
+        with pytest.raises(hk.errors.ParameterError, match="patience"):
+            shards.MPI(patience=patience)
 
 
 def test_every_shard_has_a_document_with_tokens():

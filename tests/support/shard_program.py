@@ -1,6 +1,7 @@
 """What every rank of MPI runs: a chain over a corpus in shards; rank 0 writes the state that it ends in.
 
-Options: after which sweep the last rank is killed, or a rank may write no files of more than 100 bytes.
+Options: after which sweep all ranks but the first are killed, or hang if there is patience; or a rank may
+write no files of more than 100 bytes.
 """
 
 import os
@@ -17,15 +18,25 @@ from hdpkit import shards
 from hdpkit.shards.memory import FOLDER
 
 
-def main(folder, sweeps, threads, kept=None, checkpoint=2, kill_at=None, full_at=None, full_rank=None):
+def main(
+    folder,
+    sweeps,
+    threads,
+    kept=None,
+    checkpoint=2,
+    kill_at=None,
+    full_at=None,
+    full_rank=None,
+    patience=None,
+):
     folder = Path(folder)
     schedule, begun = pickle.loads((folder / "begun.pickle").read_bytes())
-    carrier = shards.MPI()
+    carrier = shards.MPI(patience=None if patience is None else float(patience))
     (folder / f"pid-{carrier.rank}").write_text(str(os.getpid()))
 
     def progress(sweep, numbers):
         if kill_at is not None and sweep == int(kill_at) and not carrier.leads:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL if patience is None else signal.SIGSTOP)
         if full_at is not None and sweep == int(full_at) and carrier.rank == int(full_rank):
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
 
