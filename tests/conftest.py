@@ -1,4 +1,4 @@
-"""Shared set-up: the examples are registered, so that they are tested as the package's own are."""
+"""Shared set-up: the examples are registered, so that they are tested like those of the package."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""Mistakes in stores of counts, and in what is drawn given counts."""
+"""Mistakes in stores of counts, and in draws given counts."""
 
 from __future__ import annotations
 

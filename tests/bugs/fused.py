@@ -1,4 +1,4 @@
-"""Mistakes that the fused sweeps have built in, for scripts alone: read from the headers that list them."""
+"""Mistakes built into the fused sweeps, active only with scripts: read from the headers that list them."""
 
 from __future__ import annotations
 

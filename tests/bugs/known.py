@@ -1,4 +1,4 @@
-"""Bugs of groups that are held and of components that are known."""
+"""Mistakes in held groups and in known components."""
 
 from hdpkit.testing.planted import PlantedBug
 

@@ -1,4 +1,4 @@
-"""Mistakes where dishes are observed: several tables of the root for one value, each a draw from H."""
+"""Mistakes for observed dishes: several tables of the root for one value, each a draw from H."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in smoothings of which each dish of a sparse Dirichlet-multinomial has its own."""
+"""Mistakes in separate smoothings for each dish of a sparse Dirichlet-multinomial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written on the command line or in a file of settings."""
+"""Options on the command line and in a settings file."""
 
 import click
 import pytest

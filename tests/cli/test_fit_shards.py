@@ -1,4 +1,4 @@
-"""``hdpkit fit --shards``: a run, the same run gone on with, what it writes, what it refuses."""
+"""``hdpkit fit --shards``: a run, its continuation, its files, and errors."""
 
 import json
 

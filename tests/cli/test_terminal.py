@@ -1,4 +1,4 @@
-"""Nothing that a file, a name or an argument holds commands the terminal that a command prints to."""
+"""Content of files, names and arguments can't control the terminal to which a command prints."""
 
 import ast
 import csv

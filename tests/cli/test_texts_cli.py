@@ -1,4 +1,4 @@
-"""Texts on the command line: from a table to shares of new texts, and a run for other programs."""
+"""Texts on the command line: from a table to shares of new texts, and exports for other programs."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""`hk.compare_schedules`: what is measured, what is refused, what is reported."""
+"""`hk.compare_schedules`: measurements, errors, reports."""
 
 import csv
 import importlib.util

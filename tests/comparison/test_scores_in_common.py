@@ -1,4 +1,4 @@
-"""The log joint that schedules are compared by: one number for stores of counts, sizes and seats."""
+"""The log joint for comparisons of schedules: the same number for stores of counts, sizes and seats."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Back-off models in ARPA format: what is written is read back, and bad files are told what is wrong."""
+"""Back-off models in ARPA format: written models are read back; errors about bad files name the problem."""
 
 import bz2
 import gzip

@@ -1,4 +1,4 @@
-"""Corpora as files: every format, and everything that can be wrong with one."""
+"""Corpora as files: every format, and all kinds of errors."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Corpora as folders of arrays that are mapped into memory, and files that are turned into them."""
+"""Corpora as folders of arrays that are mapped into memory, and their conversion from files."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Corpora, groups, labels and files: round trips, meanings, refusals."""
+"""Corpora, groups, labels and files: round trips, content, errors."""
 
 import gzip
 import math

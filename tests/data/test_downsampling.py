@@ -1,4 +1,4 @@
-"""Fewer tokens of the largest documents."""
+"""Downsampling of the largest documents."""
 
 import numpy as np
 import pytest

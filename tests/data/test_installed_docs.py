@@ -1,4 +1,4 @@
-"""The demo corpus: what is collected from installed packages, and which words are kept."""
+"""The demo corpus: collection from installed packages, and the choice of words."""
 
 import sys
 import textwrap

@@ -1,4 +1,4 @@
-"""Labels of documents from a table of their own."""
+"""Labels of documents from a separate table."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Mapped corpora whose files change, folders that stay where they are, runs that count their own sweeps."""
+"""Mapped corpora whose files change, relative paths of folders, and counting of sweeps."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""Words with their contexts: built, numbered, labelled, extended; refusals."""
+"""Words with their contexts: construction, ids, labels, extension; errors."""
 
 import tracemalloc
 

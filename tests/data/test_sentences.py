@@ -1,4 +1,4 @@
-"""Files with a sentence per line: what is read, and what hostile files come to."""
+"""Files with a sentence per line: what is read, and errors for hostile files."""
 
 import bz2
 import gzip

@@ -1,4 +1,4 @@
-"""Corpora in shards: what is written is what is read, by one shard or by all; damage names the shard."""
+"""Corpora in shards: written and read again, one shard or all; errors about damage name the shard."""
 
 import errno
 import hashlib

@@ -1,4 +1,4 @@
-"""Files of every format as corpora in shards: the documents of one corpus, never in memory together."""
+"""Files of every format converted to shards: the same documents, never all in memory at once."""
 
 import errno
 import gzip

@@ -1,4 +1,4 @@
-"""Texts as counts: scikit-learn's own, from options that are plain data."""
+"""Texts as counts: the results of scikit-learn, with options as plain data."""
 
 import copy
 import json

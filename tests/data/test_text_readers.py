@@ -1,4 +1,4 @@
-"""Texts from tables, JSON lines, lines and folders: what is read, and what is refused with its line."""
+"""Texts from tables, JSON lines, lines and folders: what is read, and errors with their line."""
 
 import bz2
 import gzip

@@ -1,4 +1,4 @@
-"""What the benchmarks make of their measurements: ratios, exponents, times, drawn corpora."""
+"""Computations of the benchmarks from their measurements: ratios, exponents, times, simulated corpora."""
 
 import importlib
 import itertools

@@ -1,7 +1,7 @@
-"""The examples find what is there, and draw it.
+"""The examples find the known structure, and draw it.
 
-Chains of fixed seeds: every figure is held against a bound; the measured one stands beside it and, where the
-bound says that the chain has mixed, the figure after two sweeps. Chance is 0.
+Chains have fixed seeds. Every figure is compared with a bound; a comment gives the measured figure and, if
+the bound shows that the chain has mixed, the figure after two sweeps. Agreement by chance is 0.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""What docs/fuentes.md says of the paper, held against transition matrices and enumerated laws."""
+"""The statements of docs/fuentes.md about the paper, checked by transition matrices and enumeration."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The score that topic models are compared by, `benchmarks/heldout.py`: values worked by hand."""
+"""The score for comparisons of topic models, `benchmarks/heldout.py`: values computed by hand."""
 
 import importlib.util
 import math

@@ -1,4 +1,4 @@
-"""The bar for language models, `benchmarks/kneser_ney.py`: a text worked by hand, and laws on any text."""
+"""The baseline of language models, `benchmarks/kneser_ney.py`: a text worked by hand, general properties."""
 
 import gzip
 import importlib.util

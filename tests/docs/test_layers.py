@@ -1,4 +1,4 @@
-"""The house: a layer imports only from rows above its own; nothing is dead; nothing imports the harness."""
+"""Layers: a layer imports only from rows above its own; no file is unused; nothing imports the harness."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""The examples of sparse topics: planted terms are found; folds, complexity and noise topics are right."""
+"""The examples of sparse topics: true terms are found; folds, complexity and noise topics are right."""
 
 import json
 import runpy

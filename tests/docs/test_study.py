@@ -1,4 +1,4 @@
-"""Wang & Blei's synthetic study in small: its data law, its rule of "found", its table."""
+"""Wang & Blei's synthetic study at a small size: its simulated data, its rule of "found", its table."""
 
 import importlib.util
 import sys

@@ -1,4 +1,4 @@
-"""Sweeps over cells: the split of a cell has the law of its customers drawn one by one; planted bugs."""
+"""Sweeps over cells: splitting a cell equals in law drawing its customers one by one; planted bugs."""
 
 import itertools
 from collections import Counter

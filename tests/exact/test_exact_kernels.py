@@ -1,4 +1,4 @@
-"""The exact-kernel test for everything that is registered: no seed, no tolerance to argue about."""
+"""The exact-kernel test for everything that is registered: without seeds and statistical tolerances."""
 
 import functools
 import itertools

@@ -1,4 +1,4 @@
-"""Fixed weights of the root: exact kernels on every store, the law of the number of dishes, refusals."""
+"""Fixed weights of the root: exact kernels on every store, the law of the number of dishes, errors."""
 
 import math
 from collections import Counter

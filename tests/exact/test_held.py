@@ -1,4 +1,4 @@
-"""Groups that are held: moves by enumeration of the conditional posterior, sweeps, runs."""
+"""Held groups: moves by enumeration of the conditional posterior, sweeps, runs."""
 
 from collections import Counter
 

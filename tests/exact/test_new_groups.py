@@ -1,4 +1,4 @@
-"""Fold-in of what a franchise has seen, and the witness of fold-in; see `evaluation_checks` for the rest."""
+"""Fold-in of a franchise's own data, and the reference for fold-in; see `evaluation_checks` for the rest."""
 
 import math
 

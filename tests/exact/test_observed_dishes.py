@@ -1,4 +1,4 @@
-"""Observed dishes: exact kernels at every depth, exact predictives, simulated data, and what is refused."""
+"""Observed dishes: exact kernels at every depth, exact predictives, simulated data, and errors."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""The tests tested: every planted bug makes the check that it names fail.
+"""Tests of the tests: every planted bug makes the check that it names fail.
 
-The checks are deterministic except those of hyperparameters, whose error rate stands beside them.
+The checks are deterministic except those of hyperparameters, whose error rate is given with them.
 """
 
 import collections

@@ -1,4 +1,4 @@
-"""Documents given topics and root weights: the kernel by enumeration, draws for readers, planted bugs."""
+"""Documents given topics and root weights: the kernel by enumeration, draws for analysis, planted bugs."""
 
 import numpy as np
 import pytest

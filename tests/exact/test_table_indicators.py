@@ -1,4 +1,4 @@
-"""Table indicators: counts under a root that is a restaurant, by enumeration and beside the other stores."""
+"""Table indicators: counts under a root restaurant, by enumeration and compared with the other stores."""
 
 import numpy as np
 import pytest

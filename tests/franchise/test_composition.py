@@ -1,4 +1,4 @@
-"""What a franchise is composed of: who refers to whom, and what is on its face."""
+"""The composition of a franchise: references between its parts, and its public members."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Counts by cell: what begins so, what stays so, and what tells customers apart."""
+"""Counts by cell: which franchises use them, which operations keep them, and which distinguish customers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Lasting ids of dishes: given at births, kept through everything that gives dishes other numbers."""
+"""Permanent ids of dishes: assigned at births, and kept when dishes are renumbered."""
 
 import numpy as np
 import pytest

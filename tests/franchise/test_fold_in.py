@@ -1,4 +1,4 @@
-"""`Franchise.fold_in`: words and labels, what it returns, what it refuses, and what it leaves alone."""
+"""`Franchise.fold_in`: words and labels, results, errors, and that it doesn't change the franchise."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Franchises and declarations: what the design says of names, shapes, numbers and errors."""
+"""Franchises and declarations: names, shapes, numbers and errors."""
 
 import math
 import threading

@@ -1,4 +1,4 @@
-"""Frozen states that contradict themselves are refused before any number of theirs is followed."""
+"""Inconsistent frozen states raise an error before any of their numbers is used as an index."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Restaurants of contexts: made as contexts appear, freed when nobody belongs to them."""
+"""Restaurants of contexts: created as contexts appear, freed when they become empty."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Franchises go through pickle, deep copies and more documents; chains go on from there."""
+"""Franchises with pickle, deep copies and additional documents; chains continue from there."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""What a sample keeps is what the franchise says, and it stands alone."""
+"""A sample agrees with its franchise, and is independent of it."""
 
 import copy
 import pickle

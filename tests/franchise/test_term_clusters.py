@@ -1,4 +1,4 @@
-"""The default start of topic models: terms that keep the same company begin as one dish."""
+"""The default start of topic models: terms that occur in the same documents begin with one dish."""
 
 import numpy as np
 import pytest

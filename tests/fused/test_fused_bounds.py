@@ -1,4 +1,4 @@
-"""Upper bounds that spare the fused sweep of topic models a pass: never too low, and of no influence."""
+"""Upper bounds with which the fused sweep of topic models skips a pass: never too low, without effect."""
 
 import numpy as np
 import pytest

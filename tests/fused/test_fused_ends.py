@@ -1,8 +1,8 @@
 """Table Gibbs over topic models at the ends of all hyperparameters together, from production's own draws.
 
-`production_law` gives production its words and finds by bisection which outcome each leads to, so that
-nothing of the decision is left out: the choice of the kernel, floats, whole units, the order of the parts,
-the searches. It is held against the formula in fractions.
+`production_law` gives production its random words and finds the outcome of each by bisection, so that all
+parts of the decision are tested: the choice of the kernel, floats, integer units, the order of the parts, the
+searches. It is compared with the formula in fractions.
 """
 
 import attrs

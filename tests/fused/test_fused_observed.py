@@ -1,4 +1,4 @@
-"""The fused sweep of observed dishes works ahead in batches: that changes nothing."""
+"""The fused sweep of observed dishes computes ahead in batches, which doesn't change results."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Eta at the ends of what the fused sweep of topic models takes, and beyond: single precision is not for all.
+"""Eta at the ends of the range of the fused sweep of topic models, and beyond its single precision.
 
 The sampled tests register their p-values, as test_sampled_laws.py does.
 """

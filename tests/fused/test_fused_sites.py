@@ -1,10 +1,11 @@
-"""Production's sweep of topic models is tied to the one that the exact tests enumerate.
+"""Production's sweep of topic models, compared with the one that the exact tests enumerate.
 
-The enumerated instantiation computes in doubles, production in floats, from one text. At every customer of
-whole sweeps over real states the doubles have the generic kernel's law to 1e-12, and production's numbers
-are within a bound of the doubles. How production decides (one uniform number, upper bounds that spare it a
-pass, the search in running sums) is sampled: one step, many independent times, at customers for whom all
-parts of the conditional are alive. The sampled tests register their p-values, as test_sampled_laws.py does.
+The enumerated version computes in doubles, production in floats, from the same source. For every customer of
+entire sweeps over real states the doubles agree with the generic kernel's law to 1e-12, and production's
+numbers are within a bound of the doubles. Production's decision (one uniform number, upper bounds with which
+it skips a pass, the search in running sums) is sampled: one step, many independent times, at customers for
+whom all parts of the conditional are positive. The sampled tests register their p-values, as in
+test_sampled_laws.py.
 """
 
 import numpy as np

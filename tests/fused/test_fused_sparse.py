@@ -1,4 +1,4 @@
-"""The fused sweep of topic models over a sparse measure: the ties of the plain one, and what is its own.
+"""The fused sweep of topic models over a sparse measure: the tests of the plain one, and specific ones.
 
 The sampled tests register their p-values, as test_sampled_laws.py does.
 """

@@ -1,6 +1,6 @@
-"""A seed gives the chains that are written down here, bit for bit, on every processor.
+"""A seed gives the chains that are recorded here, bit for bit, on every processor.
 
-Whoever changes them says so in CHANGELOG.md, and why.
+A change of these chains must be described in CHANGELOG.md, with its reason.
 """
 
 import json

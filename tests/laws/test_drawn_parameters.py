@@ -1,4 +1,4 @@
-"""Parameters of dishes as draws: their law, the densities given them, and sweeps over documents by them.
+"""Drawn parameters of dishes: their law, densities given them, and sweeps over documents with them.
 
 All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
 """

@@ -1,9 +1,8 @@
 """Estimates of `hk.evaluate` and fold-in against enumeration: exact values lie within their standard errors.
 
 Tiny franchises of two and three levels, with and without discounts, over words, numbers and bits. What the
-groups draw from and the densities under the dishes are worked out here from the public counts of the state
-and from the measures' Python methods; who sits where in a new group is enumerated
-(`hdpkit.testing.new_groups`).
+groups draw from and the densities under the dishes are computed here from the public counts of the state and
+from the measures' Python methods; the seatings of a new group are enumerated (`hdpkit.testing.new_groups`).
 """
 
 import math

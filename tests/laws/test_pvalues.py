@@ -1,4 +1,4 @@
-"""Sampled tests hold their error rate, their p-values hold their levels, and biased samplers are caught."""
+"""Sampled tests keep their error rate, p-values keep their levels, and biased samplers are detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sampled laws at length: fresh seeds, a thousand replicas, four levels, documents of lengths [4, 3].
+"""The sampled laws, long versions: new seeds, a thousand replicas, four levels, documents of lengths [4, 3].
 
 Run with ``pytest -m long -s tests/laws/test_sampled_laws_long.py``; the summary at the end goes to
 docs/correctness.md. The family's seed is printed with it; to repeat a run give it as HDPKIT_SEED.

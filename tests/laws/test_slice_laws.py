@@ -1,4 +1,4 @@
-"""Documents in parallel given drawn topics and root weights: the law of whole sweeps, whatever the threads.
+"""Documents in parallel given drawn topics and root weights: the law of sweeps for any number of threads.
 
 All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
 """

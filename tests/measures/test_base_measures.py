@@ -1,4 +1,4 @@
-"""The conjugate measures against SciPy's distributions, plain marginals and recounts; hard numbers."""
+"""The conjugate measures against SciPy's distributions, simple marginals and recounts; extreme numbers."""
 
 import math
 

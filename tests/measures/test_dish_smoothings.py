@@ -1,4 +1,4 @@
-"""Smoothings of which each dish of a sparse Dirichlet-multinomial has its own: states, reports, refusals."""
+"""Separate smoothings for each dish of a sparse Dirichlet-multinomial: states, reports, errors."""
 
 import math
 

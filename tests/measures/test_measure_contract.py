@@ -1,4 +1,4 @@
-"""`check_base_measure` over measures of all kinds: it passes what is right and names what is wrong."""
+"""`check_base_measure` over measures of all kinds: correct ones pass, and errors name the problem."""
 
 import numpy as np
 import pytest

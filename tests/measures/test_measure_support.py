@@ -1,4 +1,4 @@
-"""Measures that declare their support: right ones pass, wrong ones are found."""
+"""Measures that declare their support: correct ones pass, wrong ones are detected."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Base measures without marginals: algorithm 8, enumerated, and the moves that it can't serve."""
+"""Base measures without marginals: algorithm 8, enumerated, and the moves that don't support them."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Priors: densities against SciPy's, draws against the law that they should have, refusals."""
+"""Priors: densities against SciPy's, draws against their law, errors."""
 
 import math
 import pickle

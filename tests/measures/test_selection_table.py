@@ -1,4 +1,4 @@
-"""The table of sums over selected terms, and what is refused: parameters and dishes that there are not."""
+"""The table of sums over selected terms, and errors for parameters and dishes that don't exist."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The sparse Dirichlet-multinomial as a measure: its parameters, its parts, states that are kept."""
+"""The sparse Dirichlet-multinomial as a measure: its parameters, parts and saved states."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Language models as ARPA files: what is read back is the model."""
+"""Language models as ARPA files: the file read back equals the model."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Language models in run folders: opened, resumed bit for bit, refused where damaged."""
+"""Language models in run folders: opening, resuming bit for bit, errors about damage."""
 
 import os
 import shutil

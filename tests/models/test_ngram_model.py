@@ -1,4 +1,4 @@
-"""The language model: what it predicts, what it takes, what it refuses."""
+"""The language model: predictions, arguments, errors."""
 
 import io
 import math

@@ -1,4 +1,4 @@
-"""Draws of our own: their laws, the same bits everywhere, sources of each kind, bad input."""
+"""The package's random draws: their laws, the same bits everywhere, sources of each kind, bad input."""
 
 from __future__ import annotations
 

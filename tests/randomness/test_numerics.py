@@ -1,4 +1,4 @@
-"""Elementary functions of our own, against the library's."""
+"""The package's elementary functions, compared with those of the library."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Randomness to rely on: keyed streams, choice sources, and chains that depend on the seed alone."""
+"""Reproducible randomness: keyed streams, choice sources, and chains that depend only on the seed."""
 
 from __future__ import annotations
 

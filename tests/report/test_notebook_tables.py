@@ -1,4 +1,4 @@
-"""What notebooks show: tables of franchises and traces, and bars."""
+"""Output in notebooks: tables of franchises and traces, and progress bars."""
 
 import html
 import io

@@ -1,4 +1,4 @@
-"""Pictures show what they are given."""
+"""Plots show their data."""
 
 import builtins
 import sys

@@ -1,4 +1,4 @@
-"""The page without a browser: what is in it, and that texts of the corpus are inert."""
+"""The page without a browser: its content, and that texts of the corpus are inert."""
 
 import builtins
 import itertools

@@ -1,4 +1,4 @@
-"""Signal handlers that raise: at whatever byte code, the franchise is whole for whoever comes next."""
+"""Signal handlers that raise, at any byte code, leave a consistent franchise."""
 
 import signal
 import sys

@@ -1,7 +1,7 @@
-"""Bad input, for every parameter of every public function: refused with four facts before anything is lost.
+"""Bad input for every parameter of every public function raises a typed error with four facts.
 
-What is public is found by introspection; the values are in `bad_input_rows`. A parameter without a row fails,
-and so does a row, or an exclusion, that no longer stands for anything.
+Public functions are found by introspection; the values are in `bad_input_rows`. A parameter without a row
+fails, and so does a row or an exclusion without a parameter.
 """
 
 import fnmatch

@@ -1,4 +1,4 @@
-"""Compiled code asks for memory through one door, and what fails leaves a franchise that is whole."""
+"""Compiled code allocates memory in one way, and failed allocations leave a consistent franchise."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What somebody meets who uses the package for the first time: wrong data, wrong names, wrong order."""
+"""Typical mistakes of new users: wrong data, wrong names, wrong order."""
 
 import inspect
 

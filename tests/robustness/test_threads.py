@@ -1,4 +1,4 @@
-"""One thread at a time, for reads too; and looks, which are for every thread."""
+"""Only one thread at a time can use a franchise, also for reading; any thread can take looks."""
 
 import inspect
 import itertools

@@ -1,4 +1,4 @@
-"""What a user's code returns is checked where it enters; what it raises leaves the franchise whole."""
+"""Values returned by user code are checked where they enter; its exceptions leave a consistent franchise."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Run folders that were forged, checksums right: a typed error at once, or a healthy run; nothing else."""
+"""Forged run folders with right checksums: an immediate typed error, or a consistent run."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What Ctrl-C does to a run, by default and with on_interrupt="raise": nothing ends early without a word."""
+"""Ctrl-C during a run, by default and with on_interrupt="raise": an early end is always reported."""
 
 import signal
 import warnings

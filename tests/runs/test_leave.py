@@ -1,4 +1,4 @@
-"""What a run folder may have called: what is defined in an allowed module, and belongs where it stands."""
+"""Code that a run folder may call: defined in an allowed module, and of the expected kind."""
 
 import sys
 

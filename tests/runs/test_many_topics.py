@@ -1,4 +1,4 @@
-"""The warning about more topics than a corpus can hold."""
+"""The warning about too many topics for a corpus."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""N-grams in run folders: they come back as they were, or a typed error says that they are damaged."""
+"""N-grams in run folders: they are read back unchanged, or a typed error reports damage."""
 
 import numpy as np
 import pytest

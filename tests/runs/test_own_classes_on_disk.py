@@ -1,4 +1,4 @@
-"""Runs with classes of the user's: what the commands say of them with and without leave."""
+"""Runs with user-defined classes: the output of commands with and without permission to import them."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The progress bar: one line on a terminal, plain lines elsewhere, nothing left behind."""
+"""The progress bar: one line on a terminal, plain lines elsewhere, and no remains."""
 
 import contextlib
 import io

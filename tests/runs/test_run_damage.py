@@ -1,4 +1,4 @@
-"""Run folders that were killed, cut off, or damaged: the right result or a typed error, nothing else."""
+"""Folders of killed runs, truncated or damaged folders: the right result or a typed error."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Links, pipes and second names in a run folder: nothing outside of it is written, or taken for its own."""
+"""Links, pipes and second names in a run folder: no file outside of it is written or used."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Run folders: what is kept, what is refused, how a run goes on."""
+"""Run folders: content, errors, and continuation of runs."""
 
 import errno
 import json

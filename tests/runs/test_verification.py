@@ -1,4 +1,4 @@
-"""``hdpkit verify``: a good run passes, and whatever is damaged is named."""
+"""``hdpkit verify``: a good run passes, and damage is named."""
 
 import pytest
 from click.testing import CliRunner

@@ -1,4 +1,4 @@
-"""Parts on one machine have the memory of their topics in common, and each draws some of them."""
+"""Parts on one machine share the memory of topics, and each draws some of them."""
 
 import errno
 import os

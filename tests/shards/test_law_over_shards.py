@@ -1,4 +1,4 @@
-"""The law of a sweep over parts of a corpus, by enumeration, is that of a sweep over all of it."""
+"""The law of a sweep over parts of a corpus, by enumeration, equals that of a sweep over the corpus."""
 
 import attrs
 import numpy as np

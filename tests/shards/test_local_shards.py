@@ -1,4 +1,4 @@
-"""A chain over shards is that of one process, to the last bit; the law of its sweep by enumeration."""
+"""A chain over shards equals that of one process, to the last bit; the law of its sweep by enumeration."""
 
 import attrs
 import numpy as np

@@ -1,4 +1,4 @@
-"""Planted bugs of a run over shards: each makes another chain than that of one process."""
+"""Planted bugs of a run over shards: each makes a chain that differs from that of one process."""
 
 import attrs
 import pytest

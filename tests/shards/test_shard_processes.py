@@ -1,4 +1,4 @@
-"""On ranks of MPI and workers of Dask the chain is that of one process, also from checkpoints of others."""
+"""With MPI and Dask the chain equals that of one process, also from checkpoints of other carriers."""
 
 import os
 import pickle

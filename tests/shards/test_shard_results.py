@@ -1,4 +1,4 @@
-"""Runs over shards of files, and their results: those of one process over the whole corpus."""
+"""Runs over shards of files: their results equal those of one process over the entire corpus."""
 
 import csv
 

@@ -1,4 +1,4 @@
-"""Runs over shards: starts, checkpoints, what is refused, and errors that name the shard."""
+"""Runs over shards: starts, checkpoints, invalid arguments, and errors that name the shard."""
 
 import shutil
 

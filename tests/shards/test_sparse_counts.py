@@ -1,4 +1,4 @@
-"""Changes of counts as bytes: what is written is read, sums are sums, damage is refused."""
+"""Changes of counts as bytes: round trips, sums, and errors about damage."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Pictures of signatures show what they are given."""
+"""Plots of signatures show their data."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""hdpkit signatures, and what report, resume and export do with its run."""
+"""hdpkit signatures, and report, resume and export for its run."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The store of counts, and tables drawn given the customers: laws, refusals, twins."""
+"""The store of counts, and tables drawn given the customers: laws, errors, both versions."""
 
 import math
 from collections import defaultdict

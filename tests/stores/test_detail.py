@@ -1,4 +1,4 @@
-"""What stores keep: declarations of it, and frozen seatings that go from one form to another."""
+"""The detail kept by stores: its declaration, and conversions of frozen seatings."""
 
 import math
 from collections import Counter, defaultdict

@@ -1,4 +1,4 @@
-"""What the stores hold, and that giving memory back changes nothing else."""
+"""Memory of the stores, and that releasing memory changes nothing else."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Every registered store keeps its contract, and the contract catches stores that don't."""
+"""Every registered store satisfies the contract, and the contract detects stores that don't."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Topics aligned over samples and chains: planted ones are found again, and intervals cover."""
+"""Topics aligned over samples and chains: known topics are found, and intervals cover."""
 
 import attrs
 import numpy as np

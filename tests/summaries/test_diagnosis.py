@@ -1,4 +1,4 @@
-"""Whether a run has settled, in one sentence."""
+"""Whether a run has converged, in one sentence."""
 
 import importlib.util
 import sys

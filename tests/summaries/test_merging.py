@@ -1,4 +1,4 @@
-"""Components that are alike are taken as one; exposures by group with intervals."""
+"""Merging of similar components; exposures by group with intervals."""
 
 import attrs
 import numpy as np

@@ -1,4 +1,4 @@
-"""Steps of a move enumerated, with an audit of every state that a branch leads to."""
+"""Enumerated steps of a move, with an audit of the state after every branch."""
 
 import pickle
 

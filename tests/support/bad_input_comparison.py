@@ -1,4 +1,4 @@
-"""The rows of `compare_schedules` and of what it takes and returns in the table of bad input."""
+"""The rows of `compare_schedules`, its arguments and its results in the table of bad input."""
 
 import os
 import tempfile

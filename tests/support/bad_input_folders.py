@@ -1,4 +1,4 @@
-"""The rows of run folders, chains and what they leave in the table of bad input."""
+"""The rows of run folders, chains and their records in the table of bad input."""
 
 import atexit
 import shutil

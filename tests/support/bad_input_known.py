@@ -1,4 +1,4 @@
-"""The rows of known components and of groups that are held in the table of bad input."""
+"""The rows of known components and of held groups in the table of bad input."""
 
 import numpy as np
 from bad_values import HUGE, INF, NAN, NO_NAME, NO_SEQUENCE, Row, Told, method, optional, plain, whole

@@ -1,7 +1,7 @@
 """The table of bad input: a row for every public function, bad values for each of its parameters.
 
-`test_bad_input` finds by introspection what must be here. What is public and has no row is
-listed with a reason.
+`test_bad_input` finds the required rows by introspection. Public functions without a row are listed with a
+reason.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Bad values by what is wanted, and how a row of the table of bad input is written."""
+"""Bad values by the kind of value expected, and the format of rows in the table of bad input."""
 
 import math
 from collections.abc import Callable

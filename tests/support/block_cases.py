@@ -1,4 +1,4 @@
-"""Topic models of many kinds, and moves of whole tables side by side under two kernels."""
+"""Topic models of many kinds, and moves of entire tables with two kernels in parallel."""
 
 import numpy as np
 from fused_cases import corpus

@@ -1,6 +1,6 @@
-"""Runs the moves with fused sweeps for a while and prints what came out, for tests that compare processes.
+"""Runs the moves with fused sweeps and prints the results, for tests that compare processes.
 
-``python chain_digest.py [MODULE]``: a compiled module that takes the place of the baseline instruction set.
+``python chain_digest.py [MODULE]``: a compiled module that replaces that of the baseline instruction set.
 """
 
 import hashlib

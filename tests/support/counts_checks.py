@@ -1,6 +1,6 @@
-"""What verbs over a store of counts must do, by enumeration: for the tests of the tests, too.
+"""Checks of verbs over a store of counts, by enumeration, also used by the tests of planted bugs.
 
-Weights of the root are fixed and leave nothing for a new dish; customers at the root keep both dishes alive,
+Weights of the root are fixed with no weight for a new dish, and customers at the root keep both dishes alive,
 so that every branch of a verb can be enumerated.
 """
 

@@ -1,4 +1,4 @@
-"""What fold-in and evaluation must do, without chance: for the tests of the tests, too."""
+"""Deterministic checks of fold-in and evaluation, also used by the tests of planted bugs."""
 
 import math
 

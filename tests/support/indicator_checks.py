@@ -1,4 +1,4 @@
-"""What table Gibbs by indicators must do over counts under a restaurant: for the tests of the tests, too."""
+"""Checks of table Gibbs by indicators over counts under a restaurant, also used with planted bugs."""
 
 import math
 from collections import Counter, defaultdict

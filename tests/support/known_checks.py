@@ -1,4 +1,4 @@
-"""Groups that are held and components that are known, by enumeration: for the tests of the tests, too."""
+"""Checks of held groups and known components, by enumeration, also used by the tests of planted bugs."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Cases of a test of which some run with ``-m long`` alone."""
+"""Cases of a test, some of which run only with ``-m long``."""
 
 import pytest
 

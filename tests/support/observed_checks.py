@@ -1,4 +1,4 @@
-"""What tests of observed dishes share, and the checks that planted bugs must fail (`test_planted_bugs`)."""
+"""Common code of tests of observed dishes, and the checks that planted bugs must fail."""
 
 import collections
 import functools

@@ -1,4 +1,4 @@
-"""Runs chains in which everything is resampled and prints what came out: ``python recorded_chains.py``."""
+"""Runs chains in which everything is resampled, and prints the results: ``python recorded_chains.py``."""
 
 import hashlib
 import json

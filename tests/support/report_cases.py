@@ -1,4 +1,4 @@
-"""Runs that pages are written of: texts that try to be markup, in two chains."""
+"""Runs for tests of reports: texts that look like markup, in two chains."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What the weights of the root must do, without chance: for the tests of the tests, too."""
+"""Deterministic checks of the weights of the root, also used by the tests of planted bugs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What selected terms must do, without chance: for the tests of the tests, too."""
+"""Deterministic checks of selected terms, also used by the tests of planted bugs."""
 
 import math
 

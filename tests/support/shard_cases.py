@@ -1,4 +1,4 @@
-"""Chains over shards and the chain of one process that they must be."""
+"""Chains over shards, and the chain of one process to which they must be equal."""
 
 import numpy as np
 

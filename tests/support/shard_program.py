@@ -1,7 +1,7 @@
-"""What every rank of MPI runs: a chain over a corpus in shards; rank 0 writes the state that it ends in.
+"""The program of every rank of MPI: a chain over a corpus in shards; rank 0 writes the final state.
 
-Options: after which sweep all ranks but the first are killed, or hang if there is patience; or a rank may
-write no files of more than 100 bytes.
+Options: the sweep after which all ranks except the first are killed (or hang, if ``patience`` is given), or a
+rank that can't write files of more than 100 bytes.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What smoothings of which each dish has its own must do, without chance: for the tests of the tests, too."""
+"""Deterministic checks of separate smoothings of dishes, also used by the tests of planted bugs."""
 
 import math
 

@@ -2,8 +2,8 @@
 
     python tests/trials/alarm_trials.py [count] [seed]
 
-After each exception the franchise has to pass its audit, everybody has to be seated, and the next run has
-to work.
+After each exception the franchise must pass its audit, all customers must be seated, and the next run must
+work.
 """
 
 import contextlib

@@ -1,16 +1,16 @@
-"""Fails the n-th allocation of small runs, for every n, and looks at what is left; Linux with glibc only.
+"""Fails the n-th allocation of small runs, for every n, and checks the result; Linux with glibc only.
 
 ``python failing_allocations.py LIBRARY [--only WORDS ...] [--every K] [--many M ...] [--kinds new array]``
 
 LIBRARY is `allocations/failing.cpp` compiled as a shared library (``--compile`` does it first). Each trial
-is a process of its own: a franchise is made ready, then one allocation fails (M in a row; 0: all from there
-on, until something is raised), and afterwards
+is a separate process: a franchise is prepared, then one allocation fails (M in a row; 0: all from there on,
+until an error is raised), and afterwards
 
-- what was raised is a MemoryError, the franchise passes its audit, everybody is seated, another sweep
-  runs (after a start that failed, nobody may be seated and the next start must do it); or
-- nothing was raised, and the chain is the one that nothing disturbed.
+- a MemoryError was raised, the franchise passes its audit, all customers are seated, and another sweep runs
+  (after a failed start no customer need be seated, and the next start must succeed); or
+- no error was raised, and the chain equals the undisturbed one.
 
-Prints a JSON line for every scenario: trials, MemoryErrors, runs that were not disturbed, and what was wrong.
+Prints a JSON line for every scenario: trials, MemoryErrors, undisturbed runs, and failures.
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""Forges run folders, checksums right, and uses them in processes of their own.
+"""Forges run folders with right checksums, and uses them in separate processes.
 
-``python forge_trials.py COUNT SEED FOLDER`` prints one JSON line with counts of what came of it: "error" (a
-typed error of the package), "healthy" (it was taken, and the audit passes after the run has gone on), and
-what must not be: "raised" (another error), "ended" (the process died), "hung" (over ten seconds).
+``python forge_trials.py COUNT SEED FOLDER`` prints one JSON line with counts of outcomes: "error" (a typed
+error of the package), "healthy" (the folder was accepted, and the audit passes after the run was continued),
+and the failures "raised" (another error), "ended" (the process died), "hung" (over ten seconds).
 """
 
 import hashlib

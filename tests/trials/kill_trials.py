@@ -1,7 +1,7 @@
-"""Kills runs with a folder at random moments and resumes them; a process of its own, so that forks are safe.
+"""Kills runs with a folder at random times and resumes them; in a separate process, so that forks are safe.
 
-``python kill_trials.py TRIALS SEED FOLDER`` prints one JSON line: how many trials there were, how many kills
-fell into a run that had begun (run.json was there), and what differed from the run that nobody killed.
+``python kill_trials.py TRIALS SEED FOLDER`` prints one JSON line: the number of trials, the number of kills
+of a run that had begun (with a run.json), and differences from the run that wasn't killed.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""How much memory a process of a trial may have."""
+"""Memory limit of a process of a trial."""
 
 import os
 import resource

@@ -1,10 +1,10 @@
-"""Reads damaged files of every format; processes of their own with limits on time and memory.
+"""Reads damaged files of every format, in separate processes with limits on time and memory.
 
 ``python reader_trials.py COUNT SEED`` prints one JSON line: trials by format and outcome, and the failures.
 A trial builds a small healthy file or folder, damages it, and reads it. It passes if that ends in a typed
 error whose text is safe to print, or in data that pass their own checks. A Python error of another kind, the
 end of the process, more than ten seconds or more than two gigabytes are failures; so is a warning, since it
-says that a parser went on with something that it did not understand.
+means that a parser continued with something that it did not understand.
 """
 
 import csv

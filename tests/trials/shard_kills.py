@@ -1,11 +1,11 @@
-"""kill -9 at random moments: a rank of MPI, or a worker of Dask. Every run must end in the unbroken state.
+"""kill -9 of a rank of MPI or a worker of Dask at random times. Every run must end in the right state.
 
     python tests/trials/shard_kills.py [--kills 50] [--seed 0]
 
 For each kill a chain of 30 sweeps over a small corpus in four shards begins, with a checkpoint after each
-sweep. One of its processes is killed at a moment that is uniform over the time of an unbroken run. On MPI the
-command is started again, with another number of ranks; on Dask the run goes on by itself. What both end in is
-compared with the chain of one process, to the last bit.
+sweep. One of its processes is killed at a time that is uniform over the time of an uninterrupted run. With
+MPI the command is started again, with another number of ranks; with Dask the run continues by itself. The
+final states are compared with the chain of one process, to the last bit.
 """
 
 import argparse

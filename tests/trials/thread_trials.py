@@ -1,9 +1,9 @@
-"""Trials of threads: every public member read from other threads while a run goes on.
+"""Trials of threads: every public member is read from other threads during a run.
 
     python tests/trials/thread_trials.py [count] [seed]
 
-A read may be answered or refused with a BusyError; the run has to be the run without readers, bit for bit.
-Prints how many reads had which end.
+A read may succeed or raise a BusyError; the run must equal the run without readers, bit for bit. Prints the
+numbers of reads by outcome.
 """
 
 import sys

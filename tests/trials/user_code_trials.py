@@ -1,8 +1,8 @@
-"""Code of a user's that fails or answers nonsense at its n-th call, wherever the package calls it.
+"""User code that fails or returns invalid values at its n-th call, wherever the package calls it.
 
-``python user_code_trials.py TRIALS SEED`` prints one JSON line: how many trials there were, in how many the
-fault was met, and what went wrong. After each trial the franchise is audited, and a sweep is run with the
-fault switched off. ``tests/robustness/test_user_code.py`` runs a few.
+``python user_code_trials.py TRIALS SEED`` prints one JSON line: the number of trials, the number in which the
+fault occurred, and failures. After each trial the franchise is audited, and a sweep is run without the fault.
+``tests/robustness/test_user_code.py`` runs a few.
 """
 
 import collections

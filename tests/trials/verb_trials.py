@@ -1,7 +1,7 @@
 """Misuses of verbs, made from their signatures: `python tests/trials/verb_trials.py --count 2000 --seed 0`.
 
-Each trial builds a small franchise, calls a method with one to three wrong arguments, audits and goes on. It
-runs in a worker that may be killed: what ends the process is counted, and so is what takes over 10 seconds.
+Each trial builds a small franchise, calls a method with one to three wrong arguments, audits and continues.
+It runs in a worker that may be killed: calls that end the process or take over 10 seconds are counted.
 `test_verbs.py` runs a few of them.
 """
 

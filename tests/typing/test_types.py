@@ -1,4 +1,4 @@
-"""Types, as a user's program sees them: through the installed package and its ``py.typed``."""
+"""Types in a user's program: through the installed package and its ``py.typed``."""
 
 import os
 import runpy
