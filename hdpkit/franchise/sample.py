@@ -182,11 +182,9 @@ class Sample:
                 "of a measure over terms whose posterior is a Dirichlet distribution",
                 "See Sample.topics and sample.parameters for posterior means.",
             )  # fmt: skip
-        generator, terms = as_source(rng, Purpose.OTHER).generator, np.arange(self.counts.shape[1])
-        drawn = np.zeros((self.n_dishes, len(terms)))
-        for row, law in zip(drawn, laws, strict=True):
-            row[:] = 0.0 if law is None else law.draw(terms, 1, generator)[0]
-        return drawn
+        generator, n_terms = as_source(rng, Purpose.OTHER).generator, self.counts.shape[1]
+        drawn = [law.draw(generator, n_terms) for law in laws if law is not None]
+        return np.array(drawn).reshape(self.n_dishes, n_terms)
 
     def group_weights(self, groups: slice | None = None) -> Floats:
         """Posterior mean share of each dish in each group: float64, shape (n_groups, K + 1).

@@ -44,51 +44,54 @@ class TopicLaw:
     selected: float
     total: float
 
-    def draw(self, terms: Ints, n: int, generator: np.random.Generator) -> Floats:
-        """Probabilities of some terms, drawn ``n`` times: float64, shape (n, len(terms)).
-
-        Parameters
-        ----------
-        terms : int64 array
-            Ascending; every term that has customers is among them.
-        n : int
-        generator : Generator
-        """
-        own = np.broadcast_to(self.smoothing, self.smoothing.shape or (1,))
-        own = own[terms] if self.smoothing.shape else np.full(len(terms), float(own[0]))
-        place = np.searchsorted(terms, self.terms)
-        own[place] = self.parameters
+    def draw(self, generator: np.random.Generator, n_terms: int) -> Floats:
+        """Draw the topic: float64, shape (n_terms,), with a sum of one."""
+        own = np.array(np.broadcast_to(self.smoothing, (n_terms,)))
+        own[self.terms] = self.parameters
         if np.isinf(self.total):
-            return np.tile(own, (n, 1))
-        chance = np.full(len(terms), self.selected)
-        chance[place] = 1.0
-        drawn = generator.standard_gamma(own, size=(n, len(terms)))
+            return own
         if self.selected < 1.0:
-            drawn *= generator.random(drawn.shape) < chance
-        rest = max(self.total - float(own @ chance), 0.0)
-        sums = drawn.sum(axis=1) + generator.standard_gamma(rest, size=n)
-        return np.asarray(drawn / np.where(sums > 0.0, sums, 1.0)[:, None])
+            chosen = generator.random(n_terms) < self.selected
+            chosen[self.terms] = True
+            own[~chosen] = 0.0
+        return dirichlet(own[None, :], generator)[0]
 
-    def draw_other(self, smoothing: Floats, n: int, generator: np.random.Generator) -> Floats:
-        """Probability of a term without customers, drawn ``n`` times by itself for each smoothing.
+    def draw_each(self, terms: Ints, n: int, generator: np.random.Generator) -> Floats:
+        """Draw the probability of each of some terms ``n`` times from its own (beta) distribution.
+
+        Terms with equal parameters have equal draws, so these are good for intervals of single terms, and
+        for nothing that depends on several terms.
 
         Parameters
         ----------
-        smoothing : float64 array, shape (m,)
-            Dirichlet parameters of such terms.
+        terms : int64 array, shape (m,)
+            Ascending.
         n : int
         generator : Generator
 
         Returns
         -------
-        float64 array, shape (n, m)
+        float64 array, shape (m, n)
         """
-        drawn = generator.beta(
-            smoothing, np.maximum(self.total - smoothing, _LEAST), size=(n, len(smoothing))
+        own = np.array(
+            np.broadcast_to(self.smoothing, (len(terms),))
+            if not self.smoothing.shape
+            else self.smoothing[terms]
         )
+        place = np.searchsorted(terms, self.terms)
+        here = place < len(terms)
+        here[here] = terms[place[here]] == self.terms[here]
+        own[place[here]] = self.parameters[here]
+        if np.isinf(self.total):
+            return np.repeat(own[:, None], n, axis=1)
+        has = np.zeros(len(terms), dtype=bool)
+        has[place[here]] = True
+        kinds, kind = np.unique(np.where(has, own, -own), return_inverse=True)  # negative: without customers
+        a = np.abs(kinds)[:, None]
+        drawn = generator.beta(a, np.maximum(self.total - a, _LEAST), size=(len(kinds), n))
         if self.selected < 1.0:
-            drawn *= generator.random(drawn.shape) < self.selected
-        return np.asarray(drawn)
+            drawn[kinds < 0] *= generator.random((np.count_nonzero(kinds < 0), n)) < self.selected
+        return np.asarray(drawn[kind])
 
 
 _LEAST = 1e-300  # a beta distribution has positive parameters

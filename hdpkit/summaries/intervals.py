@@ -28,10 +28,11 @@ def central(values: Floats, level: float) -> tuple[Floats, Floats]:
     lower, upper : float64 arrays, shape (...)
         Linear between order statistics, as in `numpy.quantile`.
     """
-    ordered = np.sort(values, axis=0)
-    place = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0]) * (len(ordered) - 1)
+    place = np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0]) * (len(values) - 1)
     below = np.floor(place).astype(np.int64)
-    above = np.minimum(below + 1, len(ordered) - 1)
+    above = np.minimum(below + 1, len(values) - 1)
+    # Along rows, where the values of a column then lie beside each other.
+    ordered = np.moveaxis(np.partition(np.moveaxis(values, 0, -1), np.unique([below, above]), axis=-1), -1, 0)
     lower, upper = (
         ordered[b] + (p - b) * (ordered[a] - ordered[b])
         for p, b, a in zip(place.tolist(), below.tolist(), above.tolist(), strict=True)

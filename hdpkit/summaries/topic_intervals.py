@@ -56,29 +56,18 @@ def topic_intervals(
     for topic, members in enumerate(laws):
         each = -(-draws // len(members))
         terms = np.unique(np.concatenate([law.terms for law in members]))
-        others = np.ones(n_terms, dtype=bool)
-        others[terms] = False
-        drawn = np.concatenate([law.draw(terms, each, generator) for law in members])
-        lower[topic, terms], upper[topic, terms] = central(drawn, level)
-        if others.any():
-            lower[topic, others], upper[topic, others] = _of_others(members, others, each, level, generator)
+        # Terms without customers in any sample have the same law where their smoothing is the same.
+        others = np.setdiff1d(np.arange(n_terms), terms, assume_unique=True)
+        smoothing = np.stack([np.broadcast_to(law.smoothing, (n_terms,))[others] for law in members])
+        _, first, kind = np.unique(smoothing, axis=1, return_index=True, return_inverse=True)
+        asked = np.concatenate([terms, others[first]])
+        ends = np.empty((2, len(asked)))
+        step = max(1, _AT_ONCE // (each * len(members)))
+        order = np.argsort(asked)
+        for begin in range(0, len(asked), step):
+            here = order[begin : begin + step]
+            drawn = [law.draw_each(asked[here], each, generator) for law in members]
+            ends[:, here] = central(np.concatenate(drawn, axis=1).T, level)
+        lower[topic, terms], upper[topic, terms] = ends[:, : len(terms)]
+        lower[topic, others], upper[topic, others] = ends[:, len(terms) :][:, kind.ravel()]
     return lower, upper
-
-
-def _of_others(
-    laws: Sequence[TopicLaw],
-    others: npt.NDArray[np.bool_],
-    n: int,
-    level: float,
-    generator: np.random.Generator,
-) -> tuple[Floats, Floats]:
-    """Intervals of terms without customers in any sample. Those with the same smoothing have the same law."""
-    own = np.stack([np.broadcast_to(law.smoothing, others.shape)[others] for law in laws])
-    kinds, kind = np.unique(own, axis=1, return_inverse=True)
-    lower, upper = np.empty(kinds.shape[1]), np.empty(kinds.shape[1])
-    step = max(1, _AT_ONCE // (n * len(laws)))
-    for first in range(0, kinds.shape[1], step):
-        here = slice(first, first + step)
-        drawn = [law.draw_other(row[here], n, generator) for law, row in zip(laws, kinds, strict=True)]
-        lower[here], upper[here] = central(np.concatenate(drawn), level)
-    return lower[kind.ravel()], upper[kind.ravel()]
