@@ -1,9 +1,9 @@
 """Extension modules only; everything else about the build is in pyproject.toml.
 
-``HDPKIT_DEBUG=1 pip install .`` compiles with bounds checks: Cython's on memory views, the standard
-library's on vectors, and the compiler's own warnings about what it can prove. ``HDPKIT_SANITIZE=1`` compiles
-for AddressSanitizer and UndefinedBehaviorSanitizer (GCC or Clang; `.ci/sanitize` runs the tests so).
-``HDPKIT_OPTIMIZE=0`` compiles in a third of the time what runs slowly: for checks of the package's contents.
+``HDPKIT_DEBUG=1 pip install .`` compiles with bounds checks on memory views (by Cython) and on vectors (by
+the standard library). ``HDPKIT_SANITIZE=1`` compiles for AddressSanitizer and UndefinedBehaviorSanitizer (GCC
+or Clang; `.ci/sanitize` runs tests with it). ``HDPKIT_OPTIMIZE=0`` compiles slow code in a third of the time,
+for checks of the package's contents.
 """
 
 import os
@@ -36,12 +36,12 @@ if not optimize:
     compile_args = ["-O0" if flag == "-O3" else "/Od" if flag == "/O2" else flag for flag in compile_args]
 link_args = [] if sys.platform == "win32" else ["-pthread"]
 if sanitize:
-    # The vector macro marks what lies between a vector's size and its capacity as not to be touched.
+    # The vector macro reports access to memory between a vector's size and its capacity.
     macros += [("_GLIBCXX_ASSERTIONS", "1"), ("_GLIBCXX_SANITIZE_VECTOR", "1")]
     sanitizers = ["-fsanitize=address,undefined"]
     link_args += sanitizers
-    # Python's own flags let signed numbers wrap around, and then nobody reports it; floats that no
-    # integer can hold have a flag of their own.
+    # Python's own flags define the overflow of signed numbers, so that it would not be reported. Conversions
+    # of floats that no integer can hold are checked only with a flag of their own.
     extra = ["-fno-wrapv", "-fsanitize=float-cast-overflow"]
     compile_args += [*sanitizers, *extra, "-fno-omit-frame-pointer", "-O1", "-g"]
 
@@ -63,7 +63,7 @@ extensions = [
     for source in sources
 ]
 
-# What Cython writes into every module that has memory views is compiled once, as a module of its own, in C.
+# Code that Cython would otherwise generate in every module with memory views is compiled once, in C.
 shared_utilities = "hdpkit._compiled.support.shared_utilities"
 extensions.append(
     Extension(
@@ -88,7 +88,7 @@ fused = [
         f"hdpkit._compiled.fused_sweeps.isa_{name}",
         [f"hdpkit/_compiled/fused_sweeps/isa_{name}.cpp"],
         include_dirs=folders,
-        # What should be unrolled says so; the optimiser's own taste at -O3 costs some 7 %.
+        # Loops to unroll are marked. With -O3 others are unrolled too, which takes 7 % more time.
         extra_compile_args=[*("-O2" if flag == "-O3" else flag for flag in compile_args), *flags],
         extra_link_args=link_args,
         language="c++",
@@ -102,7 +102,7 @@ setup(
     ext_modules=fused
     + cythonize(
         extensions,
-        # Elsewhere the workers would import this file and start workers of their own.
+        # On other systems the workers would import this file and start more workers.
         nthreads=(os.cpu_count() or 1) if sys.platform == "linux" else 0,
         shared_utility_qualified_name=shared_utilities,
         compiler_directives={
@@ -113,6 +113,8 @@ setup(
             "cdivision": True,
             "binding": True,
             "embedsignature": True,
+            # No module changes anything of its own after the import; objects are guarded by `turn.pyx`.
+            "freethreading_compatible": True,
         },
     ),
 )

@@ -3,6 +3,8 @@
 import inspect
 import itertools
 import re
+import sys
+import sysconfig
 import threading
 import time
 from pathlib import Path
@@ -18,7 +20,7 @@ from hdpkit import moves
 from hdpkit.errors import BusyError
 from hdpkit.franchise import RestaurantView
 from hdpkit.franchise.root import Root
-from hdpkit.random import RandomStream
+from hdpkit.random import Purpose, RandomStream, as_source
 
 # Attributes of an instance that are never replaced and never change.
 IMMUTABLE = {"restaurant_declared", "declarations", "store_type", "forced_kernel", "foreign_store", "root"}
@@ -75,6 +77,41 @@ def test_reads_during_runs(store):
     assert well
     assert {end for _, end in ends} <= {"answer", "BusyError"}, ends
     assert sum(n for (_, end), n in ends.items() if end == "BusyError") > 50
+
+
+@pytest.mark.parametrize("store", thread_trials.STORES)
+def test_verbs_of_many_threads_never_overlap(store):
+    """Each verb is either done as a whole or refused."""
+    f, begin, done = franchise(store), threading.Barrier(4), []
+    hk.Scheduler(SCHEDULE).run(f, 1, rng=0)
+    n_customers = len(f.data)
+
+    def work(seed):
+        rng, n = as_source(seed, Purpose.OTHER), 0
+        begin.wait()
+        for _ in range(150):
+            try:
+                f.reseat(0, n_customers, rng)
+                n += 1
+                assert f.dish_counts.sum() == n_customers
+            except BusyError:
+                continue
+        done.append(n)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) == 4
+    assert sum(done) > 0
+    f.audit()
+
+
+def test_the_interpreter_keeps_its_lock_off():
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        pytest.skip("this Python has a global interpreter lock")
+    assert not sys._is_gil_enabled()
 
 
 def in_thread(function):

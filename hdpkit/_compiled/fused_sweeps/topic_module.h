@@ -30,6 +30,9 @@ static struct PyModuleDef module = {
 extern "C" PyMODINIT_FUNC HDPKIT_ISA_INIT(void) {
     PyObject *self = PyModule_Create(&module);
     if (self == 0) return 0;
+#ifdef Py_GIL_DISABLED
+    PyUnstable_Module_SetGIL(self, Py_MOD_GIL_NOT_USED);  // nothing here changes after the import
+#endif
     PyObject *capsule = PyCapsule_New((void *)&functions, HDPKIT_TOPIC_CAPSULE, 0);
     if (capsule == 0 || PyModule_AddObject(self, "topics", capsule) < 0) {
         Py_XDECREF(capsule);

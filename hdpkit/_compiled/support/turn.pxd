@@ -14,10 +14,15 @@ cdef class Turn:
     cdef public bint whole       # False: a change was begun that may have to be undone
 
     cdef int enter(self, bint reading, bint looking) except -1
-    cdef int wait(self, unsigned long me, bint reading, bint looking) except -1
+    cdef int take(self, unsigned long me, bint reading, bint looking) noexcept
+    cdef int wait(self, unsigned long me, bint reading, bint looking, bint taking) except -1
+    cdef int await_read(self, int change) noexcept
     cdef bint refuses(self, unsigned long me, bint looking) noexcept
     cdef object mend(self, owner)
     cdef long long take_claim(self, unsigned long me, int state) except -1
+    cdef int begin_step(self, unsigned long me) except -1
+    cdef int end_step(self, unsigned long me, int depth) noexcept
+    cdef int give_claim(self, long long number) noexcept
     cpdef int check(self) except -1
 
 

@@ -42,7 +42,11 @@ cdef in_another_run():
 
 
 cdef class Turn:
-    """The turn of one franchise. All objects of the franchise refer to it."""
+    """The turn of one franchise. All objects of the franchise refer to it.
+
+    On free-threaded Python a critical section makes each change of its numbers one step; with the global
+    interpreter lock it compiles to nothing.
+    """
 
     def __cinit__(self):
         self.whole = True
@@ -58,37 +62,55 @@ cdef class Turn:
         run.
         """
         cdef unsigned long me = PyThread_get_thread_ident()
-        if self.depth > 0 and self.owner == me:
-            self.depth += 1
-            return self.depth
-        if self.depth > 0 or (reading and self.waiting > 0) or self.refuses(me, looking):
-            self.wait(me, reading, looking)
-        self.owner = me
-        self.depth = 1
-        self.reading = reading
-        self.serial += 1
-        return 1
+        cdef int level = self.take(me, reading, looking)
+        if level == 0:
+            level = self.wait(me, reading, looking, True)
+        return level
 
-    cdef int wait(self, unsigned long me, bint reading, bint looking) except -1:
-        """Wait for a read of another thread; when it returns, this thread may take the turn at once."""
+    cdef int take(self, unsigned long me, bint reading, bint looking) noexcept:
+        """Take the turn if it is free or already this thread's: the number of its holds, else 0."""
+        with cython.critical_section(self):
+            if self.depth > 0 and self.owner == me:
+                self.depth += 1
+                return self.depth
+            if self.depth > 0 or (reading and self.waiting > 0) or self.refuses(me, looking):
+                return 0
+            self.owner = me
+            self.depth = 1
+            self.reading = reading
+            self.serial += 1
+            return 1
+
+    cdef int wait(self, unsigned long me, bint reading, bint looking, bint taking) except -1:
+        """Wait for a read of another thread. ``taking``: take the turn then, and return the number of holds."""
         cdef double until = monotonic() + PATIENCE
+        cdef int level
         # Reads that begin while a verb waits must wait too: otherwise frequent reads could block the verb
         # forever.
-        self.waiting += not reading
+        self.await_read(not reading)
         try:
             while True:
-                if self.refuses(me, looking):
-                    raise busy("in a run of another thread")
-                if self.depth == 0:
-                    if not (reading and self.waiting > 0):
+                with cython.critical_section(self):
+                    if self.refuses(me, looking):
+                        raise busy("in a run of another thread")
+                    if self.depth > 0 and not self.reading and self.owner != me:
+                        raise busy("in use by another thread")
+                    if not taking and self.depth == 0:
                         return 0
-                elif not self.reading:
-                    raise busy("in use by another thread")
+                if taking:
+                    level = self.take(me, reading, looking)
+                    if level > 0:
+                        return level
                 if monotonic() > until:
                     raise busy(f"read by another thread for more than {PATIENCE:.0f} seconds")
                 sleep(NAP)
         finally:
-            self.waiting -= not reading
+            self.await_read(-(not reading))
+
+    cdef int await_read(self, int change) noexcept:
+        with cython.critical_section(self):
+            self.waiting += change
+        return 0
 
     cdef object mend(self, owner):
         """Before the first use after a change was begun: the owner undoes a change that was not completed."""
@@ -98,12 +120,13 @@ cdef class Turn:
     cpdef int check(self) except -1:
         """Raise a BusyError while another thread uses the franchise."""
         cdef unsigned long me = PyThread_get_thread_ident()
-        if self.depth > 0 and self.owner == me:
-            return 0
-        if self.refuses(me, False):
-            raise busy("in a run of another thread")
-        if self.depth > 0 and not self.reading:
-            raise busy("in use by another thread")
+        with cython.critical_section(self):
+            if self.depth > 0 and self.owner == me:
+                return 0
+            if self.refuses(me, False):
+                raise busy("in a run of another thread")
+            if self.depth > 0 and not self.reading:
+                raise busy("in use by another thread")
         return 0
 
     def call(self, owner, function, tuple arguments=(), dict named={}, bint reading=False):
@@ -144,24 +167,56 @@ cdef class Turn:
         try:
             return function(*arguments)
         finally:
-            if self.claim == number:
-                self.claimed = FREE
-                self.stepping = False
+            self.give_claim(number)
 
     cdef long long take_claim(self, unsigned long me, int state) except -1:
         """Claim the franchise for a run; returns the number of the run."""
         cdef Held hold
-        if self.claimed == PREPARED and self.runner == me:
-            self.claimed = state
-            return self.claim
-        if self.claimed != FREE:
-            raise busy("in a run of another thread") if self.runner != me else in_another_run()
+        with cython.critical_section(self):
+            if self.claimed == PREPARED and self.runner == me:
+                self.claimed = state
+                return self.claim
+            if self.claimed != FREE:
+                raise busy("in a run of another thread") if self.runner != me else in_another_run()
         hold = held_as(self, False, False)
-        self.claimed = state
-        self.runner = me
-        self.claim += 1
-        hold.give()
-        return self.claim
+        try:
+            with cython.critical_section(self):
+                # Another thread may have come first: while this one waited, or since the turn was looked at.
+                if self.claimed != FREE:
+                    raise busy("in a run of another thread") if self.runner != me else in_another_run()
+                self.claimed = state
+                self.runner = me
+                self.claim += 1
+                return self.claim
+        finally:
+            hold.give()
+
+    cdef int begin_step(self, unsigned long me) except -1:
+        """The run goes on in this thread, once nobody looks; returns the number of holds of this thread."""
+        while True:
+            with cython.critical_section(self):
+                if self.stepping:
+                    raise busy("in a run of another thread") if self.runner != me else in_another_run()
+                if self.depth == 0 or self.owner == me:
+                    self.runner = me
+                    self.stepping = True
+                    return self.depth
+            self.wait(self.runner, False, False, False)      # somebody looks
+
+    cdef int end_step(self, unsigned long me, int depth) noexcept:
+        with cython.critical_section(self):
+            self.stepping = False
+            if self.depth > depth and self.owner == me:
+                self.depth = depth
+        return 0
+
+    cdef int give_claim(self, long long number) noexcept:
+        """End the claim with this number, if it is still the present one."""
+        with cython.critical_section(self):
+            if self.claim == number:
+                self.claimed = FREE
+                self.stepping = False
+        return 0
 
 
 cdef class Claim:
@@ -177,9 +232,7 @@ cdef class Claim:
     cdef int end(self) noexcept:
         if self.on:
             self.on = False
-            if self.turn.claim == self.number:
-                self.turn.claimed = FREE
-                self.turn.stepping = False
+            self.turn.give_claim(self.number)
         return 0
 
     def __dealloc__(self):
@@ -190,26 +243,17 @@ cdef class Claim:
         cdef Turn turn = self.turn
         cdef unsigned long me = PyThread_get_thread_ident()
         cdef int depth
-        if self.on:
-            if turn.stepping:
-                raise busy("in a run of another thread") if turn.runner != me else in_another_run()
-            if turn.depth > 0 and turn.owner != me:
-                turn.wait(turn.runner, False, False)      # another thread is reading
-            turn.runner = me
-        else:
+        if not self.on:
             self.number = turn.take_claim(me, RUNNING)
             self.on = True
-        depth = turn.depth
-        turn.stepping = True
+        depth = turn.begin_step(me)
         try:
             draw = next(draws)
         except BaseException:
             self.end()
             raise
         finally:
-            turn.stepping = False
-            if turn.depth > depth and turn.owner == me:
-                turn.depth = depth
+            turn.end_step(me, depth)
         return draw
 
     def close(self, draws):
@@ -235,9 +279,10 @@ cdef class Held:
         if turn is None:
             return 0
         self.turn = None
-        # Holds within this one that were never released end with it.
-        if turn.serial == self.serial and turn.depth >= self.level:
-            turn.depth = self.level - 1
+        # Holds within this one that were never given back end with it.
+        with cython.critical_section(turn):
+            if turn.serial == self.serial and turn.depth >= self.level:
+                turn.depth = self.level - 1
         return 0
 
     def __dealloc__(self):
