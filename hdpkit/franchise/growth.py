@@ -154,6 +154,7 @@ class Growth(Owner):
     def go_over(self) -> None:
         """Change to the new data. It can be repeated: nothing changes before all objects are complete."""
         if self._going_over is not None:
+            self.turns.at_rest()  # an exception may have ended a verb without that
             self._replace(*self._going_over)
             self._going_over = None
 

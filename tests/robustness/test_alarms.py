@@ -1,7 +1,6 @@
 """Signal handlers that raise, at any byte code, leave a consistent franchise."""
 
 import signal
-import sys
 
 import alarm_trials
 import numpy as np
@@ -10,6 +9,7 @@ from alarm_trials import MOVES, at_byte_code, check, corpus, franchise, trial_at
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.franchise import turns
 from hdpkit.random import RandomStream
 
 needs_alarms = pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="the system has no SIGALRM")
@@ -113,32 +113,8 @@ def test_the_error_of_the_handler_is_the_one_that_comes():
 
 
 def exception_in_turns(run, number):
-    """Raise at this byte code of `franchise/turns.py`; whether there are as many."""
-    seen = 0
-
-    def local(frame, event, arg):
-        nonlocal seen
-        if event == "opcode":
-            seen += 1
-            if seen == number:
-                raise alarm_trials.Alarm
-        return local
-
-    def begun(frame, event, arg):
-        if not frame.f_code.co_filename.endswith("turns.py"):
-            return None
-        frame.f_trace_opcodes = True
-        return local
-
-    before = sys.gettrace()
-    sys.settrace(begun)
-    try:
-        run()
-    except alarm_trials.Alarm:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
+    """Whether an exception came at this byte code of `turns.py`."""
+    return alarm_trials.traced(number, run, turns.__file__) is None
 
 
 def test_two_exceptions_in_a_row_are_taken_back():

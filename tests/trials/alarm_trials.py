@@ -83,18 +83,44 @@ def at_byte_code(number, run):
 
     Returns how many byte codes there were, or None where the alarm was raised.
     """
+    try:
+        return traced(number, run, PACKAGE)
+    finally:
+        ctrl_c_is_what_it_was()
+
+
+def traced(number, run, file):
+    """The same for the byte codes of files whose path begins with this one."""
     seen = 0
 
-    def local(frame, event, arg):
+    def count(of):
         nonlocal seen
+        if not of.co_filename.startswith(file):
+            return False
+        seen += 1
+        if seen == number:
+            raise Alarm
+        return True
+
+    try:
+        with monitored(count) if hasattr(sys, "monitoring") else under_trace(count, file):
+            run()
+    except Alarm:
+        return None
+    return seen
+
+
+@contextlib.contextmanager
+def under_trace(count, file):
+    """Call a function with the code of each byte code that is run. Python 3.12 and later leave some out."""
+
+    def local(frame, event, arg):
         if event == "opcode":
-            seen += 1
-            if seen == number:
-                raise Alarm
+            count(frame.f_code)
         return local
 
     def begun(frame, event, arg):
-        if not frame.f_code.co_filename.startswith(PACKAGE):
+        if not frame.f_code.co_filename.startswith(file):
             return None
         frame.f_trace_opcodes = True
         return local
@@ -102,13 +128,27 @@ def at_byte_code(number, run):
     before = sys.gettrace()
     sys.settrace(begun)
     try:
-        run()
-    except Alarm:
-        return None
+        yield
     finally:
         sys.settrace(before)
-        ctrl_c_is_what_it_was()
-    return seen
+
+
+@contextlib.contextmanager
+def monitored(count):
+    """The same by `sys.monitoring`."""
+    monitoring = sys.monitoring
+    tool, instruction = monitoring.DEBUGGER_ID, monitoring.events.INSTRUCTION
+    monitoring.use_tool_id(tool, "alarms")
+    monitoring.register_callback(
+        tool, instruction, lambda code, offset: None if count(code) else monitoring.DISABLE
+    )
+    monitoring.set_events(tool, instruction)
+    try:
+        yield
+    finally:
+        monitoring.set_events(tool, 0)
+        monitoring.register_callback(tool, instruction, None)
+        monitoring.free_tool_id(tool)
 
 
 def ctrl_c_is_what_it_was():
