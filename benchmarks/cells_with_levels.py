@@ -1,11 +1,11 @@
-"""Sweeps over counts with levels above the documents: processor time by cell, and customer by customer.
+"""Sweeps over counts with levels above the documents: processor time by cell and by customer.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/cells_with_levels.py [--samples 200] [--most 50000] [--dishes 20]
         [--settle 100] [--sweeps 100] [--token-sweeps 5]
 
-A simulated cohort of ``examples/signature_cohorts.py``: samples of five types, 96 channels, at most so many
-mutations each. All models have priors of their concentrations and begin with as many random dishes; the same
-number of sweeps comes before those that are timed, but for TableGibbs, which has one.
+A simulated cohort of ``examples/signature_cohorts.py``: samples of five types, 96 channels, at most --most
+mutations each. All models have priors of their concentrations and begin with --dishes random dishes. --settle
+sweeps precede the timed ones, except for TableGibbs, which has one.
 """
 
 import argparse

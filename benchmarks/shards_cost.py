@@ -1,23 +1,23 @@
-"""Seconds a sweep over shards by tokens, terms, topics and documents: fitted, and extrapolated.
+"""Seconds per sweep over shards by tokens, terms, topics and documents: fitted and extrapolated.
 
     hdpkit convert CORPUS FOLDER --shards 4
     python benchmarks/shards_cost.py FOLDER... [--topics 100 400 1000] [--threads 1 2] [--sweeps 12]
 
-Each corpus, number of topics and number of threads is run in a process of its own, in one part (eta 0.1;
-alpha and gamma have Gamma(1, 1) priors). The medians of the second half of the sweeps, without those in which
-arrays grew, are fitted by least squares of relative errors, coefficients not below 0:
+Each combination of corpus, topics and threads runs in its own process, in one part (eta 0.1; alpha and gamma
+have Gamma(1, 1) priors). The medians of the second half of the sweeps, without those in which arrays grew,
+are fitted by least squares of relative errors with nonnegative coefficients:
 
     draw = b V L / T                      topics: V terms, L labels whose topics are drawn, T threads
     sweep = (a N + e N S + f V S) / T     N tokens, S slots
     finish = c V S + d J                  J documents: statistics, and the concentration of documents
 
-Printed: what was measured beside the fit; the coefficients; then, for R ranks on machines with M ranks each,
+Printed: measurements and fit; the coefficients; then, for R ranks on machines with M ranks each,
 
     (a N + e N S) / (R T) + b V L / (M T) + f V S / T + c V S + d J
     + (4 log2(R) + R) latency + 2 bytes / bandwidth,
 
-of which `bytes` are 2.1 a changed count, at most one a term and topic, and the memory of a process. L and S
-are those of the measured run with most topics, in proportion to topics.
+where `bytes` is 2.1 per changed count, at most one per term and topic; and the memory of a process. L and S
+are those of the measured run with the most topics, scaled in proportion to topics.
 """
 
 import argparse
@@ -83,14 +83,14 @@ def child(folder, topics, threads, sweeps):
 
 
 def measured(folder, topics, threads, sweeps):
-    """The same in a process of its own."""
+    """The same in a new process."""
     command = [sys.executable, __file__, folder, "--child", str(topics), str(threads), str(sweeps)]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return json.loads(out.split("result ")[1])
 
 
 def least_squares(columns, seconds):
-    """Coefficients of relative errors, not below 0."""
+    """Nonnegative coefficients by least squares of relative errors."""
     seconds = np.asarray(seconds, dtype=float)
     return nnls(np.stack(columns, axis=1) / seconds[:, None], np.ones(len(seconds)))[0]
 
@@ -145,7 +145,7 @@ def extrapolated(coefficients, case, like):
 
 
 def show(rows):
-    """Print measured sweeps beside the fit, the coefficients, and the cases."""
+    """Print measured sweeps and the fit, the coefficients, and the cases."""
     coefficients = fitted(rows)
     heads = ["tokens", "terms", "documents", "topics", "threads", *(f"{one}, s (fit)" for one in PHASES)]
     print("\n| " + " | ".join(heads) + " |")

@@ -52,7 +52,7 @@ class Consensus(AlignedTopics):
         """
         made = Consensus(self.samples, self._kept(topics), self._vectors, self.level)
         number = np.full(len(made), -1, dtype=np.int64)
-        # The new topics are in descending order of their shares, whatever the order of those given.
+        # The new topics are in descending order of their shares, independent of the order of those given.
         for new, old in zip(made._labels, self._labels, strict=True):
             number[new[new >= 0]] = self.number[old[new >= 0]]
         made.number = number

@@ -105,7 +105,7 @@ def tiny_franchise(
     Parameters
     ----------
     shape, corner : str or object
-        Keys of `SHAPES` and `CORNERS`, or objects of your own.
+        Keys of `SHAPES` and `CORNERS`, or such objects.
     measure : BaseMeasure
     values : sequence, optional
         One value per customer; by default the measure's `example_values`, or terms 0, 1, 2.
@@ -114,7 +114,7 @@ def tiny_franchise(
     root : str or FixedWeights
         "restaurant", "weights" or fixed weights.
     known : Known or KnownValues, optional
-        Components that are known.
+        Known components.
     """
     if isinstance(shape, str):
         shape = SHAPES[shape]
@@ -134,12 +134,12 @@ def tiny_franchise(
 
 
 def repeated(values: Sequence[Any], n: int) -> Any:
-    """n values, the given ones over and over: an array if they are one, else a list of them as they are."""
+    """n values, repeating the given ones: an array if they are one, otherwise a list."""
     these = [values[i % len(values)] for i in range(n)]
     return np.asarray(these) if isinstance(values, np.ndarray) and values.dtype != object else these
 
 
 def _values_for(measure: BaseMeasure, n: int) -> Any:
-    """Values that the measure gives as examples, or terms."""
+    """The measure's example values, or terms."""
     examples = measure.example_values()
     return repeated(TERMS if examples is None else examples, n)

@@ -58,7 +58,7 @@ def kernels_of(
 def stores_and_kernels(
     measure: BaseMeasure, values: Sequence[Any] | None = None, shape: str | TinyShape = "2+2"
 ) -> Iterator[tuple[str, str]]:
-    """Every store that serves under a restaurant, with its kernels over this measure (and such values)."""
+    """Every store that supports a root restaurant, with its kernels for this measure (and such values)."""
     for name in serving_stores(measure.atomic):
         for kernel in kernels_of(stores[name].thing, measure, values, shape):
             yield name, kernel

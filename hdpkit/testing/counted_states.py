@@ -1,4 +1,4 @@
-"""Canonical forms of what stores keep, those of counts among them."""
+"""Canonical forms of the states of stores, including stores of counts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hdpkit.testing.histogram_states import lump_to_histograms
 __all__ = ["Counts", "counts_key", "counts_of", "lump_to_counts"]
 
 Counts = tuple[tuple[int, ...], tuple[tuple[int, int, int, int], ...]]
-"""What a store of counts keeps: the dish of each data customer, and (node, dish, customers, tables)."""
+"""The state of a store of counts: the dish of each data customer, and (node, dish, customers, tables)."""
 
 
 def counts_key(dishes: Sequence[int], counts: Iterable[tuple[int, int, int, int]]) -> Counts:
-    """Canonical form of what a store of counts keeps, whatever numbers it gives to dishes.
+    """Canonical form of the state of a store of counts, independent of its numbering of dishes.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def counts_key(dishes: Sequence[int], counts: Iterable[tuple[int, int, int, int]
 
 
 def lump_to_counts(key: Key, shape: Shape, dishes: Sequence[int] | None = None) -> Counts:
-    """What a store of counts keeps of a seating; parameters are those of `lump_to_histograms`."""
+    """The part of a seating kept by a store of counts; parameters are those of `lump_to_histograms`."""
     labels, rows = lump_to_histograms(key, shape, dishes)
     return labels, tuple((node, dish, sum(sizes), len(sizes)) for node, dish, sizes in rows)
 

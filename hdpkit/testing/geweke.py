@@ -7,7 +7,7 @@ the moves, then draw new data given the seating) end in a draw from the model, f
 with further new draws gives a valid p-value; a single long chain would need an estimate of its
 autocorrelation.
 
-This is the test for moves with continuous draws, which can't be enumerated, and for whole schedules.
+This is the test for moves with continuous draws, which can't be enumerated, and for entire schedules.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def check_geweke(
         for kind, options in kinds.items():
             if kind.startswith("each") and SHAPES[shape].depth == 1:
                 continue
-            # Counts serve without discounts under weights, without discounts of one's own under a restaurant.
+            # Stores of counts don't support discounts under weights, nor separate ones under a restaurant.
             counts = kind == "tied, middle" if root == "weights" else kind != "each"
             for store in serving_stores() if counts else at_least(Detail.SIZES):
                 franchise = tiny_franchise(shape, measure, store=store, root=root, **options)

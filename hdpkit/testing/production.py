@@ -1,8 +1,8 @@
 """The law of one step of production, from its own draws.
 
-Scripts add up the weights that a sweep tells them, so they can't see what production makes of a uniform
-number. Here production is given its words. Which outcome a word leads to is found by bisection: the words of
-an outcome are an interval, whose length is its probability in production, to the last bit of the word.
+Scripts sum the weights that a sweep passes to them, so they don't test how production uses a uniform number.
+Here production gets chosen random words, and the outcome of a word is found by bisection: the words of an
+outcome are an interval, whose length is its probability in production, to the last bit of the word.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ __all__ = ["exact_law", "production_law"]
 Law = dict[int, float]
 _HIGH, _LOW = 40, 24  # bits of the fused sweep's first word: for the parts, and within the shared tables
 _BITS = 53  # of a uniform number
-# A threshold in floats may be rounded up to the sum, 2**-25 of the time; it then falls to the last place in
-# memory. The last words are not asked for.
+# With probability 2**-25 a threshold in floats is rounded up to the sum, and the last place in memory is
+# chosen. So the last words are not evaluated.
 
 
 def intervals(
     outcome: Callable[[int], int], first: int, last: int, spared: int = 0
 ) -> list[tuple[int, int, int]]:
-    """Return (outcome, first place, one behind the last) of a function that takes no value in two pieces.
+    """Return (outcome, first place, end) of a function whose values are each taken on one interval.
 
-    The ``spared`` last places are not asked for. They count as the one before them.
+    The ``spared`` last places are not evaluated. They count like the one before them.
     """
     begins = [(first, outcome(first))]
 
@@ -55,10 +55,10 @@ def intervals(
 
 
 def production_law(franchise: Franchise, customer: int) -> Law:
-    """Return the probability of each place that production may seat a customer at, by the kernel that serves.
+    """Return the probability of each seat of a customer in production, by the kernel that is used.
 
-    The customer sits at the only table of its dish in its restaurant. Two levels. The franchise is left as it
-    was.
+    The customer sits at the only table of its dish in its restaurant, in a franchise of two levels, which
+    isn't changed.
 
     Returns
     -------
@@ -102,7 +102,7 @@ class _Step:
         return self.outcome(first << (64 - _BITS), second << (64 - _BITS))
 
     def fused(self) -> Law:
-        """One word: 40 bits for the part, 24 for who is shared. A second one for the dish of a new table."""
+        """One word: 40 bits for the part, 24 for the shared table. A second word for a new table's dish."""
 
         def part(high: int) -> int:
             where = self.outcome(high << _LOW)
@@ -145,7 +145,7 @@ class _Step:
         return law
 
     def generic(self) -> Law:
-        """A word for the dish, a word for whether a table of it opens."""
+        """One word for the dish, and one for whether a table of it is opened."""
 
         def dish(word: int) -> int:
             where = self.outcome(word << (64 - _BITS))
@@ -165,8 +165,8 @@ class _Step:
 def exact_law(franchise: Franchise, customer: int) -> Law:
     """Return the same law by the formula (Teh et al. 2006, eq. 32-33; discounts as in Teh 2006) in fractions.
 
-    Two levels over a Dirichlet-multinomial measure, sparse or not. Under a root with weights these stand in
-    place of the root's shares; that of a dish whose last customer stands outside is part of the remainder.
+    Two levels over a Dirichlet-multinomial measure, sparse or not. Under a root with weights these replace
+    the root's shares; the weight of a dish whose last customer is unseated is part of the remainder.
     """
     store, node = franchise.seating, int(franchise.topology.home[customer])
     slots = franchise.slots.occupied_slots()
@@ -206,7 +206,7 @@ def _densities(
 ) -> tuple[dict[int, Fraction], Fraction]:
     """Probability of a term under each dish with these counts, and under a new one."""
     measure: Any = franchise.measure
-    if hasattr(measure, "smoothing"):  # sums over selected terms are the measure's own
+    if hasattr(measure, "smoothing"):  # sums over selected terms are computed by the measure
         bank: Any = franchise.bank
         f = {}
         for k, n in counts.items():
