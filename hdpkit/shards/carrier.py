@@ -106,7 +106,7 @@ class Carrier(abc.ABC):
 
 
 def too_slow(verb: str, seconds: float, parts: Iterable[tuple[str, range]]) -> SlowPartError:
-    """The error about parts, by name and shards, that have not answered; none: it isn't known which."""
+    """The error about parts that have not answered, with their names and shards if these are known."""
     late = [f"shards {shards[0]} to {shards[-1]} ({name})" for name, shards in parts]
     return SlowPartError(
         ", ".join(late) or "shards of another part", f"no answer to {verb!r}", f"one within {seconds:g} s",

@@ -81,7 +81,7 @@ class MPI(Carrier):
         self._answer = self._worker.call(verb, *arguments)
 
     def _together(self) -> None:
-        """Wait for all ranks, as long as there is patience."""
+        """Wait for all ranks, at most for the seconds of ``patience``."""
         if self.patience is None:
             return
         comm, end = self._comm, time.monotonic() + self.patience

@@ -49,7 +49,7 @@ class FromState:
     frozen: Mapping[str, Any]
 
     def common(self) -> dict[str, Any]:
-        """What all parts have in common."""
+        """The state common to all parts."""
         names = ("slots", "dish_ids", "births", "sweep", "measure")
         concentration = np.asarray(self.frozen["concentration"])
         return {
