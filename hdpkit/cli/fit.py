@@ -106,6 +106,18 @@ __all__ = ["fit"]
     help="With --shards: ranks of MPI, workers of the Dask cluster at this address, or this process.  "
     "[default: MPI under mpiexec, else this process]",
 )
+@click.option(
+    "--spool",
+    type=click.Path(path_type=Path),
+    help="With --shards: folder on a local disk where each process keeps the terms and documents of its "
+    "tokens, instead of in memory.",
+)
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0.0, min_open=True),
+    help="With --shards: seconds after which a process that doesn't answer ends the run.  "
+    "[default: no limit]",
+)
 @quiet_option
 def fit(corpus: Path, **options: Any) -> None:
     """Find the topics of a corpus and save the run in a folder.
@@ -153,8 +165,9 @@ def fit(corpus: Path, **options: Any) -> None:
     if options.pop("shards"):
         fit_shards(corpus, options)
         return
-    if options["carrier"] != "auto":
-        raise ParameterError("carrier", options["carrier"], "left out without --shards", "Add --shards.")
+    for name, default in (("carrier", "auto"), ("spool", None), ("patience", None)):
+        if options[name] != default:
+            raise ParameterError(name, options[name], "left out without --shards", "Add --shards.")
     folder: Path = options["out"]
     base, root = base_measure_of(options), root_of(options)
     check_new_folder(folder)

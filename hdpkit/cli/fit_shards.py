@@ -25,7 +25,7 @@ SERVING = frozenset(
     {
         *("corpus", "out", "eta", "document_concentration", "root_concentration", "topics", "moves"),
         *("threads", "sweeps", "init", "seed", "checkpoint_sweeps", "terms", "quiet", "shards", "carrier"),
-        *("root", "store", "config"),
+        *("root", "store", "config", "spool", "patience"),
     }
 )
 """Options of ``hdpkit fit`` that apply to a run over shards."""
@@ -45,7 +45,7 @@ def fit_shards(corpus: Path, options: dict[str, Any]) -> None:
         Options of ``hdpkit fit``.
     """
     _check_options(options)
-    carrier = _carrier(options["carrier"])
+    carrier = _carrier(options["carrier"], options["patience"])
     try:
         _fit(ShardedCorpus.open(corpus), carrier, options)
     except BaseException:
@@ -75,6 +75,7 @@ def _fit(source: ShardedCorpus, carrier: shards.Carrier, options: dict[str, Any]
         init=options["init"],
         root="weights" if finite is None else FixedWeights(finite),
         threads=options["threads"],
+        spool=options["spool"],
         folder=options["out"],
         checkpoint=options["checkpoint_sweeps"] or 10,
         progress=progress,
@@ -97,14 +98,14 @@ def _check_options(options: dict[str, Any]) -> None:
             )  # fmt: skip
 
 
-def _carrier(name: str) -> shards.Carrier:
+def _carrier(name: str, patience: float | None) -> shards.Carrier:
     """The carrier with this name; "auto" is MPI if an MPI launcher has started this process."""
     if name == "auto":
         name = "mpi" if any(variable in os.environ for variable in LAUNCHERS) else "local"
     if name == "local":
         return shards.Local()
     if name == "mpi":
-        return shards.MPI()
+        return shards.MPI(patience=patience)
     if "://" not in name:
         raise ParameterError("carrier", name, CARRIERS, "Give the address of a scheduler of Dask.")
     try:
@@ -113,7 +114,7 @@ def _carrier(name: str) -> shards.Carrier:
         raise MissingExtraError(
             "carrier", name, "with distributed installed", 'pip install "hdpkit[dask]"'
         ) from error
-    return shards.Dask(Client(name))
+    return shards.Dask(Client(name), patience=patience)
 
 
 def _moves(options: dict[str, Any]) -> list[Move]:

@@ -43,6 +43,8 @@ class Job:
         As for `hdpkit.Franchise`.
     threads : int
         Number of threads of each part.
+    spool : str, optional
+        Folder of files with the tokens of the parts (`hdpkit.shards.spool`).
     """
 
     restaurant: Restaurant
@@ -52,6 +54,7 @@ class Job:
     start: Start
     root: str | FixedWeights = "weights"
     threads: int = 1
+    spool: str | None = None
 
     def streams(self) -> Streams:
         """Return the streams of the chain, equal to those of `hdpkit.Scheduler.run` with this seed."""

@@ -143,6 +143,7 @@ def run(
     init: Any = "auto",
     root: str | FixedWeights = "weights",
     threads: int = 1,
+    spool: str | os.PathLike[str] | None = None,
     folder: str | os.PathLike[str] | None = None,
     checkpoint: int = 10,
     progress: Progress | None = None,
@@ -175,6 +176,9 @@ def run(
         "weights", or ``hk.FixedWeights(K)``.
     threads : int
         Number of threads of each part.
+    spool : path, optional
+        Folder on a local disk where each part keeps the terms and documents of its tokens in a file without a
+        name, 8 bytes a token. By default they are in memory; the topics of tokens, 4 bytes each, always are.
     folder : path, optional
         Folder for checkpoints. If it has one of a run with the same arguments, the run continues from it.
     checkpoint : int
@@ -211,7 +215,8 @@ def run(
         raise ParameterError(
             "corpus", corpus, "a corpus in shards", "hk.ShardedCorpus.open(folder), or shards.cut(corpus, n)."
         )
-    job = Job(restaurant, corpus, as_moves(moves), as_seed(rng), _Nothing(), root, threads)
+    place = None if spool is None else str(path_of("spool", spool, remedy="A folder on a local disk."))
+    job = Job(restaurant, corpus, as_moves(moves), as_seed(rng), _Nothing(), root, threads, place)
     check_job(job)
     where = (
         None if folder is None else path_of("folder", folder, remedy="A new folder, or that of the same run.")

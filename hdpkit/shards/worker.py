@@ -32,6 +32,7 @@ from hdpkit.shards.files import write_counts, write_shard
 from hdpkit.shards.job import OVER_DOCUMENTS, Job, needs_lengths
 from hdpkit.shards.memory import Meeting
 from hdpkit.shards.messages import Block, Done, Failed, Opening, Swept
+from hdpkit.shards.spool import spooled
 
 __all__ = ["Worker"]
 
@@ -83,7 +84,11 @@ class Worker:
                     parts.append(seating[name])
                 yield piece
 
-        corpus = strung_together(read())
+        if job.spool is None:
+            corpus = strung_together(read())
+        else:
+            n_tokens = sum(job.source.shards[i].n_tokens for i in self.shards)
+            corpus = spooled(read(), n_tokens, job.spool, self.shards)
         self._seating = {name: np.concatenate(columns.pop(name)) for name in ("dish", *COLUMNS)}
         self.franchise = Franchise(job.restaurant, corpus, store="counts", root=job.root)
         self.franchise.tell_apart()

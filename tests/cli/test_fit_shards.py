@@ -30,8 +30,8 @@ def test_a_run_is_written_and_gone_on_with(folder, tmp_path):
     assert "3 shards" in whole.output
     assert "sweep 4:" in whole.output
     out = tmp_path / "run"
-    for sweeps in ("2", "4"):
-        assert fit(folder, out, "--sweeps", sweeps, "--eta", "0.1", "--quiet").exit_code == 0
+    for sweeps, options in (("2", []), ("4", ["--spool", str(tmp_path / "spool")])):
+        assert fit(folder, out, "--sweeps", sweeps, "--eta", "0.1", "--quiet", *options).exit_code == 0
     assert (out / "topics.json").read_bytes() == (tmp_path / "whole" / "topics.json").read_bytes()
     topics = json.loads((out / "topics.json").read_text())
     assert sum(topic["share"] for topic in topics) == pytest.approx(1.0)
@@ -66,8 +66,9 @@ def test_what_does_not_go_with_shards_is_refused(folder, tmp_path, options, told
     assert told in done.output
 
 
-def test_a_carrier_without_shards_is_refused(folder, tmp_path):
-    given = ["fit", str(folder), "--out", str(tmp_path / "run"), "--carrier", "mpi"]
+@pytest.mark.parametrize("option", [["--carrier", "mpi"], ["--spool", "spool"], ["--patience", "9"]])
+def test_options_of_runs_over_shards_are_refused_without(folder, tmp_path, option):
+    given = ["fit", str(folder), "--out", str(tmp_path / "run"), *option]
     done = CliRunner().invoke(main, given)
     assert done.exit_code == 2
     assert "--shards" in done.output

@@ -8,7 +8,7 @@ from shard_cases import SCHEDULE, corpus, restaurant, same
 
 import hdpkit as hk
 from hdpkit import moves, shards
-from hdpkit.shards import starts
+from hdpkit.shards import spool, starts
 
 DATA = corpus()
 
@@ -76,6 +76,32 @@ def test_a_finite_model():
 
 
 # ------------------------------------------------------------------ checkpoints
+
+
+@pytest.mark.parametrize("cells", [True, False])
+def test_tokens_in_a_file_give_the_same_chain(tmp_path, monkeypatch, cells):
+    data = hk.Corpus.from_counts(DATA.to_counts()) if cells else DATA
+    source = hk.ShardedCorpus.write(data, tmp_path / "corpus", 4)
+    monkeypatch.setattr(spool, "CHUNK", 100)
+    spooled = run(source, parts=2, spool=tmp_path / "spool", folder=tmp_path / "run")
+    same(spooled.state(), run(source).state())
+    assert list((tmp_path / "spool").iterdir()) == []  # files without names
+    for worker in spooled._carrier._workers:
+        franchise = worker.franchise
+        for array in (franchise.data.values, franchise.topology.home):
+            assert isinstance(array.base, np.memmap) or isinstance(array, np.memmap)
+    same(run(source, sweeps=5, folder=tmp_path / "run").state(), run(source, sweeps=5).state())
+
+
+def test_a_disk_too_full_for_tokens_is_an_error_that_names_the_shards(tmp_path):
+    resource = pytest.importorskip("resource")
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, unlimited[1]))
+    try:
+        with pytest.raises(hk.errors.StorageError, match=r"shards [02] to [13] = .*leave spool out"):
+            run(shards.cut(DATA, 4), parts=2, spool=tmp_path / "spool")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
 
 
 def test_a_run_goes_on_from_its_checkpoint(folder, tmp_path):
@@ -191,6 +217,7 @@ def test_a_file_system_that_refuses_is_a_storage_error(folder, tmp_path):
         ({"init": {}}, "init"),
         ({"root": "restaurant"}, "root"),
         ({"folder": 5}, "folder"),
+        ({"spool": 5}, "spool"),
         ({"folder": ""}, "folder"),
     ],
 )

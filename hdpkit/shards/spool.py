@@ -1,0 +1,82 @@
+"""Tokens of a part in a file on disk instead of in memory: the system reads what a sweep comes to."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.data import Corpus
+from hdpkit.data.cells import Tokens
+from hdpkit.errors import StorageError
+
+__all__ = ["spooled"]
+
+Ints = npt.NDArray[np.int32]
+
+CHUNK = 1 << 20  # tokens or cells at a time
+
+
+def spooled(pieces: Iterable[Corpus], n_tokens: int, folder: str, shards: range) -> Corpus:
+    """Return the documents of all pieces as one corpus, whose arrays by token are mapped from a file.
+
+    The file takes 8 bytes a token. It has no name, so that nothing is left of it when the process has ended.
+
+    Parameters
+    ----------
+    pieces : iterable of Corpus
+    n_tokens : int
+        Of all pieces.
+    folder : str
+        Where the file is.
+    shards : range
+        Numbers of the shards, for errors.
+
+    Raises
+    ------
+    StorageError
+        If the file can't be made, or there is no room for it.
+    """
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            if hasattr(os, "posix_fallocate"):  # else a full disk ends the process
+                os.posix_fallocate(file.fileno(), 0, 8 * n_tokens)
+            mapped = np.memmap(file, dtype=np.int32, shape=(2, n_tokens))
+    except OSError as error:
+        raise StorageError(
+            f"spool, of shards {shards[0]} to {shards[-1]}", folder,
+            f"a place with room for {8 * n_tokens:,} bytes ({error.strerror or error})",
+            "Free some space, name another folder, or leave spool out.",
+        ) from error  # fmt: skip
+    at, lengths, last = 0, [], None
+    for last in pieces:
+        for terms in _terms(last):
+            mapped[0, at : at + len(terms)] = terms
+            at += len(terms)
+        lengths.append(np.asarray(last.document_lengths, dtype=np.int64))
+    assert last is not None
+    joined, at = np.concatenate(lengths), 0
+    for first in range(0, len(joined), CHUNK):
+        document = np.arange(first, min(first + CHUNK, len(joined)), dtype=np.int32) + np.int32(1)
+        numbers = np.repeat(document, joined[first : first + CHUNK])
+        mapped[1, at : at + len(numbers)] = numbers
+        at += len(numbers)
+    mapped.flags.writeable = False
+    terms, numbers = mapped
+    return Corpus._checked(Tokens(terms), joined, last.n_terms, last.vocabulary, None, {}, numbers=numbers)
+
+
+def _terms(corpus: Corpus) -> Iterator[Ints]:
+    """Terms of the tokens in pieces: those of cells are never all in memory."""
+    cells = corpus.cells
+    if cells is None:
+        for first in range(0, corpus.n_tokens, CHUNK):
+            yield corpus.values[first : first + CHUNK]
+        return
+    for first in range(0, len(cells.term), CHUNK):
+        yield np.repeat(cells.term[first : first + CHUNK], cells.count[first : first + CHUNK])
