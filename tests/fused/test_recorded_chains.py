@@ -21,6 +21,8 @@ RECORDED = {
     "direct assignment": "6b5e81f0f75c6f2f",
     "table indicators": "1aeb872c6847b0ae",
     "documents in parallel": "8745c724f2229573",
+    "levels by cell": "8af37476c381bcca",
+    "levels by customer": "af04519f2d0360d2",
     "language model": "79e21ac6b79e951b",
     "numbers": "152628eedc644b33",
 }

@@ -51,6 +51,18 @@ def documents_in_parallel():
     return hk.Scheduler(schedule, threads=2).run(franchise, sweeps=60, rng=3, init="sequential")
 
 
+def levels(move):
+    """The same with a level above the documents, by cell or customer by customer."""
+    counts = np.random.default_rng(1).poisson(np.random.default_rng(2).gamma(0.2, 20.0, size=(15, 40)))
+    data = hk.Corpus.from_counts(counts, groups={"type": [f"t{i // 4}" for i in range(15)]})
+    above = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=hk.Gamma(2.0, 0.2))
+    for label in ("type", "document"):
+        above = hk.Restaurant(above, concentration=hk.Gamma(1.0, 1.0), each=label)
+    franchise = hk.Franchise(above, data, store="counts", root="weights")
+    schedule = [move, moves.RootWeights(), moves.Concentration()]
+    return hk.Scheduler(schedule, threads=2).run(franchise, sweeps=60, rng=3, init=hk.init.Random(8))
+
+
 def language():
     """Discounts and concentrations by length of context."""
     text = [[f"w{i * i * k % 23}" for i in range(9)] for k in range(40)]
@@ -87,6 +99,8 @@ def digests():
         "direct assignment": direct_assignment(),
         "table indicators": topics("counts", gamma, beta, hk.Gamma(1.0, 10.0), auxiliary, sweeps=60),
         "documents in parallel": documents_in_parallel(),
+        "levels by cell": levels(moves.CountGibbs()),
+        "levels by customer": levels(moves.SliceGibbs()),
         "language model": language(),
         "numbers": numbers(),
     }
