@@ -127,6 +127,10 @@ ARGUMENTS = {
         "--seeds 1 --fits factors nmf --samples 20 --most 300 --sweeps 4 --keep {folder}/results.jsonl",
         "| nmf, true K | 1 |",
     ),
+    "pairs_of_signatures": (
+        "--samples 10 --most 400 --factors 3 --sweeps 3 --updates 2",
+        "the least gains of two components",
+    ),
     "sparse": ("{corpus} --dishes 3 --settle 2 --rounds 2 --sweeps 1 --vocabulary 5", "| histogram | 5 |"),
     "split_merge_corpora": (
         "tiny={corpus} --etas 0.5 --runs 2 --sweeps 10 --keep {folder}/chains --figures {folder}",
