@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 import attrs
@@ -17,7 +17,7 @@ from hdpkit._compiled.fixed_dishes.learned_words import Learning
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = ["FixedTopics", "completion", "halves"]
+__all__ = ["FixedTopics", "completion", "halves", "mean_log_probability"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -222,6 +222,32 @@ def completion(states: Iterable[FixedTopics], counts: Any, held: Any, tolerance:
     DataError
         If no token is held out.
     """
+
+    def logs_of_states(cells: Any) -> Iterator[Floats]:
+        for state in states:
+            if state.mass is None:
+                yield state.log_probabilities(state.fit(counts, tolerance), cells)
+            else:
+                yield state.learned_log_probabilities(counts, cells, tolerance)
+
+    return mean_log_probability(logs_of_states, held)
+
+
+def mean_log_probability(logs_of_states: Callable[[Any], Iterator[Floats]], held: Any) -> float:
+    """Mean log probability of held-out tokens, in nats, whose probabilities are averaged over states.
+
+    Parameters
+    ----------
+    logs_of_states : callable
+        Takes the held-out counts as a csr_array and yields the log probabilities of its entries in each
+        state: float64, shape (nnz,).
+    held : csr_array, shape (n_documents, n_terms)
+
+    Raises
+    ------
+    DataError
+        If no token is held out.
+    """
     cells = _cells(held)
     total = float(cells.data.sum())
     if total == 0:
@@ -229,11 +255,7 @@ def completion(states: Iterable[FixedTopics], counts: Any, held: Any, tolerance:
             "X", "no token", "documents with at least one token to be scored", "All of them are empty."
         )
     sums, n_states = np.full(len(cells.data), -np.inf), 0
-    for state in states:
-        if state.mass is None:
-            logs = state.log_probabilities(state.fit(counts, tolerance), cells)
-        else:
-            logs = state.learned_log_probabilities(counts, cells, tolerance)
+    for logs in logs_of_states(cells):
         np.logaddexp(sums, logs, out=sums)
         n_states += 1
     mean = float((sums - math.log(n_states)) @ cells.data) / total

@@ -75,10 +75,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
         EM stops when no proportion changes by more than this in one step.
     transform_sweeps : int
         Sweeps that Gibbs sampling averages, after half as many for burn-in.
-    score_method : "learned" or "fixed"
+    score_method : "learned", "fixed" or "joint"
         Topics in `score` and `perplexity`: "learned" adds the observed words of a document to the counts of
         the topics, separately for each document; "fixed" doesn't change the topics, as in
-        `hdpkit.evaluate`.
+        `hdpkit.evaluate`; "joint" adds the observed halves of all documents to a copy of the model, as
+        `partial_fit` does.
     random_state : int, RandomState, Generator or None
         The same seed gives the same model.
     n_jobs : int, optional

@@ -179,7 +179,7 @@ class TopicInput:
                 "New documents have none of their own.",
             )  # fmt: skip
         self._check_transform()
-        self._topics_learn()
+        self._check_score()
 
     def _check_transform(self) -> tuple[str, float, int]:
         return (
@@ -188,10 +188,10 @@ class TopicInput:
             whole_number("transform_sweeps", self.transform_sweeps, 1, remedy="50 are usual."),
         )
 
-    def _topics_learn(self) -> bool:
-        """Whether topics learn the observed words of documents that are scored."""
-        allowed = ("learned", "fixed")
-        return choice("score_method", self.score_method, allowed, remedy="Leave it out.") == "learned"
+    def _check_score(self) -> str:
+        return choice(
+            "score_method", self.score_method, ("learned", "fixed", "joint"), remedy="Leave it out."
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle's state; parameters added since get their defaults."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hdpkit.errors import DataError
-from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves
+from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves, mean_log_probability
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.models.topic_input import TopicInput, seed_of
 
@@ -24,6 +25,7 @@ Floats = npt.NDArray[np.float64]
 class TopicPredictions(TransformerMixin, TopicInput):
     """Predictions of a fitted `TopicModel`, which derives from this class."""
 
+    partial_fit: Callable[..., Self]
     franchise_: Franchise
     samples_: tuple[Sample, ...]
     _topics: FixedTopics
@@ -59,7 +61,8 @@ class TopicPredictions(TransformerMixin, TopicInput):
         proportions are fitted to them, and the other half is scored. Probabilities are averaged over
         `samples_`; if there are none, they are those of the last state. By default topics learn from the
         observed words of a document (`score_method`), as in a fit: a rare word in it is likely to occur
-        again. Documents don't influence each other. See docs/topic_model.md.
+        again. Documents don't influence each other, except with ``score_method="joint"``, which continues a
+        copy of the chains for `partial_sweeps` sweeps. See docs/topic_model.md.
 
         Parameters
         ----------
@@ -94,7 +97,22 @@ class TopicPredictions(TransformerMixin, TopicInput):
                     "held_out", f"{held.shape[0]} documents", f"the halves of X, {observed.shape[0]}",
                     "Give the same documents in the same order.",
                 )  # fmt: skip
-        return completion(self._states(self._topics_learn()), observed, held, tolerance)
+        method = self._check_score()
+        if method == "joint" and observed.data.any():
+            return self._joint_completion(observed, held)
+        return completion(self._states(method == "learned"), observed, held, tolerance)
+
+    def _joint_completion(self, observed: Any, held: Any) -> float:
+        """The score of a copy of the model with the observed halves as documents, and their shares in it."""
+        joint = copy.copy(self).partial_fit(observed)
+        new, first = new_topic(self.franchise_), self.franchise_.sample().n_groups
+
+        def logs_of_states(cells: Any) -> Iterator[Floats]:
+            for sample in joint.samples_ or (joint.franchise_.sample(),):
+                topics = FixedTopics.of(sample.topics(), new, sample.root_weights, None)
+                yield topics.log_probabilities(sample.group_weights(slice(first, None)), cells)
+
+        return mean_log_probability(logs_of_states, held)
 
     def _states(self, learning: bool) -> Iterator[FixedTopics]:
         """Topics of the samples, one state at a time; of the last state if there are no samples."""

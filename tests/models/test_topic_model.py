@@ -198,6 +198,30 @@ def test_a_word_that_was_seen_in_a_document_is_expected_there_again():
         assert one.perplexity(observed, held) < 0.5 * fixed.perplexity(observed, held)
 
 
+def test_a_joint_score_is_that_of_a_model_with_the_observed_halves():
+    counts = np.random.default_rng(0).poisson(0.8, size=(40, 25))
+    train, observed, held = counts[:25], counts[25:35], counts[25:35] + counts[:10]
+    observed = np.vstack([observed, np.zeros((1, 25), int)])  # a document without words is scored, too
+    held = np.vstack([held, counts[39]])
+    one = hk.TopicModel(sweeps=10, partial_sweeps=6, samples=3, score_method="joint", random_state=0).fit(
+        train
+    )
+    before = one.franchise_.freeze()
+    score = one.perplexity(observed, held)
+    assert one.perplexity(observed, held) == score  # the model itself does not change
+    assert np.array_equal(one.franchise_.freeze()["seating"]["dish"], before["seating"]["dish"])
+    grown = clone(one).fit(train).partial_fit(observed)
+    shares = [
+        sample.group_weights(slice(25, None)) @ np.vstack([sample.topics(), np.full(25, 1 / 25)])
+        for sample in grown.samples_
+    ]
+    logs = np.log(np.mean(shares, axis=0))
+    assert score == pytest.approx(np.exp(-(held * logs).sum() / held.sum()), rel=1e-9)
+    nothing = np.zeros_like(observed)
+    fixed = clone(one).set_params(score_method="learned").fit(train)
+    assert one.perplexity(nothing, held) == pytest.approx(fixed.perplexity(nothing, held))
+
+
 def test_pickles_that_are_older_than_a_parameter_are_read(fitted):
     state = {name: value for name, value in fitted.__getstate__().items() if name != "score_method"}
     back = hk.TopicModel.__new__(hk.TopicModel)
