@@ -61,11 +61,17 @@ def test_a_full_machine_is_a_typed_error(monkeypatch):
         common.room(4096)
 
 
-def test_the_chain_does_not_depend_on_who_draws_which_topics(monkeypatch):
-    """Sixty dishes are four blocks of slots, drawn by up to three parts."""
+@pytest.mark.parametrize("copied", [True, False])
+def test_the_chain_does_not_depend_on_who_draws_which_topics(monkeypatch, copied):
+    """Sixty dishes are four blocks of slots, drawn by up to three parts, which sweep by copies or without."""
     data, drawn = corpus(), []
-    share = Slices.share_topics
-    monkeypatch.setattr(Slices, "share_topics", lambda *a: (drawn.append(a[2:]), share(*a))[1])
+    most = (1 << 20) * copied
+
+    def share(slices, memory, part, n_parts):
+        drawn.append((part, n_parts))
+        slices.workspace.share_topics(memory, part, n_parts, most)
+
+    monkeypatch.setattr(Slices, "share_topics", share)
 
     def ended(parts):
         return shards.run(

@@ -61,6 +61,7 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
         held = plan.held         # the plan keeps a reference during the sweep
         check_length("held", held.shape[0], walk.parent.shape[0])
         sweep.held = &held[0]
+    work.copy_topics()
     if plan.topics is None:
         work.scale_topics()
     work.lay_out_rows(plan.remainder)

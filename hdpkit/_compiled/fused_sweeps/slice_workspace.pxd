@@ -53,6 +53,8 @@ cdef class SliceWorkspace:
     cdef double *sums                # sums of the drawn topics
     cdef object memory               # shared memory of topics and sums; None: not shared
     cdef object room                 # the buffer from `memory`
+    cdef bint copied                 # whether a copy of the shared topics is used
+    cdef int64_t most_copied         # bytes of topics up to which it is
     cdef double inverted             # eta for which `inverse` was computed
     cdef vector[float] inverse
     cdef bint wide                   # doubles instead of floats
@@ -68,6 +70,7 @@ cdef class SliceWorkspace:
     cdef bint is_fixed(self, int64_t slot) noexcept
     cdef int take_labels(self, object plan) except -1
     cdef int draw_topics(self) except -1
+    cdef int copy_topics(self) except -1
     cdef int scale_topics(self) except -1
     cdef int invert(self, double eta) except -1
     cdef int take_topics(self, object topics, object slots) except -1

@@ -5,7 +5,7 @@ import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 from hdpkit.vectors cimport has_room, vector
 
 from hdpkit._compiled.fused_sweeps.change_blocks cimport take_block
@@ -27,6 +27,7 @@ cdef enum:
     LANES = 16
     LINE_BYTES = 64
     TERMS = 256          # terms per piece of work
+    COPIED = 1 << 26     # bytes of shared topics up to which a part uses a copy
 
 
 def inverse_of_gamma(shape, degree):
@@ -123,7 +124,7 @@ cdef class SliceWorkspace:
         self.shared.part = 0
         self.shared.n_parts = 1
 
-    def share_topics(self, memory, int part, int n_parts):
+    def share_topics(self, memory, int part, int n_parts, int64_t copied=COPIED):
         """Draw only a part of the topics from now on, in memory shared with the processes that draw the others.
 
         Parameters
@@ -132,8 +133,12 @@ cdef class SliceWorkspace:
             ``memory.room(n)`` is a writable buffer of n bytes, the same for all parts, at the start of a page.
         part, n_parts : int
             Number of this part, from 0, and the number of parts.
+        copied : int
+            Largest size in bytes of topics of which this part uses a copy: in pages of the usual size sweeps
+            over small topics take longer.
         """
         self.memory = memory
+        self.most_copied = copied
         self.shared.part = part
         self.shared.n_parts = n_parts
 
@@ -154,11 +159,12 @@ cdef class SliceWorkspace:
         self.sums = self.factor + stride
         self.s.psi = self.psi
         self.s.factor = at + 3 * stride * sizeof(double)
-        if self.memory is None:
+        self.copied = self.memory is not None and n_terms * stride * real <= self.most_copied
+        if self.memory is None or self.copied:
             if not in_large_pages(self.topics, n_terms * stride * real + line):
                 raise MemoryError
             self.s.phi = on_a_line(&self.topics)
-        else:
+        if self.memory is not None:
             self.room = in_common = self.memory.room(stride * sizeof(double) + n_terms * stride * real)
             self.sums = <double *>&in_common[0]
             self.s.phi = self.sums + stride
@@ -356,6 +362,14 @@ cdef class SliceWorkspace:
         for b in own:
             for lane in range(LANES):
                 self.sums[b * LANES + lane] = self.blocks[b].sum[lane]
+        return 0
+
+    cdef int copy_topics(self) except -1:
+        """Copy shared topics, unless they are large, into memory with large pages, which sweeps read faster."""
+        cdef int8_t *own = on_a_line(&self.topics)
+        if self.copied:
+            memcpy(own, self.s.phi, self.s.n_terms * self.s.stride * (sizeof(double) if self.wide else sizeof(float)))
+            self.s.phi = own
         return 0
 
     cdef int scale_topics(self) except -1:
