@@ -15,6 +15,7 @@ import scipy
 from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.franchise.counts import columns_of
 from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
+from hdpkit.numerics import add_up
 
 __all__ = ["INTEGRATED_OUT", "dish_sizes", "log_joint_of_counts", "log_stirling"]
 
@@ -50,7 +51,7 @@ def _log_joint_of_counts(franchise: Any) -> float:
         return float(franchise.log_joint())
     total = log_counts(franchise) + franchise.log_likelihood() + franchise.log_prior()
     parts = (part for name, part in franchise.parts.items() if name not in INTEGRATED_OUT)
-    return float(total + sum(part.log_density(franchise) for part in parts))
+    return float(total + add_up(part.log_density(franchise) for part in parts))
 
 
 def log_counts(franchise: Any) -> float:

@@ -14,6 +14,7 @@ from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.declarations import Hyperparameter, Restaurant, number_of
 from hdpkit.franchise.topology import Topology
+from hdpkit.numerics import add_up
 from hdpkit.priors import Prior, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
@@ -196,7 +197,9 @@ class Hyperparameters:
             declared = declaration.hyperparameters
             for one, values in zip(declared, (theta + d if declared[0].shifted else theta, d), strict=True):
                 if one.prior is not None:
-                    total += sum(log_density_at(one.prior, float(value)) for value in np.atleast_1d(values))
+                    total += add_up(
+                        log_density_at(one.prior, float(value)) for value in np.atleast_1d(values)
+                    )
         return total
 
     def draw(self, source: ChoiceSource) -> None:

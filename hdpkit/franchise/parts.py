@@ -9,6 +9,7 @@ from typing import Any
 
 from hdpkit.checks import instance, text
 from hdpkit.errors import DataError, HdpkitError, ParameterError, ReturnValueError
+from hdpkit.numerics import add_up
 from hdpkit.parts import IntegrablePart, Part
 from hdpkit.random import ChoiceSource
 from hdpkit.returned import one_of_kind
@@ -122,7 +123,7 @@ class Parts:
 
     def log_density(self, state: Any) -> float:
         """Log density of all parts given the rest of the state, in nats."""
-        return sum(part.log_density(state) for part in self.values())
+        return add_up(part.log_density(state) for part in self.values())
 
 
 def _thaw(state: Any, name: str, part: Part, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:

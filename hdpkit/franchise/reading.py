@@ -18,6 +18,7 @@ from hdpkit.franchise.seats import Seats
 from hdpkit.franchise.slices import Slices
 from hdpkit.franchise.state import State
 from hdpkit.franchise.statistics import Statistics
+from hdpkit.numerics import add_up
 from hdpkit.priors import log_density_at
 from hdpkit.stores import KeepsCells, ReportsMemory
 
@@ -262,7 +263,9 @@ class Reading(Owner):
         """Log prior density of the hyperparameters that have a prior, in nats."""
         total = self.state.hyperparameters.log_prior()
         values = self.statistics.base_parameters
-        total += sum(log_density_at(prior, values[name]) for name, prior in self.state.measure.priors.items())
+        total += add_up(
+            log_density_at(prior, values[name]) for name, prior in self.state.measure.priors.items()
+        )
         return total
 
     def log_joint(self) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.numerics import lgamma, log
+from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.stores import CountsSizes, ScoresSeating, TotalsInBulk
 
 __all__ = ["log_seating", "log_seating_of_restaurant", "size_counts", "totals"]
@@ -37,9 +37,9 @@ def log_seating(
 
 def log_seating_of_restaurant(sizes: npt.NDArray[Any], theta: float, d: float) -> float:
     """log of [theta+d]_d^(T-1) / [theta+1]_1^(c-1) prod_t [1-d]_1^(n_t-1) for the sizes n_t of T tables."""
-    opened = sum(log(theta + i * d) for i in range(1, len(sizes)))
+    opened = add_up(log(theta + i * d) for i in range(1, len(sizes)))
     seated = lgamma(theta + float(sizes.sum())) - lgamma(theta + 1.0) if sizes.sum() > 1 else 0.0
-    shared = sum(lgamma(int(n) - d) - lgamma(1.0 - d) for n in sizes)
+    shared = add_up(lgamma(int(n) - d) - lgamma(1.0 - d) for n in sizes)
     return opened - seated + shared
 
 

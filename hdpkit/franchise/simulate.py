@@ -9,7 +9,7 @@ import numpy as np
 from hdpkit.base_measures.bank import ReadsParts
 from hdpkit.checks import choice
 from hdpkit.errors import DeclarationError, ParameterError
-from hdpkit.numerics import exp, exp_each
+from hdpkit.numerics import add_up, exp, exp_each
 from hdpkit.priors import Prior, draw_from
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import FrozenSeating
@@ -84,7 +84,7 @@ def _draw_state(franchise: Franchise, source: ChoiceSource, keep: str | None) ->
         if not franchise.measure.supports("log_observable"):
             return drawn
         of_dishes = [franchise.measure.log_observable(one) for one in _begun(franchise, np.unique(drawn))]
-        if source.bernoulli(exp(min(sum(of_dishes), 0.0))):
+        if source.bernoulli(exp(min(add_up(of_dishes), 0.0))):
             return drawn
     raise DeclarationError(
         "base", franchise.measure, f"a measure whose data can be observed, once in {MOST_TRIES:,} draws",

@@ -15,7 +15,7 @@ from hdpkit.checks import number_array
 from hdpkit.errors import AuditError, DataError, StateError
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.state import State
-from hdpkit.numerics import lgamma, log_each
+from hdpkit.numerics import add_up, lgamma, log_each
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource
 
@@ -185,7 +185,7 @@ class Weights(Owner, IntegrablePart):
             return 0.0
         theta, d = self._numbers()
         shapes = np.append(self._customers(slots) - d, theta + len(slots) * d)
-        terms = sum(lgamma(shape) for shape in shapes.tolist())
+        terms = add_up(lgamma(shape) for shape in shapes.tolist())
         logs = log_each(self.table.many(slots))
         return float(lgamma(math.fsum(shapes)) - terms + math.fsum((shapes - 1.0) * logs))
 

@@ -15,6 +15,7 @@ from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
+from hdpkit.numerics import add_up
 from hdpkit.priors import log_density_at, support_of
 from hdpkit.random import ChoiceSource
 
@@ -96,7 +97,7 @@ def update_parameter(
         except ParameterError:
             return -math.inf
         # Parameters of dishes in the state may also depend on this parameter.
-        kept = sum(part.log_density(state) for part in state.measure_parts.values())
+        kept = add_up(part.log_density(state) for part in state.measure_parts.values())
         return state.log_likelihood() + kept + log_density_at(prior, value) + scale.log_jacobian(value)
 
     try:

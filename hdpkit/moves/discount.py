@@ -14,6 +14,7 @@ from hdpkit.moves.hyperparameters import ByMethod, Openings, Sharing, exceeding,
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
+from hdpkit.numerics import add_up
 from hdpkit.priors import Beta, draw_beta, log_density_at
 from hdpkit.random import ChoiceSource
 
@@ -134,7 +135,7 @@ def slice_discount(
             return -math.inf
         total = openings.log_density(openings.other, value) + log_rising(1.0 - value, *seated)
         if shifted is not None:
-            total += sum(log_density_at(shifted, float(one)) for one in own + value)
+            total += add_up(log_density_at(shifted, float(one)) for one in own + value)
         return total + log_density_at(prior, value) + scale.log_jacobian(value)
 
     here = scale.to(d)

@@ -107,7 +107,7 @@ def members(f):
                         ),
                         "prepare": (source,), "counts": ([0],), "log_marginals": ([0],), "statistics": None,
                         "in_floats": ([(1.0, 0.0)] * 2, 60), "in_floats_given_weights": ([(1.0, 0.0)] * 2,),
-                        "log_marginal_total": ([0],), "attach": (slots,)}),
+                        "log_marginal_total": ([0],), "sizes": ([0],), "attach": (slots,)}),
         "slots": (slots, {"reset": (list(slots.occupied_slots()),), "attach": None,
                           "add_part": None, "open_in": None,
                           "close": (10**6,), "release": (10**6,), "is_occupied": (0,), "place": (0,),

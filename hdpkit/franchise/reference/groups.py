@@ -9,7 +9,7 @@ from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
 from hdpkit.franchise.reference.walk import ReferenceWalk
-from hdpkit.numerics import exp
+from hdpkit.numerics import add_up, exp
 from hdpkit.random import ChoiceSource
 
 __all__ = ["reseat_groups"]
@@ -179,7 +179,7 @@ def _change(bank: StatisticsBank, group: Ints, slots: Ints, add: bool) -> None:
 
 def _log_data(bank: StatisticsBank, group: Ints, sides: Ints, slots: Ints) -> float:
     """log p(values of the group | sides, all others); the group's values must be in no slot."""
-    return sum(
+    return add_up(
         float(bank.log_block(group[sides == side], slots[side : side + 1])[0])
         for side in np.unique(sides).tolist()
     )
