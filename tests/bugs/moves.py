@@ -151,7 +151,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "log of a zero discount",
         "[theta+d]_d^(T-1) is taken as d^(T-1) times a ratio of theta/d.",
         "hdpkit.franchise.scores",
-        "sum(log(theta + i * d) for i in range(1, len(sizes)))",
+        "add_up(log(theta + i * d) for i in range(1, len(sizes)))",
         "sum(np.log(np.float64(d)) + np.log(theta / np.float64(d) + i) for i in range(1, len(sizes)))",
         "check_scores",
     ),
