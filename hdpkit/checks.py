@@ -220,7 +220,9 @@ def absolute_path(name: str, value: Any, *, remedy: str) -> Path:
     try:
         return given.absolute()
     except OSError:  # the current folder was removed
-        raise ParameterError(name, value, "an absolute path: the present folder is gone", remedy) from None
+        raise ParameterError(
+            name, value, "an absolute path: the current folder was deleted", remedy
+        ) from None
 
 
 def flag(name: str, value: Any) -> bool:

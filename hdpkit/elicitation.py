@@ -68,7 +68,7 @@ def expected_tables(n: npt.ArrayLike, mass: npt.ArrayLike, method: Method = "exa
     formula = _METHODS[choice("method", method, _METHODS, remedy="The default is 'exact'.")]
     customers, masses = _whole_numbers(n), _positive_numbers(mass)
     if method == "sum":
-        allowed = f"at most {_MOST_SUMMED:,} to be summed"
+        allowed = f"at most {_MOST_SUMMED:,}, where terms are summed"
         _refuse_first("n", n, customers, customers > _MOST_SUMMED, allowed, "Use method='exact'.")
     try:
         customers, masses = np.broadcast_arrays(customers, masses)
@@ -76,7 +76,7 @@ def expected_tables(n: npt.ArrayLike, mass: npt.ArrayLike, method: Method = "exa
         raise ParameterError(
             "shapes of n and mass",
             (customers.shape, masses.shape),
-            "such that they broadcast",
+            "shapes that broadcast",
             "Give one of them another axis, as in n[:, None].",
         ) from None
     with np.errstate(all="ignore"):  # for 0 customers, and masses at the ends of the range of doubles

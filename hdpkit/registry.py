@@ -42,7 +42,7 @@ class Registry(Mapping[str, Entry[T]]):
 
     def register(self, name: str, thing: T, examples: Callable[[], list[Any]] = list) -> T:
         """Register an object under an unused name, and return it."""
-        text("name", name, remedy="It is what users write.")
+        text("name", name, remedy="Users select it by this name.")
         function("thing", thing, remedy=f"Register the class of the {self.kind}, not an instance.")
         function("examples", examples, remedy="For instance lambda: [MyMove()].")
         if name in self._entries and self._entries[name].thing is not thing:

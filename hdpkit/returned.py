@@ -38,7 +38,7 @@ def log_densities(owner: Any, method: str, value: Any, n: int) -> npt.NDArray[np
     if logs is None:
         raise refuse(owner, method, value, f"logarithms, shape ({n},): an array or a list of numbers")
     if logs.shape != (n,):
-        raise refuse(owner, method, value, f"logarithms, one a dish: shape ({n},)")
+        raise refuse(owner, method, value, f"logarithms, one per dish: shape ({n},)")
     if n and not logs.max() < math.inf:  # NaN too
         raise refuse(
             owner, method, value, f"logarithms, finite or -inf: shape ({n},)",

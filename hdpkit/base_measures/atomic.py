@@ -62,7 +62,9 @@ class AtomicMeasure(BaseMeasure):
 
     def log_probability_of(self, value: Any) -> float:
         """Return log H of a value itself, which need not be an atom (an unseen word), in nats. Optional."""
-        raise NotImplementedError(f"{type(self).__name__} knows no values but its atoms")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no probabilities of values other than its atoms"
+        )
 
     def supports(self, method: str) -> bool:
         """Whether this measure defines an optional method."""
@@ -77,7 +79,7 @@ class AtomicMeasure(BaseMeasure):
         if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer):
             raise DataError(
                 "values", values.dtype, "atoms (whole numbers from 0)",
-                "Number the values, or choose a base measure for what they are.",
+                "Number the values, or choose a base measure for values of this kind.",
             )  # fmt: skip
         if len(values):
             low, high = int(values.min()), int(values.max())
@@ -93,7 +95,7 @@ class AtomicMeasure(BaseMeasure):
                     "values",
                     int(never[0]),
                     "a value of positive probability",
-                    "Give every value that occurs some.",
+                    "Give a positive probability to every value that occurs.",
                 )
         return self
 
@@ -113,7 +115,7 @@ class AtomicMeasure(BaseMeasure):
         total = float(exp_each(logs).sum()) + rest
         if not (0.0 <= rest <= 1.0 and abs(total - 1.0) <= SLACK):
             raise DeclarationError(
-                f"H of {kind}, remainder {rest:.6g} included", total, "1 in all, remainder >= 0",
+                f"H of {kind}, remainder {rest:.6g} included", total, "a sum of 1, remainder >= 0",
                 "Divide the probabilities by their sum.",
             )  # fmt: skip
         return logs

@@ -195,7 +195,12 @@ class SmoothingOfDishes(Part):
         """The franchise that it belongs to."""
         state = self._state()
         if state is None:
-            raise StateError("franchise", None, "still there", "Keep the franchise for as long as its parts.")
+            raise StateError(
+                "franchise",
+                None,
+                "one that still exists",
+                "Keep a reference to the franchise while its parts are in use.",
+            )
         return state
 
     def smoothings(self) -> Floats:
@@ -219,7 +224,7 @@ class SmoothingOfDishes(Part):
             if not (bank.has_parameter(slot) and _is_smoothing(bank.parameter(slot))):
                 raise AuditError(
                     SMOOTHING, f"none of the dish in slot {slot}", "one of each dish",
-                    "The state contradicts itself: report the move that ran last.",
+                    "The state is inconsistent: report the move that ran last.",
                 )  # fmt: skip
 
     def clone(self, state: Any) -> Self:

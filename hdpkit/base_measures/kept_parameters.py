@@ -52,7 +52,9 @@ class KeptParameters:
 
     def _draw(self) -> Any:
         if self._source is None:
-            raise StateError("source", None, "given by a verb", "Start the franchise, or run a move over it.")
+            raise StateError(
+                "source", None, "one that a verb has set", "Start the franchise, or run a move over it."
+            )
         return self.measure.draw(self._source)
 
     def _draw_several(self, n: int) -> list[Any]:
@@ -182,11 +184,11 @@ class KeptParameters:
             raise DataError(key, frozen, "a dict of slots and parameters", remedy)
         parameters = frozen["parameters"]
         if not isinstance(parameters, list | tuple) or not np.array_equal(frozen["slots"], slots):
-            raise DataError(key, frozen["slots"], "the occupied slots, with a parameter each", remedy)
+            raise DataError(key, frozen["slots"], "the occupied slots, each with a parameter", remedy)
         if len(parameters) != len(slots):
-            raise DataError(key, f"{len(parameters)} parameters", f"{len(slots)}, one a dish", remedy)
+            raise DataError(key, f"{len(parameters)} parameters", f"{len(slots)}, one per dish", remedy)
         lent = frozen.get("lent", {"customers": [], "parameters": []})
-        allowed = "a dict of customers and parameters, one each, or nothing"
+        allowed = "a dict of customers and their parameters, or nothing"
         if not isinstance(lent, Mapping) or set(lent) != {"customers", "parameters"}:
             raise DataError(f"lent, {key}", lent, allowed, remedy)
         out, taken = lent["customers"], lent["parameters"]

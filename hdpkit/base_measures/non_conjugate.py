@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def _as_tuple(values: Any) -> tuple[Any, ...]:
-    allowed = "a sequence of one parameter or more"
+    allowed = "a sequence of one or more parameters"
     made = items("values", values, allowed, remedy="For instance Finite([0.2, 0.7]).")
     if not made:
         raise ParameterError("values", values, allowed, "For instance Finite([0.2, 0.7]).")
@@ -66,7 +66,7 @@ class Finite:
                 and np.isfinite(np.sum(weights))
             )
         if not fits:
-            raise ParameterError("weights", value, "one finite positive number a value", "Leave zeros out.")
+            raise ParameterError("weights", value, "one finite positive number per value", "Leave zeros out.")
 
     def __call__(self, generator: np.random.Generator) -> Any:
         """Draw a parameter."""

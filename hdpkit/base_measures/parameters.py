@@ -62,5 +62,5 @@ def _convert(value: Any, field: attrs.Attribute[Any]) -> Any:
         return float(array) if array.ndim == 0 else array
     raise ParameterError(
         field.name, value, "a number, an array of numbers, or a prior",
-        "A number stays; a prior (for instance hk.Gamma(1, 1)) is resampled.",
+        "A number is fixed; a prior (for instance hk.Gamma(1, 1)) is resampled.",
     )  # fmt: skip

@@ -49,7 +49,12 @@ class SelectionProportions(IntegrablePart):
         """The franchise that it belongs to."""
         state = self._of()
         if state is None:
-            raise StateError("franchise", None, "still there", "Keep the franchise for as long as its parts.")
+            raise StateError(
+                "franchise",
+                None,
+                "one that still exists",
+                "Keep a reference to the franchise while its parts are in use.",
+            )
         return state
 
     @property
@@ -119,7 +124,7 @@ class SelectionProportions(IntegrablePart):
             return
         if source is None:
             raise StateError(
-                "source", None, "a choice source where a dish is born: its selection proportion is drawn",
+                "source", None, "a choice source, because the selection proportion of a new dish is drawn",
                 "Pass one: open_dish(source).",
             )  # fmt: skip
         n_different = len(np.unique(np.asarray(self.state.data.values)[customers]))
@@ -157,7 +162,7 @@ class SelectionProportions(IntegrablePart):
         if not np.all(np.abs(exp_each(logs.ravel()).reshape(logs.shape).sum(axis=1) - 1.0) <= 1e-9):
             raise AuditError(
                 NAME, logs, "log pi and log(1 - pi) of every dish",
-                "The state contradicts itself: report the move that ran last.",
+                "The state is inconsistent: report the move that ran last.",
             )  # fmt: skip
 
     def freeze(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ LARGEST_VALUE = 1e100  # so that squares of values, multiplied or divided by par
 
 def _numbers(name: str, value: Any, allowed: str, legal: Callable[[Floats], Any]) -> Any:
     """Return a float, or a read-only vector of floats, all of them legal; or raise a ParameterError."""
-    error = ParameterError(name, value, allowed, "Give a float, one float a dimension, or a prior.")
+    error = ParameterError(name, value, allowed, "Give a float, one float per dimension, or a prior.")
     # Numbers first, because an isinstance check of a protocol is slow.
     number = isinstance(value, float | int | np.ndarray)
     if not number and isinstance(value, Prior) and not isinstance(value, type):
@@ -57,19 +57,19 @@ def positive(name: str, default: Any = attrs.NOTHING) -> Any:
 
 def finite_numbers(name: str, value: Any) -> Any:
     """Return a finite float or a read-only vector of them, or raise a ParameterError."""
-    allowed = f"a number, or one a dimension, each from {-LARGEST_VALUE} to {LARGEST_VALUE}"
+    allowed = f"a number, or one per dimension, each from {-LARGEST_VALUE} to {LARGEST_VALUE}"
     return _numbers(name, value, allowed, lambda x: np.abs(x) <= LARGEST_VALUE)
 
 
 def positive_numbers(name: str, value: Any) -> Any:
     """Return a positive float or a read-only vector of them, or raise a ParameterError."""
-    allowed = f"a positive number, or one a dimension, each from {SMALLEST} to {LARGEST}"
+    allowed = f"a positive number, or one per dimension, each from {SMALLEST} to {LARGEST}"
     return _numbers(name, value, allowed, lambda x: (x >= SMALLEST) & (x <= LARGEST))
 
 
 def _check_n_dims(instance: Any, attribute: Any, value: Any) -> None:
     if value is not None:
-        whole_number("n_dims", value, 0, 2**31 - 1, remedy="Leave it out: the data tell.")
+        whole_number("n_dims", value, 0, 2**31 - 1, remedy="Leave it out: it is read from the data.")
 
 
 @attrs.frozen(eq=False)

@@ -191,7 +191,7 @@ def group_labels(read: ReadCorpus, options: dict[str, Any]) -> list[str]:
     for label in options["group_column"]:
         if label not in known:
             raise ParameterError(
-                "group-column", label, f"a label of the corpus: {known}", "Corpora of text have some."
+                "group-column", label, f"a label of the corpus: {known}", "Only corpora of text have labels."
             )
     return list(options["group_column"])
 

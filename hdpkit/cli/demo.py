@@ -181,7 +181,7 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, pag
     try:
         written = write_report(franchise, page, trace=trace, title=title, command=command)
     except MissingExtraError as error:
-        say(f"There is no page, for {error.parameter} is missing. {error.remedy}")
+        say(f"No page was written: {error.parameter} is missing. {error.remedy}")
     else:
         say(where(written))
 

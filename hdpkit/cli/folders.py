@@ -81,7 +81,7 @@ def open_language_model(folder: Path, allow: tuple[str, ...], *, ready: bool = T
     """
     if not is_language_model(folder):
         raise RunError(
-            f"folder {folder}", "no language model", "a folder that holds one",
+            f"folder {folder}", "no language model", "a folder with a language model",
             "Train one: hdpkit lm train TEXT --into FOLDER.",
         )  # fmt: skip
     model = NGramModel.open(folder, allow)

@@ -83,7 +83,9 @@ def score(
       hdpkit lm score model - --per-sentence --output sentences.tsv < test.txt
     """
     if per_token and per_sentence:
-        raise ParameterError("per-sentence", True, "left out with --per-token", "Score the text twice.")
+        raise ParameterError(
+            "per-sentence", True, "left out with --per-token", "Score the text once with each option."
+        )
     model = open_language_model(folder, allow)
     with open_output(output) as out:  # errors about the file come before the work
         scores = model.score(read_text(text, Reading(**how), quiet))

@@ -198,7 +198,7 @@ def resume_training(folder: Path, sweeps: int | None, quiet: bool, allow: tuple[
         quiet,
     )
     if sweeps is None and model.franchise.sweep == before:
-        say("The run was at its end already; --sweeps N runs N more.", err=True)
+        say("The run was already complete; --sweeps N runs N more.", err=True)
 
 
 def _reading(options: dict[str, Any]) -> Reading:
@@ -277,7 +277,7 @@ def _declared(options: dict[str, Any], reading: Reading) -> NGramModel:
         if options["min_count"] is not None:
             raise ParameterError(
                 "min-count", options["min_count"], "left out with --open-vocabulary",
-                "There every word has a probability of its own, rare and unknown ones too.",
+                "An open vocabulary gives every word its own probability, including rare and unknown words.",
             )  # fmt: skip
         unknown = None
     if options["min_count"] is not None and unknown is None:
@@ -287,7 +287,7 @@ def _declared(options: dict[str, Any], reading: Reading) -> NGramModel:
             "min-count",
             options["min_count"],
             "left out with --vocabulary",
-            "The vocabulary says which words there are.",
+            "The vocabulary defines the words.",
         )
     vocabulary = None if options["vocabulary"] is None else read_words(options["vocabulary"], reading)
     return NGramModel(

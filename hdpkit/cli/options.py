@@ -47,7 +47,7 @@ class _Place(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read the text."""
         if value == "":
-            self.fail("an empty string is no path.", param, ctx)
+            self.fail("an empty string is not a path.", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -119,15 +119,20 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
     """
     try:
         if not Path(path).is_dir() and not stat.S_ISREG(os.stat(path).st_mode):  # may never end
-            raise DataError(f"file {os.fspath(path)}", "a pipe or a device", "a regular file", "Write one.")
+            raise DataError(
+                f"file {os.fspath(path)}",
+                "a pipe or a device",
+                "a regular file",
+                "Write the options to a file.",
+            )
         with open(path, "rb") as file:
             raw = file.read(_CONFIG_BYTES + 1)
         if len(raw) > _CONFIG_BYTES:
             raise DataError(
                 f"file {os.fspath(path)}",
                 f"more than {_CONFIG_BYTES} bytes",
-                "at most as long",
-                "Is it a file of options?",
+                f"at most {_CONFIG_BYTES} bytes long",
+                "Check that it is a file of options.",
             )
         content = tomllib.loads(raw.decode("utf-8"))
     except OSError as error:
@@ -139,7 +144,7 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
         raise
     except RecursionError as error:
         raise DataError(
-            f"file {os.fspath(path)}", "too deeply nested", "options, one a line", "Correct it."
+            f"file {os.fspath(path)}", "too deeply nested", "options, one per line", "Correct it."
         ) from error
     except (ValueError, OverflowError) as error:  # not TOML, or not UTF-8
         raise DataError(
@@ -174,7 +179,7 @@ def _text(where: str, value: Any, param: click.Parameter, folder: Path, ctx: cli
     except ValueError as error:  # an int of thousands of digits
         raise ParameterError(where, value, "a number of at most 4,000 digits", "Correct it.") from error
     if "\0" in shown:
-        raise ParameterError(where, value, "without a character of number 0", "Remove it.")
+        raise ParameterError(where, value, "without NUL characters", "Remove it.")
     text = ",".join(str(item) for item in value) if isinstance(value, list) else str(value)
     if isinstance(param.type, click.Path) and text and not (param.type.allow_dash and text == "-"):
         text = os.path.join(folder, text)
@@ -184,11 +189,11 @@ def _text(where: str, value: Any, param: click.Parameter, folder: Path, ctx: cli
         raise ParameterError(where, value, error.allowed, error.remedy) from error
     except OverflowError as error:  # an int too large for a float
         raise ParameterError(
-            where, value, "a number of usual size", "The option's help says which."
+            where, value, "a number that fits into a double", "The option's help says which."
         ) from error
     except click.UsageError as error:
         raise ParameterError(
-            where, value, f"a legal value: {error.message.rstrip('.')}", "The option's help says which."
+            where, value, f"a valid value: {error.message.rstrip('.')}", "The option's help says which."
         ) from error
     return text
 

@@ -29,7 +29,7 @@ def closest(name: str, known: Iterable[str]) -> str:
     """A sentence with the known name most similar to an unknown one, or with all known names."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
-    return f"Did you mean {near[0]!r}?" if near else f"Known are: {', '.join(names)}."
+    return f"Did you mean {near[0]!r}?" if near else f"Known names: {', '.join(names)}."
 
 
 def parse_smoothing(text: str) -> float | Gamma | Each:
@@ -47,7 +47,7 @@ def parse_smoothing(text: str) -> float | Gamma | Each:
         return Each(found)
     raise ParameterError(
         "smoothing", text, "each(gamma(shape, rate)), if each topic has its own",
-        "One number for all topics needs no each.",
+        "For one number for all topics, leave each out.",
     )  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def parse_number_or_prior(name: str, text: str) -> float | Gamma:
     if not all(0.0 < number < math.inf for number in numbers):
         raise ParameterError(
             name, text, "a number above 0, or gamma(shape, rate)",
-            "A number stays as it is; a prior is resampled, for instance gamma(1, 1).",
+            "A number is fixed; a prior is resampled, for instance gamma(1, 1).",
         )  # fmt: skip
     return Gamma(*numbers) if prior else numbers[0]
 
@@ -213,7 +213,9 @@ def _move(text: str) -> Move:
             raise ParameterError(f"moves, {name}", setting, "key=value", "For instance split-merge:until=50.")
         if key in TIME_TABLES:
             if not re.fullmatch(r"[0-9]{1,18}", value):
-                raise ParameterError(f"moves, {name}", setting, "a whole number", "Sweeps count from 1.")
+                raise ParameterError(
+                    f"moves, {name}", setting, "a whole number", "Sweeps are numbered from 1."
+                )
             times.append((key, int(value)))
         elif key not in known:
             raise ParameterError(

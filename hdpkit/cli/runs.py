@@ -118,7 +118,7 @@ def _verdict(trace: Any) -> str:
     try:
         return str(diagnose(trace))
     except MissingExtraError:
-        return "pip install 'hdpkit[arviz]' to be told here whether the run has settled."
+        return "pip install 'hdpkit[arviz]' to see here whether the run has converged."
 
 
 def _facts_text(franchise: Franchise, seed: int | None) -> str:
@@ -239,7 +239,7 @@ def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[
     before = len(there.trace.moves)
     carry_out(lambda progress: there.resume(sweeps, progress=progress), run, terms, quiet, allow)
     if sweeps is None and len(there.trace.moves) == before:
-        say("The run was at its end already; --sweeps N runs N more.", err=True)
+        say("The run was already complete; --sweeps N runs N more.", err=True)
 
 
 def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
@@ -276,8 +276,8 @@ def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
         if missing:
             yield Check(
                 MODEL, False,
-                f"samples of the sweeps {missing} are gone, or the run was taken there without the model; "
-                "more sweeps take new ones: hdpkit resume FOLDER --sweeps N",
+                f"samples of the sweeps {missing} are missing, or the run was continued without the model; "
+                "more sweeps draw new ones: hdpkit resume FOLDER --sweeps N",
             )  # fmt: skip
         else:
             yield Check(MODEL, True, f"checksums; a language model with {len(model.samples)} samples")

@@ -88,7 +88,7 @@ def starts_of(inits: Any, candidates: Mapping[str, Candidate]) -> tuple[Any, ...
         )
     for init in inits:
         if init is None:
-            raise ParameterError("inits", init, "starts, not None", "Every chain begins anew.")
+            raise ParameterError("inits", init, "starts, not None", "Every chain begins at a start.")
         for candidate in candidates.values():
             candidate.franchise._turns.within(check_start, init, candidate.franchise)
     return tuple(inits)

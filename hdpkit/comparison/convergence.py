@@ -184,7 +184,7 @@ def reasons_of(
     if kept.n_draws < FEWEST_DRAWS:
         return (f"{kept.n_draws} states a chain after burn-in, at least {FEWEST_DRAWS} are needed",)
     if math.isnan(diagnoses["log_joint"].ess):
-        where = "never changes" if math.isnan(diagnoses["log_joint"].rhat) else "stands still in each chain"
+        where = "never changes" if math.isnan(diagnoses["log_joint"].rhat) else "is constant in each chain"
         return (f"the log joint {where}",)
     # A number that never changes isn't judged.
     judged = {

@@ -83,6 +83,6 @@ def _draw_bars(axes: Any, comparison: Any, colours: list[Any]) -> None:
     for label, colour in zip(axes.get_yticklabels(), colours, strict=True):
         label.set_color(colour)  # serves as the legend of the lines
     axes.invert_yaxis()
-    axes.set_title("effective draws of the log joint a second", fontsize=10)
+    axes.set_title("effective draws of the log joint per second", fontsize=10)
     if all(math.isnan(rate) for rate in rates):
         axes.set_xlim(0.0, 1.0)

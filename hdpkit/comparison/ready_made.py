@@ -42,12 +42,12 @@ class Scheme:
 
 SCHEMES: dict[str, Scheme] = {
     "crf-explicit": Scheme(
-        "Chinese restaurant franchise that keeps who sits where (Teh et al. 2006, 5.1)",
+        "Chinese restaurant franchise with the table of every customer (Teh et al. 2006, 5.1)",
         lambda: [TableGibbs(), DishGibbs()],
         store="explicit",
     ),
     "crf-histogram": Scheme(
-        "the same with sizes of tables alone (Blunsom et al. 2009)", lambda: [TableGibbs(), DishGibbs()]
+        "the same with the sizes of tables only (Blunsom et al. 2009)", lambda: [TableGibbs(), DishGibbs()]
     ),
     "table-gibbs": Scheme("the same without DishGibbs", lambda: [TableGibbs()]),
     "direct": Scheme(

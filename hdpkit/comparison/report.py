@@ -112,9 +112,7 @@ def report(comparison: Any) -> str:
             f"chain {number}: {comparison.best:,.0f}) less {100 * comparison.within:g} %."
         )
     if n == 1:
-        lines.append(
-            "One chain each: R-hat compares its halves, and nothing tells whether other starts agree."
-        )
+        lines.append("One chain each: R-hat compares its halves, and can't show whether other starts agree.")
     for result in comparison.values():
         if not result.converged:
             lines.append(f"{printable(result.name)} has not converged: {'; '.join(result.reasons)}.")

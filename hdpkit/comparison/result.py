@@ -145,7 +145,7 @@ class Comparison(Mapping[str, ScheduleResult]):
 
     def __getitem__(self, name: str) -> ScheduleResult:
         if not isinstance(name, str) or name not in self.results:
-            raise RegistryError("name", name, f"one of {list(self.results)}", "Names are those given.")
+            raise RegistryError("name", name, f"one of {list(self.results)}", "Give the name of a schedule.")
         return self.results[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -184,7 +184,7 @@ class Comparison(Mapping[str, ScheduleResult]):
         StorageError
             If the file can't be written.
         """
-        choice("rows", rows, CSV_ROWS, remedy="Leave it out for a row each schedule.")
+        choice("rows", rows, CSV_ROWS, remedy="Leave it out for one row per schedule.")
         saved(_path(path), csv_text(self, rows).encode("utf-8"))
 
     def plot(self, path: str | os.PathLike[str]) -> None:

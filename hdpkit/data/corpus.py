@@ -132,8 +132,8 @@ class Corpus(Documents):
             raise DataError(
                 "vocabulary",
                 f"{len(words)} terms",
-                f"{counts.n_terms} terms, one a column of the counts",
-                "Give one word a column.",
+                f"{counts.n_terms} terms, one per column of the counts",
+                "Give one word per column.",
             )
         if counts.n_documents == 0:
             raise _empty("no documents")
@@ -440,7 +440,7 @@ def reopen(folder: Path, digest: str, verify: bool = False) -> Corpus:
     corpus = Corpus.open(folder, verify)
     if corpus.origin != (folder, digest):
         raise DataError(
-            f"folder {folder}", "another corpus", f"that with digest {digest[:12]}...", "Put it back."
+            f"folder {folder}", "another corpus", f"the corpus with digest {digest[:12]}...", "Restore it."
         )
     return corpus
 

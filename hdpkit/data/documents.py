@@ -196,4 +196,4 @@ class Documents(GroupedData):
 
 
 def _check_index(parameter: str, value: Any, n: int) -> int:
-    return whole_number(parameter, value, 0, n - 1, remedy="Indices count from 0.")
+    return whole_number(parameter, value, 0, n - 1, remedy="Indices start at 0.")

@@ -59,7 +59,7 @@ def downsample(corpus: Corpus, max_per_group: int, rng: Seed = 0) -> Corpus:
     if int(lengths.max()) >= _MOST:
         document = int(np.argmax(lengths))
         raise DataError(
-            f"corpus, document {document}", int(lengths[document]), f"below {_MOST} tokens, to be drawn from",
+            f"corpus, document {document}", int(lengths[document]), f"below {_MOST} tokens",
             "Divide its counts first.",
         )  # fmt: skip
     source: Any = Streams(rng).source(Purpose.DOWNSAMPLE)

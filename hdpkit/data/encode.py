@@ -44,7 +44,7 @@ _NO_MARKER = (
     "a word, not the symbol of a sentence's start or end",
     "Leave these symbols out of the sentences (they are added), or choose others: start=, end=.",
 )
-_NO_WORD = ("a word: None and NaN are none", "Drop or name what is missing.")
+_NO_WORD = ("a word, not None or NaN", "Drop missing words, or give them a name.")
 
 
 class WordIds(dict[Any, int]):
@@ -221,11 +221,11 @@ def _tokens(number: int, sentence: Any) -> Sequence[Any]:
     if isinstance(sentence, str | bytes):
         raise DataError(
             f"sentence {number}", sentence, "a list of tokens, not one string",
-            "Split the sentence, as in sentence.split(); for one of characters pass list(sentence).",
+            "Split the sentence, as in sentence.split(); for a sentence of characters pass list(sentence).",
         )  # fmt: skip
     remedy = "Pass a list, a tuple or a one-dimensional array of tokens."
     if not _in_order(sentence) or np.ma.is_masked(sentence):
-        raise DataError(f"sentence {number}", sentence, "a list of tokens, none masked", remedy)
+        raise DataError(f"sentence {number}", sentence, "a list of tokens without masked entries", remedy)
     if hasattr(sentence, "__array__"):
         tokens = np.asarray(sentence)
         if tokens.ndim != 1:
@@ -262,7 +262,7 @@ class SymbolIds(dict[Any, int]):
         number = self._words.get(symbol)
         if number is None:
             if is_missing(symbol):
-                raise _Refused("a symbol: None and NaN are none", "Write an empty context as ().")
+                raise _Refused("a symbol, not None or NaN", "Write an empty context as ().")
             self.symbols.append(plain(symbol))
             number = -len(self.symbols)
         self[symbol] = number
@@ -307,11 +307,11 @@ def encode_pairs(
     listed = list(as_sequence("words", words, "words"))
     if isinstance(contexts, np.ndarray) and contexts.ndim == 2:
         contexts = list(contexts)
-    given = list(as_sequence("contexts", contexts, "contexts, one a word"))
+    given = list(as_sequence("contexts", contexts, "contexts, one per word"))
     if len(listed) != len(given):
         raise DataError(
-            "contexts", f"{len(given)} contexts", f"{len(listed)} contexts, one a word",
-            "Give one context a word; an empty one is ().",
+            "contexts", f"{len(given)} contexts", f"{len(listed)} contexts, one per word",
+            "Give one context per word; an empty one is ().",
         )  # fmt: skip
     check_total(len(listed))
     numbers = WordIds(known, fixed, ())
@@ -376,9 +376,11 @@ def check_markers(start: Any, end: Any, vocabulary: Any) -> tuple[Any, ...] | No
     """
     for name, marker in (("start", start), ("end", end)):
         if marker is not None and is_missing(check_hashable(name, marker)):
-            raise DataError(name, marker, "a symbol, or None for none", "NaN is no symbol.")
+            raise DataError(name, marker, "a symbol, or None", "NaN is not a symbol.")
     if start is not None and start == end:
-        raise ParameterError("start", start, "another symbol than the end", "Choose another one, or None.")
+        raise ParameterError(
+            "start", start, "different from the symbol of the end", "Choose another one, or None."
+        )
     words = check_vocabulary(vocabulary)
     for name, marker, wanted in (("start", start, False), ("end", end, True)):
         if words is not None and marker is not None and (marker in words) != wanted:

@@ -87,7 +87,9 @@ class GroupedData:
     def _range(self, first: int, last: int) -> tuple[int, int]:
         n = len(self)
         first = whole_number("first", first, 0, n, remedy=f"A range lies within 0 .. {n}.")
-        return first, whole_number("last", last, first, n, remedy=f"It is excluded: within {first} .. {n}.")
+        return first, whole_number(
+            "last", last, first, n, remedy=f"It is excluded: give a number from {first} to {n}."
+        )
 
     def keys(self, name: str) -> list[Any]:
         """Return the values of label `name`; code i means value i.
@@ -178,7 +180,7 @@ class Groups(GroupedData):
             arrays = list(arrays)
         parts = [
             _as_values(f"arrays, {label} {j}", array)
-            for j, array in enumerate(as_sequence("arrays", arrays, "arrays, one a group"))
+            for j, array in enumerate(as_sequence("arrays", arrays, "arrays, one per group"))
         ]
         if not parts:
             raise DataError(

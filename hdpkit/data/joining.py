@@ -18,7 +18,7 @@ def check_joinable(before: Any, more: Any) -> None:
         more.vocabulary is not None and before.vocabulary is not None and more.vocabulary != before.vocabulary
     ):
         raise DataError(
-            "more", more, f"documents of the vocabulary that is there, {before.n_terms} terms",
+            "more", more, f"documents over the present vocabulary, {before.n_terms} terms",
             "Build them with vocabulary=corpus.vocabulary, or n_terms=corpus.n_terms.",
         )  # fmt: skip
 

@@ -45,10 +45,10 @@ def encode(label: str, values: Any, n: int, unit: str) -> Codes:
         If the number is wrong or a value isn't hashable.
     """
     parameter = f"label {label!r}"
-    sequence = as_sequence(parameter, values, f"values, one a {unit}")
+    sequence = as_sequence(parameter, values, f"values, one per {unit}")
     if len(sequence) != n:
         raise DataError(
-            parameter, f"{len(sequence)} values", f"{n} values, one a {unit}", f"Give one value a {unit}."
+            parameter, f"{len(sequence)} values", f"{n} values, one per {unit}", f"Give one value per {unit}."
         )
     if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "biufmM":
         codes, keys = _encode_array(sequence)
@@ -121,7 +121,7 @@ def encode_all(parameter: str, groups: Any, n: int, unit: str, taken: Iterable[s
         raise DataError(
             parameter,
             groups,
-            f"a dict of label name -> one value a {unit}",
+            f"a dict of label name -> one value per {unit}",
             'Write it as {"author": authors}.',
         )
     return {

@@ -27,7 +27,7 @@ def as_numbers(values: Any, shape: tuple[int, ...], what: str, unit: str) -> npt
     if array.shape != shape or array.dtype.kind not in "iuf":
         raise DataError(
             "values", f"{array.dtype} array of shape {array.shape}",
-            f"{what} ids of shape {shape}", f"Give one {what} id a {unit}.",
+            f"{what} ids of shape {shape}", f"Give one {what} id per {unit}.",
         )  # fmt: skip
     return array
 

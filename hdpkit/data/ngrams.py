@@ -281,7 +281,7 @@ class NGrams(GroupedData):
             word is its id; other symbols have -1, -2, ... in the order of `context_symbols`.
         """
         n = len(self)
-        remedy = "Customers count from 0."
+        remedy = "Customers are numbered from 0."
         first = whole_number("first", first, 0, n, remedy=remedy)
         last = n if last is None else whole_number("last", last, first, n, remedy=remedy)
         if self._explicit is not None:
@@ -405,7 +405,7 @@ class NGrams(GroupedData):
         ParameterError
             If it isn't a range of sentences.
         """
-        remedy = f"There are {self.n_sentences} sentences; they count from 0."
+        remedy = f"There are {self.n_sentences} sentences, numbered from 0."
         first = whole_number("first", first, 0, self.n_sentences, remedy=remedy)
         last = whole_number("last", last, first, self.n_sentences, remedy=remedy)
         out = slice(int(self.offsets[first]), int(self.offsets[last]))
@@ -467,7 +467,7 @@ class NGrams(GroupedData):
         if bad is not None:
             raise DataError(
                 f"values, customer {bad}", array[bad].item(),
-                f"a word id: a whole number from 0 to {self.n_terms - 1}", "Ids count from 0.",
+                f"a word id: a whole number from 0 to {self.n_terms - 1}", "Ids start at 0.",
             )  # fmt: skip
         return attrs.evolve(self, values=array.astype(np.int32))
 

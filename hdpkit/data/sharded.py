@@ -186,7 +186,7 @@ class ShardedCorpus:
         return shards_joined(Corpus, self._manifest)
 
     def _number(self, number: Any) -> int:
-        return whole_number("number", number, 0, self.n_shards - 1, remedy="Shards count from 0.")
+        return whole_number("number", number, 0, self.n_shards - 1, remedy="Shards are numbered from 0.")
 
     def __reduce__(self) -> Any:
         # Another process opens the manifest again.
@@ -324,8 +324,8 @@ def _counts_of(blocks: Iterable[Any], words: tuple[str, ...] | None) -> Iterator
             ) from error
         if words is not None and len(words) != counts.n_terms:
             raise DataError(
-                "vocabulary", f"{len(words)} terms", f"{counts.n_terms} terms, one a column",
-                "Give one word a column of each block.",
+                "vocabulary", f"{len(words)} terms", f"{counts.n_terms} terms, one per column",
+                "Give one word per column of each block.",
             )  # fmt: skip
         n_terms = n_terms or counts.n_terms
         if not counts.n_terms == n_terms <= ID_LIMIT:
@@ -364,6 +364,6 @@ def _reopen(folder: Path, digest: str) -> ShardedCorpus:
     sharded = ShardedCorpus.open(folder)
     if sharded.digest != digest:
         raise DataError(
-            f"folder {folder}", "another corpus", f"that with digest {digest[:12]}...", "Put it back."
+            f"folder {folder}", "another corpus", f"the corpus with digest {digest[:12]}...", "Restore it."
         )
     return sharded

@@ -45,7 +45,7 @@ def check_ids(
             locate(bad, lengths, names),
             ids[bad].item(),
             f"a term id: a whole number from 0 to {limit - 1}",
-            "Ids count from 0; check them against n_terms or the vocabulary.",
+            "Ids start at 0; check them against n_terms or the vocabulary.",
         )
     return ids.astype(np.int32)
 
@@ -93,7 +93,7 @@ def read_documents(
             raise DataError(
                 _place(d, 0, names),
                 part[0] if isinstance(part, list) else part[0].item(),
-                "of the kind of the tokens before: all words or all ids",
+                "of the same kind as the first tokens: all words or all ids",
                 "Convert words to ids, or ids to words, in all documents.",
             )
     lengths = np.array([len(part) for part in parts], np.int64)
@@ -139,7 +139,7 @@ def _read_document(d: int, doc: Any, names: tuple[str, ...] | None) -> Words | n
         raise DataError(
             _place(d, None, names),
             doc,
-            "a list or a one-dimensional array of tokens, none masked",
+            "a list or a one-dimensional array of tokens without masked entries",
             "For counts use Corpus.from_counts.",
         )
     if hasattr(doc, "__array__"):

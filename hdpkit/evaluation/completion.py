@@ -86,7 +86,7 @@ def _fitted(of_values: Floats, prior: Floats, counts: Floats, tolerance: float) 
         # With nearly equal topics EM may take any number of steps: extrapolate from each pair of steps.
         theta = one if number < _PLAIN else _ahead(theta, one, step(one), prior / total)
     raise ParameterError(
-        "tolerance", tolerance, f"one that EM reaches within {_LONGEST} steps", "Give a larger one."
+        "tolerance", tolerance, f"a tolerance that EM reaches within {_LONGEST} steps", "Give a larger one."
     )
 
 
@@ -174,12 +174,13 @@ def completion_perplexity(
     ):
         raise DataError(
             "halves", f"{halves[0].shape} and {halves[1].shape}",
-            f"two that fit: (D, V), for topics {topics.shape} and a prior {alpha.shape}",
+            f"one shape (D, V) for both, that fits topics {topics.shape} and a prior {alpha.shape}",
             "Give one column for each term of the topics, and one topic for each entry of the prior.",
         )  # fmt: skip
     if not alpha.sum() > 0 or (alpha < 0).any():
         raise ParameterError(
-            "prior", prior, "not negative, some of it positive", "Concentration times weight."
+            "prior", prior, "numbers >= 0, at least one of them positive",
+            "Give the concentration times the weights of topics.",
         )  # fmt: skip
     total = float(alpha.sum())
     parents = Parents((alpha / total)[None], np.zeros(halves[0].shape[0], dtype=np.int64))
@@ -213,7 +214,7 @@ def _counts(name: str, half: Any) -> scipy.sparse.csr_array:
     try:
         made = scipy.sparse.csr_array(half)
     except (TypeError, ValueError):
-        raise DataError(name, half, "a matrix of counts, sparse or not", "See Corpus.to_counts.") from None
+        raise DataError(name, half, "a dense or sparse matrix of counts", "See Corpus.to_counts.") from None
     if made.dtype.kind not in "iufb" or not np.all((made.data >= 0) & (made.data == np.floor(made.data))):
-        raise DataError(name, half, "whole numbers, none negative", "Corpus.to_counts() has them.")
+        raise DataError(name, half, "whole numbers, none negative", "Corpus.to_counts() returns such counts.")
     return made.astype(np.int64)

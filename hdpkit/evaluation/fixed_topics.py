@@ -105,7 +105,7 @@ class FixedTopics:
         for first in range(0, n, _DOCUMENTS):
             if fitting.fit(first, min(first + _DOCUMENTS, n), tolerance, _LONGEST, theta) >= 0:
                 raise ParameterError(
-                    "tolerance", tolerance, f"one that EM reaches within {_LONGEST} steps",
+                    "tolerance", tolerance, f"a tolerance that EM reaches within {_LONGEST} steps",
                     "Give a larger one.",
                 )  # fmt: skip
         return theta

@@ -124,7 +124,10 @@ class ShardedState:
         for name, given in declared.items():
             if settings[name] != given:
                 raise RunError(
-                    f"{name}, in {place}", settings[name], f"as given now: {given}", "Give the run's own."
+                    f"{name}, in {place}",
+                    settings[name],
+                    f"the argument given now, {given}",
+                    "Give the arguments of the run.",
                 )
         common = state["common"]
         start = FromFolder(str(state_folder(place, common["sweep"])), common, state["digests"])
@@ -270,7 +273,9 @@ class ShardedState:
         return FixedTopics.of(self.topics(), self.eta / self.eta.sum(), prior, mass if learn else None)
 
     def _number(self, number: Any) -> int:
-        return whole_number("number", number, 0, len(self.corpus.shards) - 1, remedy="Shards count from 0.")
+        return whole_number(
+            "number", number, 0, len(self.corpus.shards) - 1, remedy="Shards are numbered from 0."
+        )
 
 
 def _counts(corpus: Source, start: FromFolder) -> Ints:

@@ -36,7 +36,7 @@ def states_of(states: Any) -> Iterator[Franchise]:
         yield _state(state)
         number += 1
     if number == 0:
-        raise ParameterError("states", states, "one or more states: there is none", _REMEDY)
+        raise ParameterError("states", states, "at least one state", _REMEDY)
 
 
 def _state(state: Any) -> Franchise:

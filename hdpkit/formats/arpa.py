@@ -130,7 +130,9 @@ def _line(row: Any, order: int, number: int, vocabulary: set[str]) -> bytes:
             raise DataError(f"{place}, words", word, "among the unigrams", "Give its unigram, too.")
     if order == 1:
         if words[0] in vocabulary:
-            raise DataError(f"{place}, words", words[0], "another word than before", "Give each word once.")
+            raise DataError(
+                f"{place}, words", words[0], "different from all words before", "Give each word once."
+            )
         vocabulary.add(words[0])
     fields = [_number(f"{place}, probability", probability, 0.0), " ".join(words)]
     if weight is not None:
@@ -138,7 +140,9 @@ def _line(row: Any, order: int, number: int, vocabulary: set[str]) -> bytes:
     try:
         return ("\t".join(fields) + "\n").encode()
     except UnicodeEncodeError as error:  # a lone surrogate
-        raise DataError(f"{place}, words", words, "text that UTF-8 can write", "Replace it.") from error
+        raise DataError(
+            f"{place}, words", words, "text that can be encoded in UTF-8", "Replace it."
+        ) from error
 
 
 def _number(place: str, value: Any, high: float) -> str:
@@ -265,7 +269,7 @@ class _Parser:
             if found is None:
                 break
             if int(found[1]) != len(counts) + 1:
-                raise self._error(line, f"ngram {len(counts) + 1}=COUNT", "Orders come one after another.")
+                raise self._error(line, f"ngram {len(counts) + 1}=COUNT", "Orders must be consecutive.")
             counts.append(int(found[2]))
         else:
             raise self._ended()
@@ -275,14 +279,14 @@ class _Parser:
         for order, count in enumerate(counts, start=1):
             section = _SECTION.fullmatch(line)
             if section is None or int(section[1]) != order:
-                raise self._error(line, f"\\{order}-grams:", "Sections come one after another.")
+                raise self._error(line, f"\\{order}-grams:", "Sections must be in the order of n.")
             ngrams: dict[tuple[str, ...], tuple[float, float | None]] = {}
             for line in self.lines:
                 if line.startswith("\\") and (line == "\\end\\" or _SECTION.fullmatch(line)):
                     break
                 words, entry = self._row(line, order)
                 if words in ngrams:
-                    raise self._error(line, "another n-gram than before", "Remove one of the two.")
+                    raise self._error(line, "different from all n-grams before", "Remove one of the two.")
                 if order > 1:
                     for word in words:
                         if (word,) not in orders[0]:
@@ -293,7 +297,7 @@ class _Parser:
             if len(ngrams) != count:
                 raise self._error(
                     f"{len(ngrams)} {order}-grams before it", f"after {count} of them, as stated",
-                    "Was the file cut, or changed by hand?",
+                    "The file may be truncated or edited: restore it.",
                 )  # fmt: skip
             orders.append(ngrams)
         if line != "\\end\\":
@@ -334,7 +338,9 @@ class _Parser:
         return number
 
     def _ended(self) -> DataError:
-        return self._error("the end of the file", "followed by \\end\\", "Was the file cut? Fetch it again.")
+        return self._error(
+            "the end of the file", "followed by \\end\\", "The file may be truncated: download it again."
+        )
 
     def _error(self, value: Any, allowed: str, remedy: str) -> DataError:
         return DataError(place_of(self.source, self.number or None), value, allowed, remedy)

@@ -206,7 +206,7 @@ def check_writable(vocabulary: Any, names: Any, labels: Mapping[str, Codes]) -> 
                     text.encode()
                 except UnicodeEncodeError:  # a lone surrogate
                     raise DataError(
-                        f"{what}[{place}]", text, "text that UTF-8 can write, where a corpus is saved",
+                        f"{what}[{place}]", text, "valid in UTF-8, where a corpus is saved",
                         'Replace it, for instance by text.encode("utf-8", "replace").decode().',
                     ) from None  # fmt: skip
 
@@ -254,7 +254,7 @@ def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
     terms = mapping.array("terms.npy", "<i4", n)
     numbers = mapping.array("document.npy", "<i4", n)
     if lengths.min() < 0 or lengths.max() > n or int(lengths.sum()) != n:
-        raise damaged(folder / "lengths.npy", "other lengths", f"lengths of documents with {n} tokens in all")
+        raise damaged(folder / "lengths.npy", "other lengths", f"lengths of documents with a sum of {n}")
     vocabulary = _strings(folder, head, "vocabulary", n_terms)
     names = _strings(folder, head, "names", n_documents)
     labels: dict[str, Codes] = {}
@@ -294,7 +294,7 @@ def _header(folder: Path) -> tuple[dict[str, Any], str]:
     except (ValueError, RecursionError) as error:
         raise damaged(path, str(error), "JSON") from error
     if isinstance(head, dict) and "checksum" in head and head["checksum"] != _checksum(head):
-        raise damaged(path, "a wrong checksum", "as it was written")
+        raise damaged(path, "a wrong checksum", "unchanged since it was written")
     if not isinstance(head, dict) or head.get("format") != _FORMAT:
         raise damaged(path, "something else", f'the header of a corpus ("format": "{_FORMAT}")')
     if head.get("version") != _VERSION:
@@ -305,7 +305,7 @@ def _header(folder: Path) -> tuple[dict[str, Any], str]:
             "Use the hdpkit that wrote it.",
         )
     if not _KEYS.issuperset(head):
-        raise damaged(path, f"key {min(set(head) - _KEYS)!r}", f"without other keys than {sorted(_KEYS)}")
+        raise damaged(path, f"key {min(set(head) - _KEYS)!r}", f"one of the keys {sorted(_KEYS)}")
     return head, hashlib.sha256(content).hexdigest()
 
 
@@ -346,4 +346,4 @@ def _verify(folder: Path, digests: Mapping[str, str], arrays: Mapping[str, Any])
         for first in range(0, len(array), CHUNK):
             found.update(np.asarray(array[first : first + CHUNK]).data.cast("B"))
         if found.hexdigest() != digests[name]:
-            raise damaged(folder / name, "a wrong checksum", "as it was written")
+            raise damaged(folder / name, "a wrong checksum", "unchanged since it was written")

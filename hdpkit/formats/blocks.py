@@ -41,14 +41,15 @@ def check_expansion(place: str, unpacked: int, packed: int) -> None:
     if unpacked > _FREE and unpacked > _RATIO * packed:
         raise DataError(
             place, f"{unpacked} bytes from {packed}", f"at most {_RATIO} times as large when it is unpacked",
-            "Was it made to fill memory? If it is right, unpack it first: a plain file has no such limit.",
+            "The file may be made to exhaust memory. If it is valid, "
+            "unpack it first: uncompressed files have no such limit.",
         )  # fmt: skip
 
 
 def bad_gzip(path: str | os.PathLike[str], error: Exception) -> DataError:
     """The error about a damaged gzip file."""
     return DataError(
-        f"file {os.fspath(path)}", str(error), "a complete gzip file", "Fetch or compress the file again."
+        f"file {os.fspath(path)}", str(error), "a complete gzip file", "Download or compress the file again."
     )
 
 
@@ -72,7 +73,7 @@ def line_blocks(path: str | os.PathLike[str], limit: int = LINE_LIMIT) -> Iterat
                     if size + first > limit:
                         raise DataError(
                             f"{os.fspath(path)}, line {number}", f"more than {limit} bytes",
-                            f"at most {limit} bytes long", "Is it a text of lines? Break the line.",
+                            f"at most {limit} bytes long", "Check that the file is text, or split the line.",
                         )  # fmt: skip
                     if end:
                         held.append(piece[:end])

@@ -106,7 +106,9 @@ def _malformed(path: Path, first: int, last: int, told: str, layout: Layout) -> 
     begun = f" (in a row that begins in line {first})" if last > first else ""
     remedy = "Correct the row."
     if layout.quotes:
-        remedy += " A quote inside a quoted field is doubled; give --no-quotes if they mean nothing here."
+        remedy += (
+            " A quote inside a quoted field is doubled; give --no-quotes if quotes have no meaning here."
+        )
     return DataError(f"{place_of(path, last)}{begun}", told, "a row of a table", remedy)
 
 
@@ -133,6 +135,6 @@ class _Lines:
         if self._taken > MAX_LINE_BYTES:
             raise DataError(
                 place_of(self._path, self.number), f"a row of more than {MAX_LINE_BYTES} characters",
-                "at most as long", "Is a quote missing that ends a field? Or give --no-quotes.",
+                "at most as long", "Check for a missing closing quote, or give --no-quotes.",
             )  # fmt: skip
         return line

@@ -39,7 +39,7 @@ def check_encoding(encoding: Any) -> str:
     except (LookupError, UnicodeError, ValueError, TypeError):  # not an encoding, or not one of text
         pass
     raise ParameterError(
-        "encoding", encoding, "the name of an encoding that Python knows",
+        "encoding", encoding, "the name of an encoding that Python supports",
         "For instance utf-8, cp1252, latin-1, utf-16, gb18030. Leave it out to have it detected.",
     )  # fmt: skip
 

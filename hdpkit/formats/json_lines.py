@@ -51,7 +51,7 @@ def read_json_lines(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator
             tuple(as_label(place, name, row.get(name)) for name in notes.groups),
         )
     if fields is None:
-        raise DataError(place_of(path), "an empty file", "an object a line", "Check the path.")
+        raise DataError(place_of(path), "an empty file", "one object per line", "Check the path.")
 
 
 def _spelled(layout: Layout, keys: list[str]) -> Layout:
@@ -66,20 +66,23 @@ def _object(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        whole = " The file is an array: write an object a line." if line.lstrip().startswith("[") else ""
+        whole = " The file is an array: write one object per line." if line.lstrip().startswith("[") else ""
         raise DataError(
             place_of(path, number), f"{type(error).__name__}: {error}", "a JSON object", f"Correct it.{whole}"
         ) from error
     if not isinstance(row, dict):
         raise DataError(
-            place_of(path, number), row, 'a JSON object, such as {"text": "..."}', "Write an object a line."
+            place_of(path, number),
+            row,
+            'a JSON object, such as {"text": "..."}',
+            "Write one object per line.",
         )
     return row
 
 
 def _under(place: str, row: dict[str, Any], key: str) -> Any:
     if key not in row:
-        raise DataError(f"{place}, {key}", list(row), "a key of every object", "Write it, or null.")
+        raise DataError(f"{place}, {key}", list(row), "a key of every object", "Add it, or give null.")
     return row[key]
 
 
@@ -88,14 +91,14 @@ def as_text(place: str, value: Any) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise DataError(f"{place}, text", value, "a string", "Is it the right column? Give --text-column.")
+        raise DataError(f"{place}, text", value, "a string", "Check the column, or give --text-column.")
     return value
 
 
 def as_name(place: str, value: Any) -> str:
     """Return an id of a typed table as a string. Raises a DataError if it is neither string nor int."""
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise DataError(f"{place}, id", value, "a string or a whole number", "Is it the right column?")
+        raise DataError(f"{place}, id", value, "a string or a whole number", "Check the column.")
     return str(value)
 
 

@@ -118,7 +118,7 @@ def _read_block(path: str | os.PathLike[str], first: int, content: bytes, n_term
                 f"{os.fspath(path)}, line {first + document[bad]}, {what}",
                 int(values[bad]),
                 f"at most {limit - 1}",
-                "Ids count from 0 and end below n_terms, the length of the vocabulary."
+                "Ids are from 0 to n_terms - 1, where n_terms is the length of the vocabulary."
                 if what == "id"
                 else "Check the file.",
             )
@@ -148,7 +148,7 @@ def _complain(path: str | os.PathLike[str], number: int, line: bytes) -> NoRetur
     if not fields:
         raise DataError(place, text, "a document: the line is empty", remedy)
     if _WHOLE.fullmatch(fields[0]) is None:
-        raise DataError(place, fields[0], "a number of pairs first", remedy)
+        raise DataError(place, fields[0], "the number of pairs, as the first field", remedy)
     for field in fields[1:]:
         term, _, count = field.partition(":")
         if _WHOLE.fullmatch(term) is None or _WHOLE.fullmatch(count) is None:

@@ -20,14 +20,14 @@ _TOKENS_PER_ENTRY = 100  # accepted from files with more entries
 def _optional(high: int) -> Any:
     def validate(instance: Any, attribute: Any, value: Any) -> None:
         if value is not None:
-            whole_number(attribute.name, value, 1, high, remedy="Give the largest number to be taken.")
+            whole_number(attribute.name, value, 1, high, remedy="Give the largest number allowed.")
 
     return validate
 
 
 def _required(high: int) -> Any:
     def validate(instance: Any, attribute: Any, value: Any) -> None:
-        whole_number(attribute.name, value, 1, high, remedy="Give the largest number to be taken.")
+        whole_number(attribute.name, value, 1, high, remedy="Give the largest number allowed.")
 
     return validate
 

@@ -139,7 +139,7 @@ def _lines(
         if limit is not None and len(line) > limit:
             raise DataError(
                 place_of(source, number), f"more than {limit} bytes", f"at most {limit} bytes long",
-                "Is it a text of lines? Break the line, or allow longer ones (max_line_bytes).",
+                "Check that the file is text, split the line, or allow longer lines (max_line_bytes).",
             )  # fmt: skip
         if packed and tell is not None:
             check_expansion(place_of(source, number), read + len(line), tell())
@@ -198,7 +198,7 @@ def _unpacked(source: Path, raw: Any) -> tuple[Any, str]:
 
 
 def _damaged(place: str, value: Any, packed: str) -> DataError:
-    return DataError(place, value, f"a complete {packed} file", "Fetch or pack the file again.")
+    return DataError(place, value, f"a complete {packed} file", "Download or compress the file again.")
 
 
 def _told(error: Exception, source: Any, number: int | None = None, packed: str = "") -> Exception:
@@ -208,7 +208,7 @@ def _told(error: Exception, source: Any, number: int | None = None, packed: str 
     place = place_of(source, number)
     if isinstance(error, UnicodeDecodeError):  # from a file opened as text, which reads ahead
         return DataError(
-            f"{place} or behind it", error.object[error.start : error.end], f"valid {error.encoding}",
+            f"{place} or after it", error.object[error.start : error.end], f"valid {error.encoding}",
             'Open it with its encoding, or with errors="replace".',
         )  # fmt: skip
     number_of_error = getattr(error, "errno", None)

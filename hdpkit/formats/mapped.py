@@ -105,9 +105,9 @@ def _changed(
     path: Path,
     value: str,
     error: BaseException | None = None,
-    allowed: str = "as it was when the corpus was opened",
+    allowed: str = "unchanged since the corpus was opened",
 ) -> NoReturn:
     raise ChangedDataError(
         f"file {path}", value, allowed,
-        "Restore it, or convert the corpus again, then resume. Files must stay as they are while mapped.",
+        "Restore it, or convert the corpus again, then resume. Files must not change while they are mapped.",
     ) from error  # fmt: skip

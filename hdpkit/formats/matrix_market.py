@@ -139,7 +139,7 @@ def _blocks(path: str | os.PathLike[str], lines: _Lines, head: _Head) -> Iterato
     if seen != head.n_entries:
         _damaged(
             f"file {path}", f"{'more' if seen > head.n_entries else seen} lines of entries",
-            f"a Matrix Market file: {head.n_entries} entries are promised",
+            f"a Matrix Market file with {head.n_entries} entries, as its line of sizes says",
         )  # fmt: skip
 
 

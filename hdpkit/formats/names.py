@@ -85,10 +85,10 @@ def check_names(
     DataError
         If the number is wrong, a name is given twice, or isn't a name.
     """
-    names = tuple(plain(name) for name in as_sequence(parameter, values, f"names, one a {unit}"))
+    names = tuple(plain(name) for name in as_sequence(parameter, values, f"names, one per {unit}"))
     if n is not None and len(names) != n:
         raise DataError(
-            parameter, f"{len(names)} names", f"{n} names, one a {unit}", f"Give one name a {unit}."
+            parameter, f"{len(names)} names", f"{n} names, one per {unit}", f"Give one name per {unit}."
         )
     first: dict[Any, int] = {}
     for position, name in enumerate(names):

@@ -146,7 +146,7 @@ def _columns(path: Path, header: tuple[int, list[str]], width: int, n_names: int
         )  # fmt: skip
     columns = [field.strip() for field in fields[n_names - missing :]]
     if not columns:
-        raise DataError(place_of(path, line), "no columns of numbers", "one at least", "Check the file.")
+        raise DataError(place_of(path, line), "no columns of numbers", "at least one", "Check the file.")
     return columns
 
 

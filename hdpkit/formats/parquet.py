@@ -63,10 +63,10 @@ def read_parquet(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Do
         except (pyarrow.ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
             if isinstance(error, DataError):
                 raise
-            where = place_of(path) if row == 0 else f"{place_of(path)}, behind row {row}"
+            where = place_of(path) if row == 0 else f"{place_of(path)}, after row {row}"
             raise DataError(
                 where, f"{type(error).__name__}: {error}", "a whole Parquet file",
-                "Fetch or write the file again.",
+                "Download or write the file again.",
             ) from error  # fmt: skip
     if row == 0:
         raise DataError(place_of(path), "no rows", "a table of documents", "Check the path.")

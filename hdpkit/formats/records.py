@@ -221,7 +221,7 @@ def _finder(columns: Sequence[str], place: str, what: str) -> Callable[[str, str
         if len(same) > 1:
             numbers = " and ".join(str(number + 1) for number in same[:2])
             raise DataError(
-                f"{place}, {parameter}", wanted, f"the name of one {what}; {numbers} are called so",
+                f"{place}, {parameter}", wanted, f"the name of one {what}; {numbers} have this name",
                 "Give the number.",
             )  # fmt: skip
         if same:

@@ -84,14 +84,14 @@ def read_sentences(
     reader = _Reader(
         encoding=_check_encoding(encoding),
         errors=choice(
-            "errors", errors, ("strict", "replace"), remedy='"replace" makes U+FFFD of invalid bytes.'
+            "errors", errors, ("strict", "replace"), remedy='"replace" replaces invalid bytes by U+FFFD.'
         ),
         lowercase=flag("lowercase", lowercase),
         keep=choice("empty", empty, ("skip", "keep"), remedy='"keep" makes an empty line a sentence.')
         == "keep",
         limit=None
         if max_line_bytes is None
-        else whole_number("max_line_bytes", max_line_bytes, 1, 2**62, remedy="None stands for no limit."),
+        else whole_number("max_line_bytes", max_line_bytes, 1, 2**62, remedy="None means no limit."),
         progress=progress
         if progress is None
         else function("progress", progress, remedy="Pass a function of two numbers."),
@@ -107,7 +107,7 @@ def _check_encoding(encoding: Any) -> str:
             return codecs.lookup(encoding).name
     except (LookupError, UnicodeError):  # not an encoding, or not one of text
         pass
-    raise ParameterError("encoding", encoding, "an encoding that agrees with ASCII", remedy)
+    raise ParameterError("encoding", encoding, "an encoding that is compatible with ASCII", remedy)
 
 
 @attrs.frozen(kw_only=True)
@@ -142,7 +142,7 @@ class _Reader:
         if nul >= 0:
             raise DataError(
                 f"{place_of(source, number)}, byte {begin + nul}", "\0", "text without NUL bytes",
-                "Is it a text file? One in UTF-16 wants to be converted to UTF-8.",
+                "Check that it is a text file; convert UTF-16 to UTF-8.",
             )  # fmt: skip
         if begin == 0:
             content = content.removeprefix("\ufeff")

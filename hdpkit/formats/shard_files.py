@@ -177,7 +177,7 @@ def read_manifest(folder: Path) -> Manifest:
             "Use the hdpkit that wrote it.",
         )
     if head.get("checksum") != checksum_of(head):
-        raise damaged(path, "a wrong checksum", "as it was written")
+        raise damaged(path, "a wrong checksum", "unchanged since it was written")
     if set(head) != _KEYS or head["kind"] not in KINDS or type(head["names"]) is not bool:
         raise damaged(path, sorted(head), f"with the keys {sorted(_KEYS)}, of the kind {' or '.join(KINDS)}")
     n_terms = _number(path, head, "n_terms", 1, ID_LIMIT)
@@ -228,7 +228,7 @@ def _content(path: Path) -> bytes:
 def _shards(path: Path, head: dict[str, Any]) -> list[ShardInfo]:
     listed: Any = head["shards"]
     if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
-        raise damaged(path, "other shards", "an object a shard, one at least")
+        raise damaged(path, "other shards", "one object per shard, at least one")
     shards: list[ShardInfo] = []
     first = token = 0
     for number, one in enumerate(listed):
@@ -236,7 +236,7 @@ def _shards(path: Path, head: dict[str, Any]) -> list[ShardInfo]:
         if set(one) != _SHARD_KEYS or not isinstance(digests, dict):
             raise damaged(path, f"shard {number}: {sorted(one)}", f"with the keys {sorted(_SHARD_KEYS)}")
         if not all(type(value) is str for value in digests.values()):
-            raise damaged(path, f"other checksums of shard {number}", "a string a file")
+            raise damaged(path, f"other checksums of shard {number}", "one string per file")
         _number(path, one, "first_document", first, first)
         n_documents = _number(path, one, "n_documents", 1, ID_LIMIT)
         n_tokens = _number(path, one, "n_tokens", 1, TOKEN_LIMIT - 1)

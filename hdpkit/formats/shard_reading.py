@@ -153,7 +153,7 @@ class _Opening:
 
     def _compare(self, path: Path, found: Any) -> None:
         if self.verify and found.hexdigest() != self.info.sha256[path.name]:
-            raise self.damaged(path, "a wrong checksum", "as it was written")
+            raise self.damaged(path, "a wrong checksum", "unchanged since it was written")
 
     def _names(self) -> tuple[str, ...]:
         path, n = self.folder / NAMES, self.info.n_documents

@@ -68,7 +68,7 @@ class Content:
 
 
 FREE_SPACE = (
-    "Free some space (while it is written, it takes twice its size), or name another folder. What was "
+    "Free some space (it takes twice its size while it is written), or choose another folder. What was "
     "written so far was removed."
 )
 
@@ -129,7 +129,7 @@ def cuts(sizes: npt.NDArray[np.int64], shards: int) -> list[int]:
     if shards > len(filled):
         raise ParameterError(
             "shards", shards, f"at most {len(filled)}, the number of documents that have tokens",
-            "Ask for fewer shards.",
+            "Give a smaller number of shards.",
         )  # fmt: skip
     ends = np.cumsum(sizes[filled])
     found = [0]
@@ -166,8 +166,8 @@ def write_shards(aside: Path, content: Content, shards: int) -> None:
     tokens = np.add.reduceat(content.lengths, bounds[:-1])
     if tokens.max() >= TOKEN_LIMIT:
         raise ParameterError(
-            "shards", shards, f"so many that each has fewer than 2^31 tokens; the largest has {tokens.max()}",
-            f"Ask for more, {-(-int(content.lengths.sum()) // 2**30)} for instance.",
+            "shards", shards, f"enough that each has fewer than 2^31 tokens; the largest has {tokens.max()}",
+            f"Give a larger number, {-(-int(content.lengths.sum()) // 2**30)} for instance.",
         )  # fmt: skip
     listed = []
     at = 0

@@ -68,7 +68,7 @@ def _decoded(path: Path, encoding: str | None, notes: ReadingNotes) -> str:
         encoding = detect_encoding(content, whole=True)
         if encoding is None:
             nul = content.find(b"\0")
-            why = f"a byte of number 0 at {nul}" if nul >= 0 else "no known encoding"
+            why = f"a NUL byte at {nul}" if nul >= 0 else "no known encoding"
             told = DataError(f"file {path}", why, "a text, in UTF-8 or another encoding", remedy)
             raise _Undecodable(why, told)
     try:
@@ -96,7 +96,7 @@ def _text_files(folder: Path, pattern: str) -> list[Path]:
     if not found:
         raise DataError(
             f"corpus {folder}", "a folder without text files", f"a folder with files {pattern}",
-            "Check the path, or say by --files what they are called.",
+            "Check the path, or give their names by --files.",
         )  # fmt: skip
     return sorted(found, key=lambda path: path.parts)
 

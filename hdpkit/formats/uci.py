@@ -83,8 +83,8 @@ def read_uci(path: str | os.PathLike[str], n_terms: int | None = None) -> Iterat
         held = rows[ready:]
     if seen != shape[2]:
         raise DataError(
-            f"{os.fspath(path)}, line 3", f"{shape[2]} entries", f"the number that follow ({seen})",
-            "The file was cut off, or put together: fetch it again.",
+            f"{os.fspath(path)}, line 3", f"{shape[2]} entries", f"the number of entries after it ({seen})",
+            "The file is truncated, or was joined from parts: download it again.",
         )  # fmt: skip
     if shape[0] > done:
         yield _counts(held, done, shape[0], shape[1])
@@ -154,7 +154,7 @@ def _check(path: Any, first: int, rows: Any, shape: tuple[int, int, int], last: 
         i = int(np.argmax(falls))
         raise DataError(
             f"{os.fspath(path)}, line {first + i}, document", int(rows[i, 0]),
-            "not below that of the line before", "Sort the lines after the third by document: sort -n.",
+            "at least that of the line before", "Sort the lines after the third by document: sort -n.",
         )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def _require(condition: Any, what: str, value: Any, *allowed: Any) -> None:
     """Raise an error unless the condition holds. The message is made only then: formatting arrays is slow."""
     if not condition:
         words = " ".join(str(word) for word in allowed)
-        raise AuditError(what, value, words, "The state contradicts itself: report the move that ran last.")
+        raise AuditError(what, value, words, "The state is inconsistent: report the move that ran last.")
 
 
 def audit(state: State, parts: Parts) -> None:

@@ -175,7 +175,9 @@ class Blocks(Owner):
         check_source(source)
         n = len(units)
         visited = whole_numbers("order", order, 0, n - 1, remedy="Give places in units.")
-        array_in_place("sides", sides, np.int8, n, remedy="One a unit, -1 where it is on neither side yet.")
+        array_in_place(
+            "sides", sides, np.int8, n, remedy="Give one per unit, -1 where it is on neither side yet."
+        )
         array_in_place("sizes", sizes, np.int64, 2, remedy="Units on each side.")
         if forced is not None:
             forced = whole_numbers("forced", forced, -1, 1, np.int8, length=n, remedy="None draws the sides.")
@@ -378,6 +380,6 @@ class Blocks(Owner):
     def _need_tables(self) -> None:
         if detail_of(self.state.seating) is not Detail.SEATS:
             raise StateError(
-                "store", self.state.store_type.__name__, "one that knows who sits where",
+                "store", self.state.store_type.__name__, "a store with the table of every customer",
                 "Call this verb inside `with franchise.seated_out(rng):`.",
             )  # fmt: skip

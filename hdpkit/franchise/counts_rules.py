@@ -20,7 +20,7 @@ from hdpkit.stores import Detail, detail_of
 
 __all__ = ["check_counts_store", "check_no_discount", "check_weights", "tables_at_end"]
 
-_OTHERWISE = "Or take store='histogram'."
+_OTHERWISE = "Or use store='histogram'."
 
 
 def tables_at_end(store: Any, root: str, n_levels: int) -> bool:
@@ -101,7 +101,7 @@ def check_weights(store: Any, declared: str, root: str, verb: str, n_levels: int
     """
     if tables_at_end(store, declared, n_levels) and not tables_at_end(store, root, n_levels):
         raise StateError(
-            "root", root, "'weights' for the length of this verb over a store of counts",
+            "root", root, "'weights' while this verb runs over a store of counts",
             f"Call {verb} outside `with franchise.root_integrated(rng):`.",
         )  # fmt: skip
 

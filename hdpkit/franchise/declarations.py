@@ -68,7 +68,7 @@ def _concentration(declared: Any) -> Any:
             "concentration",
             declared,
             "a prior of positive numbers",
-            "hk.Shifted(hk.Gamma(1, 1)), a prior of concentration + discount, reaches below 0.",
+            "hk.Shifted(hk.Gamma(1, 1)), a prior of concentration + discount, allows numbers below 0.",
         )
     return declared
 
@@ -154,7 +154,7 @@ class Restaurant:
             raise ParameterError("name", self.name, "a non-empty string without '/'", "Leave it out.")
         if isinstance(self.base, BaseMeasure) and self.each is not None:
             raise DeclarationError(
-                "each", self.each, "None at the root, whose dishes all data share",
+                "each", self.each, "None at the root, which all data share",
                 "Put a root below it: Restaurant(base=Restaurant(base=measure), each=...).",
             )  # fmt: skip
         theta, discount = self.hyperparameters
@@ -163,13 +163,14 @@ class Restaurant:
             raise ParameterError(
                 "concentration",
                 self.concentration,
-                "above -discount (above 0 without one), with a prior at its start",
+                "above -discount (above 0 without a discount); of a prior, its starting value",
                 "Use a larger one.",
             )
         if theta.shifted and discount.each and not theta.each:
             raise ParameterError(
-                "concentration", self.concentration, "a prior of one theta and one d, or of one each",
-                "One theta and many discounts have many sums: use Each(Shifted(prior)), or hk.Gamma.",
+                "concentration", self.concentration, "hk.Each of a prior, as the discount is",
+                "The sum concentration + discount differs between restaurants: use Each(Shifted(prior)), "
+                "or hk.Gamma.",
             )  # fmt: skip
         names = [declaration.name for declaration in self.chain()]
         labels = [declaration.each for declaration in self.chain() if declaration.each is not None]

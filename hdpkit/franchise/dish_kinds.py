@@ -145,7 +145,7 @@ class ObservedDishes(LatentDishes):
         if root != "restaurant":
             raise ParameterError(
                 "root", root, '"restaurant" over a measure with atoms',
-                "Observed dishes are always all there: none is born, to be given a weight.",
+                "All observed dishes exist from the start: no new dish is opened that could draw a weight.",
             )  # fmt: skip
 
     def root_kind(self, kind: str) -> str:
@@ -179,7 +179,7 @@ class ObservedDishes(LatentDishes):
     def check_latent(self) -> None:
         """Raise a StateError."""
         raise StateError(
-            "dishes", "observed", "latent, where dishes are proposed or born",
+            "dishes", "observed", "latent, where dishes are proposed or opened",
             "A customer's dish is its value: check(state) of the move should refuse it.",
         )  # fmt: skip
 

@@ -186,7 +186,7 @@ def _values(franchise: Any, data: GroupedData) -> npt.NDArray[Any]:
     if not measure.takes_terms:
         raise DataError(
             "data", data, f"numbers, which {type(measure).__name__} is a measure over, not words",
-            "Numbers come as hk.Groups.",
+            "Pass numbers as hk.Groups.",
         )  # fmt: skip
     known, terms = getattr(franchise.data, "vocabulary", None), data.values
     if known is not None and data.vocabulary is not None and data.vocabulary != known:

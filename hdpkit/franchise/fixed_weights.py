@@ -100,7 +100,7 @@ class FixedTable(Owner, Part):
         if len(slots) > self.n_dishes or not np.array_equal(self.table.many(slots), expected):
             raise AuditError(
                 self.name, self.table.many(slots), repr(expected.tolist()),
-                "The state contradicts itself: report the move that ran last.",
+                "The state is inconsistent: report the move that ran last.",
             )  # fmt: skip
 
     def clone(self, state: Any) -> Self:

@@ -168,10 +168,10 @@ def _check_ids(frozen: Mapping[str, Any], n_dishes: int) -> None:
         return
     births, ids = frozen.get("births"), _array(frozen.get("dish_ids"))
     if isinstance(births, bool) or not isinstance(births, int | np.integer) or not 0 <= births <= 2**62:
-        raise _wrong("births", births, "how many dishes were born so far")
+        raise _wrong("births", births, "the number of dishes opened so far")
     whole = ids.dtype.kind in "iu" or ids.size == 0
     if ids.shape != (n_dishes,) or not whole or len(np.unique(ids)) < n_dishes:
-        raise _wrong("dish_ids", frozen.get("dish_ids"), f"{n_dishes} different numbers, one a dish")
+        raise _wrong("dish_ids", frozen.get("dish_ids"), f"{n_dishes} different numbers, one per dish")
     if n_dishes and not 0 <= int(ids.min()) <= int(ids.max()) < births:
         raise _wrong("dish_ids", frozen["dish_ids"], f"from 0 to {births - 1}: births before this state")
 
@@ -181,7 +181,7 @@ def _ints(key: str, value: Any, low: int, high: int, n: int | None = None) -> np
     if array.size == 0 and array.ndim == 1 and n in (None, 0):
         return array.astype(np.int32) if array.dtype.kind in "iuf" else np.empty(0, dtype=np.int32)
     if array.ndim != 1 or array.dtype.kind not in "iu" or (n is not None and len(array) != n):
-        what = "whole numbers" if n is None else f"{n} whole numbers, one a customer"
+        what = "whole numbers" if n is None else f"{n} whole numbers, one per customer"
         raise _wrong(key, value, what)
     if not low <= int(array.min()) <= int(array.max()) <= high:
         raise _wrong(key, value, f"from {low} to {high}")

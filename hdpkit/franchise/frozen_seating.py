@@ -84,7 +84,7 @@ def check_tables(
         raise Disagreement("table_dish", "the dish of the parent's table where a table sits")
     sizes += np.bincount(upper, minlength=n_tables)
     if n_tables and int(sizes.min()) < 1:
-        raise Disagreement("table_node", "tables with a customer each")
+        raise Disagreement("table_node", "tables with at least one customer each")
     if int(sizes.sum()) > _LARGEST:
         raise Disagreement("table_node", f"restaurants with at most {_LARGEST} customers in all")
     if slots is not None:

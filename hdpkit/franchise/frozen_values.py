@@ -84,7 +84,7 @@ def _check_streams(streams: Any) -> None:
 def _numbers(key: str, value: Any, n_nodes: int) -> npt.NDArray[np.float64]:
     array = number_array(value)
     if array is None or array.shape != (n_nodes,):
-        raise _wrong(key, value, f"{n_nodes} numbers, one a restaurant")
+        raise _wrong(key, value, f"{n_nodes} numbers, one per restaurant")
     return array
 
 

@@ -105,9 +105,9 @@ class Growth(Owner):
         state = self.state
         topology = self._growing()
         data: Any = state.data
-        whole_number("first", first, 0, data.n_sentences, remedy="Sentences count from 0.")
+        whole_number("first", first, 0, data.n_sentences, remedy="Sentences are numbered from 0.")
         whole_number(
-            "last", last, first, data.n_sentences, remedy="Sentences count from 0; last is excluded."
+            "last", last, first, data.n_sentences, remedy="Sentences are numbered from 0; last is excluded."
         )
         shorter = data.without(first, last)
         gone = slice(int(data.offsets[first]), int(data.offsets[last]))

@@ -70,7 +70,9 @@ class Held(Owner):
         sizes = state.topology.sizes()
         sizes[nodes] = 0
         if not sizes.any():
-            raise ParameterError("groups", groups, "such as leave somebody free", "Hold fewer groups.")
+            raise ParameterError(
+                "groups", groups, "groups that leave at least one customer free", "Hold fewer groups."
+            )
         self._check_seated(nodes)
         state.held_nodes = nodes
 
@@ -206,7 +208,7 @@ class Held(Owner):
         if not isinstance(topology, Topology):
             raise DeclarationError(
                 "groups", "contexts of n-grams", "restaurants of a label",
-                "Sentences come and go by extend and discard; nothing is held there.",
+                "Sentences are added by extend and removed by discard; n-grams have no held groups.",
             )  # fmt: skip
         return topology
 

@@ -291,6 +291,6 @@ def choose_kernel(
             if hasattr(row.verbs, verb) and row.within(bank, numbers):
                 return row.name, getattr(row.verbs, verb)
     raise KernelError(
-        "kernel", forced, f"one that serves {verb!r} over {store.__name__} and {type(bank).__name__}",
+        "kernel", forced, f"one that implements {verb!r} over {store.__name__} and {type(bank).__name__}",
         "Use kernel='auto', or a compiled store and measure.",
     )  # fmt: skip

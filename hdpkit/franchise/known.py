@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 _OFF = 1e-6  # largest difference of a row's sum from 1
 _LARGEST = 2**31 - 2
-_COUNTS = "Pseudo-counts say how many observations a component is worth, for instance counts=1000."
+_COUNTS = "A component counts as many observations as its pseudo-counts, for instance counts=1000."
 
 
 def _matrix(value: Any) -> Floats:
@@ -48,7 +48,7 @@ def _matrix(value: Any) -> Floats:
 def _frozen(value: Any) -> Any:
     array = np.asarray(value) if isinstance(value, bool | np.bool_ | list | tuple | np.ndarray) else None
     if array is None or array.dtype != bool or array.ndim > 1:
-        raise ParameterError("frozen", value, "True or False, or one of these a component", "Give a bool.")
+        raise ParameterError("frozen", value, "True or False, or one of these per component", "Give a bool.")
     return bool(array) if array.ndim == 0 else _as_given(value)
 
 
@@ -61,7 +61,7 @@ def _given_counts(value: Any) -> Any:
         or array.ndim > 1
         or not np.all(np.isfinite(array) & (array > 0.0) & (array <= _LARGEST))
     ):
-        raise ParameterError("counts", value, "a positive number, or one a component", _COUNTS)
+        raise ParameterError("counts", value, "a positive number, or one per component", _COUNTS)
     return value if array.ndim == 0 else _as_given(value)
 
 
@@ -72,7 +72,7 @@ def _names(value: Any) -> Any:
         isinstance(name, str) and name for name in value
     )
     if not good or len(set(value)) < len(value):
-        raise ParameterError("names", value, "different texts, one a component", "Leave them out.")
+        raise ParameterError("names", value, "different texts, one per component", "Leave them out.")
     return _as_given(value)
 
 
@@ -82,7 +82,7 @@ def _labels(names: Any, n: int) -> tuple[str, ...]:
 
 
 def _number(component: Any, n: int) -> int:
-    return whole_number("component", component, 0, n - 1, remedy="Components count from 0.")
+    return whole_number("component", component, 0, n - 1, remedy="Components are numbered from 0.")
 
 
 def _as_given(value: Any) -> Any:
@@ -129,7 +129,7 @@ class Known:
             value = getattr(self, name)
             if isinstance(value, list | tuple | np.ndarray) and len(value) != n:
                 raise ParameterError(
-                    name, value, f"of length {n}, as the matrix has rows", "One a component."
+                    name, value, f"of length {n}, the number of rows of the matrix", "Give one per component."
                 )
         if self.counts is None and not np.all(self.frozen):
             raise ParameterError(
@@ -214,7 +214,7 @@ class KnownValues:
     def __attrs_post_init__(self) -> None:
         if self.names is not None and len(self.names) != len(self.values):
             raise ParameterError(
-                "names", self.names, f"of length {len(self.values)}, as there are components", "One each."
+                "names", self.names, f"of length {len(self.values)}, the number of components", "One each."
             )
 
     @property
@@ -301,7 +301,7 @@ class KnownDishes:
         if isinstance(bank, KeepsParameters):
             raise DeclarationError(
                 "known", self.declared, "no components where dishes keep parameters",
-                f"Integrate what dishes of {type(measure).__name__} keep out, or leave known out.",
+                f"Integrate out what dishes of {type(measure).__name__} keep, or leave known out.",
             )  # fmt: skip
         if self.frozen.any() and not hasattr(bank, "fix"):
             bank = FixedBank(measure, both.values)
@@ -402,7 +402,7 @@ def _checked(declared: Known, measure: BaseMeasure, data: GroupedData) -> int:
     if measure.atomic or not measure.conjugate or not measure.takes_terms:
         raise DeclarationError(
             "known", type(measure).__name__, "a conjugate measure over terms that keeps nothing by dish",
-            "Known components are distributions over terms: take hk.DirichletMultinomial.",
+            "Known components are distributions over terms: use hk.DirichletMultinomial.",
         )  # fmt: skip
     n_terms = getattr(data, "n_terms", None) or getattr(measure, "n_terms", None)
     if n_terms is None:
@@ -423,7 +423,7 @@ def _checked_values(declared: KnownValues, measure: BaseMeasure, data: GroupedDa
     if measure.atomic or not measure.conjugate or getattr(measure, "n_terms", None) is not None:
         raise DeclarationError(
             "known", type(measure).__name__, "a conjugate measure over numbers or vectors",
-            "Over terms take hk.Known; other measures have no known components.",
+            "Over terms use hk.Known; other measures have no known components.",
         )  # fmt: skip
     seen = np.concatenate(declared.values)
     values = np.asarray(data.values)

@@ -115,7 +115,7 @@ def _nodes_above(franchise: Any, data: GroupedData, layout: Layout) -> Ints:
             raise DataError(
                 f"{layout.label} {layout.names[astray[0]]!r}",
                 f"{declaration.each} {data.key_view(declaration.each)[codes[astray[0]]]!r}",
-                f"below the {declaration.base.name} that it is below in the franchise",
+                f"below the same {declaration.base.name} as in the franchise",
                 "Give the group the same labels of all levels as a group of the franchise has.",
             )  # fmt: skip
         above[given] = nodes[given]
@@ -165,7 +165,7 @@ def _nodes_of(topology: Any, number: int, label: str, keys: Sequence[Any], codes
         raise DataError(
             f"label {label!r}", f"{named}{more}", "a value that the franchise has a restaurant for",
             "Groups of a new restaurant depend on each other and aren't folded in together. Give the label "
-            "None, and they hang on the restaurant above it, or build a franchise that has the restaurant.",
+            "None, and they join the restaurant above it, or build a franchise that has the restaurant.",
         )  # fmt: skip
     node = np.full(len(keys) + 1, -1, dtype=np.int64)  # the last is for a missing label
     for code in there:

@@ -25,5 +25,10 @@ class Owner:
         """The franchise that it belongs to."""
         state = self._of()
         if state is None:
-            raise StateError("franchise", None, "still there", "Keep the franchise for as long as its parts.")
+            raise StateError(
+                "franchise",
+                None,
+                "one that still exists",
+                "Keep a reference to the franchise while its parts are in use.",
+            )
         return state

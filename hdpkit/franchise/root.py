@@ -141,6 +141,6 @@ class Root(Owner, Guarded):
         """Raise an error if the root has weights at present and a verb needs a restaurant."""
         if self.kind == "weights":
             raise StateError(
-                "root", "weights", "a restaurant for the length of this verb, whose law needs it",
+                "root", "weights", "a restaurant while this verb runs",
                 f"Call {verb} inside `with franchise.root_integrated(rng):`.",
             )  # fmt: skip

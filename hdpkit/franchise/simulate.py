@@ -33,15 +33,15 @@ def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
     """See `Franchise.simulate`."""
     franchise: Franchise = given
     if keep is not None:
-        choice("keep", keep, KEEP, remedy="None draws everything anew.")
+        choice("keep", keep, KEEP, remedy="None draws everything.")
     if franchise.known is not None:
         raise DeclarationError(
-            "known", franchise.known, "no known components where everything is drawn anew",
-            "What they have seen is given: build a franchise without them.",
+            "known", franchise.known, "no known components where everything is drawn",
+            "Their earlier observations are fixed: build a franchise without them.",
         )  # fmt: skip
     if not franchise.measure.supports("simulate"):
         raise DeclarationError(
-            "base", type(franchise.measure).__name__, "a base measure with simulate()", "Write simulate()."
+            "base", type(franchise.measure).__name__, "a base measure with simulate()", "Define simulate()."
         )
     prepared, values_of = _DRAWN[franchise._dish_kind.name]
     seated = prepared(franchise, keep)
@@ -88,7 +88,7 @@ def _draw_state(franchise: Franchise, source: ChoiceSource, keep: str | None) ->
             return drawn
     raise DeclarationError(
         "base", franchise.measure, f"a measure whose data can be observed, once in {MOST_TRIES:,} draws",
-        "Let it select terms with a higher probability, or take a larger vocabulary.",
+        "Use a higher probability of selection, or a larger vocabulary.",
     )  # fmt: skip
 
 
@@ -198,7 +198,7 @@ def _refuse_remainder(measure: Any) -> None:
     if measure.remainder > 0.0:
         raise DeclarationError(
             f"remainder of {type(measure).__name__}", measure.remainder, "0 where data are simulated",
-            "A value that is no atom has no number: simulate with a measure whose atoms are all there are.",
+            "A value that is not an atom has no number: use a measure without a remainder.",
         )  # fmt: skip
 
 

@@ -128,7 +128,7 @@ class Slices(Owner):
         """
         check_source(source)
         choice("proportions", proportions, ("integrated", "drawn"), remedy="They have the same law.")
-        whole_number("threads", threads, 1, MOST_THREADS, remedy="One a processor.")
+        whole_number("threads", threads, 1, MOST_THREADS, remedy="One per processor is usual.")
         integrated = proportions == "integrated"
         bank: Any = self.state.bank
         if isinstance(self.state.store, KeepsCells) and (integrated or not bank.topics_in_floats()):

@@ -225,7 +225,7 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
         return dishes
     raise ParameterError(
         "init", init, '"auto", "sequential", "one", hk.init.Random(K), an array of dishes, a state, or None',
-        "None goes on from where a started franchise stands.",
+        "None continues from the state of a started franchise.",
     )  # fmt: skip
 
 

@@ -112,7 +112,7 @@ class State(Guarded):
         if not declared.takes_terms and hasattr(data, "n_terms"):
             raise DataError(
                 "data", data, f"numbers, which {type(declared).__name__} is a measure over, not words",
-                "The base measure for words is hk.DirichletMultinomial; numbers come as hk.Groups.",
+                "The base measure for words is hk.DirichletMultinomial; pass numbers as hk.Groups.",
             )  # fmt: skip
         self.measure = measure_of(declared, "for_data", declared.for_data(data))
         if known is not None:
@@ -144,7 +144,7 @@ class State(Guarded):
         if known is not None and self._brought:
             raise DeclarationError(
                 "known", known, "no components where dishes keep parameters in the state",
-                f"Integrate what dishes of {type(self.measure).__name__} keep out, or leave known out.",
+                f"Integrate out what dishes of {type(self.measure).__name__} keep, or leave known out.",
             )  # fmt: skip
         self.bank = self._bank_for(self.measure, data)
         self.store = self._store_for(self.topology, self.measure, self.bank)

@@ -59,7 +59,7 @@ class Statistics(Owner):
         if unknown:
             raise ParameterError(
                 "base parameters", sorted(unknown), f"among {sorted(starting)}",
-                "Declare a prior in the base measure for what shall change.",
+                "Declare a prior in the base measure for each parameter that changes.",
             )  # fmt: skip
         for name, value in values.items():
             real_number(name, value)
@@ -234,5 +234,5 @@ def unserved(slots: list[int], before: str) -> StateError:
     """The error for dishes that were opened and got no customers."""
     return StateError(
         "open_dish", slots, f"followed by customers for these dishes before {before}",
-        "A move opened a dish and gave it to nobody: seat a customer at it in the same move.",
+        "A move opened a dish without customers: seat a customer at it in the same move.",
     )  # fmt: skip

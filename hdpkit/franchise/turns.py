@@ -49,7 +49,7 @@ class Turns(Owner):
         if self.verb is not None and self.turn.held:
             raise BusyError(
                 "franchise", f"inside the verb {self.verb!r}", "used by one verb at a time",
-                "A method that a verb calls may look at what it is given, and at franchise.slots.",
+                "A method that a verb calls may read its arguments and franchise.slots only.",
             )  # fmt: skip
 
     def inside(self, verb: str, kernel: str, function: Any, *arguments: Any) -> Any:

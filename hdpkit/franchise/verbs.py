@@ -230,10 +230,10 @@ class Verbs(Owner):
                 2**31 - 2,
                 np.int32,
                 length=n,
-                remedy="One slot a customer: see open_dish.",
+                remedy="Give one slot per customer: see open_dish.",
             )
         if not self._occupied(given[first:last]):
-            raise ParameterError("dishes", dishes, "occupied slots, one a customer", "See open_dish.")
+            raise ParameterError("dishes", dishes, "occupied slots, one per customer", "See open_dish.")
         self.state._dish_kind.check_given(given, first, last)
         if self.state._known is not None:
             values = np.asarray(self.state.data.values)[first:last]
@@ -399,7 +399,7 @@ class Verbs(Owner):
             check_source(source)
         elif self.root.kind == "weights":
             raise StateError(
-                "source", None, "a choice source where the root has weights: that of the dish is drawn",
+                "source", None, "a choice source where the root has weights: the weight of the dish is drawn",
                 "Pass the rng that the move is given: open_dish(rng).",
             )  # fmt: skip
         self.state.slots.source = source
@@ -423,5 +423,5 @@ class Verbs(Owner):
         if not self.draws_tables:
             raise StateError(
                 "store", type(self.state.seating).__name__, "one of counts, two levels, root='weights'",
-                "Anywhere else tables are part of the state: leave the call out.",
+                "With any other, tables are part of the state: leave the call out.",
             )  # fmt: skip

@@ -53,7 +53,7 @@ class Weights(Owner, IntegrablePart):
             return
         if source is None:
             raise StateError(
-                "source", None, "a choice source where a dish is born: its weight is drawn",
+                "source", None, "a choice source, because the weight of a new dish is drawn",
                 "Pass one: open_dish(source).",
             )  # fmt: skip
         theta, d = self._numbers()
@@ -113,8 +113,8 @@ class Weights(Owner, IntegrablePart):
         theta, d = self._numbers()
         if d != 0.0:
             raise StateError(
-                "discount of the root", d, "0 where the remainder is broken",
-                "With a discount it is never small: take TableGibbs.",
+                "discount of the root", d, "0 where the remainder is divided",
+                "With a discount the remainder is never small: use TableGibbs.",
             )  # fmt: skip
         rest = float(self.table.remainder)
         found = []
@@ -147,7 +147,7 @@ class Weights(Owner, IntegrablePart):
         if np.any(weights < 0.0) or abs(float(weights.sum()) - 1.0) > 1e-9:
             raise AuditError(
                 "root weights", weights, "not negative, with a sum of 1",
-                "The state contradicts itself: report the move that ran last.",
+                "The state is inconsistent: report the move that ran last.",
             )  # fmt: skip
 
     def freeze(self) -> dict[str, Any]:

@@ -188,10 +188,12 @@ class Request:
         for name, given, kind in (("text", text, TextOptions), ("layout", layout, Layout)):
             instance(name, given, (kind, type(None)), f"{kind.__name__}, or None", remedy="Leave it out.")
             if given is not None and format not in TEXT_FORMATS:
-                raise ParameterError(name, given, f"left out for {format}", "It has counts already.")
+                raise ParameterError(
+                    name, given, f"left out for {format}", "Files of this format contain counts."
+                )
         if vocabulary is not None and format in CONVERTED:
             raise ParameterError(
-                "vocabulary", str(vocabulary), f"left out for {format}", "It is in their folder."
+                "vocabulary", str(vocabulary), f"left out for {format}", "Their folder contains it."
             )
         instance("limits", limits, (Limits, type(None)), "an hk.Limits, or None", remedy="Leave it out.")
         words = _read_words(vocabulary, limits)
@@ -306,20 +308,20 @@ def check_terms(path: Path, words: tuple[str, ...] | None, n_rows: int, n_column
     """Raise a DataError unless a vocabulary, if there is one, has a term for each column of a matrix."""
     if words is not None and len(words) == n_rows != n_columns:
         raise DataError(
-            "vocabulary", f"{len(words)} terms", f"{n_columns} terms, one a column of {path}",
-            "It has one a row: the matrix is terms x documents; transpose it.",
+            "vocabulary", f"{len(words)} terms", f"{n_columns} terms, one per column of {path}",
+            "It has one per row: the matrix is terms x documents; transpose it.",
         )  # fmt: skip
     if words is not None and len(words) != n_columns:
         raise DataError(
-            "vocabulary", f"{len(words)} terms", f"{n_columns} terms, one a column of the counts",
-            "Give one word a column.",
+            "vocabulary", f"{len(words)} terms", f"{n_columns} terms, one per column of the counts",
+            "Give one word per column.",
         )  # fmt: skip
 
 
 def check_place(path: str | os.PathLike[str]) -> Path:
     """Return a path that the operating system accepts, or raise a DataError."""
     if "\0" in os.fspath(path):
-        raise DataError("path", os.fspath(path), "without a character of number 0", "Check the path.")
+        raise DataError("path", os.fspath(path), "without NUL characters", "Check the path.")
     return Path(path)
 
 

@@ -187,7 +187,9 @@ def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path
     """
     path = Path(out)
     if path.suffix not in (".nc", ".zarr"):
-        raise ParameterError("out", str(path), "a file that ends in .nc, or a folder .zarr", "Name it so.")
+        raise ParameterError(
+            "out", str(path), "a file that ends in .nc, or a folder .zarr", "Choose such a name."
+        )
     if path.is_dir() or (path.suffix == ".zarr" and path.exists()):
         raise RunError("out", str(path), "new", "Choose another name.")
     engine = _writer_of(path.suffix)

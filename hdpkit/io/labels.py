@@ -71,7 +71,8 @@ def read_labels(
             if name in rows:
                 raise DataError(
                     place_of(place, int(document.place)), name,
-                    f"a row for each document; line {rows[name][0]} is of it, too", "Remove one of the two.",
+                    f"one row per document; line {rows[name][0]} is of the same document",
+                    "Remove one of the two.",
                 )  # fmt: skip
             rows[name] = (document.place, document.labels)
     _check_rows(place, wanted, rows, notes.groups)
@@ -82,7 +83,10 @@ def _layout(path: Path, format: str, columns: Any, id_column: str | None, delimi
     if format in ("parquet", "jsonl"):
         if columns is None or id_column is None:
             raise ParameterError(
-                "columns", columns, f"given, and id_column, for {format}", "Name the columns, or write CSV."
+                "columns",
+                columns,
+                f"given together with id_column, for {format}",
+                "Name the columns, or write CSV.",
             )
         return Layout(text_column=id_column, id_column=id_column, group_columns=columns)
     letter = delimiter_of(path) if delimiter is None else delimiter
@@ -117,7 +121,7 @@ def _check_rows(
             if value is None:
                 raise DataError(
                     f"{place_of(path, int(line))}, column {label!r}", None, f"a value for {name!r}",
-                    "Fill it in; 'unknown' will do.",
+                    "Fill it in, for instance with 'unknown'.",
                 )  # fmt: skip
 
 
@@ -153,6 +157,6 @@ def _way_out(groups: Mapping[str, Sequence[Any]], outer: str, inner: str) -> str
     if all(len(found) == 1 for found in within.values()):
         return f"Each {outer!r} has one {inner!r}: name {inner!r} first."
     return (
-        f"Levels are a tree. Keep one of the two as a level, or let the values of {inner!r} name their "
-        f"{outer!r}, too (lung/batch 1, skin/batch 1)."
+        f"Levels form a tree. Keep one of the two as a level, or include in the values of {inner!r} their "
+        f"{outer!r} (lung/batch 1, skin/batch 1)."
     )

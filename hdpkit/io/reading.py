@@ -82,7 +82,7 @@ class Reading:
         NotAllowed
             If the tokenizer isn't allowed.
         """
-        remedy = "It was damaged or changed; write it anew."
+        remedy = "It was damaged or changed; write it again."
         if not isinstance(data, dict) or set(data) != {"format", "layout", "counter"}:
             raise DataError(where, data, "format, layout and counter", remedy)
         format = choice(f"{where}, format", data["format"], FORMATS, remedy=remedy)
@@ -139,7 +139,7 @@ def save_reading(folder: str | os.PathLike[str], reading: Reading) -> None:
     """
     content = reading.as_data()
     text = {"format": _FORMAT, "version": _VERSION, "sha256": _sha256(content), "content": content}
-    place = absolute_path("folder", folder, remedy="That of the run.")
+    place = absolute_path("folder", folder, remedy="Give the folder of the run.")
     with refusals(place, "make a folder"):
         place.mkdir(parents=True, exist_ok=True)
     write_whole(place / READING, (json.dumps(text, indent=1) + "\n").encode())
@@ -151,7 +151,7 @@ def kept_reading(folder: str | os.PathLike[str], reading: Reading) -> Iterator[N
 
     Parameters and errors as in `save_reading`.
     """
-    place = absolute_path("folder", folder, remedy="That of the run.")
+    place = absolute_path("folder", folder, remedy="Give the folder of the run.")
     existed = place.exists()
     save_reading(place, reading)
     try:
@@ -180,7 +180,7 @@ def load_reading(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> R
     NotAllowed
         If the tokenizer isn't allowed.
     """
-    path = absolute_path("folder", folder, remedy="That of the run.") / READING
+    path = absolute_path("folder", folder, remedy="Give the folder of the run.") / READING
     if not os.path.lexists(path):
         raise RunError(
             str(path), "not there", "the file that says how the corpus was read",
@@ -203,7 +203,7 @@ def load_reading(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> R
         if isinstance(error, RunError):
             raise
         told = f"{type(error).__name__}: {error}"
-        raise CorruptRunError(str(path), told, "as it was written", remedy) from error
+        raise CorruptRunError(str(path), told, "unchanged since it was written", remedy) from error
     return Reading.from_data(content, allow, where=str(path))
 
 
@@ -245,9 +245,13 @@ def read_like(
         As for `read_corpus`; also if counts are given for a run over texts, or texts for a run over counts.
     """
     known = load_reading(run_folder, allow)
-    data = RunFolder.open(absolute_path("run_folder", run_folder, remedy="That of the run.")).data()
+    data = RunFolder.open(
+        absolute_path("run_folder", run_folder, remedy="Give the folder of the run.")
+    ).data()
     if not isinstance(data, Corpus):
-        raise RunError(str(run_folder), type(data).__name__, "a run over a corpus", "Fold in by Python.")
+        raise RunError(
+            str(run_folder), type(data).__name__, "a run over a corpus", "Use Franchise.fold_in in Python."
+        )
     place = check_place(path)
     if format is None:
         found = detect_format(place)

@@ -40,7 +40,7 @@ def table_suffix(path: Path, parameter: str = "out") -> str:
     if suffix not in TABLE_SUFFIXES:
         raise ParameterError(
             parameter, str(path), f"a file that ends in one of {', '.join(TABLE_SUFFIXES)}",
-            "The end of its name says how it is written.",
+            "The end of its name determines the format.",
         )  # fmt: skip
     return suffix
 

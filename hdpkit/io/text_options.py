@@ -36,7 +36,7 @@ def _stop_words(value: Any) -> Any:
 
 
 def _pattern(instance: Any, attribute: Any, value: Any) -> None:
-    remedy = r"Say (?:...) for a group; r'\S+' takes everything between spaces."
+    remedy = r"Write (?:...) for a group; r'\S+' matches everything between spaces."
     try:
         n_groups = re.compile(text("token_pattern", value, remedy=remedy)).groups
     except (re.error, RecursionError, OverflowError) as error:

@@ -70,10 +70,13 @@ def top_terms(
     """
     counts = _checked_counts(dish_counts)
     if n_terms < 1:
-        raise ParameterError("n_terms", n_terms, "at least 1", "10 is what most tables show.")
+        raise ParameterError("n_terms", n_terms, "at least 1", "10 is usual.")
     if vocabulary is not None and len(vocabulary) != counts.shape[1]:
         raise DataError(
-            "vocabulary", len(vocabulary), f"of length {counts.shape[1]}", "Pass the corpus's own."
+            "vocabulary",
+            len(vocabulary),
+            f"of length {counts.shape[1]}",
+            "Pass the vocabulary of the corpus.",
         )
     tables = []
     for row in counts:
@@ -112,10 +115,10 @@ def document_shares(
     where = np.asarray(document, dtype=np.int64)
     if topic.ndim != 1 or topic.shape != where.shape:
         raise DataError(
-            "dishes", topic.shape, f"of the shape of document, {where.shape}", "One entry per token."
+            "dishes", topic.shape, f"of the shape of document, {where.shape}", "Give one entry per token."
         )
     if not 0 <= at_least <= 1:
-        raise ParameterError("at_least", at_least, "a share, 0 to 1", "0.05 leaves the guests out.")
+        raise ParameterError("at_least", at_least, "a share, 0 to 1", "For instance 0.05.")
     lengths = np.bincount(where, minlength=n_documents)
     pairs, tokens = np.unique(where * max(n_dishes, 1) + topic, return_counts=True)
     pair_document, pair_topic = np.divmod(pairs, max(n_dishes, 1))
@@ -198,5 +201,10 @@ def _checked_counts(dish_counts: ArrayLike) -> NDArray[np.int64]:
     counts = np.asarray(dish_counts)
     if counts.ndim != 2 or (counts.size and (counts.dtype.kind not in "iu" or counts.min() < 0)):
         what = f"{counts.dtype} of shape {counts.shape}"
-        raise DataError("dish_counts", what, "counts of shape (topics, terms)", "franchise.dish_counts is.")
+        raise DataError(
+            "dish_counts",
+            what,
+            "counts of shape (topics, terms)",
+            "Pass franchise.dish_counts, for instance.",
+        )
     return counts.astype(np.int64, copy=False)

@@ -254,7 +254,7 @@ class TextCounter:
         NotAllowed
             If the data name a tokenizer that isn't allowed.
         """
-        remedy = "It was damaged or changed; write it anew."
+        remedy = "It was damaged or changed; write it again."
         head = (data.get("format"), data.get("version")) if isinstance(data, dict) else None
         if head != (_FORMAT, _VERSION) or set(data) != {"format", "version", "options", "vocabulary"}:
             raise DataError(where, head, f"what hdpkit wrote: {_FORMAT!r}, version {_VERSION}", remedy)
@@ -311,7 +311,7 @@ class TextCounter:
             data = json.loads(content.decode("utf-8", "surrogatepass"))
         except (ValueError, RecursionError) as error:
             raise DataError(
-                f"file {place}", f"{type(error).__name__}: {error}", "JSON in UTF-8", "Write it anew."
+                f"file {place}", f"{type(error).__name__}: {error}", "JSON in UTF-8", "Write it again."
             ) from error
         return cls.from_data(data, allow, where=f"file {place}")
 
@@ -354,7 +354,7 @@ class TextCounter:
         remedy = "Give a list of strings."
         terms = items("vocabulary", vocabulary, "a sequence of terms", remedy=remedy)
         if not terms:
-            raise DataError("vocabulary", "no terms", "one term at least", remedy)
+            raise DataError("vocabulary", "no terms", "at least one term", remedy)
         by_number = (self._options.min_documents, self._options.max_document_share, self._options.max_terms)
         if chosen and by_number != (1, 1, None):
             raise ParameterError(
@@ -366,7 +366,7 @@ class TextCounter:
             if not isinstance(term, str):
                 raise DataError(f"vocabulary, line {number}", term, "a string", remedy)
             if term in seen:
-                raise DataError(f"vocabulary, line {number}", term, "there once", "Remove one of the two.")
+                raise DataError(f"vocabulary, line {number}", term, "given once", "Remove one of the two.")
             seen.add(term)
         if chosen and self._options.tokenizer is None:  # a user's may depend on the context
             self._check_words(terms)
@@ -380,14 +380,14 @@ class TextCounter:
             if term != unicodedata.normalize("NFC", term) or term not in analyze(term):
                 raise DataError(
                     f"vocabulary, line {number}", term, "a word as these options count them",
-                    "Write it so (by default two letters or more, in lower case), or remove it: as it is it "
-                    "would never be found.",
+                    "Write it in that form (by default two letters or more, in lower case), or remove it: in "
+                    "this form it is never found.",
                 )  # fmt: skip
 
 
 def _none_left(why: str) -> DataError:
     return DataError(
-        "words", None, f"some that are left to count ({why})",
+        "words", None, f"at least one word to count ({why})",
         "Leave out fewer: a smaller min_documents, a larger max_document_share, other stop words.",
     )  # fmt: skip
 

@@ -179,7 +179,7 @@ def _check_samples(files: RunFolder, chain: ChainFolder, loaded: Checkpointed) -
     if missing := sorted(wanted.difference(file.sweep for file in there)):
         raise CorruptRunError(
             str(chain.path), f"no samples of the sweeps {missing}", "one after each sweep of the run's rule",
-            "Restore copies of them. Resuming takes that of the newest checkpoint again, and no other.",
+            "Restore copies of them. Resuming writes only that of the newest checkpoint again.",
         )  # fmt: skip
     for file in there:
         file.read()

@@ -63,10 +63,12 @@ class SamplePlan:
         ``begun`` is the number of earlier sweeps.
         """
         sweeps = whole_number("sweeps", sweeps, 1, remedy="Say how many to run now.")
-        burn_in = whole_number("burn_in", burn_in, 0, sweeps - 1, remedy="Some sweep must be left to sample.")
+        burn_in = whole_number(
+            "burn_in", burn_in, 0, sweeps - 1, remedy="At least one sweep must follow the burn-in."
+        )
         left = sweeps - burn_in
         samples = whole_number(
-            "samples", samples, 1, left, remedy="At most one a sweep after the burn-in: run more sweeps."
+            "samples", samples, 1, left, remedy="At most one per sweep after the burn-in: run more sweeps."
         )
         wanted = frozenset(begun + burn_in + (i + 1) * left // samples for i in range(samples))
         return cls(begun + burn_in, begun + sweeps, wanted, frozenset(kept), keep)
@@ -237,7 +239,7 @@ class ModelChain:
         if stands is not None and stands > self.franchise.sweep:
             raise StateError(
                 "folder", f"at sweep {stands}", f"at sweep {self.franchise.sweep}, as this model",
-                "Somebody took the run further: go on with NGramModel.open(folder).",
+                "The run was continued elsewhere: open it again with NGramModel.open(folder).",
             )  # fmt: skip
         self._write_plan()
         if stands in self.plan.wanted and stands not in self.samples:
@@ -351,8 +353,8 @@ def opened(
     missing = chain.missing
     if missing:
         warnings.warn(
-            f"there are no samples of the sweeps {missing}: the run was taken there without the "
-            "model; sweep() takes new ones",
+            f"there are no samples of the sweeps {missing}: the run was continued without the "
+            "model; sweep() draws new ones",
             UserWarning,
             stacklevel=4,
         )

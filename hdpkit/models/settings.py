@@ -76,7 +76,7 @@ class ModelSettings:
         check_markers(start, end, words)
         if unknown is not None and check_hashable("unknown", unknown) in (start, end):
             raise ParameterError(
-                "unknown", unknown, "another symbol than those of the sentence's start and end",
+                "unknown", unknown, "different from the symbols of the sentence's start and end",
                 "Choose another one, or None.",
             )  # fmt: skip
         made = cls(

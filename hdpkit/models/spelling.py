@@ -102,7 +102,7 @@ class Spelling(AtomicMeasure):
 
     order: int = attrs.field(
         default=4,
-        validator=validator(whole_number, 1, ORDER_LIMIT, remedy="4 looks at three characters before."),
+        validator=validator(whole_number, 1, ORDER_LIMIT, remedy="4 uses the three characters before."),
     )
     concentrations: Any = attrs.field(default=None, kw_only=True, converter=as_declared)
     discounts: Any = attrs.field(default=None, kw_only=True, converter=as_declared)
@@ -182,7 +182,7 @@ class Spelling(AtomicMeasure):
         for word in words:
             if not isinstance(word, str):
                 raise DataError(
-                    "vocabulary", word, "strings, which alone have a spelling",
+                    "vocabulary", word, "strings, because other values have no spelling",
                     "Write words (and the symbol of the sentence's end) as strings.",
                 )  # fmt: skip
             if possible is not None and not possible.issuperset(word):
@@ -220,7 +220,7 @@ class Spelling(AtomicMeasure):
 
     def log_probability_of(self, word: str) -> float:
         """Return log H of any string, nats; -inf only if a character isn't in the ``alphabet``."""
-        instance("word", word, str, "a string", remedy="What else there is has no spelling.")
+        instance("word", word, str, "a string", remedy="Other values have no spelling.")
         return float(self._ready().model.log_probabilities([word])[0])
 
     def sample(self, n: int = 1, rng: Seed = None) -> list[str]:

@@ -35,7 +35,7 @@ def first_data(text: Any, settings: ModelSettings) -> NGrams:
         if settings.vocabulary is not None:
             raise DataError(
                 "text", text, "sentences, since the model was given a vocabulary",
-                "n-grams bring a vocabulary of their own: leave the model's out.",
+                "n-grams have their own vocabulary: leave out the vocabulary of the model.",
             )  # fmt: skip
         return text.with_order(settings.order)
     return NGrams.from_sentences(

@@ -112,12 +112,12 @@ def whole_counts(counts: Any) -> Any:
             before, after = float(counts.data.sum()), float(rounded.sum())
             if after < before / 2:
                 raise DataError(
-                    "X", f"fractions, {after / before:.0%} of them left in whole numbers", "counts of words",
-                    "A topic model is one of counts: use CountVectorizer, not TfidfVectorizer.",
+                    "X", f"fractions, {after / before:.0%} of their sum left when rounded", "counts of words",
+                    "A topic model needs counts: use CountVectorizer, not TfidfVectorizer.",
                 )  # fmt: skip
             warnings.warn(
-                "a topic model is one of counts: fractions were rounded to whole numbers "
-                f"({before:.6g} in all before, {after:.6g} after)",
+                "a topic model needs counts: fractions were rounded to whole numbers "
+                f"(their sum was {before:.6g}, and is {after:.6g})",
                 DataConversionWarning,
                 stacklevel=4,
             )
@@ -167,7 +167,7 @@ class TopicInput:
             whole_number("samples", self.samples, 0, remedy="0 keeps none.")
         flag("sparse", self.sparse)
         if self.n_components is not None:
-            whole_number("n_components", self.n_components, 1, remedy="None: the number is found.")
+            whole_number("n_components", self.n_components, 1, remedy="None: the number is inferred.")
             if self.root_concentration is not None:
                 raise ParameterError(
                     "root_concentration", self.root_concentration, "None with n_components",
@@ -232,7 +232,7 @@ class TopicInput:
             if self.counter_ is None:
                 raise DataError(
                     "X", "texts", "counts, as in the call of fit",
-                    "Fit the model to texts, or count these as those were counted.",
+                    "Fit the model to texts, or count these texts in the same way.",
                 )  # fmt: skip
             return scipy.sparse.csr_array(self.counter_.count(X))
         counts = checked_counts(self, X, reset=False)

@@ -117,7 +117,7 @@ def draw_concentration(
     customers, tables : int arrays, shape (n_restaurants,)
     """
     if not theta > 0.0:
-        raise StateError("concentration", theta, "above 0, where its prior is", "See hk.Shifted.")
+        raise StateError("concentration", theta, "above 0, where its prior has support", "See hk.Shifted.")
     seated = customers > 0
     d, n, t = d[seated], customers[seated], tables[seated]
     if len(n) == 0:

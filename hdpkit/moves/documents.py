@@ -17,7 +17,7 @@ from hdpkit.random import ChoiceSource
 
 __all__ = ["CountGibbs", "DrawProportions", "DrawRootWeights", "DrawTopics", "SliceGibbs"]
 
-_threads = validator(whole_number, 1, MOST_THREADS, remedy="One a processor.")
+_threads = validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
 
 
 class _OverDocuments(Move):
@@ -33,30 +33,30 @@ class _OverDocuments(Move):
         counts = state.draws_tables or state.counts_tables
         if state.root.declared == "restaurant" or not counts or state.topology.n_levels < 2:
             raise ScheduleError(
-                "moves", self.name, "moves that this franchise can serve",
-                "Topics and weights must be all that documents share: build "
+                "moves", self.name, "moves that this franchise supports",
+                "Documents must share topics and weights only: build "
                 "hk.Franchise(..., store='counts', root='weights'), of two levels or more.",
             )  # fmt: skip
         if not state.measure.supports("draw_parameters"):
             raise ScheduleError(
-                "moves", self.name, "moves that this base measure can serve",
-                f"{type(state.measure).__name__} has no draw_parameters(): take TableGibbs.",
+                "moves", self.name, "moves that this base measure supports",
+                f"{type(state.measure).__name__} has no draw_parameters(): use TableGibbs.",
             )  # fmt: skip
         if not state.measure.conjugate or state.measure_parts:
             # A label's parameters are drawn before it becomes a dish; a dish that kept its own would differ.
             raise ScheduleError(
-                "moves", self.name, "moves that can serve dishes which keep parameters in the state",
-                f"Integrate what dishes of {type(state.measure).__name__} keep out, or take TableGibbs.",
+                "moves", self.name, "moves that support dishes with parameters in the state",
+                f"Integrate out what dishes of {type(state.measure).__name__} keep, or use TableGibbs.",
             )  # fmt: skip
         if state.root.discount != 0.0:
             raise ScheduleError(
-                "moves", self.name, "moves that can serve a root with a discount",
-                "What is new would be broken into too many labels: take TableGibbs.",
+                "moves", self.name, "moves that support a root with a discount",
+                "The remainder would be divided into too many dishes: use TableGibbs.",
             )  # fmt: skip
         if state.topology.n_levels > 2 and not _compiled(state):
             raise ScheduleError(
-                "moves", self.name, "moves that this franchise can serve",
-                "With levels above the documents there is compiled code only, for DirichletMultinomial: take "
+                "moves", self.name, "moves that this franchise supports",
+                "With levels above the documents there is compiled code only, for DirichletMultinomial: use "
                 "TableGibbs.",
             )  # fmt: skip
 
@@ -136,7 +136,7 @@ class DrawTopics(Move):
         """Raise an error if the base measure draws no parameters."""
         if not state.measure.supports("draw_parameters"):
             raise ScheduleError(
-                "moves", self.name, "moves that this base measure can serve",
+                "moves", self.name, "moves that this base measure supports",
                 f"{type(state.measure).__name__} has no draw_parameters(): leave {self.name} out.",
             )  # fmt: skip
 
@@ -165,7 +165,7 @@ class DrawProportions(Move):
         """Raise an error if the franchise has no weights of the root, or only one level."""
         if state.root.declared == "restaurant" or state.topology.n_levels < 2:
             raise ScheduleError(
-                "moves", self.name, "moves that this franchise can serve",
+                "moves", self.name, "moves that this franchise supports",
                 "Proportions are drawn given the root's weights: build hk.Franchise(..., root='weights'), "
                 "of two levels or more.",
             )  # fmt: skip

@@ -21,7 +21,7 @@ def accepts(log_ratio: float, rng: ChoiceSource) -> bool:
     """
     if math.isnan(log_ratio) or log_ratio == math.inf:
         raise StateError(
-            "log_ratio", log_ratio, "a number or -inf", "The proposal computed nonsense; report it."
+            "log_ratio", log_ratio, "a number or -inf", "The proposal returned an invalid number; report it."
         )
     if log_ratio == -math.inf:
         return False

@@ -18,7 +18,7 @@ from hdpkit.returned import one_of_kind, refuse
 
 __all__ = ["Move", "MoveInfo", "Scheduled", "checked_info", "needs_latent_dishes", "needs_marginals"]
 
-_FROM_ONE = "Sweeps count from 1."
+_FROM_ONE = "Sweeps are numbered from 1."
 
 
 @attrs.frozen
@@ -125,7 +125,7 @@ class Move(abc.ABC):
     def repeat(self, n: int) -> Scheduled:
         """Run n times in a sweep."""
         return Scheduled(
-            self, times=whole_number("n", n, 1, remedy="Leave the move out where it shall not run.")
+            self, times=whole_number("n", n, 1, remedy="Leave the move out if it is not to run.")
         )
 
     def runs_in(self, sweep: int) -> bool:
@@ -133,8 +133,8 @@ class Move(abc.ABC):
         return True
 
 
-_from_one = validator(whole_number, 1, remedy="Sweeps count from 1.")
-_from_zero = validator(whole_number, 0, remedy="Sweeps count from 1.")
+_from_one = validator(whole_number, 1, remedy="Sweeps are numbered from 1.")
+_from_zero = validator(whole_number, 0, remedy="Sweeps are numbered from 1.")
 
 
 @attrs.frozen

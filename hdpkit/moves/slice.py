@@ -40,7 +40,7 @@ def slice_sample(
     """
     here = log_density(x)
     if not math.isfinite(here):
-        raise StateError("log_density", here, "finite where the chain stands", "Start inside the support.")
+        raise StateError("log_density", here, "finite at the current value", "Start inside the support.")
     level = here + log(source.uniform())  # the uniform draw is never 0
     low = x - width * source.uniform()
     high = low + width

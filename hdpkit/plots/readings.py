@@ -27,7 +27,7 @@ def chains_of(trace: Any) -> list[tuple[int, Trace]]:
     else:
         chains = [(0, trace)]
     if not any(chain.n_draws for _, chain in chains):
-        raise DataError("trace", trace, "a trace with a sweep at least", "Run some sweeps first.")
+        raise DataError("trace", trace, "a trace with at least one sweep", "Run some sweeps first.")
     return chains
 
 
@@ -39,7 +39,7 @@ def scalar(trace: Trace, key: str) -> npt.NDArray[np.float64]:
             "key",
             key,
             "a key with one number per sweep",
-            f"trace[{key!r}] has an array a sweep; draw it yourself.",
+            f"trace[{key!r}] has one array per sweep; plot it yourself.",
         )
     try:
         return values.astype(np.float64)
@@ -54,9 +54,14 @@ def shares_of(samples: Any) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[n
     held = getattr(samples, "samples", samples)
     things = items("samples", held, allowed, remedy=remedy)
     if not things:
-        raise DataError("samples", held, "one sample at least", remedy)
+        raise DataError("samples", held, "at least one sample", remedy)
     if len({getattr(thing, "chain", 0) for thing in things}) > 1:
-        raise DataError("samples", "of several chains", "samples of one chain", "Draw trace.chains[0], say.")
+        raise DataError(
+            "samples",
+            "of several chains",
+            "samples of one chain",
+            "Pass one chain, for instance trace.chains[0].",
+        )
     sweeps = np.array([getattr(thing, "sweep", i + 1) for i, thing in enumerate(things)], dtype=np.float64)
     sizes = []
     for thing in things:
@@ -93,7 +98,7 @@ def topic_weights(topics: Any) -> npt.NDArray[np.float64]:
         )
     totals = weights.sum(axis=1, keepdims=True)
     if (totals <= 0).any():
-        raise ParameterError("topics", topics, "topics with a term each", remedy)
+        raise ParameterError("topics", topics, "topics with at least one term each", remedy)
     return np.asarray(weights / totals)
 
 
@@ -103,9 +108,13 @@ def term_names(topics: Any, vocabulary: Any, n_terms: int) -> Sequence[str]:
         vocabulary = getattr(topics.data, "vocabulary", None)
     if vocabulary is None:
         return [str(v) for v in range(n_terms)]
-    words = items("vocabulary", vocabulary, "a sequence of words", remedy="Pass the corpus's own.")
+    words = items(
+        "vocabulary", vocabulary, "a sequence of words", remedy="Pass the vocabulary of the corpus."
+    )
     if len(words) != n_terms:
-        raise DataError("vocabulary", f"{len(words)} words", f"{n_terms} words", "Pass the corpus's own.")
+        raise DataError(
+            "vocabulary", f"{len(words)} words", f"{n_terms} words", "Pass the vocabulary of the corpus."
+        )
     return [str(word) for word in words]
 
 

@@ -37,7 +37,7 @@ def perplexity(curves: Any, *, logarithmic: bool = True, ax: Any = None) -> Any:
     MissingExtraError
         If Matplotlib is not installed.
     """
-    rows = named("curves", curves, "a dict: name -> (seconds, perplexity)", "One entry a curve.")
+    rows = named("curves", curves, "a dict: name -> (seconds, perplexity)", "Give one entry per curve.")
     flag("logarithmic", logarithmic)
     lines = {name: _curve(name, curve) for name, curve in rows.items()}
     ax = given_axes(ax)

@@ -111,7 +111,7 @@ def similarity(topics: Any, *, rng: int = 0, ax: Any = None) -> Any:
     for name, value in rows.items():
         weights = topic_weights(value)
         if len(weights) < 2:
-            raise DataError("topics", value, "two topics at least", "One topic makes no pair.")
+            raise DataError("topics", value, "at least two topics", "One topic makes no pair.")
         unit = weights / np.linalg.norm(weights, axis=1, keepdims=True)
         similar = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
         # If there are too many to draw, quantiles are drawn, which keep the ends and the density.

@@ -102,7 +102,7 @@ def traces(trace: Any, keys: Any = None, *, after: int = 0, figure: Any = None) 
             for _, chain in chains:
                 scalar(chain, key)
     if not chosen:
-        raise DataError("keys", keys, "one key at least", "Leave it out for all that change.")
+        raise DataError("keys", keys, "at least one key", "Leave it out for all that change.")
     columns = min(2, len(chosen))
     rows = -(-len(chosen) // columns)
     figure = given_figure(figure, (5.0 * columns, 2.6 * rows))

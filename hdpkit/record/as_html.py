@@ -23,7 +23,7 @@ def trace_table(caption: str, chains: Sequence[Any]) -> str:
         if key == "sweep" or any(column.dtype.kind not in "iufb" for column in columns):
             continue
         if any(column.ndim != 1 for column in columns):
-            rows.append([key, "an array of shape " + str(columns[0].shape[1:]) + " a sweep", "", ""])
+            rows.append([key, "an array of shape " + str(columns[0].shape[1:]) + " per sweep", "", ""])
             continue
         halves = [column[len(column) // 2 :] for column in columns]
         ends = (columns[0][0], columns[0][-1], np.mean([half.mean() for half in halves]))

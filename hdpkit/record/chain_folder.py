@@ -269,7 +269,7 @@ def take_lock(path: Path, seconds: float) -> filelock.BaseFileLock:
             lock.acquire(poll_interval=0.05)
         except filelock.Timeout as error:  # it is an OSError too
             raise LockedRunError(
-                "folder", str(path.parent), "a folder in which no other run is at work",
+                "folder", str(path.parent), "a folder that no other process is using",
                 "Wait until the other process is done (reading its trace with hk.open_run is fine).",
             ) from error  # fmt: skip
     return lock

@@ -75,7 +75,7 @@ def load_command(folder: Path) -> tuple[str, ...] | None:
         if isinstance(error, RunVersionError):
             raise
         raise CorruptRunError(
-            str(path), f"{type(error).__name__}: {error}", "as it was written",
+            str(path), f"{type(error).__name__}: {error}", "unchanged since it was written",
             "The file was damaged or changed; restore a copy of it, or remove it.",
         ) from error  # fmt: skip
     return tuple(content)

@@ -95,7 +95,7 @@ def read_data(path: Path, digest: str) -> GroupedData:
     if found != digest:
         raise CorruptRunError(
             str(path), f"digest {found[:12]}...", f"the data of this run, digest {digest[:12]}...",
-            "Put the run's own data file back.",
+            "Restore the data file of the run.",
         )  # fmt: skip
     tree = unpack(payload, str(path))
     try:

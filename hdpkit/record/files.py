@@ -89,14 +89,14 @@ def _check_kind(path: Path, found: os.stat_result, folder: bool, one_name: bool)
     if stat.S_ISLNK(found.st_mode) or getattr(os.path, "isjunction", _never)(path):
         value = "a link"
     elif not other(found.st_mode):
-        value = f"no {own}"
+        value = f"not a {own}"
     elif one_name and found.st_nlink > 1:
         value = f"a file with {found.st_nlink} names (hard links)"
     else:
         return
     raise RunError(
-        str(path), value, f"a {own} of the run folder's own, if it is there",
-        "Nothing outside a run folder is written or read: put a copy of what it leads to in its place.",
+        str(path), value, f"a {own} in the run folder itself, if it exists",
+        "Files outside a run folder are neither read nor written: replace it by a copy of the original.",
     )  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def read_sealed(path: Path, magic: bytes) -> tuple[memoryview, str]:
         raise _corrupt(path, f"{len(data)} bytes", f"{length} bytes of payload, a header and a checksum")
     digest = bytes(data[-_DIGEST:])
     if hashlib.sha256(data[:-_DIGEST]).digest() != digest:
-        raise _corrupt(path, "a wrong checksum", "as it was written")
+        raise _corrupt(path, "a wrong checksum", "unchanged since it was written")
     return data[_HEAD.size : -_DIGEST], digest.hex()
 
 

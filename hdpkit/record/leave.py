@@ -195,7 +195,7 @@ def _fitting(name: str, thing: Any, place: str, package: bool) -> Any:
             or (place == "part of a base measure" and "__call__" in dir(thing))
         )
     if not fits:
-        raise RunError("class", name, f"a {place}, where it stands", "The file was changed.")
+        raise RunError("class", name, f"a {place} at this place in the file", "The file was changed.")
     return thing
 
 

@@ -156,7 +156,10 @@ class RunFolder:
             }
         except RecursionError as error:
             raise RunError(
-                "moves", moves, "without circles", "An object that holds itself can't be saved."
+                "moves",
+                moves,
+                "without circular references",
+                "An object that contains itself can't be saved.",
             ) from error
         init_inline, init_packed = _described_start(franchise, start)
         to_json(described, path="declaration")
@@ -254,14 +257,18 @@ class RunFolder:
         payload, digest = read_sealed(path, _INIT_MAGIC)
         tree = unpack(payload, str(path))
         if digest != self._init_digest or not isinstance(tree, dict) or "kind" not in tree:
-            raise CorruptRunError(str(path), digest[:12], "the start of this run", "Put its own file back.")
+            raise CorruptRunError(
+                str(path), digest[:12], "the start of this run", "Restore the file of this run."
+            )
         value = tree.get("value")
         if tree["kind"] == "stand":
             if not isinstance(value, dict) or type(value.get("sweep")) is not int:
-                raise CorruptRunError(str(path), value, "a state of the franchise", "Put its own file back.")
+                raise CorruptRunError(
+                    str(path), value, "a state of the franchise", "Restore the file of this run."
+                )
             return Start(None, value)
         if not isinstance(value, dict | np.ndarray):
-            raise CorruptRunError(str(path), value, "a state or an array", "Put its own file back.")
+            raise CorruptRunError(str(path), value, "a state or an array", "Restore the file of this run.")
         return Start(value)
 
     def franchise(self, leave: Leave, data: GroupedData | None = None) -> Franchise:
@@ -289,8 +296,8 @@ class RunFolder:
             franchise = Franchise(restaurant, data, store=store, kernel=kernel, **more)
         except MemoryError as error:
             raise RunError(
-                "data", f"{len(data)} customers", "a number for which there is memory",
-                "The declarations ask for more than there is; the file may have been changed.",
+                "data", f"{len(data)} customers", "a number that fits into memory",
+                "The declarations need more memory than there is; the file may have been changed.",
             ) from error  # fmt: skip
         for name, component in components.items():
             franchise.register(name, component)
@@ -403,7 +410,7 @@ def _refuse_strangers(path: Path) -> None:
     others = found - left - {COMMAND, MODEL, READING, SIGNATURES}
     if others:
         raise RunError(
-            "folder", str(path), f"empty, or not there; it holds {sorted(others)[:3]}",
+            "folder", str(path), f"empty or new; it holds {sorted(others)[:3]}",
             "Choose another folder.",
         )  # fmt: skip
     for name in found:

@@ -62,7 +62,7 @@ def as_json(value: Any) -> str:
 def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # numbers and arrays of NumPy
         return value.tolist()
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} can't be written as JSON")
 
 
 def _digest(script: str) -> str:

@@ -66,6 +66,6 @@ class Section:
     """
 
     key: str = attrs.field(validator=_key)
-    title: str = attrs.field(validator=validator(text, remedy="A few words."))
+    title: str = attrs.field(validator=validator(text, remedy="Give a few words."))
     template: str = attrs.field(validator=validator(text, remedy="The text of a Jinja template."))
     read: Callable[[Material], Content | None] = attrs.field(validator=validator(function))

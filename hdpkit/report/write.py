@@ -95,7 +95,7 @@ def write_report(
     for section in chosen:
         instance("sections", section, Section, "a sequence of sections", remedy="Leave it out for all.")
         if section.key in keys:
-            raise ParameterError("sections", section.key, "sections with keys of their own", "Rename one.")
+            raise ParameterError("sections", section.key, "sections with different keys", "Rename one.")
         keys.add(section.key)
     check_place(file)
     check_extra()
@@ -133,7 +133,7 @@ def _material(run: Any, trace: Any, chain: Any, allow: Any, **options: Any) -> M
     if trace is not None:
         instance("trace", trace, (Trace, ChainTrace), "a Trace or a ChainTrace", remedy="Leave it out.")
     if chain is not None:
-        whole_number("chain", chain, 0, remedy="Chains count from 0.")
+        whole_number("chain", chain, 0, remedy="Chains are numbered from 0.")
     opened, franchises = None, []
     if isinstance(run, Run):
         if trace is not None:
@@ -172,7 +172,7 @@ def _number(trace: Any, chain: int | None) -> int | None:
     """Number of the chain to show; None if there is only one."""
     if not isinstance(trace, ChainTrace):
         if chain not in (None, 0):
-            raise ParameterError("chain", chain, "0 or None, for there is one chain", "Leave it out.")
+            raise ParameterError("chain", chain, "0 or None, because there is one chain", "Leave it out.")
         return None
     known = [number for number, one in zip(trace.numbers, trace.chains, strict=True) if one.n_draws]
     if chain is not None:

@@ -79,7 +79,7 @@ def _run(
     except Exception as error:  # a user's objects may raise any error
         raise ScheduleError(
             "chains", f"{type(error).__name__}: {error}", "of moves, functions and data that can be pickled",
-            "Take locks, open files and live franchises out of them, or run without chains.",
+            "Remove locks, open files and started franchises from them, or run without chains.",
         ) from error  # fmt: skip
     supervisor = _Supervisor(text, chains, plan.progress, processes or min(chains, _processors()))
     supervisor.run()

@@ -49,7 +49,7 @@ class Mixture(Move):
         if self.depth > _DEEPEST:
             raise ScheduleError(
                 "weighted", f"mixtures nested {self.depth} deep", f"nested at most {_DEEPEST} deep",
-                "Multiply the weights out into one mixture.",
+                "Replace them by one mixture with the products of the weights.",
             )  # fmt: skip
         self.weights = tuple(float(weight) for _, weight in pairs)
         self.exact = all(move.exact for move in self.moves)

@@ -47,8 +47,8 @@ def warn_of_many_topics(franchise: Franchise, trace: Any) -> None:
     name = next(iter(measure.parameters)) if measure.conjugate else "smoothing"  # eta, or smoothing
     if name in measure.priors or not measure.conjugate:
         cause = (
-            f"{name} has a prior: it falls as topics multiply, and a smaller {name} lets more topics in. "
-            f"Give it a number, for instance {name} = 0.1."
+            f"{name} has a prior: it decreases as the number of topics grows, and a smaller {name} gives "
+            f"more topics. Give it a number, for instance {name} = 0.1."
         )
     else:
         cause = f"A larger {name} gives fewer topics; so does a smaller concentration of the root."

@@ -143,7 +143,7 @@ class Run:
             If there is no checkpoint yet, or a class isn't allowed.
         """
         n = self._files.n_chains
-        chain = whole_number("chain", chain, 0, n - 1, remedy="Chains count from 0.")
+        chain = whole_number("chain", chain, 0, n - 1, remedy="Chains are numbered from 0.")
         state, _ = self._files.chain(chain).load()
         if state is None:
             raise RunError(
@@ -222,7 +222,7 @@ class Run:
         if sweeps is not None:
             whole_number("sweeps", sweeps, 1, remedy="Leave it out to end what was planned.")
         if processes is not None:
-            whole_number("processes", processes, 1, remedy="Leave it out for one a processor.")
+            whole_number("processes", processes, 1, remedy="Leave it out for one per processor.")
         if progress is not None and not isinstance(progress, bool):
             function("progress", progress, remedy="True shows a bar.")
         listeners = items(
@@ -312,8 +312,8 @@ class Run:
                    if self.versions.get(name) != now[name]]  # fmt: skip
         if changed:
             warnings.warn(
-                f"other versions than the run began with ({', '.join(changed)}): it goes on by the same law, "
-                "but maybe not bit for bit",
+                f"other versions than the run began with ({', '.join(changed)}): it continues under the "
+                "same law, but its draws may differ",
                 UserWarning,
                 stacklevel=3,
             )

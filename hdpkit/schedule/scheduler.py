@@ -48,7 +48,7 @@ class Scheduler:
         for move in self.moves:
             if not isinstance(move, Move):
                 raise ScheduleError("moves", move, "moves", "Pass instances: TableGibbs(), not TableGibbs.")
-        whole_number("threads", threads, 1, remedy="One a processor.")
+        whole_number("threads", threads, 1, remedy="One per processor is usual.")
         if threads > 1:
             self.moves = [move.threaded(threads) for move in self.moves]
 
@@ -196,7 +196,7 @@ class Scheduler:
         if chains is not None:
             whole_number("chains", chains, 1, MOST_CHAINS, remedy="Leave it out for one chain.")
         if processes is not None:
-            whole_number("processes", processes, 1, remedy="Leave it out for one a processor.")
+            whole_number("processes", processes, 1, remedy="Leave it out for one per processor.")
         check_on_interrupt(on_interrupt)
         run_folder = None if folder is None else absolute_path("folder", folder, remedy="Name a new folder.")
         own = own_functions(record)

@@ -96,7 +96,7 @@ def _check_untouched(franchise: Franchise, stands: int) -> None:
         )  # fmt: skip
     if franchise.n_dishes == 0:
         raise StateError(
-            "franchise", "without a seated customer", "as the sweep before left it",
+            "franchise", "without a seated customer", "unchanged since the sweep before",
             "A callback cleared it: end the run (return True), and begin another one.",
         )  # fmt: skip
 

@@ -110,7 +110,7 @@ def too_slow(verb: str, seconds: float, parts: Iterable[tuple[str, range]]) -> S
     late = [f"shards {shards[0]} to {shards[-1]} ({name})" for name, shards in parts]
     return SlowPartError(
         ", ".join(late) or "shards of another part", f"no answer to {verb!r}", f"one within {seconds:g} s",
-        "See whether its machine is overloaded or hangs, or give more patience. Run again: the run goes on "
+        "Check if its machine is overloaded or hangs, or give a larger patience. Run again: the run goes on "
         "from its last checkpoint.",
     )  # fmt: skip
 

@@ -55,10 +55,10 @@ class Dask(Carrier):
                 "client", client, "a dask.distributed.Client", "Client(LocalCluster()), Client('tcp://...')."
             )
         if parts is not None:
-            whole_number("parts", parts, 1, remedy="Leave it out for one a worker.")
+            whole_number("parts", parts, 1, remedy="Leave it out for one per worker.")
         self.client = client
         self.parts = parts
-        self.wait = positive_number("wait", wait, remedy="60 seconds will do.")
+        self.wait = positive_number("wait", wait, remedy="60 seconds is usual.")
         if patience is not None:
             positive_number("patience", patience, remedy="Leave it out for no limit.")
         self.patience = patience
@@ -117,6 +117,6 @@ class Dask(Carrier):
 
 def _lost(error: Exception) -> LostPartError:
     return LostPartError(
-        "carrier", repr(error), "a cluster that keeps its workers",
+        "carrier", repr(error), "a cluster that loses no workers",
         "The run goes on from its last checkpoint if it has a folder: give one, and run again.",
     )  # fmt: skip

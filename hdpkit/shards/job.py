@@ -74,7 +74,7 @@ class Job:
 def check_job(job: Job) -> None:
     """Raise an error for an invalid job, before any work is done."""
     instance("restaurant", job.restaurant, Restaurant, "a Restaurant", remedy="hk.Restaurant(base=...).")
-    whole_number("threads", job.threads, 1, 1024, remedy="One a processor.")
+    whole_number("threads", job.threads, 1, 1024, remedy="One per processor is usual.")
     check_moves(job.moves)
     chain = list(job.restaurant.chain())
     if len(chain) != 2 or chain[1].each != "document":
@@ -85,7 +85,7 @@ def check_job(job: Job) -> None:
     if chain[1].hyperparameters[0].each:
         raise ParameterError(
             "concentration", chain[1].concentration, "one for all documents",
-            "Documents of other parts are known by their numbers of tables alone: leave hk.Each out.",
+            "Only the numbers of tables are known of documents in other parts: leave hk.Each out.",
         )  # fmt: skip
     if not (job.root == "weights" or isinstance(job.root, FixedWeights)):
         raise ParameterError(
@@ -111,7 +111,7 @@ def check_moves(moves: Sequence[Move]) -> None:
     for move in moves:
         if not isinstance(move, (*OVER_DOCUMENTS, *OF_ALL)):
             raise ScheduleError(
-                "moves", move.name, "moves that need no more of documents than their numbers of tables",
+                "moves", move.name, "moves that use only the numbers of tables of documents",
                 f"They are {', '.join(kind.__name__ for kind in OF_ALL)}. The tables of documents are drawn "
                 "by SliceGibbs and CountGibbs themselves: TableCounts isn't needed.",
             )  # fmt: skip

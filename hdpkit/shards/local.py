@@ -27,7 +27,7 @@ class Local(Carrier):
     """
 
     def __init__(self, parts: int = 1) -> None:
-        self.parts = whole_number("parts", parts, 1, 1024, remedy="One does.")
+        self.parts = whole_number("parts", parts, 1, 1024, remedy="One is enough.")
         self._workers: list[Worker] = []
         self._answers: list[Future[Any]] = []
         self._pool = ThreadPoolExecutor(self.parts, thread_name_prefix="hdpkit-part")

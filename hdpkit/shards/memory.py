@@ -93,7 +93,8 @@ class CommonMemory:
             except OSError as error:
                 raise StorageError(
                     str(FOLDER), error.strerror, f"room for the topics, {n:,} bytes",
-                    "Give it more (docker run --shm-size), or start one process with more threads.",
+                    "Allow more shared memory (docker run --shm-size), "
+                    "or start one process with more threads.",
                 ) from error  # fmt: skip
             self._pages.madvise(mmap.MADV_HUGEPAGE)
         return np.frombuffer(self._pages, dtype=np.int8, count=n)

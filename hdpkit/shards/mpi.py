@@ -70,7 +70,7 @@ class MPI(Carrier):
         n = self._comm.Get_size()
         if n > len(job.source.shards):
             raise ParameterError(
-                "shards", len(job.source.shards), f"at least {n}, one a rank",
+                "shards", len(job.source.shards), f"at least {n}, one per rank",
                 "Start fewer ranks, or cut the corpus into more shards.",
             )  # fmt: skip
         self._shards = spread(job.source, n)

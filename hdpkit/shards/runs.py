@@ -270,7 +270,7 @@ def _kept(job: Job, folder: Path | None) -> dict[str, Any] | None:
     for name, value in job.settings().items():
         if settings.get(name) != value:
             raise RunError(
-                f"{name}, in {folder}", settings.get(name), f"as given now: {value}",
+                f"{name}, in {folder}", settings.get(name), f"the argument given now, {value}",
                 "Give the arguments that the run began with, or another folder.",
             )  # fmt: skip
     return state

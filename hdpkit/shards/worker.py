@@ -236,5 +236,5 @@ def _check_served(franchise: Franchise) -> None:
         raise KernelError(
             "base", franchise.measure,
             "a DirichletMultinomial with an eta of 0.35 or more, summed over the terms",
-            "Take a larger eta, or hk.Scheduler over the whole corpus.",
+            "Use a larger eta, or hk.Scheduler over the whole corpus.",
         ) from error  # fmt: skip

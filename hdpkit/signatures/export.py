@@ -48,7 +48,13 @@ def write_signatures(
     StorageError
         If it can't be written.
     """
-    instance("signatures", signatures, Signatures, "what extract_signatures returned", remedy="Make them.")
+    instance(
+        "signatures",
+        signatures,
+        Signatures,
+        "what extract_signatures returned",
+        remedy="Call extract_signatures first.",
+    )
     tables = {
         "signatures.tsv": _by_channel(signatures),
         "exposures.tsv": _activities(signatures),

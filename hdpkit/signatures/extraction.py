@@ -266,7 +266,7 @@ def extract_signatures(
         declared = _declared(samples)
     kind = (Known, type(None))
     instance("declared", declared, kind, "an hk.Known, or None", remedy="franchise.known.")
-    whole_number("min_samples", min_samples, 0, remedy="1 asks for one sample.")
+    whole_number("min_samples", min_samples, 0, remedy="1 means one sample.")
     given = samples.data if corpus is None and isinstance(samples, Run) else corpus
     data: Corpus = instance(
         "corpus", given, Corpus, "the Corpus of the run", remedy="read_spectra(path) returns one."

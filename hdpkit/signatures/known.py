@@ -238,7 +238,7 @@ def read_signatures(
         if abs(total - 1.0) > _ROUNDING:
             raise DataError(
                 f"{table.place}, signature {name!r}", total, "shares of channels that sum to one",
-                "Divide counts by their sum. Is the file one of signatures?",
+                "Divide counts by their sum, and check that the file contains signatures.",
             )  # fmt: skip
     return KnownSignatures(tuple(names), tuple(words), values / values.sum(axis=1, keepdims=True), known)
 

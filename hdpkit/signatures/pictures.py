@@ -92,7 +92,9 @@ def plot_spectra(
     if len(titles) != len(values):
         raise ParameterError("names", names, f"{len(values)} names", "Leave it out.")
     if not len(values):
-        raise DataError("spectra", spectra, "one at least", "Ask for less agreement of samples and chains.")
+        raise DataError(
+            "spectra", spectra, "at least one", "Lower the required agreement of samples and chains."
+        )
     n = min(most, len(values))
     figure = given_figure(figure, (11.0, 1.9 * n))
     axes = figure.subplots(n, 1, squeeze=False)[:, 0]
@@ -213,7 +215,7 @@ def plot_exposures(
     """
     instance("signatures", signatures, Signatures, "Signatures", remedy="extract_signatures(run, corpus).")
     choice("by", by, ("sample", "level"), remedy="Leave it out for samples.")
-    whole_number("most", most, 1, remedy="400 fit.")
+    whole_number("most", most, 1, remedy="400 fit into one picture.")
     keys, members = levels_of(signatures, level)
     shares = signatures.exposures.shares
     ax = given_axes(ax, (11.0, 4.0))
@@ -283,10 +285,10 @@ def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40, ax: Any 
     instance("signatures", signatures, kinds, "Signatures", remedy="extract_signatures(run, corpus).")
     other = signatures if known is None else known
     instance("known", other, kinds, "Signatures or KnownSignatures", remedy="read_signatures(path).")
-    whole_number("most", most, 1, remedy="40 fit.")
+    whole_number("most", most, 1, remedy="40 fit into one picture.")
     for name, one in (("signatures", signatures), ("known", other)):
         if not len(one):
-            raise DataError(name, one, "one at least", "Ask for less agreement of samples and chains.")
+            raise DataError(name, one, "at least one", "Lower the required agreement of samples and chains.")
     if other.vocabulary != signatures.vocabulary:
         raise DataError(
             "known", f"{len(other.vocabulary)} channels",

@@ -75,7 +75,7 @@ def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
 
     Raises a CorruptRunError if its content is not valid.
     """
-    path = absolute_path("folder", folder, remedy="That of the run.") / SIGNATURES
+    path = absolute_path("folder", folder, remedy="Give the folder of the run.") / SIGNATURES
     if not os.path.lexists(path):
         return None
     try:
@@ -98,7 +98,10 @@ def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
             )  # fmt: skip
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CorruptRunError(
-            str(path), f"{type(error).__name__}: {error}", "as it was written", "Restore a copy of it."
+            str(path),
+            f"{type(error).__name__}: {error}",
+            "unchanged since it was written",
+            "Restore a copy of it.",
         ) from error
     return Settings(**numbers, known=known, totals=totals)
 

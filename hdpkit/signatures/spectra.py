@@ -229,7 +229,8 @@ def side_of(table: NumberTable, wanted: Channels | str | None, what: str, given:
     if rows == columns == 0:
         raise DataError(
             f"{table.place}, channels", list(table.rows[:3]), "channels in the rows or in the columns",
-            f"Known are {', '.join(CHANNELS)}; of others, give channels='any', and where {what} are.",
+            f"Known classifications: {', '.join(CHANNELS)}; for others, give channels='any', "
+            f"and where {what} are.",
         )  # fmt: skip
     return "columns" if rows >= columns else "rows"
 
@@ -274,7 +275,7 @@ def arranged(
         if first.setdefault(name, number) != number or not name:
             line = table.header if side == "columns" else table.lines[number]
             raise DataError(
-                f"{table.place}, line {line}, {what}", name, f"a name of its own for each {what}",
+                f"{table.place}, line {line}, {what}", name, f"a different name for each {what}",
                 "Rename one.",
             )  # fmt: skip
     if isinstance(wanted, str):
@@ -293,7 +294,7 @@ def _check_counts(table: NumberTable, counts: npt.NDArray[np.float64], order: li
     value = float(counts[sample, channel])
     remedy = "Give counts of mutations, not shares or counts per megabase."
     if value >= TOKEN_LIMIT:
-        remedy = "No sample has so many mutations: is it another column?"
+        remedy = "No sample has so many mutations: check the columns."
     raise DataError(table.cell(*cell), value, "a whole number from 0 to 2^31 - 1", remedy)
 
 
@@ -307,8 +308,8 @@ def _with_mutations(
         more = f", and {len(empty) - 1} more" if len(empty) > 1 else ""
         raise DataError(
             f"{table.place}, line {line}, sample {names[int(empty[0])]!r}{more}", 0,
-            "a mutation at least in each sample", "Leave such samples out: drop_empty=True (--drop-empty).",
+            "at least one mutation in each sample", "Leave such samples out: drop_empty=True (--drop-empty).",
         )  # fmt: skip
     if not kept.any():
-        raise DataError(f"{table.place}, mutations", 0, "one at least", "Is it another table?")
+        raise DataError(f"{table.place}, mutations", 0, "at least one", "Check that it is the right table.")
     return kept

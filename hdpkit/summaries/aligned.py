@@ -341,7 +341,10 @@ class AlignedTopics:
         all_terms = self.topics.shape[1]
         if vocabulary is not None and len(vocabulary) != all_terms:
             raise DataError(
-                "vocabulary", f"{len(vocabulary)} words", f"{all_terms} words", "Pass the corpus's own."
+                "vocabulary",
+                f"{len(vocabulary)} words",
+                f"{all_terms} words",
+                "Pass the vocabulary of the corpus.",
             )
         most = all_terms if n_terms is None else min(n_terms, all_terms)
         terms = np.argsort(-self.topics, axis=1, kind="stable")[:, :most].ravel()

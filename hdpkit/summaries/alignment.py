@@ -92,7 +92,7 @@ def samples_of(given: Any) -> tuple[Sample, ...]:
         if not isinstance(sample, Sample):
             raise ParameterError("samples", sample, "samples", _SOME)
     if not samples:
-        raise DataError("samples", given, "one sample at least", _SOME)
+        raise DataError("samples", given, "at least one sample", _SOME)
     if any((sample.counts is None) != (samples[0].counts is None) for sample in samples):
         raise DataError("samples", "of words and of numbers", "of one run's data", "Align them separately.")
     if not any(sample.n_dishes for sample in samples):

@@ -178,7 +178,7 @@ def _named(
     if words is None and isinstance(topics, Franchise):
         words = getattr(topics.data, "vocabulary", None)
     if words is not None:
-        words = items("vocabulary", words, "a sequence of words", remedy="Pass the corpus's own.")
+        words = items("vocabulary", words, "a sequence of words", remedy="Pass the vocabulary of the corpus.")
         beyond = [
             term for topic in terms for term in topic if not isinstance(term, str) and term >= len(words)
         ]
@@ -226,7 +226,7 @@ def _occurrences(reference: Any, numbers: dict[Any, int], ordered: bool) -> tupl
         found.append(own)
         lengths.append(len(own))
     if not texts:
-        raise DataError("reference", reference, "a text at least", "Give the texts that topics came from.")
+        raise DataError("reference", reference, "at least one text", "Give the texts that topics came from.")
     word, sizes = np.concatenate(found), np.array(lengths, dtype=np.int64)
     return _of_tokens(word, sizes)
 
@@ -235,7 +235,7 @@ def _in_corpus(corpus: Corpus, numbers: dict[Any, int], ordered: bool) -> tuple[
     if ordered and not _has_order(corpus):
         raise DataError(
             "reference", "a corpus of counts", "texts whose tokens have an order, for sliding windows",
-            'Give the texts as lists of words, or take measure="u_mass".',
+            'Give the texts as lists of words, or use measure="u_mass".',
         )  # fmt: skip
     of_term = np.full(corpus.n_terms + 1, -1, dtype=np.int64)
     for term, number in numbers.items():

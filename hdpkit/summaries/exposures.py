@@ -158,7 +158,7 @@ def _not_drawn(totals: Any, aligned: AlignedTopics) -> npt.NDArray[np.int64]:
     ):
         raise DataError(
             "totals", totals, f"a whole number for each of the {len(seen)} groups, at least its customers in "
-            "the samples", "Take document_lengths of the corpus before hk.downsample.",
+            "the samples", "Pass document_lengths of the corpus before hk.downsample.",
         )  # fmt: skip
     return found.astype(np.int64) - seen.astype(np.int64)
 

@@ -62,7 +62,7 @@ class TopicGroups:
         k = len(self.weights)
         if n_groups is None:
             n_groups = min(20, k) if self.n_groups is None else self.n_groups
-        n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one a topic.")
+        n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one per topic.")
         if k == 1:
             return np.zeros(1, dtype=np.int64)
         # By merges, not by heights: this gives the requested number of groups even if heights are equal.
@@ -155,7 +155,7 @@ def group_topics(
     choice("distance", distance, _DISTANCES, remedy="Leave it out.")
     choice("method", method, _METHODS, remedy="Leave it out.")
     if n_groups is not None:
-        n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one a topic.")
+        n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one per topic.")
     if weights is None and isinstance(topics, Sample):
         weights = topics.sizes
     if weights is None and isinstance(topics, AlignedTopics):
@@ -165,14 +165,20 @@ def group_topics(
     shares = np.ones(k) if weights is None else number_array(weights)
     fits = shares is not None and shares.shape == (k,) and np.isfinite(shares).all() and (shares >= 0.0).all()
     if shares is None or not fits or not shares.sum() > 0.0:
-        raise ParameterError("weights", weights, f"{k} numbers, not negative, not all 0", "One each a topic.")
+        raise ParameterError(
+            "weights", weights, f"{k} numbers, not negative, not all 0", "Give one per topic."
+        )
     if vocabulary is None and isinstance(topics, Franchise):
         vocabulary = getattr(topics.data, "vocabulary", None)
     words = None
     if vocabulary is not None:
-        words = items("vocabulary", vocabulary, "a sequence of words", remedy="Pass the corpus's own.")
+        words = items(
+            "vocabulary", vocabulary, "a sequence of words", remedy="Pass the vocabulary of the corpus."
+        )
         if len(words) != n_terms:
-            raise DataError("vocabulary", f"{len(words)} words", f"{n_terms} words", "Pass the corpus's own.")
+            raise DataError(
+                "vocabulary", f"{len(words)} words", f"{n_terms} words", "Pass the vocabulary of the corpus."
+            )
         words = tuple(str(word) for word in words)
     linkage = np.empty((0, 4))
     if k > 1:

@@ -154,13 +154,13 @@ def _labels(labels: Any, chosen: Any) -> Ints:
         given = number_array(labels)
         whole = given is not None and np.asarray(labels).dtype.kind in "iu"
         if given is None or not whole or given.ndim != 2 or given.size == 0:
-            raise ParameterError("labels", labels, f"{_ALLOWED}, one of each at least", _REMEDY)
+            raise ParameterError("labels", labels, f"{_ALLOWED}, at least one of each", _REMEDY)
         found = np.asarray(labels, dtype=np.int64)
     if chosen is not None:
         remedy = "Leave it out for all."
         picked = whole_numbers("items", chosen, 0, found.shape[1] - 1, remedy=remedy)
         if len(picked) == 0:
-            raise ParameterError("items", chosen, "one item at least", remedy)
+            raise ParameterError("items", chosen, "at least one item", remedy)
         found = found[:, picked]
     return found
 

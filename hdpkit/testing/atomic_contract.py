@@ -136,7 +136,7 @@ def _check_bank(franchise: Franchise) -> str:
     close("the bank's H, what is left last", bank.base, [*np.exp(logs), measure.remainder])
     close("the bank's values", bank.values, values)
     slots = franchise.slots.occupied_slots()
-    close("slots, one an atom", slots, np.arange(measure.n_terms))
+    close("slots, one per atom", slots, np.arange(measure.n_terms))
     near = np.array(sorted({*values.tolist(), 0}), dtype=np.int32)
     for i, j in itertools.product(range(len(values)), repeat=2):
         certain = np.array([*(near == values[i]), False])

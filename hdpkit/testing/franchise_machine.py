@@ -44,7 +44,10 @@ class Watcher(Component):
     def _require(self, condition: bool, what: str, slot: Any) -> None:
         if not condition:
             raise AuditError(
-                what, slot, f"as the component knows it: {sorted(self.known)}", "It wasn't told."
+                what,
+                slot,
+                f"one of those reported to the component: {sorted(self.known)}",
+                "It was not reported.",
             )
 
     def born(self, slot: int, source: Any, customers: Any) -> None:

@@ -231,7 +231,7 @@ def check_geweke(
                 if serves(franchise, move):
                     cases[f"{move.name} on {shape!r} ({kind}), {store}"] = franchise
     if not cases:
-        raise ExactFailure(f"{move.name}: no franchise of {list(shapes)} leaves it anything to do")
+        raise ExactFailure(f"{move.name}: no franchise of {list(shapes)} gives it anything to do")
     for name, franchise in cases.items():
         family.register(name, list(statistics(franchise)))
     report = []

@@ -107,7 +107,7 @@ class ConcentrationLaw(_Law):
         shifted: bool = False,
     ) -> None:
         if len(customers) != len(tables):
-            raise ParameterError("tables", tables, f"{len(customers)} numbers", "Give one a restaurant.")
+            raise ParameterError("tables", tables, f"{len(customers)} numbers", "Give one per restaurant.")
         self.prior = prior
         discounts = np.broadcast_to(discount, len(tables)).tolist()
         self.shift = float(np.max(discount)) if shifted else 0.0

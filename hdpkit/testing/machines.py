@@ -287,7 +287,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert len(lost) == 1, f"remove turned {before} into {after}"
         assert gained == ([lost[0] - 1] if lost[0] > 1 else []), f"remove turned {before} into {after}"
         if seat is not None:
-            assert len(seat.customers) == lost[0], "remove took somebody else's seat"
+            assert len(seat.customers) == lost[0], "remove freed the seat of another customer"
             seat.customers.remove(who)
             if isinstance(who, _Table):
                 who.seat = None

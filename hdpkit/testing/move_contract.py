@@ -85,7 +85,7 @@ def check_move(
         for corner in corners:
             report += _check_shape(move, measure, shape, corner, reversible)
     if not report:
-        raise ExactFailure(f"{move.name}: no franchise of {list(shapes)} leaves it anything to do")
+        raise ExactFailure(f"{move.name}: no franchise of {list(shapes)} gives it anything to do")
     return report
 
 

@@ -72,8 +72,8 @@ class PlantedBug:
         text = self.path.read_text(encoding="utf-8")
         if (n := text.count(self.old)) != 1:
             raise ParameterError(
-                f"old of {self.name!r}", f"{n} times in {self.module}", "there exactly once",
-                "The code has changed: write the bug anew for the present text.",
+                f"old of {self.name!r}", f"{n} times in {self.module}", "found exactly once",
+                "The code has changed: adapt the bug to the present text.",
             )  # fmt: skip
         return text, text.replace(self.old, self.new)
 
@@ -165,7 +165,9 @@ def _holders(bug: PlantedBug, healthy: CodeType) -> list[FunctionType]:
     if any(_content(function.__code__) != _content(healthy) for function in holders):
         raise _misplanted(bug, f"{healthy.co_qualname}, which differs from its file", "code as imported")
     if not holders and "<locals>" not in healthy.co_qualname:
-        raise _misplanted(bug, f"{healthy.co_qualname}, which nobody holds", "functions that are in use")
+        raise _misplanted(
+            bug, f"{healthy.co_qualname}, which no function uses", "code of an existing function"
+        )
     return holders
 
 

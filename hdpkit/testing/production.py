@@ -77,7 +77,7 @@ class _Step:
         store, node = franchise.seating, int(franchise.topology.home[customer])
         dish = int(store.dish_of(customer))
         if store.tables(node, dish) != 1:
-            raise StateError("customer", customer, "at the only table of its dish", "Take another one.")
+            raise StateError("customer", customer, "at the only table of its dish", "Choose another one.")
         self.franchise, self.customer, self.node = franchise, customer, node
         self.tables = store.node_tables(node) - (store.customers(node, dish) == 1)
         self.state = franchise.freeze()

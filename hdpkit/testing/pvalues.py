@@ -338,7 +338,7 @@ def rank_uniformity_p(ranks: ArrayLike, n_bins: int) -> float:
         Number of bins, 2 or more.
     """
     if n_bins < 2:
-        raise ParameterError("n_bins", n_bins, "2 or more", "One bin tells nothing.")
+        raise ParameterError("n_bins", n_bins, "2 or more", "Use two bins or more.")
     rank = _whole("ranks", ranks)
     if rank.size == 0:
         return 1.0

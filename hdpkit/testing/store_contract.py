@@ -129,7 +129,7 @@ def _check_empty(store_class: type) -> str:
             closed, table = store.remove(1, 2, 1, RandomStream((0, 0)))
             require(closed is True, f"remove says closed = {closed!r} for the last customer of a table")
             store.remove(0, 2, table, RandomStream((0, 0)))
-    return "an empty store knows nobody, before and after a customer"
+    return "an empty store has no customers, before and after it had one"
 
 
 SIZES = [1, 1, 3, 4]

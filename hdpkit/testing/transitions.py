@@ -115,7 +115,7 @@ def lump_matrix(P: ArrayLike, classes: Sequence[Hashable], pi: ArrayLike | None 
     """
     matrix = _matrix(P)
     if len(classes) != matrix.shape[0]:
-        raise ParameterError("classes", len(classes), f"of length {matrix.shape[0]}", "Give one a state.")
+        raise ParameterError("classes", len(classes), f"of length {matrix.shape[0]}", "Give one per state.")
     number: dict[Any, int] = {}
     member = np.array([number.setdefault(value, len(number)) for value in classes], dtype=np.intp)
     indicator = np.zeros((matrix.shape[0], len(number)))

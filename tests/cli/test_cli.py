@@ -348,7 +348,7 @@ def test_resume_gives_the_unbroken_run(chains, tmp_path, ldac):
     for chain in range(chains):
         assert one.franchise(chain).log_joint() == other.franchise(chain).log_joint()
         np.testing.assert_array_equal(one.franchise(chain).dishes, other.franchise(chain).dishes)
-    assert "at its end already" in done("resume", tmp_path / "broken").stderr
+    assert "was already complete" in done("resume", tmp_path / "broken").stderr
 
 
 def test_fit_over_counts_and_resume(tmp_path, ldac):
@@ -394,7 +394,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on_bit_for_bit(chains, tmp_pa
     done("verify", folder)
     second = hdpkit_command("resume", folder)
     assert second.exit_code == 1
-    assert "no other run" in second.stderr
+    assert "no other process" in second.stderr
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=120)
     assert process.returncode == 130, stderr

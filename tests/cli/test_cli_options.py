@@ -32,9 +32,9 @@ def test_every_registered_move_can_be_named():
     ("text", "message"),
     [
         ("table-gibs", "Did you mean 'table-gibbs'"),
-        ("", "Known are"),
-        ("table-gibbs,,concentration", "Known are"),
-        ("zzz", "Known are.*split-merge"),
+        ("", "Known names"),
+        ("table-gibbs,,concentration", "Known names"),
+        ("zzz", "Known names.*split-merge"),
         ("split-merge:scan=2", "Did you mean 'scans'"),
         ("split-merge:untill=2", "Did you mean 'until'"),
         ("split-merge:scans", "key=value"),
@@ -131,7 +131,7 @@ def test_starts():
 
 def test_closest():
     assert closest("sweps", ["sweeps", "seed"]) == "Did you mean 'sweeps'?"
-    assert closest("zzzz", ["b", "a"]) == "Known are: a, b."
+    assert closest("zzzz", ["b", "a"]) == "Known names: a, b."
 
 
 def config(tmp_path, text):
@@ -162,7 +162,7 @@ def test_a_file_of_settings(tmp_path):
     ("text", "error", "message"),
     [
         ("sweps = 3", ParameterError, r"study\.toml, sweps = 3.*Did you mean 'sweeps'"),
-        ("zzzzzz = 3", ParameterError, "Known are.*sweeps"),
+        ("zzzzzz = 3", ParameterError, "Known names.*sweeps"),
         ('config = "other.toml"', ParameterError, "an option"),
         ("help = true", ParameterError, "an option"),
         ("sweeps = -3", ParameterError, "study.toml, sweeps = -3"),
@@ -177,7 +177,7 @@ def test_a_file_of_settings(tmp_path):
         ("[eta]\nshape = 1", ParameterError, "a number, a string"),
         ("seed = 1979-05-27", ParameterError, "a number, a string"),
         ("checkpoint-sweeps = 1\ncheckpoint_sweeps = 2", ParameterError, "given once"),
-        ('out = "a\\u0000b"', ParameterError, "number 0"),
+        ('out = "a\\u0000b"', ParameterError, "NUL character"),
         ("sweeps = 1\nsweeps = 2", DataError, "TOML"),
         ("sweeps", DataError, "TOML"),
         (b'out = "\xff"', DataError, "TOML in UTF-8"),

@@ -334,8 +334,8 @@ BAD = {
     "store": (["train.txt", "--store", "pickle"], b"", "histogram"),
     "unknown": (["train.txt", "--unknown", "<s>"], b"", "unknown"),
     "two words": (["train.txt", "--unknown", "not known"], b"", "one word"),
-    "nameless text": ([""], b"", "an empty string is no path"),
-    "nameless folder": (["train.txt", "--into", ""], b"", "an empty string is no path"),
+    "nameless text": ([""], b"", "an empty string is not a path"),
+    "nameless folder": (["train.txt", "--into", ""], b"", "an empty string is not a path"),
     "nameless folder in a file": (["train.txt", "--config", "nameless.toml"], b"", "empty string"),
     "min count": (["train.txt", "--min-count", "0"], b"", "--min-count"),
     "min count of nothing": (["train.txt", "--min-count", "2", "--unknown", ""], b"", "--min-count"),
@@ -579,7 +579,7 @@ def test_a_model_is_swept_further_and_verified(place):
     done("train", "train.txt", "--into", "model", *QUICK)
     result = CliRunner().invoke(main, ["resume", "model"])
     assert result.exit_code == 0
-    assert "at its end already" in result.stderr
+    assert "was already complete" in result.stderr
     result = CliRunner().invoke(main, ["resume", "model", "--sweeps", "5"])
     assert result.exit_code == 0, result.output
     assert "sweep 11, 2 samples" in result.stdout

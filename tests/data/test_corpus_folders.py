@@ -291,7 +291,7 @@ def test_empty_documents_of_bags_of_words(tmp_path):
         (b"4\n4\n2\n1 1 1\n2 1 1 1\n", "line 5", "three whole numbers"),
         (b"4\n4\n2\n1 1 1\n2 1 0.5\n", "line 5", "three whole numbers"),
         (b"4\n4\n2\n1 1 1\n2 1 \xff\n", "line 5", "three whole numbers"),
-        (b"4\n4\n2\n2 1 1\n1 1 1\n", "line 5, document", "not below"),
+        (b"4\n4\n2\n2 1 1\n1 1 1\n", "line 5, document", "at least that of the line before"),
         (b"4\n4\n2\n2 1 2147483647\n2 2 2147483647\n", "number of tokens", "below 2^31"),
         (b"4\n4\n1\n2 1 0\n", "corpus", "without a token"),
     ],

@@ -311,7 +311,7 @@ def test_vocabulary_must_fit_the_columns():
     corpus = Corpus.from_counts([[1, 0, 1]], vocabulary=np.array(["a", "b", "c"]))
     assert corpus.vocabulary == ("a", "b", "c")
     assert all(type(word) is str for word in corpus.vocabulary)
-    with pytest.raises(DataError, match="one a column"):
+    with pytest.raises(DataError, match="one per column"):
         Corpus.from_counts([[1, 0, 1]], vocabulary=["a", "b"])
 
 
@@ -358,9 +358,9 @@ def test_ldac_with_names_groups_vocabulary(tmp_path):
         ("\r", "empty"),
         ("2 0:1", "number of id:count pairs"),
         ("0 0:1", "number of id:count pairs"),
-        ("0:1", "number of pairs first"),
-        ("-1", "number of pairs first"),
-        ("x 0:1", "number of pairs first"),
+        ("0:1", "number of pairs, as the first field"),
+        ("-1", "number of pairs, as the first field"),
+        ("x 0:1", "number of pairs, as the first field"),
         ("1 -1:1", "id:count"),
         ("1 0:-1", "id:count"),
         ("1 0:1.5", "id:count"),

@@ -57,13 +57,13 @@ def test_a_changed_file_stops_a_run_before_its_next_sweep(folder, tmp_path, dama
         if draw.sweep == 2:
             DAMAGE[damage](folder)
 
-    with pytest.raises(DataError, match="as it was when the corpus was opened") as caught:
+    with pytest.raises(DataError, match="unchanged since the corpus was opened") as caught:
         scheduler().run(franchise, 5, rng=0, callbacks=[change], folder=tmp_path / "run")
     assert str(folder) in caught.value.parameter
     for _ in range(2):  # and every later one
-        with pytest.raises(DataError, match="as it was"):
+        with pytest.raises(DataError, match="unchanged since"):
             scheduler().run(franchise, 1, rng=0)
-    with pytest.raises(DataError, match="as it was"):
+    with pytest.raises(DataError, match="unchanged since"):
         franchise_of(franchise.data)
     with pytest.raises(RunError):
         hk.open_run(tmp_path / "run")
@@ -81,7 +81,7 @@ def test_a_sweep_over_changed_data_is_not_recorded(folder, tmp_path, damage):
             return moves.MoveInfo()
 
     franchise, seen = franchise_of(hk.Corpus.open(folder)), []
-    with pytest.raises(DataError, match="as it was"):
+    with pytest.raises(DataError, match="unchanged since"):
         hk.Scheduler([moves.TableGibbs(), Change()]).run(
             franchise, 5, rng=0, callbacks=[lambda draw: seen.append(draw.sweep)]
         )

@@ -343,7 +343,7 @@ def test_refusals_name_the_place():
             NGrams.from_sentences(sentences, order=2)
     with pytest.raises(DataError, match=r"contexts, pair 1 = \['b'\]"):
         NGrams.from_pairs(["a", "b"], ["a", (["b"],)])
-    with pytest.raises(ParameterError, match="another symbol than the end"):
+    with pytest.raises(ParameterError, match="different from the symbol of the end"):
         NGrams.from_sentences([["a"]], order=2, start="$", end="$")
     with pytest.raises(DataError, match="Use plus_pairs"):
         NGrams.from_pairs(["a"], ["b"]).plus([["a"]])

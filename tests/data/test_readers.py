@@ -63,7 +63,11 @@ GREEDY = [
     ("a.mtx", BANNER + b"2 2000000000 1\n1 1 1\n", "max_terms=2000000000"),
     ("a.mtx", BANNER + b"2000000000 2 1\n1 1 1\n", "max_documents=2000000000"),
     ("a.mtx", BANNER + b"2 2 1\n1 1 2147483646\n", "max_tokens=2147483646"),
-    ("a.mtx", BANNER.replace(b"coordinate", b"array") + b"16000000 16000000\n1\n", "are promised"),
+    (
+        "a.mtx",
+        BANNER.replace(b"coordinate", b"array") + b"16000000 16000000\n1\n",
+        "entries, as its line of sizes says",
+    ),
 ]
 
 
@@ -171,7 +175,7 @@ def test_a_line_has_a_limit_and_an_archive_may_not_expand_without_end(tmp_path, 
         (b"2 2 1\n\n1 1 0x1\n", "line 4", "row, column and value"),
         (b"2 2 2\n1 1 1\n\n2 3 1\n", "line 5, column", "index from 1 to 2"),
         (b"2 2 2\n1 1 1\n0 1 1\n", "line 4, row", "index from 1 to 2"),
-        (b"2 2 1\n1 1 1\n2 2 1\n", "file", "1 entries are promised"),
+        (b"2 2 1\n1 1 1\n2 2 1\n", "file", "1 entries, as its line of sizes says"),
         (b"2 2 2\n1 1 -3\n2 2 1\n", "line 3", "whole number"),
         (b"2 2\n1 1 1\n", "line 2", "numbers of rows and columns"),
         (b"2 2 1 1\n1 1 1\n", "line 2", "numbers of rows and columns"),

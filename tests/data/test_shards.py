@@ -210,7 +210,7 @@ def test_a_chain_over_a_shard_is_that_over_its_documents(tmp_path, made):
     name = "count.npy" if made == "cells" else "terms.npy"
     with open(shard.origin[0] / name, "ab") as file:
         file.write(b"x")
-    with pytest.raises(DataError, match="as it was when the corpus was opened"):
+    with pytest.raises(DataError, match="unchanged since the corpus was opened"):
         hk.Franchise(two_levels(), shard)
 
 

@@ -48,7 +48,7 @@ def test_a_view_keeps_its_franchise():
 
 def test_the_root_of_a_franchise_that_is_gone_says_so():
     root = franchise("weights").root
-    with pytest.raises(errors.StateError, match="Keep the franchise"):
+    with pytest.raises(errors.StateError, match="Keep a reference to the franchise"):
         root.kind  # noqa: B018
 
 

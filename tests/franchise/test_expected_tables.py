@@ -162,7 +162,7 @@ def test_what_is_wrong_in_an_array_is_named():
         hk.expected_tables([1, 2, 1.5], 1.0)
     with pytest.raises(ParameterError, match=r"mass\[1, 0\] = -1.0: must be finite numbers above 0"):
         hk.expected_tables(1, [[1.0], [-1.0]])
-    with pytest.raises(ParameterError, match=r"\(\(2,\), \(3,\)\): must be such that they broadcast"):
+    with pytest.raises(ParameterError, match=r"\(\(2,\), \(3,\)\): must be shapes that broadcast"):
         hk.expected_tables([1, 2], [1.0, 2.0, 3.0])
 
 

@@ -269,17 +269,23 @@ def test_atoms_of_ones_own(measure, values):
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
-        ({"log_probabilities": lambda self: np.log([0.5, 0.2, 0.2])}, "1 in all"),
+        ({"log_probabilities": lambda self: np.log([0.5, 0.2, 0.2])}, "a sum of 1, remainder"),
         ({"log_probabilities": lambda self: np.log([0.5, 0.5])}, "shape .3,."),
         ({"log_probabilities": lambda self: np.log([[0.5, 0.2, 0.3]])}, "shape .3,."),
         ({"log_probabilities": lambda self: np.log(1 / 3)}, "shape .3,."),
         ({"log_probabilities": lambda self: np.array([0.0, -np.inf, np.nan])}, "shape .3,."),
         ({"log_probabilities": lambda self: ["0", "1", "2"]}, "shape .3,."),
-        ({"log_probabilities": lambda self: np.zeros(3)}, "1 in all"),
+        ({"log_probabilities": lambda self: np.zeros(3)}, "a sum of 1, remainder"),
         ({"n_terms": 0}, "from 1 to"),
         ({"n_terms": 2.0}, "from 1 to"),
-        ({"remainder": 0.1, "log_probabilities": lambda self: np.log([0.5, 0.2, 0.3])}, "1 in all"),
-        ({"remainder": -0.1, "log_probabilities": lambda self: np.log([0.5, 0.3, 0.3])}, "1 in all"),
+        (
+            {"remainder": 0.1, "log_probabilities": lambda self: np.log([0.5, 0.2, 0.3])},
+            "a sum of 1, remainder",
+        ),
+        (
+            {"remainder": -0.1, "log_probabilities": lambda self: np.log([0.5, 0.3, 0.3])},
+            "a sum of 1, remainder",
+        ),
         ({"remainder": np.nan, "log_probabilities": lambda self: thirds()}, "finite number"),
     ],
 )

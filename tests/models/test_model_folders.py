@@ -154,7 +154,7 @@ def test_text_that_is_added_goes_to_another_folder_or_none(tmp_path, folder):
         one.remove(0, 2).sweep(2)
         assert one.folder is None
     assert np.array_equal(back.score(TEXT).log_probability, again.score(TEXT).log_probability)
-    with pytest.raises(errors.StateError, match="took the run further"):
+    with pytest.raises(errors.StateError, match="run was continued elsewhere"):
         model.sweep(2)
     assert hk.NGramModel.open(tmp_path / "more").franchise.sweep == 17
     same_model(hk.NGramModel.open(folder), fitted())

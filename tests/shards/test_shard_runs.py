@@ -151,7 +151,7 @@ def test_other_arguments_than_those_of_the_run_are_refused(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
     run(source, sweeps=1, folder=kept)
     for options in ({"rng": 12}, {"moves": SCHEDULE[:2]}):
-        with pytest.raises(hk.errors.RunError, match="as given now"):
+        with pytest.raises(hk.errors.RunError, match="the argument given now"):
             run(source, folder=kept, **options)
     with pytest.raises(hk.errors.RunError, match="corpus"):
         run(shards.cut(DATA, 4), folder=kept)

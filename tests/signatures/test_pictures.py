@@ -74,7 +74,7 @@ def test_where_there_is_no_signature(signatures):
     assert (len(none), none.exposures.mean.shape) == (0, (9, 1))
     np.testing.assert_array_equal(none.exposures.mean[:, 0], signatures.corpus.document_lengths)
     for draw in (plot_spectra, plot_cosines):
-        with pytest.raises(DataError, match="one at least"):
+        with pytest.raises(DataError, match="at least one"):
             draw(none)
     plot_exposures(none)
 

@@ -164,7 +164,7 @@ BAD = {
     "no number": (put((1, 3), "NA"), CELL, "finite"),
     "2**31": (put((1, 3), 2**31), CELL, "2^31"),
     "a sample of zero": (put(1, 0), "line 1, sample 'two'", "drop_empty"),
-    "a sample twice": (lambda c, n, s, o: s.__setitem__(1, "one"), "sample", "name of its own"),
+    "a sample twice": (lambda c, n, s, o: s.__setitem__(1, "one"), "sample", "different name"),
     "too many in all": (put((slice(None), slice(2)), 2**30), "tokens", "2^31"),
 }
 

@@ -75,8 +75,20 @@ NGRAMS = {
         {
             "sentences": [*SENTENCES, Told([], "0 sentences")],
             "order": whole(1, 1000),
-            "start": [["<s>"], {}, NAN, Told("</s>", "another symbol than the end"), Told("a", "with 'a'")],
-            "end": [["</s>"], {}, NAN, Told("<s>", "another symbol than the end"), Told("z", "without 'z'")],
+            "start": [
+                ["<s>"],
+                {},
+                NAN,
+                Told("</s>", "different from the symbol of the end"),
+                Told("a", "with 'a'"),
+            ],
+            "end": [
+                ["</s>"],
+                {},
+                NAN,
+                Told("<s>", "different from the symbol of the end"),
+                Told("z", "without 'z'"),
+            ],
             "vocabulary": NO_VOCABULARY,
         },
         aliases={

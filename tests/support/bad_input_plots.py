@@ -16,7 +16,7 @@ def traced():
     return hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()]).run(tiny(), sweeps=4, rng=0)
 
 
-NO_TRACE = [None, 5, "trace", [], {}, hk.Trace, Told(hk.Trace(), "with a sweep at least")]
+NO_TRACE = [None, 5, "trace", [], {}, hk.Trace, Told(hk.Trace(), "with at least one sweep")]
 NO_AXES = [5, "ax", [], {}, object()]
 NO_TOPICS = [
     None, 5, "topics", [], {}, [1.0, 2.0], np.zeros((2, 3)), np.full((2, 2), NAN), np.array([[1.0, -1.0]]),

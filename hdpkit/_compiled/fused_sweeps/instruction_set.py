@@ -29,7 +29,10 @@ def _choose() -> tuple[str, ModuleType]:
     name = os.environ.get(VARIABLE, "") or names[0]
     if name not in names:
         raise ParameterError(
-            VARIABLE, name, f"one of {names} on this machine", "Unset the variable for the widest."
+            VARIABLE,
+            name,
+            f"one of {names} on this machine",
+            "Unset the variable to use the widest instruction set.",
         )
     return name, importlib.import_module(f"hdpkit._compiled.fused_sweeps.isa_{name}")
 

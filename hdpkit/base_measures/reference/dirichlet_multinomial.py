@@ -82,7 +82,7 @@ class DirichletMultinomialReference(BaseMeasure):
     n_terms: int | None = attrs.field(
         default=None,
         validator=attrs.validators.optional(
-            validator(whole_number, 1, 2**31 - 1, remedy="Leave it out: the data tell it.")
+            validator(whole_number, 1, 2**31 - 1, remedy="Leave it out: it is read from the data.")
         ),
     )
 
@@ -113,7 +113,7 @@ class DirichletMultinomialReference(BaseMeasure):
                 "eta",
                 np.shape(self.eta),
                 f"a number or a vector of length {n_terms}",
-                "One value each a term.",
+                "Give one value per term.",
             )
         return self if self.n_terms == n_terms else attrs.evolve(self, n_terms=n_terms)
 

@@ -65,7 +65,7 @@ class GammaPoissonReference(VectorMeasure):
         ready = super().for_data(data)
         total = float(np.sum(data.values, dtype=float))
         if not total < 2**53:
-            raise DataError("values", total, "counts that sum up to less than 2**53", "Use larger units.")
+            raise DataError("values", total, "counts whose sum is below 2**53", "Use larger units.")
         return ready
 
     def make(self) -> CountSums:

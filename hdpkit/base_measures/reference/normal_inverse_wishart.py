@@ -157,7 +157,7 @@ class NormalInverseWishartReference(VectorMeasure):
         except ParameterError as error:
             raise DataError(
                 "values", f"{len(X)} vectors of {D} numbers", "with a positive definite covariance matrix",
-                "Drop dimensions that are constant or follow from the others, or give the scale yourself.",
+                "Drop dimensions that are constant or linear functions of others, or give scale.",
             ) from error  # fmt: skip
 
     @property

@@ -61,7 +61,7 @@ def check_proportion(value: Any) -> float:
         return number
     raise ParameterError(
         "pi", value, "a number above 0 and below 1",
-        "Under 0 no topic has a term, under 1 every topic has all: use DirichletMultinomial for the latter.",
+        "With 0 no topic has a term, with 1 every topic has all terms: for 1 use DirichletMultinomial.",
     )  # fmt: skip
 
 

@@ -160,7 +160,7 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         if self.proportions == "stored" and not isinstance(self.selection, SelectionPrior):
             raise ParameterError(
                 "proportions", self.proportions, '"integrated" where selection is a number',
-                "Nothing is to be stored: every dish has this proportion. Or give a prior: hk.Beta(1, 1).",
+                "There is nothing to store: every dish has this proportion. Or give a prior: hk.Beta(1, 1).",
             )  # fmt: skip
 
     # ------------------------------------------------------------------ parameters
@@ -237,8 +237,8 @@ class SparseDirichletMultinomialReference(BaseMeasure):
             return self.smoothing_without_values
         if statistics.smoothing is None:
             raise StateError(
-                "smoothing", None, "that of the dish, where each has its own",
-                "Begin with measure.begun(smoothing) in place of measure.make().",
+                "smoothing", None, "the smoothing of the dish, where each dish has its own",
+                "Call measure.begun(smoothing) instead of measure.make().",
             )  # fmt: skip
         return statistics.smoothing
 

@@ -110,6 +110,6 @@ def _one_concentration(walk: ReferenceWalk) -> float:
     if len(theta) and np.any(theta != theta[0]):
         raise ParameterError(
             "concentration", theta, "one for all restaurants",
-            "Where each restaurant has its own, take method='bernoulli'.",
+            "Where each restaurant has its own, use method='bernoulli'.",
         )  # fmt: skip
     return float(theta[0]) if len(theta) else 0.0

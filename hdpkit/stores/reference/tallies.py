@@ -42,7 +42,7 @@ class CountsReference(CountedStore):
     def _sizes(self, node: int, dish: int) -> Iterable[int]:
         raise StateError(
             "store", type(self).__name__, "one that keeps sizes of tables",
-            "Take store='histogram' or 'explicit'.",
+            "Use store='histogram' or 'explicit'.",
         )  # fmt: skip
 
     def dish_of(self, customer: int) -> int:
