@@ -122,7 +122,7 @@ cdef class ChoiceSource:
         if isinstance(answer, (int, np.integer)) and not isinstance(answer, bool) and 0 <= answer < n:
             return answer
         raise StateError(
-            type(self).__name__, answer, f"a source that answers with a whole number from 0 to {n - 1}",
+            type(self).__name__, answer, f"a source that returns a whole number from 0 to {n - 1}",
             "Return the index of one of the options.",
         )
 
@@ -133,13 +133,13 @@ cdef class ChoiceSource:
             return numbers if shape else float(numbers)
         what = "a number" if shape == () else f"{shape[0]} numbers"
         raise StateError(
-            type(self).__name__, answer, f"a source that answers with {what} from {low:.17g} to {high:.17g}",
+            type(self).__name__, answer, f"a source that returns {what} from {low:.17g} to {high:.17g}",
             "Return what the method of the base class returns.",
         )
 
     cdef object refusal(self, str name, object value):
         """The error to raise if a draw with a valid parameter failed."""
-        return self._failure() or StateError(name, value, "drawable", "The source refused.")
+        return self._failure() or StateError(name, value, "a value that the source can draw", "The source returned an error.")
 
     def __init__(self):
         if self.own.choose == refused_choose:
@@ -381,7 +381,7 @@ cdef class ChoiceSource:
     def generator(self):
         """A `numpy.random.Generator` on the same stream, for user code that takes one."""
         raise StateError(
-            "generator", type(self).__name__, "asked of a source that can draw continuous values",
+            "generator", type(self).__name__, "a source that can draw continuous values",
             "A move with a continuous part is tested by Geweke's test, not by enumeration.",
         )
 

@@ -372,7 +372,7 @@ def test_what_a_subclass_leaves_alone_is_as_it_was(name):
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_source_without_such_draws_refuses(name):
-    with pytest.raises(StateError, match="drawable"):
+    with pytest.raises(StateError, match="a value that the source can draw"):
         CALLS[name][0](AskedSource(lambda weights: 0))
     with pytest.raises(TypeError):
         ChoiceSource()

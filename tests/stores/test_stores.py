@@ -222,5 +222,5 @@ def test_a_histogram_store_that_observes_remembers_who_is_seated():
     assert store.dish_of(19) == 19
     late = HistogramStore(2, 1)
     late.open(0, 0, 0)
-    with pytest.raises(ValueError, match="somebody is seated"):
+    with pytest.raises(ValueError, match="without seated customers"):
         late.observe(np.zeros(2, dtype=np.int32))

@@ -352,7 +352,7 @@ cdef int find_units(Units units, ExplicitStore store, const int32_t[::1] home,
             return at_root
     with gil:
         refuse("home", "of another tree", "the restaurants where these customers sit, the root and its children",
-               "Take it from the franchise's topology.")
+               "Use the one of the franchise's topology.")
 
 
 def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
@@ -403,7 +403,7 @@ def unit_dishes(Walk walk not None, Units units not None):
 
 cdef int check_fault(int64_t fault) except -1:
     if not 0 <= fault < FAULTS_END:
-        refuse("fault", fault, f"a place in FAULTS, from 0 to {FAULTS_END - 1}", "0 is none.")
+        refuse("fault", fault, f"an index of FAULTS, from 0 to {FAULTS_END - 1}", "0 means no fault.")
     return 0
 
 

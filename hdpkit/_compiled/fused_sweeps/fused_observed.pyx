@@ -356,7 +356,7 @@ cdef int impossible(int64_t customer) except -1 with gil:
 # ------------------------------------------------------------------ batches
 
 cdef int unserved(int64_t customer) except -1 with gil:
-    raise StateError("customer", customer, "one whose restaurants serve its dish", "Thaw a sound state.")
+    raise StateError("customer", customer, "one whose restaurants serve its dish", "Thaw a valid state.")
 
 
 cdef inline void fetch_seats(store_t store, int64_t first, int64_t last) noexcept nogil:
@@ -445,7 +445,7 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
                           f"one of {[store.__name__ for store in STORES]}, over observed dishes",
                           "Use the generic kernel.")
     if not 0 <= fault < len(FAULTS):
-        refuse("fault", fault, f"a place in FAULTS, from 0 to {len(FAULTS) - 1}", "0 is none.")
+        refuse("fault", fault, f"an index of FAULTS, from 0 to {len(FAULTS) - 1}", "0 means no fault.")
     with nogil:
         for i in range(first, last):
             if walk.store.dish_at(<int32_t>i) < 0:

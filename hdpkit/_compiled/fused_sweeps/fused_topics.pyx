@@ -222,7 +222,7 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
 
 cdef int check_fault(int64_t fault) except -1:
     if not 0 <= fault < HDPKIT_FAULTS_END:
-        refuse("fault", fault, f"a place in FAULTS, from 0 to {HDPKIT_FAULTS_END - 1}", "0 is none.")
+        refuse("fault", fault, f"an index of FAULTS, from 0 to {HDPKIT_FAULTS_END - 1}", "0 means no fault.")
     return 0
 
 

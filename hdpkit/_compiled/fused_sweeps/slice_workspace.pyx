@@ -58,7 +58,7 @@ def philox32(uint32_t first, uint32_t word1, uint32_t[::1] upper not None, uint3
     """
     cdef uint32_t[4 * HDPKIT_PHILOX32_COUNTERS] out
     if upper.shape[0] != 2 or key.shape[0] != 2:
-        refuse("key", key.shape[0], "two words, and two of the counter", "Give two of each.")
+        refuse("key", key.shape[0], "two words, and two words of the counter", "Give two of each.")
     hdpkit_philox32(first, word1, &upper[0], &key[0], out)
     return np.array(<uint32_t[:4 * HDPKIT_PHILOX32_COUNTERS]>out).reshape(4, -1).T
 

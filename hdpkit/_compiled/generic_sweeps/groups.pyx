@@ -30,7 +30,7 @@ ctypedef struct Removal:
 
 
 cdef int misplaced(int64_t customer) except -1:
-    raise StateError("customer", customer, "seated", "Start the franchise, or seat everybody.")
+    raise StateError("customer", customer, "seated", "Start the franchise, or seat all customers.")
 
 
 cdef int fail(str what, int64_t customer) except -1:

@@ -58,7 +58,7 @@ cdef int check_parts(Walk walk, CompiledBank bank) except -1:
     # The bank may have further values, those of known components.
     if bank.n_customers < walk.home.shape[0] or walk.store.n_customers != walk.home.shape[0]:
         refuse("bank", f"of {bank.n_customers} customers", f"one of {walk.home.shape[0]} customers, as the walk and "
-               "its store", "Take the bank and the walk of one franchise.")
+               "its store", "Use the bank and the walk of one franchise.")
     return check_bank(walk, bank)
 
 
@@ -66,7 +66,7 @@ cdef int check_bank(Walk walk, CompiledBank bank) except -1:
     """Raise an error unless this bank is the one notified of births and deaths."""
     bank.ready()
     if walk.slots.bank is not bank:
-        refuse("bank", "of another franchise", "that of the walk's franchise", "Take both of one franchise.")
+        refuse("bank", "of another franchise", "that of the walk's franchise", "Use both of one franchise.")
     return 0
 
 
@@ -108,7 +108,7 @@ cdef int check_scan(Walk walk, CompiledBank bank, Units units, const int64_t[::1
         if sides[order[i]] >= 0:
             visited[sides[order[i]]] += 1
     if visited[0] > sizes[0] or visited[1] > sizes[1]:
-        refuse("sizes", (sizes[0], sizes[1]), "the number of units on each side, those to be visited among them",
+        refuse("sizes", (sizes[0], sizes[1]), "the number of units on each side, including those to be visited",
                "Count them: np.count_nonzero(sides == 0).")
     return 0
 
@@ -470,7 +470,7 @@ def move_units(Walk walk not None, CompiledBank bank not None, Units units not N
     check_bank(walk, bank)
     units.belong(store)
     if units.n_customers > bank.n_customers:
-        refuse("bank", "of another franchise", "that of the walk's franchise", "Take both of one franchise.")
+        refuse("bank", "of another franchise", "that of the walk's franchise", "Use both of one franchise.")
     if units.level != 1:
         refuse("units", f"of level {units.level}", "customers of the root", "Index them with units(1).")
     check_numbers64("which", which, 0, <int64_t>units.code.size() - 1)

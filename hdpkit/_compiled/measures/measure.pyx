@@ -124,7 +124,7 @@ cdef class CompiledBank:
         self.ready()
         cdef int32_t k = whole32("slot", slot, 0, self.room() - 1)
         if self.slots is not None and self.slots.occupied(k):
-            raise StateError("slot", slot, "that of no dish", "Take its last customer out.")
+            raise StateError("slot", slot, "that of no dish", "Remove its last customer.")
         self.check(self.c.died(self.c.self, k))
 
     def add(self, slot, customers):

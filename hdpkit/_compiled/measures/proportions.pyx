@@ -88,7 +88,7 @@ cdef class ProportionTable:
         check_length("logs", given.shape[0], which.shape[0])
         for i in range(which.shape[0]):
             if not (given[i, 0] <= 0.0 and given[i, 1] <= 0.0):
-                refuse("logs", (given[i, 0], given[i, 1]), "logarithms of a number from 0 to 1 and of 1 less it",
+                refuse("logs", (given[i, 0], given[i, 1]), "logarithms of a number from 0 to 1 and of 1 minus it",
                        "Draw them by source.log_beta.")
         self.make_room(max(np.asarray(which), default=-1) + 1)
         self.clear()
@@ -100,7 +100,7 @@ cdef class ProportionTable:
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if not (log_pi <= 0.0 and log_rest <= 0.0):
-            refuse("log_pi", (log_pi, log_rest), "logarithms of a number from 0 to 1 and of 1 less it",
+            refuse("log_pi", (log_pi, log_rest), "logarithms of a number from 0 to 1 and of 1 minus it",
                    "Draw them by source.log_beta.")
         self.set_one(k, log_pi, log_rest)
 

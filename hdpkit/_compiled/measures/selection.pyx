@@ -331,7 +331,7 @@ cdef class Selection:
         cdef double share0 = self.log_share(a0, n0)
         cdef double share1 = self.log_share(a1, n1)
         if a1 < a0 or n1 < n0:
-            refuse("a1, n1", (a1, n1), f"at least ({a0}, {n0})", "Exchange the two and take the negative.")
+            refuse("a1, n1", (a1, n1), f"at least ({a0}, {n0})", "Exchange the two, and change the sign of the result.")
         return log_sum_ratio(&self.law, a0, n0, share0, a1, n1, share1)
 
     def expected(self, a, n):

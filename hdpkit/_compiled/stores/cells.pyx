@@ -40,13 +40,13 @@ cdef class CellsStore(CountsStore):
         self.first = <int64_t>self.nodes.size() - (self.begin.shape[0] - 1)
         if self.first < 1:
             refuse("cells", self.begin.shape[0] - 1, f"of fewer documents than the {self.nodes.size()} restaurants",
-                   "The root is none of them.")
+                   "The root is not a document.")
         check_length("cells", cells.n_customers, self.n_customers)
         self.clear()
 
     cdef int check_cells(self) except -1:
         if self.cells is None:
-            raise StateError("store", "CellsStore", "one that knows the cells", "Call observe_cells first.")
+            raise StateError("store", "CellsStore", "one with cells", "Call observe_cells first.")
         return 0
 
     def clear(self):
@@ -100,13 +100,13 @@ cdef class CellsStore(CountsStore):
         return 0
 
     cdef int grow_customers(self, int64_t n_customers) except -1:
-        raise StateError("store", "CellsStore", "one that keeps each customer's dish", "Tell customers apart first.")
+        raise StateError("store", "CellsStore", "one with the dish of each customer", "Call franchise.tell_apart() first.")
 
     cdef bint squeeze_extra(self, double share) except -1 nogil:
         return False
 
     cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
-        raise StateError("store", "CellsStore", "one that seats customers one by one", "Tell customers apart first.")
+        raise StateError("store", "CellsStore", "one that seats customers one by one", "Call franchise.tell_apart() first.")
 
     cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
         return self.may_sit(node, dish, customer)

@@ -151,7 +151,7 @@ cdef class CountsStore(Seating):
 
     cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
         if customer >= 0 and self.dish_at(customer) != dish:
-            raise StateError("customer", customer, f"one who eats dish {dish}", "Ask dish_of(customer).")
+            raise StateError("customer", customer, f"a customer of dish {dish}", "See dish_of(customer).")
         return 0
 
     def set_tables(self, node, dish, tables, parent):
@@ -289,4 +289,4 @@ cdef class CountsStore(Seating):
 
 
 cdef object no_sizes():
-    return StateError("store", "CountsStore", "one that keeps sizes of tables", "Take store='histogram' or 'explicit'.")
+    return StateError("store", "CountsStore", "one that keeps sizes of tables", "Use store='histogram' or 'explicit'.")

@@ -333,7 +333,7 @@ cdef class ExplicitStore(Seating):
     cdef int32_t table_number(self, object table) except -1:
         cdef int32_t number = whole32("table", table, 0, <int64_t>self.pool.size() - 1)
         if self.pool[number].size == 0:
-            raise StateError("table", number, "one that has customers", "Ask table_at(customer).")
+            raise StateError("table", number, "one that has customers", "See table_at(customer).")
         return number
 
     cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
@@ -351,8 +351,8 @@ cdef class ExplicitStore(Seating):
         if not 0 <= table < <int64_t>self.pool.size() or self.pool[table].size == 0:
             raise StateError("customer", customer, "seated", "Seat the customer first.")
         if self.pool[table].node != node or self.pool[table].dish != dish:
-            raise StateError("customer", customer, f"one who eats dish {dish} in restaurant {node}",
-                             "Ask table_at(customer), table_node(table) and dish_of(customer).")
+            raise StateError("customer", customer, f"a customer of dish {dish} in restaurant {node}",
+                             "See table_at(customer), table_node(table) and dish_of(customer).")
         return 0
 
     def table_at(self, customer):

@@ -269,7 +269,7 @@ cdef class HistogramStore(Seating):
 
     cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
         if customer >= 0 and self.dish_at(customer) != dish:
-            raise StateError("customer", customer, f"one who eats dish {dish}", "Ask dish_of(customer).")
+            raise StateError("customer", customer, f"a customer of dish {dish}", "See dish_of(customer).")
         return 0
 
     def observe(self, const int32_t[::1] values not None):
@@ -287,7 +287,7 @@ cdef class HistogramStore(Seating):
         if not self.observed:
             for node in range(self.nodes.size()):
                 if self.nodes[node].customers > 0:
-                    refuse("store", "in use", "empty, but somebody is seated", "Clear it first.")
+                    refuse("store", "in use", "empty, without seated customers", "Clear it first.")
         if not self.observed:
             self.seated.assign((self.n_customers + 7) >> 3, 0)
             self.observed = True

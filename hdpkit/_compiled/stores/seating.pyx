@@ -285,7 +285,7 @@ cdef class Seating:
         cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, LARGEST - 1)
         cdef int32_t who = self.customer_number(customer)
         if self.find(r, k) < 0:
-            raise StateError("dish", dish, f"one that restaurant {r} serves", "Ask dish_of(customer).")
+            raise StateError("dish", dish, f"one that restaurant {r} serves", "See dish_of(customer).")
         self.may_leave(r, k, who)
         self.begin_change()
         self.ready(0, 1)
@@ -445,7 +445,7 @@ cdef class Seating:
         cdef Node *record
         check_counts(node, dish, customers, tables, self.nodes.size())
         if type(self) is not Seating:
-            raise StateError("store", type(self).__name__, "a bare Seating", "Counts don't say who sits where.")
+            raise StateError("store", type(self).__name__, "Seating itself", "Counts don't contain the table of a customer.")
         self.begin_change()
         self.clear_nodes(self.nodes.size())
         self.arena.words.resize(node.shape[0] * ENTRY_WORDS)
@@ -473,7 +473,7 @@ cdef class Seating:
         cdef Held hold = in_turn(self.turn)
         cdef bint moved
         if not 0.0 <= share <= 1.0:
-            refuse("share", share, "a number from 0 to 1", "0.5 gives back what is half empty.")
+            refuse("share", share, "a number from 0 to 1", "0.5 shrinks arrays that are half empty.")
         self.begin_change()
         held = self.memory_bytes()
         with nogil:

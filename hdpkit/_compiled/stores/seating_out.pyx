@@ -298,7 +298,7 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
                     size += <int64_t>bin_size[j] * bin_count[j]
                 if size != end - i:
                     with gil:
-                        raise StateError("histograms", f"of {size} customers", f"of the {end - i} who are there",
+                        raise StateError("histograms", f"of {size} customers", f"of the {end - i} in the restaurant",
                                          "Pass what freeze() returned.")
                 mixed = (b + 1 < first_bin[node + 1] and bin_dish[b + 1] == bin_dish[b]) or (
                     bin_count[b] > 1 and bin_size[b] > 1)

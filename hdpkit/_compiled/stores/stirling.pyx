@@ -151,7 +151,7 @@ cdef int clear_ratios(Ratios *ratios) except -1 nogil:
 
 cdef int too_large(int64_t n, int64_t t) except -1:
     raise ParameterError("customers and tables of one dish in a restaurant", (n, t),
-                         f"at most {MOST:,} as a product, over a store of counts", "Take store='histogram'.")
+                         f"at most {MOST:,} as a product, over a store of counts", "Use store='histogram'.")
 
 
 cdef int cover_ratios(Ratios *ratios, double d, int64_t n, int64_t t) except -1 nogil:

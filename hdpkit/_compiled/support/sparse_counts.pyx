@@ -78,8 +78,8 @@ cdef Reader reader_of(bytes sparse) except *:
 
 cdef int check_whole(Reader *r) except -1:
     if r.broken:
-        raise DataError("counts", "bytes that end too early, or are others", "changes of counts as they were written",
-                        "The message was damaged on its way: run from the last checkpoint.")
+        raise DataError("counts", "truncated or changed bytes", "changes of counts, unchanged since they were written",
+                        "The message was damaged in transit: continue from the last checkpoint.")
     return 0
 
 

@@ -30,14 +30,14 @@ cdef enum:
 cdef busy(str what):
     return BusyError(
         "franchise", what, "used by one thread at a time",
-        "Use look() for what a run last finished, or give each thread a copy() of its own.",
+        "Use look() to read the last finished sweep of a run, or use one copy() per thread.",
     )
 
 
 cdef in_another_run():
     return BusyError(
         "franchise", "in another run", "run by one run at a time",
-        "Close the draws of the other run, or give this one a copy().",
+        "Close the draws of the other run, or use a copy() for this one.",
     )
 
 
@@ -358,7 +358,7 @@ def unweighable(error):
     """The error for weights from which no index can be drawn."""
     return StateError(
         "weights", str(error), "finite and not all zero",
-        "A NaN or an overflow in the base measure is the usual cause; the franchise is still whole.",
+        "A NaN or an overflow in the base measure is the usual cause; the franchise is still valid.",
     )
 
 

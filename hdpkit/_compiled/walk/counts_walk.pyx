@@ -59,7 +59,7 @@ cdef class CountsWalk(Walk):
                  Root root not None, declaration):
         cdef size_t i
         if type(store) is not CountsStore:
-            refuse("store", store, "a CountsStore", "Take a Walk over any other.")
+            refuse("store", store, "a CountsStore", "Use a Walk over any other.")
         Walk.__init__(self, store, slots, parent, home, concentration, discount, root)
         self.tables_at_end = False
         self.counts = store

@@ -261,7 +261,7 @@ cdef class WeightTable:
         check_length("weights", given.shape[0], n + 1)
         for i in range(n + 1):
             if not 0.0 <= given[i] <= 1.0:
-                refuse("weights", given[i], "numbers from 0 to 1", "They add up to 1.")
+                refuse("weights", given[i], "numbers from 0 to 1", "Give numbers with a sum of 1.")
         self.make_room(max(np.asarray(which), default=-1) + 1)
         for i in range(<int64_t>self.weight.size()):
             self.weight[i] = 0.0
@@ -292,7 +292,7 @@ cdef class WeightTable:
         cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if not (0.0 <= weight <= 1.0 and 0.0 <= remainder <= 1.0):
-            refuse("weight and remainder", (weight, remainder), "numbers from 0 to 1", "They add up to 1.")
+            refuse("weight and remainder", (weight, remainder), "numbers from 0 to 1", "Give numbers with a sum of 1.")
         self.make_room(k + 1)
         self.weight[k] = weight
         self.rest = remainder

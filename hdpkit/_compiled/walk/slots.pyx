@@ -440,7 +440,7 @@ cdef class DishSlots:
         mapping = np.full(self.status.size(), -1, dtype=np.int32)
         for slot in range(<int32_t>self.status.size()):
             if self.status[slot] == SCRATCH:
-                raise StateError("slots", "reserved", "free, or those of dishes", "A proposal is under way.")
+                raise StateError("slots", "reserved", "free, or those of dishes", "Finish the proposal first.")
             if self.status[slot] != FREE:
                 mapping[slot] = fresh
                 fresh += 1

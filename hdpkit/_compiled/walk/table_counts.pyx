@@ -257,10 +257,10 @@ cdef CountsStore counts_store(Walk walk):
     cdef int64_t r
     walk.check_dishes()
     if type(walk.store) is not CountsStore and not walk.store.by_cell:
-        raise StateError("store", type(walk.store).__name__, "CountsStore", "Any other store has tables as it goes.")
+        raise StateError("store", type(walk.store).__name__, "CountsStore", "Other stores keep their tables up to date.")
     for r in range(1, walk.parent.shape[0]):
         if walk.parent[r] != 0:
-            refuse("parent", walk.parent[r], "0: two levels of restaurants", "Take store='histogram'.")
+            refuse("parent", walk.parent[r], "0: two levels of restaurants", "Use store='histogram'.")
     return walk.store
 
 
@@ -293,7 +293,7 @@ cdef class Bulk:
         for r in range(2, walk.concentration.shape[0]):
             if walk.concentration[r] != walk.concentration[1]:
                 refuse("concentration", walk.concentration[r], f"{walk.concentration[1]}, one for all restaurants",
-                       "Where each restaurant has its own, take method='bernoulli'.")
+                       "Where each restaurant has its own, use method='bernoulli'.")
         self.theta = walk.concentration[1] if walk.concentration.shape[0] > 1 else 0.0
         node, dish, customers, _ = self.store.counts()
         below = node > 0

@@ -40,7 +40,7 @@ cdef class Walk:
     def __init__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
                  Root root not None):
         if type(slots) is not DishSlots:
-            refuse("slots", slots, "DishSlots itself", "Compiled code would not see what a subclass overrides.")
+            refuse("slots", slots, "DishSlots itself", "Compiled code ignores methods that a subclass overrides.")
         self.turn = store.turn
         self.store = store
         self.tables_at_end = store.tables_at_end
@@ -76,7 +76,7 @@ cdef class Walk:
         self.standing()
         if self.store.busy:
             raise BusyError("walk", "inside a verb", "used by one verb at a time",
-                            "A method that a verb calls can't ask the franchise.")
+                            "A method that a verb calls can't read the franchise.")
         return 0
 
     cdef int standing(self) except -1:
@@ -84,7 +84,7 @@ cdef class Walk:
         if self.store is None:
             raise StateError("walk", "empty", "one that was made with arguments", "See Franchise.walk.")
         if self.parent.shape[0] != <int64_t>self.store.nodes.size():
-            raise StateError("walk", "out of date", "one over the present restaurants", "Ask franchise.walk() again.")
+            raise StateError("walk", "out of date", "one over the present restaurants", "Call franchise.walk() again.")
         return 0
 
     cdef int check_dishes(self) except -1:
@@ -272,7 +272,7 @@ cdef class Walk:
         self.face()
         self.fit(node, customer, dish)
         if self.store.find(node, dish) < 0:
-            raise StateError("dish", dish, f"one that restaurant {node} serves", "Ask store.dish_of(customer).")
+            raise StateError("dish", dish, f"one that restaurant {node} serves", "See store.dish_of(customer).")
         self.store.may_leave(node, dish, customer)
         self.ready(node)
         return bool(self.unseat_customer(customer, node, dish, &source.c))

@@ -62,7 +62,7 @@ def _propose(
     before = np.array([walk.store.dish_of(i) for i in group.tolist()], dtype=np.int32)
     if (before < 0).any():
         raise StateError(
-            "customer", int(group[np.argmin(before)]), "seated", "Start the franchise, or seat everybody."
+            "customer", int(group[np.argmin(before)]), "seated", "Start the franchise, or seat all customers."
         )
     # Births and deaths of a proposal are not reported: these slots have no bank and no parts.
     aside = DishSlots()
