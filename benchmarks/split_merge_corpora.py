@@ -189,16 +189,17 @@ def draw_figures(name, pairs_by_eta, folder):
         first = max(chain.column("seconds")[0] for pair in pairs for chain in pair)
         last = min(chain.column("seconds")[-1] for pair in pairs for chain in pair)
         seconds = np.geomspace(first, max(last, 1.001 * first), CURVE)
+        span = (seconds[0], seconds[-1])  # given: no score may be known yet at any of these times
         for i, title in enumerate(SAMPLERS.values()):
             column[0].plot(seconds, np.mean([pair[i].best(seconds) for pair in pairs], axis=0), label=title)
-        column[0].set(title=f"{name}, eta = {eta}", xscale="log", ylabel="best training score")
+        column[0].set(title=f"{name}, eta = {eta}", xscale="log", xlim=span, ylabel="best training score")
         column[0].legend()
         for axes, score, title in ((column[1], "best", "training"), (column[2], "held_out", "held out")):
             by_run = difference(pairs, score, seconds)
             axes.plot(seconds, by_run.T, color="C0", alpha=0.25, linewidth=0.7)
             axes.plot(seconds, by_run.mean(axis=0), color="C0")
             axes.axhline(0.0, color="black", linewidth=0.8)
-            axes.set(xscale="log", xlabel="processor seconds", ylabel=f"difference, {title}")
+            axes.set(xscale="log", xlim=span, xlabel="processor seconds", ylabel=f"difference, {title}")
         cosines = pairs[0][0].cosines
         height = np.random.default_rng(0).random(len(cosines))
         column[3].scatter(cosines, height, s=3)

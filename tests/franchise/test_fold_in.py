@@ -269,7 +269,7 @@ def test_groups_across_restaurants():
     assert franchise.fold_in(fine, rng=0).names == ("a",)
     with pytest.raises(errors.DataError, match="customers of several towns"):
         franchise.fold_in(groups([0.1, 0.2], region=["N", "N"], town=["n1", "n2"], house=["a", "a"]))
-    with pytest.raises(errors.DataError, match="below the region"):
+    with pytest.raises(errors.DataError, match="below the same region"):
         franchise.fold_in(groups([0.1], region=["S"], town=["n1"], house=["a"]))
 
 

@@ -122,7 +122,7 @@ def test_changes_in_blocks_of_terms_are_those_of_all_terms(threads, n_blocks):
     assert {take_block(one, block, n_blocks) for block in range(n_blocks)} == {b""}
     before = one.dish_counts.copy()
     if n_blocks == 2:
-        with pytest.raises(DataError, match="as they were written"):
+        with pytest.raises(DataError, match="unchanged since they were written"):
             end_parts(one, attrs.evolve(later, counts=blocks[::-1]))
     else:
         end_parts(one, attrs.evolve(later, counts=blocks))
