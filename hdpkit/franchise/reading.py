@@ -10,6 +10,7 @@ import numpy.typing as npt
 from hdpkit.checks import number_array, whole_number
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
+from hdpkit.franchise.elsewhere import Elsewhere
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.sample import Sample
 from hdpkit.franchise.sampling import sample_of
@@ -115,10 +116,8 @@ class Reading(Owner):
         -------
         nodes, customers, tables : int64 arrays of one shape
         """
-        last = len(self.state.declarations) - 1
-        whole_number("number", number, 0, last, remedy="Place of it in franchise.declarations.")
-        elsewhere = self.state._elsewhere
-        if elsewhere is not None and number > 0:
+        elsewhere = self._elsewhere_of(number)
+        if elsewhere is not None:
             customers, tables = elsewhere.totals()
             return np.arange(1, len(customers) + 1), customers, tables
         customers, tables = self.totals()
@@ -140,14 +139,18 @@ class Reading(Owner):
         customers, tables : (int64 array, int64 array)
             Distinct numbers, ascending, and how many restaurants have each.
         """
-        last = len(self.state.declarations) - 1
-        whole_number("number", number, 0, last, remedy="Place of it in franchise.declarations.")
-        elsewhere = self.state._elsewhere
-        if elsewhere is not None and number > 0:
+        elsewhere = self._elsewhere_of(number)
+        if elsewhere is not None:
             return elsewhere.counted_totals()
         _, *totals = self.totals_of(number)
         customers, tables = (np.unique(each, return_counts=True) for each in totals)
         return customers, tables
+
+    def _elsewhere_of(self, number: int) -> Elsewhere | None:
+        """The documents outside this part, if a declaration's restaurants are in several parts."""
+        last = len(self.state.declarations) - 1
+        whole_number("number", number, 0, last, remedy="Place of it in franchise.declarations.")
+        return self.state._elsewhere if number > 0 else None
 
     def size_counts(self, nodes: npt.ArrayLike) -> tuple[Ints, Ints]:
         """Sizes of the tables of some restaurants, ascending, and the number of tables of each size.
