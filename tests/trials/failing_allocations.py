@@ -20,6 +20,7 @@ import hashlib
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from pathlib import Path
 import numpy as np
 
 import hdpkit as hk
+import hdpkit.shards
 from hdpkit import moves
 from hdpkit.base_measures import base_measures
 from hdpkit.franchise import start
@@ -41,6 +43,7 @@ SOURCE = Path(__file__).resolve().parent / "allocations" / "failing.cpp"
 KINDS = {"new": 1, "array": 2, "python": 4}
 SECONDS = 20.0  # of a trial; more is a hang
 ALL = 1 << 40
+SHARD_FOLDERS = Path(tempfile.gettempdir()) / "hdpkit-failing-allocations"
 
 
 def example(name):
@@ -86,13 +89,13 @@ def franchise(store="histogram", family="dm", depth=2, kernel="auto", n=60, root
     return made
 
 
-def topics(store):
+def topics(store, root="restaurant"):
     """A topic model over a corpus."""
-    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=2.0)
-    documents = np.random.default_rng(3).integers(0, 9, size=(8, 10)).tolist()
-    made = hk.Franchise(
-        hk.Restaurant(root, each="document"), hk.Corpus.from_documents(documents, n_terms=9), store=store
+    top = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(4.0, 2.0))
+    corpus = hk.Corpus.from_documents(
+        np.random.default_rng(3).integers(0, 9, size=(8, 10)).tolist(), n_terms=9
     )
+    made = hk.Franchise(hk.Restaurant(top, each="document"), corpus, store=store, root=root)
     run_in(made, [], "one", 0)
     return made
 
@@ -106,6 +109,23 @@ def cells(depth):
     corpus = hk.Corpus.from_counts(counts, groups={"type": [0, 0, 0, 1, 1, 2, 2, None]})
     made = hk.Franchise(restaurant, corpus, store="counts", root="weights")
     run_in(made, [], "one", 0)
+    return made
+
+
+def known(store, depth, frozen=True):
+    """Topics of which three are known, beside held groups."""
+    restaurant = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(60.0, 2.0))
+    for label in ("type", "document")[3 - depth :]:
+        restaurant = hk.Restaurant(restaurant, each=label, concentration=hk.Gamma(10.0, 2.0))
+    rng = np.random.default_rng(3)
+    corpus = hk.Corpus.from_counts(
+        rng.poisson(0.8, size=(8, 9)), groups={"type": [0, 0, 0, 1, 1, 2, 2, None]}
+    )
+    components = hk.Known(rng.dirichlet(np.ones(9), size=3), counts=20, frozen=[frozen, False, False])
+    root = "weights" if store == "counts" else "restaurant"
+    made = hk.Franchise(restaurant, corpus, store=store, root=root, known=components)
+    run_in(made, [], "sequential", 0)
+    made.hold([0, 5])
     return made
 
 
@@ -161,6 +181,25 @@ def sweeping(words=None, sweeps=2):
             state.settle()
 
     return act
+
+
+def over_shards(state):
+    """A run over two shards, each a part, in a folder of this process; the franchise gets its state.
+
+    Called again after an error, it goes on from the last checkpoint.
+    """
+    schedule = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration()]
+    run = hdpkit.shards.run(
+        state.restaurant_declared,
+        hdpkit.shards.cut(state.data, 2),
+        schedule,
+        sweeps=3,
+        rng=5,
+        carrier=hdpkit.shards.Local(2),
+        folder=SHARD_FOLDERS / str(os.getpid()),
+        checkpoint=1,
+    )
+    state.thaw(run.state())
 
 
 def starting(init):
@@ -263,6 +302,14 @@ def scenarios():
     for depth in (2, 3):
         make = lambda d=depth: cells(d)  # noqa: E731
         yield f"sweeps cells {depth}", make, sweeping(["CountGibbs", "RootWeights", "Concentration"], 3)
+    for store in ("histogram", "explicit", "counts"):
+        for depth in (2, 3):
+            make = lambda s=store, d=depth: known(s, d)  # noqa: E731
+            yield f"sweeps known {store} {depth}", make, sweeping(sweeps=3)
+        make = lambda s=store: known(s, 2, frozen=False)  # noqa: E731
+        yield f"sweeps known {store} pseudo-counts", make, sweeping(sweeps=3)
+        yield f"thaw known {store}", make, thawing
+    yield "shards counts 2", lambda: topics("counts", "weights"), over_shards
     yield (
         "sweeps indicators reference dm 2",
         lambda: franchise("counts", "dm", 2, kernel="reference", n=24, root="restaurant"),
@@ -294,6 +341,9 @@ def digest(state):
 
 def look_at(state, act):
     """Why the franchise isn't whole after an act that failed, or None."""
+    if act is over_shards:
+        act(state)
+        return None if digest(state) == UNBROKEN[act] else "not the unbroken chain"
     if len(state.dishes) and not np.all(np.asarray(state.dishes) >= 0):
         if act not in STARTS or np.any(np.asarray(state.dishes) >= 0):
             return "somebody isn't seated"
@@ -305,6 +355,7 @@ def look_at(state, act):
 
 
 STARTS = set()
+UNBROKEN = {}  # digest of the state by act, where an act that failed is begun again
 
 
 def trial(library, make_ready, act, number, many, kind):
@@ -408,6 +459,7 @@ def run_scenario(library, name, make, act, kinds, many, every, offset=0, limit=N
         else:
             unbroken = in_a_process(lambda kind=kind: trial(library, ready, act, ALL // 2, ALL, KINDS[kind]))
             numbers = range(offset, unbroken.get("counted", 0), every)
+        UNBROKEN[act] = unbroken.get("digest")
         if "wrong" in unbroken or unbroken["outcome"] != "finished":
             found.append({"scenario": name, "kind": kind, "wrong": [unbroken]})
             continue
@@ -476,6 +528,8 @@ def main(argv):
     library.hdpkit_arm.argtypes = [ctypes.c_int64, ctypes.c_int64, ctypes.c_int]
     library.hdpkit_disarm.argtypes = [ctypes.POINTER(ctypes.c_int64)]
     library.hdpkit_disarm.restype = ctypes.c_int64
+    shutil.rmtree(SHARD_FOLDERS, ignore_errors=True)
+    SHARD_FOLDERS.mkdir()
     STARTS.update(act for name, _, act in [*scenarios()] if name.startswith(("start", "folder")))
     bad = 0
     for name, make, act in scenarios():
