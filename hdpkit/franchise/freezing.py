@@ -79,7 +79,8 @@ class Freezing(Owner):
 
         A state from a store with more detail (sizes have more than counts, seats more than sizes) is reduced
         to that of this store. In the opposite case the missing detail is drawn, which requires a ``source``.
-        Missing weights of the root are also drawn.
+        Missing weights of the root are also drawn. If memory runs out on the way, a MemoryError is raised and
+        no customer is seated; thaw a state again, or start.
 
         Parameters
         ----------
