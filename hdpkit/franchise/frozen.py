@@ -17,9 +17,9 @@ from hdpkit.franchise.frozen_values import check_values
 from hdpkit.franchise.topology import Topology
 from hdpkit.stores import FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes
 
-__all__ = ["check_frozen"]
+__all__ = ["LARGEST", "check_dishes", "check_frozen", "ints_of"]
 
-_LARGEST = 2**31 - 1
+LARGEST = 2**31 - 1
 _NOBODY = np.int32(-1)
 
 
@@ -69,8 +69,7 @@ def check_frozen(
             "Pass it unchanged.",
         )
     n, n_nodes = topology.n_all, topology.n_nodes
-    slots, held = _slots(frozen, n)
-    _check_ids(frozen, len(slots))
+    slots, held = check_dishes(frozen, n)
     if observed is not None and (len(held) or (len(slots) and slots[-1] >= observed[1])):
         raise _wrong("slots", frozen["slots"], f"atoms, from 0 to {observed[1] - 1}, none held")
     own: tuple[str, ...] = FrozenCells.OWN if by_cell else arrays[:1]
@@ -80,21 +79,21 @@ def check_frozen(
     if len(lengths) != 1:
         raise _wrong("seating", seating, "arrays of one length")
     n_entries = lengths.pop()
-    node = _ints(arrays[1], entries[arrays[1]], 0, n_nodes - 1)
+    node = ints_of(arrays[1], entries[arrays[1]], 0, n_nodes - 1)
     served = _among(arrays[2], entries[arrays[2]], slots)
     runs: dict[str, npt.NDArray[np.int32]] = {}
     if by_cell:
         runs = _cell_runs(seating, cells, slots)
         seat = dish = runs["cell_runs"]
-        rest = [_ints(name, entries[name], 1, _LARGEST) for name in arrays[3:]]
+        rest = [ints_of(name, entries[name], 1, LARGEST) for name in arrays[3:]]
     elif labelled:
-        seat = _ints("seat", seating["seat"], -1, n_entries - 1, n)
+        seat = ints_of("seat", seating["seat"], -1, n_entries - 1, n)
         dish = np.append(served, _NOBODY)[seat] if n_entries else seat
-        rest = [_ints("table_seat", entries["table_seat"], -1, n_entries - 1)]
+        rest = [ints_of("table_seat", entries["table_seat"], -1, n_entries - 1)]
     else:
-        seat = dish = _ints("dish", seating["dish"], -1, _LARGEST, n)
+        seat = dish = ints_of("dish", seating["dish"], -1, LARGEST, n)
         _among("dish", dish, np.append(_NOBODY, slots))
-        rest = [_ints(name, entries[name], 1, _LARGEST) for name in arrays[3:]]
+        rest = [ints_of(name, entries[name], 1, LARGEST) for name in arrays[3:]]
     if observed is not None and np.any((dish >= 0) & (dish != observed[0])):
         raise _wrong("dish", dish, "the customers' values: dishes are observed")
     latent = None if observed is not None else slots
@@ -113,15 +112,22 @@ def check_frozen(
     return {**dict(zip(arrays, (seat, node, served, *rest), strict=True)), **runs}
 
 
+def check_dishes(frozen: Mapping[str, Any], n_customers: int) -> tuple[npt.NDArray[np.int32], ...]:
+    """Check occupied and held slots and the lasting ids of dishes; returns these slots."""
+    slots, held = _slots(frozen, n_customers)
+    _check_ids(frozen, len(slots))
+    return slots, held
+
+
 def _cell_runs(
     seating: Mapping[str, Any], cells: Cells, slots: npt.NDArray[np.int32]
 ) -> dict[str, npt.NDArray[np.int32]]:
     """Check dishes of cells: each is in range, and all customers of a cell are seated or none."""
-    runs = _ints("cell_runs", seating["cell_runs"], 0, _LARGEST, len(cells.term))
+    runs = ints_of("cell_runs", seating["cell_runs"], 0, LARGEST, len(cells.term))
     n = int(runs.sum(dtype=np.int64))
     dish = _among("run_dish", seating["run_dish"], slots)
-    count = _ints("run_count", seating["run_count"], 1, _LARGEST, n)
-    key = _ints("cell_key", seating["cell_key"], -_LARGEST - 1, _LARGEST, 4)
+    count = ints_of("run_count", seating["run_count"], 1, LARGEST, n)
+    key = ints_of("cell_key", seating["cell_key"], -LARGEST - 1, LARGEST, 4)
     if len(dish) != n:
         raise _wrong("run_dish", seating["run_dish"], f"{n} dishes, as many as cell_runs has")
     of = np.repeat(np.arange(len(runs)), runs)
@@ -149,11 +155,11 @@ def _array(value: Any) -> npt.NDArray[Any]:
 
 def _slots(frozen: Mapping[str, Any], n_customers: int) -> tuple[npt.NDArray[np.int32], ...]:
     """Check occupied and held slots. A dish is born in the smallest free slot, so slots are bounded."""
-    held = _ints("held", frozen["held"], 0, _LARGEST)
-    limit = min(4 * (n_customers + len(held)) + (1 << 16), _LARGEST)
+    held = ints_of("held", frozen["held"], 0, LARGEST)
+    limit = min(4 * (n_customers + len(held)) + (1 << 16), LARGEST)
     if len(held) and int(held.max()) > limit:
         raise _wrong("held", frozen["held"], f"from 0 to {limit}")
-    slots = _ints("slots", frozen["slots"], 0, limit)
+    slots = ints_of("slots", frozen["slots"], 0, limit)
     for key, values in (("slots", slots), ("held", held)):
         if np.any(np.diff(values) <= 0):
             raise _wrong(key, frozen[key], "ascending")
@@ -176,7 +182,8 @@ def _check_ids(frozen: Mapping[str, Any], n_dishes: int) -> None:
         raise _wrong("dish_ids", frozen["dish_ids"], f"from 0 to {births - 1}: births before this state")
 
 
-def _ints(key: str, value: Any, low: int, high: int, n: int | None = None) -> npt.NDArray[np.int32]:
+def ints_of(key: str, value: Any, low: int, high: int, n: int | None = None) -> npt.NDArray[np.int32]:
+    """An entry of a frozen state as whole numbers of this range, or a DataError."""
     array = _array(value)
     if array.size == 0 and array.ndim == 1 and n in (None, 0):
         return array.astype(np.int32) if array.dtype.kind in "iuf" else np.empty(0, dtype=np.int32)
@@ -189,7 +196,7 @@ def _ints(key: str, value: Any, low: int, high: int, n: int | None = None) -> np
 
 
 def _among(key: str, value: Any, slots: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
-    dishes = _ints(key, value, -1 if len(slots) and slots[0] < 0 else 0, _LARGEST)
+    dishes = ints_of(key, value, -1 if len(slots) and slots[0] < 0 else 0, LARGEST)
     known = np.zeros((int(slots[-1]) if len(slots) else 0) + 2, dtype=bool)
     known[slots] = True  # slots are ascending; the last entry is for -1
     known[-1] = len(slots) > 0 and slots[0] < 0

@@ -168,10 +168,11 @@ def run(
         The seed.
     carrier : Carrier, optional
         `Local`, `MPI` or `Dask`; by default one part in this process.
-    init : "auto", TermClusters, Random, or mapping
+    init : "auto", TermClusters, Random, state, or Franchise
         "auto": `hdpkit.init.TermClusters` of the first million tokens. Both draw the dishes of a document
-        from its own stream, and give each dish one table there. A mapping is a state returned by
-        `Franchise.freeze`, with distinguished customers (`Franchise.tell_apart`).
+        from its own stream, and give each dish one table there. A state is returned by `Franchise.freeze`,
+        with distinguished customers (`Franchise.tell_apart`). As in `hdpkit.Scheduler.run`, every start
+        resets hyperparameters and counts sweeps from 1; a run continues from its folder.
     root : str or FixedWeights
         "weights", or ``hk.FixedWeights(K)``.
     threads : int

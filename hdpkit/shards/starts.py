@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from hdpkit.data import Corpus
 from hdpkit.data.pieces import piece_of, strung_together
-from hdpkit.errors import DataError, ParameterError
-from hdpkit.franchise import Random
+from hdpkit.errors import DataError, ParameterError, ShardError
+from hdpkit.franchise import Franchise, Random
+from hdpkit.franchise.frozen import LARGEST, check_dishes, ints_of
 from hdpkit.franchise.part import COLUMNS
 from hdpkit.franchise.term_clusters import COPIED, TermClusters, labels_of_terms
 from hdpkit.random import STARTS, RandomStream, Streams
@@ -49,25 +50,27 @@ class FromState:
     frozen: Mapping[str, Any]
 
     def common(self) -> dict[str, Any]:
-        """The state common to all parts."""
-        names = ("slots", "dish_ids", "births", "sweep", "measure")
-        concentration = np.asarray(self.frozen["concentration"])
+        """The state common to all parts; hyperparameters and sweep are those of any start."""
+        slots = np.asarray(self.frozen["slots"])
         return {
-            **{name: self.frozen[name] for name in names},
-            "concentration": concentration[:2].tolist(),
+            "slots": slots,
+            # States of earlier versions have no ids, as in `Franchise.thaw`.
+            "dish_ids": self.frozen.get("dish_ids", np.arange(len(slots))),
+            "births": self.frozen.get("births", len(slots)),
+            "sweep": 0,
             "components": self.frozen.get("components", {}),
         }
 
     def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
         """Documents of a shard."""
         seating = self.frozen["seating"]
-        node = np.asarray(seating["count_node"])
+        node = seating["count_node"]
         first = info.first_document
         begin, end = np.searchsorted(node, [first + 1, first + info.n_documents + 1])
-        entries = {name: np.asarray(seating[name])[begin:end].copy() for name in COLUMNS}
+        entries = {name: seating[name][begin:end].copy() for name in COLUMNS}
         entries["count_node"] -= np.int32(first)
-        dish = np.asarray(seating["dish"])[info.first_token : info.first_token + info.n_tokens]
-        return {"dish": dish, **entries}
+        dish = seating["dish"][info.first_token : info.first_token + info.n_tokens]
+        return checked_seating(number, {"dish": dish, **entries}, corpus, self.frozen["slots"])
 
 
 @attrs.frozen(eq=False)
@@ -110,6 +113,30 @@ class ByDocument:
         own = self.of_terms[terms]
         other = (generator.random(n) * n).astype(np.int64)
         return np.where(generator.random(n) < COPIED, own[other], own).astype(np.int32)
+
+
+def checked_seating(number: int, seating: Mapping[str, Any], corpus: Corpus, slots: Any) -> dict[str, Ints]:
+    """The seating of a shard; a ShardError unless it is one of these documents, with dishes of these slots.
+
+    Compiled code uses its numbers without checks.
+    """
+    found = {name: np.asarray(seating.get(name)) for name in ("dish", *COLUMNS)}
+    whole = all(column.ndim == 1 and column.dtype.kind in "iu" for column in found.values())
+    dish = found["dish"]
+    if whole and len(dish) == corpus.n_tokens and np.all(np.isin(dish, slots)):
+        dish = dish.astype(np.int32)
+        wanted = one_table_each(dish, corpus.document_lengths, int(np.max(slots)) + 1)
+        customers, tables = wanted["count_customers"], found["count_tables"]
+        if (
+            all(np.array_equal(wanted[name], found[name]) for name in COLUMNS[:3])
+            and tables.shape == customers.shape
+            and np.all((tables >= 1) & (tables <= customers))
+        ):
+            return {**wanted, "dish": dish, "count_tables": tables.astype(np.int32)}
+    raise ShardError.of(
+        number, "the state of its documents", found, "their dishes, and the tables of each dish",
+        "Give the state of a franchise over the same corpus, unchanged.",
+    )  # fmt: skip
 
 
 def one_table_each(dish: Ints, lengths: npt.NDArray[np.int64], n_dishes: int) -> dict[str, Ints]:
@@ -162,7 +189,7 @@ def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> S
 
     Parameters
     ----------
-    init : "auto", Random, TermClusters, or mapping
+    init : "auto", Random, TermClusters, mapping or Franchise
         A mapping is a state of `Franchise.freeze` over the entire corpus, in memory.
     source : Source
     most : int or None
@@ -170,20 +197,10 @@ def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> S
     streams : Streams
         Streams of the chain.
     """
+    if isinstance(init, Franchise):
+        init = init.freeze()
     if isinstance(init, Mapping):
-        form = init.get("seating", {})
-        if "dish" not in form or "count_node" not in form:
-            raise DataError(
-                "init", init, "a state of a franchise with store='counts', customers told apart",
-                "Call franchise.tell_apart() before franchise.freeze().",
-            )  # fmt: skip
-        n = source.shards[-1].first_token + source.shards[-1].n_tokens
-        if len(form["dish"]) != n or np.any(np.asarray(form["dish"]) < 0):
-            raise DataError(
-                "init", f"{len(form['dish'])} customers", f"the dishes of all {n} customers",
-                "Freeze a franchise over the same corpus after it was started.",
-            )  # fmt: skip
-        return FromState(init)
+        return _from_state(init, source)
     key = streams.source(STARTS).generator.integers(0, 2**63, size=2).tolist()
     if isinstance(init, Random):
         return ByDocument((key[0], key[1]), init.n_dishes)
@@ -197,6 +214,30 @@ def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> S
         )  # fmt: skip
     labels = labels_of_terms(init, Whole(_first_documents(source), most), streams.source(STARTS))
     return ByDocument((key[0], key[1]), int(labels.max()) + 1, labels)
+
+
+def _from_state(frozen: Mapping[str, Any], source: Source) -> FromState:
+    """A start from a state; the seating of each shard is checked where it is read."""
+    form = frozen.get("seating")
+    kept = isinstance(form, Mapping) and {"dish", *COLUMNS} <= set(form)
+    if not kept or not {"slots", "held"} <= set(frozen):
+        raise DataError(
+            "init", frozen, "a state of a franchise with store='counts', customers told apart",
+            "Call franchise.tell_apart() before franchise.freeze().",
+        )  # fmt: skip
+    assert isinstance(form, Mapping)
+    n = source.shards[-1].first_token + source.shards[-1].n_tokens
+    seating = {"dish": ints_of("dish", form["dish"], 0, LARGEST, n)}
+    seating |= {name: ints_of(name, form[name], 0, LARGEST) for name in COLUMNS}
+    _, held = check_dishes(frozen, n)
+    if len(held) or frozen.get("held_groups"):
+        raise DataError(
+            "init", "a state with held dishes or documents", "one in which nothing is held",
+            "Moves over shards update all documents: release them before franchise.freeze().",
+        )  # fmt: skip
+    if not isinstance(frozen.get("components", {}), Mapping):
+        raise DataError("init", frozen, "a state of a franchise", "Pass it unchanged.")
+    return FromState({**frozen, "seating": seating})
 
 
 def _first_documents(source: Source) -> Corpus:

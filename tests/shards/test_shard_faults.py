@@ -63,7 +63,7 @@ def topics_drawn_with_the_keys_of_others(patch):
     share = Slices.share_topics
 
     def keyed(self, memory, part, n):
-        self.state._elsewhere.n_customers += part  # another threshold, so that labels and keys are others
+        self.state._elsewhere.n_customers *= 1 + part  # another threshold, so that labels and keys are others
         share(self, memory, part, n)
 
     patch.setattr(Slices, "share_topics", keyed)

@@ -34,9 +34,8 @@ def test_a_chain_over_a_converted_file_is_that_over_the_file(tmp_path, cells):
     franchise.tell_apart()
     scheduler = hk.Scheduler(SCHEDULE)
     scheduler.run(franchise, sweeps=1, rng=5, init=hk.init.Random(6))
-    begun = franchise.freeze() | {"sweep": 0}
-    franchise.thaw(begun)
-    scheduler.run(franchise, sweeps=4, rng=11, init=None)
+    begun = franchise.freeze()
+    scheduler.run(franchise, sweeps=4, rng=11, init=begun)
     run = shards.run(restaurant(), sharded, SCHEDULE, sweeps=4, rng=11, init=begun, carrier=shards.Local(2))
     same(run.state(), franchise.freeze())
 

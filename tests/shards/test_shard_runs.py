@@ -57,6 +57,67 @@ def test_a_start_goes_on_as_in_one_process():
     np.testing.assert_array_equal(found, counts)
 
 
+@pytest.mark.parametrize(("parts", "threads"), [(1, 1), (2, 1), (3, 2)])
+@pytest.mark.parametrize("root", ["weights", "restaurant"])
+def test_a_state_as_start_is_that_of_a_scheduler(root, parts, threads):
+    """Sweeps count from 1 and hyperparameters are reset; without weights in the state they are drawn."""
+    chosen = moves.TableGibbs() if root == "restaurant" else moves.SliceGibbs()
+    other = hk.Franchise(restaurant(), DATA, store="counts", root=root)
+    other.tell_apart()
+    hk.Scheduler([chosen, *SCHEDULE[2:]]).run(other, sweeps=3, rng=5, init=hk.init.Random(6))
+    given = other.freeze()
+    for init in (given, other):
+        for sweeps in (0, 3):
+            franchise = hk.Franchise(restaurant(), DATA, store="counts", root="weights")
+            franchise.tell_apart()
+            if sweeps:
+                trace = hk.Scheduler(SCHEDULE).run(franchise, sweeps=sweeps, rng=11, init=init)
+            begun = run(shards.cut(DATA, 4), sweeps=sweeps, parts=parts, threads=threads, init=init)
+            assert begun.sweep == len(begun.seconds) == sweeps
+            if sweeps:
+                same(begun.state(), franchise.freeze())
+                for key, values in begun.numbers.items():
+                    np.testing.assert_array_equal(values, trace[key], err_msg=key)
+            else:
+                state = begun.state()
+                assert state["measure"] == {"eta": 0.5}
+                assert set(state["concentration"].tolist()) == {1.0}
+
+
+def forged(state):
+    """Changed states: what they lack or contain, and the state."""
+    seating, n = state["seating"], DATA.n_tokens
+    for key in state.keys() & {"seating", "slots", "held"}:
+        yield f"no {key}", {name: value for name, value in state.items() if name != key}
+    for key, values in {
+        "slots": ([0, 0], [-1], [2**31], "0", None, state["slots"][:-1]),
+        "dish_ids": ([], [0] * len(state["slots"])),
+        "births": (0, None),
+        "held": ([77], None),
+        "held_groups": (np.array([1], dtype=np.int32),),
+        "components": (5, {"root weights": 5}),
+        "seating": (5, {}),
+    }.items():
+        for value in values:
+            yield f"{key} = {value}", {**state, key: value}
+    column = seating["count_tables"].copy()
+    for key, value in {
+        "dish": np.full(n, 10**6), "count_tables": column * 0, "count_customers": column,
+        "count_node": seating["count_node"][::-1].copy(), "count_dish": seating["count_dish"] + 1,
+    }.items():  # fmt: skip
+        for bad in (value, value.astype(float), value[:-1], -value - 1, None, "x", [[1], 2]):
+            yield f"{key} = {bad}", {**state, "seating": {**seating, key: bad}}
+
+
+def test_states_that_do_not_fit_are_refused():
+    given = run(shards.cut(DATA, 2), sweeps=1).state()
+    run(shards.cut(DATA, 2), sweeps=1, init=given)
+    for what, state in forged(given):
+        for parts in (1, 2):
+            with pytest.raises(hk.errors.DataError):
+                pytest.fail(what + repr(run(shards.cut(DATA, 2), parts=parts, sweeps=1, init=state)))
+
+
 def test_a_finite_model():
     root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
     declared = hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))

@@ -28,21 +28,18 @@ def restaurant():
 
 
 def started(data, root="weights", schedule=SCHEDULE):
-    """A franchise over the whole corpus, at its start."""
+    """A franchise over the whole corpus after a sweep, whose hyperparameters aren't those of a start."""
     franchise = hk.Franchise(restaurant(), data, store="counts", root=root)
     franchise.tell_apart()
     hk.Scheduler(schedule).run(franchise, sweeps=1, rng=5, init=hk.init.Random(6))
-    frozen = franchise.freeze()
-    frozen["sweep"] = 0
-    franchise.thaw(frozen)
     return franchise
 
 
 def in_one_process(sweeps, data, root="weights", schedule=SCHEDULE):
-    """State at the start, state after so many sweeps of a scheduler, and its trace."""
+    """A state, that after so many sweeps of a scheduler which starts with it, and the trace."""
     franchise = started(data, root, schedule=schedule)
     begun = franchise.freeze()
-    trace = hk.Scheduler(schedule).run(franchise, sweeps=sweeps, rng=11, init=None)
+    trace = hk.Scheduler(schedule).run(franchise, sweeps=sweeps, rng=11, init=begun)
     return begun, franchise.freeze(), trace
 
 
