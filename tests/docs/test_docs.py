@@ -113,6 +113,10 @@ ARGUMENTS = {
         f"{{text}} {{text}} {FEW} --burn-in 1 --samples 1 --timed-sweeps 1 --calibrate {{corpus}}",
         "tokens/reference s",
     ),
+    "paired_sweeps": (
+        "{root} {root} {corpus} --sentences {text} --cases counts ngrams --rounds 1 --sweeps 1 --settle 1",
+        "| yes |",
+    ),
     "reading": ("{corpus} --texts 30 --length 5 --sweeps 1", "hdpkit fit texts.csv"),
     "reference_second": ("{corpus} --blocks 1", "reference second"),
     "scaling": (
@@ -183,7 +187,7 @@ def test_benchmarks_run(script, tmp_path, monkeypatch, capsys):
     if "{shards}" in arguments:
         hk.ShardedCorpus.write(hk.Corpus.from_documents([[0, 0, 1], [1, 9]] * 10, n_terms=10), cut, 2)
     given = [
-        word.format(corpus=corpus, text=text, folder=tmp_path, shards=cut, wide=wide)
+        word.format(corpus=corpus, text=text, folder=tmp_path, shards=cut, wide=wide, root=ROOT)
         for word in shlex.split(arguments)
     ]
     if script.stem in OWN_PROCESS:
