@@ -11,6 +11,8 @@ from hdpkit.errors import StateError
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.root import Root
+from hdpkit.franchise.sample_draws import drawn_weights
+from hdpkit.franchise.sampling import levels_of
 from hdpkit.franchise.state import State
 from hdpkit.franchise.statistics import Statistics
 from hdpkit.franchise.verb_arguments import check_source
@@ -55,7 +57,17 @@ class Drawn(Owner):
         ----------
         source : ChoiceSource
             The ``rng`` that a move is given.
+
+        Raises
+        ------
+        StateError
+            If the weights of the root are integrated out.
         """
+        if self.root._kind() not in ("weights", "fixed"):
+            raise StateError(
+                "root", self.root._kind(), "weights, given which proportions are drawn",
+                "Build hk.Franchise(..., root='weights'), or call Sample.draw_group_weights.",
+            )  # fmt: skip
         self._draw("proportions", source)
 
     def _draw(self, what: str, source: ChoiceSource) -> None:
@@ -94,7 +106,7 @@ class Drawn(Owner):
 
         Groups are the restaurants below the root, in order; each is Dirichlet(n_jk + alpha_j psi_k, ...,
         alpha_j psi_u) given its customers and psi, the proportions of the restaurant above. Those of the root
-        are its weights.
+        are its weights. With discounts they are drawn as by `Sample.draw_group_weights`.
 
         Raises
         ------
@@ -102,9 +114,14 @@ class Drawn(Owner):
             If they were not drawn since the last change of the state.
         """
         stream = self._stream("proportions", "moves.DrawProportions()")
-        state, weights = self.state, self.root.weights
-        slots = state.slots.occupied_slots()
-        psi = weights.table.many(slots) if weights is not None else np.zeros(len(slots) + 1)
+        state, slots = self.state, self.state.slots.occupied_slots()
+        weights: Any = self.root.weights
+        psi = weights.table.many(slots)
+        if np.any(state.hyperparameters.d[1:] > 0.0):
+            rows = psi[None]
+            for level in levels_of(state):
+                rows = np.concatenate([rows, drawn_weights(level, rows, slice(None), stream.generator)])
+            return np.asarray(rows[1:], dtype=np.float64)
         drawn = np.zeros((state.topology.n_nodes, len(slots) + 1))
         drawn[0] = psi
         for node in range(1, state.topology.n_nodes):  # parents first

@@ -52,6 +52,9 @@ class Sample:
         parameters precision_k mean_k; infinite if it is frozen.
     root_weights : float64 array, shape (K + 1,)
         Posterior mean weights of the dishes in the root and, last, of all new dishes.
+    root_precision : float
+        Given the state the weights of the root are Dirichlet(root_precision root_weights): its concentration
+        and its customers. Infinite if ``root_weights`` are the weights: those in the state, or fixed ones.
     label : str
         Label of the deepest declaration, which names the kind of groups ("document").
     names : tuple
@@ -75,6 +78,7 @@ class Sample:
     counts: Any = attrs.field(default=None, repr=False)
     parameters: Mapping[str, npt.NDArray[Any]] = attrs.field(factory=dict, repr=False)
     root_weights: Floats = attrs.field(repr=False)
+    root_precision: float = attrs.field(default=float("inf"), repr=False)
     label: str = "group"
     names: tuple[Any, ...] = attrs.field(default=(), converter=_as_tuple, repr=False)
     group_counts: Any = attrs.field(repr=False)
@@ -211,12 +215,14 @@ class Sample:
     def draw_group_weights(self, rng: ChoiceSource | Seed = None, groups: slice | None = None) -> Floats:
         """Draw the shares of the dishes in each group from their posterior given the state.
 
-        `group_weights` is the mean of these draws. For a Dirichlet process with parent weights P the shares
-        are Dirichlet(n_jk + alpha P_k), where the last parameter is for a new dish. With a discount d they
-        are Dirichlet(n_jk - d t_jk, ..., theta + d T_j), and the last share is divided among all dishes by a
-        Pitman-Yor process with concentration theta + d T_j over P; here this process is replaced by a
-        Dirichlet distribution with the same mean and variances. Levels are drawn from the top down, given
-        ``root_weights``; a flat mixture draws its root weights.
+        `group_weights` is the mean of these draws. Levels are drawn from the top down. The weights of a root
+        that is a restaurant are Dirichlet(m_1 - d, ..., m_K - d, theta + d K) given its customers m_k; those
+        of any other root are not drawn, because they are in the state or fixed. For a Dirichlet process with
+        parent weights P the shares are Dirichlet(n_jk + alpha P_k), where the last parameter is for a new
+        dish. With a discount d they are Dirichlet(n_jk - d t_jk, ..., theta + d T_j), and the last share is
+        divided among all dishes by a Pitman-Yor process with concentration theta + d T_j over P (Pitman 1996,
+        corollary 20), drawn by its subordinator (Pitman & Yor 1997, proposition 21). If (theta + d T_j) / d
+        is above 1,000 this process is replaced by a Dirichlet distribution with the same mean and variances.
 
         Parameters
         ----------
@@ -233,19 +239,13 @@ class Sample:
         generator = as_source(rng, Purpose.OTHER).generator
         chosen = slice(None) if groups is None else groups
         rows = self.root_weights[None, :]
+        if np.isfinite(self.root_precision):
+            rows = dirichlet(self.root_precision * rows, generator)
         if not self.levels:
-            return self._drawn_root(generator)[chosen]
+            return rows[chosen].copy()
         for level in self.levels[:-1]:
             rows = np.concatenate([rows, drawn_weights(level, rows, slice(None), generator)])
         return drawn_weights(self.levels[-1], rows, chosen, generator)
-
-    def _drawn_root(self, generator: np.random.Generator) -> Floats:
-        """Weights of a flat mixture, drawn given its customers; those of a finite model are fixed."""
-        rows, new = self.root_weights[None, :], float(self.root_weights[-1])
-        if new <= 0.0:
-            return rows.copy()
-        theta, d = (float(self.hyperparameters[f"{name}/root"]) for name in ("concentration", "discount"))
-        return dirichlet((theta + d * self.n_dishes) / new * rows, generator)
 
     def shares(self) -> Floats:
         """Share of each dish in all customers: float64, shape (K,)."""

@@ -140,11 +140,69 @@ def drawn_weights(level: Level, above: Floats, chosen: slice, generator: np.rand
         n_tables > 0, rest, 1.0
     )  # without customers everything is new, and theta may be < 0
     drawn = dirichlet(shares, generator)
-    # A Pitman-Yor process has variances P (1 - P) (1 - d) / (rest + 1).
-    spread = dirichlet(((rest + d) / (1.0 - d))[:, None] * rows, generator)
     remainder = drawn[:, -1:].copy()
     drawn[:, -1] = 0.0
-    return drawn + remainder * spread
+    return drawn + remainder * _pitman_yor(rest, d, rows, generator)
+
+
+_MOST_PARTS = 1000.0
+
+
+def _pitman_yor(theta: Floats, d: Floats, base: Floats, generator: np.random.Generator) -> Floats:
+    """Shares of the parts of a partition in one draw of PY(theta, d) for each row of their base weights.
+
+    Without a discount this is a Dirichlet process. Otherwise the shares are those of the increments of a
+    generalised gamma subordinator over times S base, S ~ Gamma(theta / d) (Pitman & Yor 1997, proposition
+    21). If theta / d is large this takes many draws, and a Dirichlet distribution with the same mean and
+    variances, P (1 - P) (1 - d) / (theta + 1), is used.
+    """
+    few = (d > 0.0) & (theta <= _MOST_PARTS * d)
+    drawn = dirichlet(np.where(few, 1.0, (theta + d) / (1.0 - d))[:, None] * base, generator)
+    if not few.any():
+        return drawn
+    theta, d, base = theta[few], d[few], base[few]
+    first = np.zeros(base.shape)  # PY(theta, d) has theta > -d: its first weight is Beta(1 - d, theta + d)
+    left = np.ones(len(base))
+    for row in np.flatnonzero(theta <= 0.0).tolist():
+        share = generator.beta(1.0 - d[row], theta[row] + d[row])
+        first[row, generator.choice(base.shape[1], p=base[row] / base[row].sum())] = share
+        left[row] -= share
+    shapes = (theta + np.where(theta <= 0.0, d, 0.0)) / d
+    masses = generator.standard_gamma(shapes)[:, None] * base
+    pieces = np.maximum(np.ceil(masses), 1.0).astype(np.int64)
+    discounts = np.broadcast_to(d[:, None], base.shape)
+    each = np.repeat((masses / pieces).ravel(), pieces.ravel())
+    found = _tempered(each, np.repeat(discounts.ravel(), pieces.ravel()), generator)
+    ends = np.cumsum(pieces.ravel())
+    sums = np.add.reduceat(found, ends - pieces.ravel()).reshape(base.shape)
+    total = sums.sum(axis=1, keepdims=True)
+    for row in np.flatnonzero(total[:, 0] <= 0.0).tolist():  # all below the least float: one has nearly all
+        sums[row, generator.choice(base.shape[1], p=base[row] / base[row].sum())] = total[row] = 1.0
+    drawn[few] = first + left[:, None] * (sums / total)
+    return drawn
+
+
+def _tempered(mass: Floats, d: Floats, generator: np.random.Generator) -> Floats:
+    """Draws with Laplace transforms exp(-mass ((1 + s)**d - 1)), for masses up to about 1.
+
+    A stable draw (Kanter 1975) is accepted with probability exp(-its size).
+    """
+    found, todo = np.zeros(len(mass)), np.flatnonzero(mass > 0.0)
+    while len(todo):
+        own = d[todo]
+        angle, exponential = (
+            generator.uniform(0.0, np.pi, len(todo)),
+            generator.standard_exponential(len(todo)),
+        )
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
+            logs = np.log(np.sin(own * angle)) + (1.0 - own) / own * np.log(
+                np.sin((1.0 - own) * angle) / exponential
+            )
+            size = np.exp(logs + (np.log(mass[todo]) - np.log(np.sin(angle))) / own)
+        taken = generator.standard_exponential(len(todo)) >= size
+        found[todo[taken]] = size[taken]
+        todo = todo[~taken]
+    return found
 
 
 def _dense(matrix: Any, shape: tuple[int, ...]) -> Floats:

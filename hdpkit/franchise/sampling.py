@@ -15,7 +15,7 @@ from hdpkit.franchise.sample import Sample
 from hdpkit.franchise.sample_parts import Level, TermMeans
 from hdpkit.franchise.state import State
 
-__all__ = ["hyperparameter_values", "sample_of"]
+__all__ = ["hyperparameter_values", "levels_of", "sample_of"]
 
 _DISHES = 64  # dishes whose dense counts are in memory at once
 
@@ -45,17 +45,9 @@ def sample_of(reading: Any, log_joint: float | None = None) -> Sample:
     state: State = reading.state
     check_latent(state)
     slots, topology = state.slots.occupied_slots(), state.topology
-    rank = np.full(int(slots[-1]) + 1 if len(slots) else 0, -1, dtype=np.int64)
-    rank[slots] = np.arange(len(slots))
-    node, dish, customers, tables = (
-        np.asarray(c, dtype=np.int64) for c in columns_of(state.seating, topology.n_nodes)
-    )
-    dish = rank[dish]
-    levels = tuple(
-        _level(state, number, node, dish, customers, tables, len(slots))
-        for number in range(1, len(state.declarations))
-    )
-    sizes = _sizes(state, node, dish, customers, tables, len(slots))
+    columns = _columns(state, slots)
+    levels = levels_of(state, columns)
+    sizes = _sizes(state, *columns, len(slots))
     deepest = len(state.declarations) - 1
     counts, means, parameters = _of_dishes(reading, slots)
     weights, rest = reading.root_weights()
@@ -68,6 +60,7 @@ def sample_of(reading: Any, log_joint: float | None = None) -> Sample:
         counts=counts,
         parameters=parameters,
         root_weights=np.append(weights, rest),
+        root_precision=_precision(state, reading.seats.root._kind()),
         label=state.declarations[deepest].each or state.declarations[deepest].name,
         names=topology.keys_of(deepest),
         group_counts=levels[-1].counts if levels else scipy.sparse.csr_array(sizes[None, :]),
@@ -75,6 +68,35 @@ def sample_of(reading: Any, log_joint: float | None = None) -> Sample:
         log_joint=float(reading.log_joint() if log_joint is None else log_joint),
         term_means=means,
         levels=levels,
+    )
+
+
+def _precision(state: State, root: str) -> float:
+    """Sum of the Dirichlet parameters of the root's weights; infinite if they are in the state or fixed."""
+    n = state.seating.node_customers(0)
+    return float(state.hyperparameters.theta[0]) + n if root == "restaurant" and n > 0 else np.inf
+
+
+Columns = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+
+def _columns(state: State, slots: npt.NDArray[np.int32]) -> Columns:
+    """Restaurant, dish from 0, customers and tables of each entry of the seating."""
+    rank = np.full(int(slots[-1]) + 1 if len(slots) else 0, -1, dtype=np.int64)
+    rank[slots] = np.arange(len(slots))
+    node, dish, customers, tables = (
+        np.asarray(c, dtype=np.int64) for c in columns_of(state.seating, state.topology.n_nodes)
+    )
+    return node, rank[dish], customers, tables
+
+
+def levels_of(state: State, columns: Columns | None = None) -> tuple[Level, ...]:
+    """The declarations below the root, as a sample has them."""
+    slots = state.slots.occupied_slots()
+    node, dish, customers, tables = _columns(state, slots) if columns is None else columns
+    return tuple(
+        _level(state, number, node, dish, customers, tables, len(slots))
+        for number in range(1, len(state.declarations))
     )
 
 

@@ -150,6 +150,7 @@ def _packed(sample: Sample) -> dict[str, Any]:
         "counts": None if sample.counts is None else _rows(sample.counts),
         "parameters": dict(sample.parameters),
         "root_weights": sample.root_weights,
+        "root_precision": sample.root_precision,
         "label": sample.label,
         "names": None if default else list(sample.names),
         "group_counts": _rows(sample.group_counts),
@@ -183,7 +184,8 @@ def _unpacked(tree: Mapping[str, Any]) -> Sample:
     names = tree["names"]
     _check(names is None or len(names) == groups.shape[0])
     weights = np.asarray(tree["root_weights"], dtype=np.float64)
-    _check(weights.shape == (k + 1,))
+    precision = float(tree.get("root_precision", np.inf))  # older files have only the weights
+    _check(weights.shape == (k + 1,) and precision > 0.0)
     parameters = {str(name): np.asarray(value) for name, value in tree["parameters"].items()}
     _check(all(value.shape[:1] == (k,) for value in parameters.values()))
     means = None
@@ -202,6 +204,7 @@ def _unpacked(tree: Mapping[str, Any]) -> Sample:
         counts=counts,
         parameters=parameters,
         root_weights=weights,
+        root_precision=precision,
         label=str(tree["label"]),
         names=tuple(range(groups.shape[0]) if names is None else names),
         group_counts=groups,

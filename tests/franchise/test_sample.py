@@ -187,36 +187,26 @@ def test_drawn_shares_have_the_posterior_mean(name):
     assert np.abs((mean - sample.group_weights()) / np.maximum(error, 1e-9)).max() < 5.0
 
 
-def test_drawn_shares_are_dirichlet():
-    sample = begun(two_levels).sample()
-    level, mean = sample.levels[-1], sample.group_weights()
-    precision = np.asarray(level.counts.sum(axis=1)) + level.concentration
-    _, variance, _, error = moments(sample)
-    expected = mean * (1.0 - mean) / (precision[:, None] + 1.0)
-    large = mean > 0.05  # smaller shares are so skewed that the standard error is no measure
-    assert np.sum(large) > 20
-    assert np.abs((variance - expected) / error)[large].max() < 5.0
-
-
-def test_a_level_between_adds_its_variance():
+def test_each_level_adds_its_variance():
     root = hk.Restaurant(base=hk.DirichletMultinomial(ETA), concentration=2.0)
     author = hk.Restaurant(base=root, concentration=1.5, each="author")
     document = hk.Restaurant(base=author, concentration=3.0, each="document")
-    sample = begun(lambda: hk.Franchise(document, corpus())).sample()
-    above, level = sample.levels
-    counts = np.pad(above.counts.toarray(), ((0, 0), (0, 1)))
-    precision = counts.sum(axis=1, keepdims=True) + above.concentration
-    inner = (counts + above.concentration * sample.root_weights) / precision
-    variances = np.concatenate([np.zeros((1, inner.shape[1])), inner * (1 - inner) / (precision + 1)])
-    n, theta = np.asarray(level.counts.sum(axis=1))[:, None], float(level.concentration)
-    from_above = (theta / (n + theta)) ** 2 * variances[level.parent]
-    # The law of total variance: given the restaurant above, the shares are Dirichlet.
-    mean = sample.group_weights()
-    expected = (mean - mean**2 - from_above) / (n + theta + 1) + from_above
-    _, variance, _, error = moments(sample)
-    large = mean > 0.05  # smaller shares are so skewed that the standard error is no measure
-    assert np.sum(large) > 20
-    assert np.abs((variance - expected) / error)[large].max() < 5.0
+    for make in (two_levels, lambda: hk.Franchise(document, corpus())):
+        sample = begun(make).sample()
+        means = sample.root_weights[None, :]
+        variances = means * (1.0 - means) / (sample.root_precision + 1.0)
+        for level in sample.levels:
+            n, theta = np.asarray(level.counts.sum(axis=1))[:, None], np.reshape(level.concentration, (-1, 1))
+            counts = np.pad(level.counts.toarray(), ((0, 0), (0, 1)))
+            mean = (counts + theta * means[level.parent]) / (n + theta)
+            # The law of total variance: given the restaurant above, the shares are Dirichlet.
+            from_above = (theta / (n + theta)) ** 2 * variances[level.parent]
+            own = (mean - mean**2 - from_above) / (n + theta + 1) + from_above
+            means, variances = np.concatenate([means, mean]), np.concatenate([variances, own])
+        _, variance, _, error = moments(sample)
+        large = mean > 0.05  # smaller shares are so skewed that the standard error is no measure
+        assert np.sum(large) > 20
+        assert np.abs((variance - own) / error)[large].max() < 5.0
 
 
 def drawn_topics(sample):
