@@ -223,7 +223,6 @@ TABLE = [
             frozenset({DirichletMultinomialBank}),
             TWO_OR_MORE,
             frozenset({"weights", "fixed"}),
-            lambda bank, numbers: bank.topics_in_floats(),
         )
         for name in ("fused", "generic")
     ),
@@ -291,6 +290,8 @@ def choose_kernel(
             if hasattr(row.verbs, verb) and row.within(bank, numbers):
                 return row.name, getattr(row.verbs, verb)
     raise KernelError(
-        "kernel", forced, f"one that implements {verb!r} over {store.__name__} and {type(bank).__name__}",
-        "Use kernel='auto', or a compiled store and measure.",
+        "kernel", forced,
+        f"one that implements {verb!r} over {store.__name__} and {type(bank).__name__} with {depth} levels",
+        "Use a compiled store and measure, or another move."
+        if forced == "auto" else "Use kernel='auto', or a compiled store and measure.",
     )  # fmt: skip

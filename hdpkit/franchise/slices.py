@@ -130,9 +130,7 @@ class Slices(Owner):
         choice("proportions", proportions, ("integrated", "drawn"), remedy="They have the same law.")
         whole_number("threads", threads, 1, MOST_THREADS, remedy="One per processor is usual.")
         integrated = proportions == "integrated"
-        bank: Any = self.state.bank
-        if isinstance(self.state.store, KeepsCells) and (integrated or not bank.topics_in_floats()):
-            # Customers are drawn one by one, or topics are out of the range of single precision.
+        if isinstance(self.state.store, KeepsCells) and integrated:  # customers are drawn one by one
             self.verbs.seats.tell_apart()
         self.sweep(self.plan(source, integrated, threads), source)
 

@@ -196,8 +196,7 @@ def run(
     ParameterError, ScheduleError
         Before any work is done.
     KernelError
-        Before the first sweep, if topics can't be drawn in single precision (eta below 0.35, summed over the
-        terms), or the measure isn't a `DirichletMultinomial`.
+        Before the first sweep, if the measure isn't a `DirichletMultinomial`.
     ShardError
         If a shard, or its state, is missing or damaged; the message names the shard.
     RunError

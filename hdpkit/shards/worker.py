@@ -234,7 +234,6 @@ def _check_served(franchise: Franchise) -> None:
         franchise.kernel("slice_part")
     except KernelError as error:
         raise KernelError(
-            "base", franchise.measure,
-            "a DirichletMultinomial with an eta of 0.35 or more, summed over the terms",
-            "Use a larger eta, or hk.Scheduler over the whole corpus.",
+            "base", franchise.measure, "a DirichletMultinomial",
+            "Use hk.DirichletMultinomial, or hk.Scheduler over the whole corpus.",
         ) from error  # fmt: skip

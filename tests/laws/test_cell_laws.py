@@ -89,8 +89,8 @@ def test_tables_by_jumps_have_their_law(n, a):
     FAMILY.check(f"tables, {n}, {a}", run)
 
 
-def franchise(counts, root="weights", concentration=1.5):
-    base = hk.Restaurant(base=hk.DirichletMultinomial(0.5), concentration=1.0)
+def franchise(counts, root="weights", concentration=1.5, eta=0.5):
+    base = hk.Restaurant(base=hk.DirichletMultinomial(eta), concentration=1.0)
     document = hk.Restaurant(base=base, concentration=concentration, each="document")
     return hk.Franchise(document, hk.Corpus.from_counts(counts), store="counts", root=root)
 
@@ -106,6 +106,12 @@ def test_the_number_of_topics_used_has_its_law_in_a_finite_model():
         return one_sample_p(used, USED / USED.sum())
 
     FAMILY.check("topics used in a finite model", run)
+
+
+def test_a_small_eta_is_swept_by_cell():
+    fr = franchise([[3, 1, 0], [0, 1, 3]], eta=1e-4)
+    hk.Scheduler([moves.CountGibbs(), moves.RootWeights()]).run(fr, sweeps=3, rng=0, init="one")
+    assert isinstance(fr.store, KeepsCells)
 
 
 def test_chains_over_cells_and_over_customers_have_one_law():

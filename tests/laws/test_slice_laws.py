@@ -17,12 +17,10 @@ from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
-WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)
-MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
 DRAWS = 2000
 
 ONE_STEP = {
-    f"one step: {move!r}, {kernel}, {shape}": (move, kernel, shape)
+    f"one step: {move!r}, {kernel}, {shape}": (move, kernel, shape, 0.5)
     for move in (moves.SliceGibbs(), moves.CountGibbs())
     for kernel, shape in (
         ("fused", "2+2"),
@@ -32,8 +30,26 @@ ONE_STEP = {
         ("reference", "2+1"),
     )
 }
+# All gamma draws of a new topic are 0 in single precision with probability (1e-37)**(sum of eta).
+ONE_STEP |= {
+    f"one step: {move!r}, eta {eta}, {shape}": (move, "fused", shape, eta)
+    for move, shape, eta in (
+        (moves.SliceGibbs(), "2+2", 0.005),
+        (moves.CountGibbs(), "2+2", 1e-12),
+        (moves.SliceGibbs(), "three levels of three", 1e-30),
+        (moves.CountGibbs(), "three levels, inner customers", 0.02),
+    )
+}
 for one in ONE_STEP:
     FAMILY.register(one, WEIGHT_P_VALUES)
+NEW_TOPICS = {
+    "symmetric": 0.005,
+    "underflow": 1e-30,
+    "asymmetric": [0.002, 0.01, 0.003],
+    "one is large": [1e-5, 1e-3, 3.0],
+}
+for one in NEW_TOPICS:
+    FAMILY.register(f"new topics: {one}")
 
 ETAS = {"small": 0.05, "middle": 0.5, "one": 1.0, "large": 3.0}
 COUNTS = [0, 0, 1, 2, 5, 6, 7, 40]
@@ -49,11 +65,13 @@ for one in FINITE:
 
 @pytest.mark.parametrize("case", ONE_STEP)
 def test_one_step_leaves_seating_and_weights_invariant(case):
-    move, kernel, shape = ONE_STEP[case]
+    move, kernel, shape, eta = ONE_STEP[case]
+    measure = hk.DirichletMultinomial(eta, n_terms=3)
     tiny = tiny_franchise(
-        shape, MEASURE, store="counts", kernel=kernel, corner=Corner(1.5, 0.7), root="weights"
+        shape, measure, store="counts", kernel=kernel, corner=Corner(1.5, 0.7), root="weights"
     )
-    model = ExactWeightModel(tiny, WITNESS)
+    assert tiny.kernel("slice_sweep") == kernel
+    model = ExactWeightModel(tiny, dirichlet_multinomial_log_marginal(eta, 3))
     draws = DRAWS // 4 if kernel == "reference" else DRAWS
     schedule = [move, moves.RootWeights()]
     FAMILY.check(case, lambda more, seed: one_step_of_weights(model, schedule, draws * more, seed))
@@ -86,6 +104,34 @@ def test_topics_have_their_law(size):
         return found
 
     FAMILY.check(f"topics, eta {size}", run)
+
+
+@pytest.mark.parametrize("case", NEW_TOPICS)
+def test_topics_of_labels_without_customers_have_their_law(case):
+    eta = np.broadcast_to(NEW_TOPICS[case], 3)
+    corpus = hk.Corpus.from_documents([["0"]], vocabulary=["0", "1", "2"])
+    base = hk.Restaurant(base=hk.DirichletMultinomial(NEW_TOPICS[case]), concentration=1.0)
+    document = hk.Restaurant(base=base, concentration=1.0, each="document")
+    franchise = hk.Franchise(document, corpus, store="counts", root="weights")
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=0, init="one")
+    assert franchise.kernel("slice_sweep") == "fused"
+    # The probability that a term has more than half of the topic, and that none has.
+    law = [stats.beta.sf(0.5, a, eta.sum() - a) for a in eta]
+    law = np.array([*law, max(0.0, 1.0 - sum(law))])
+
+    def run(more, seed):
+        streams, found = Streams(seed), np.zeros(4, dtype=np.int64)
+        for i in range(DRAWS * more // 20):
+            labels, weights = np.arange(21, dtype=np.int32), np.full(21, 1 / 21)
+            late = np.zeros(21, dtype=np.int8)
+            plan = SlicePlan(labels, weights, 0.0, late, 0.01, franchise.measure, corpus.values)
+            franchise._slices.run_topics(plan, streams.source(1, i))
+            topics = franchise._slices.workspace.topics_of(labels[1:])  # slot 0 has the dish
+            assert np.allclose(topics.sum(axis=1), 1.0)
+            found += np.bincount(np.where(topics.max(axis=1) > 0.5, topics.argmax(axis=1), 3), minlength=4)
+        return one_sample_p(found, law / law.sum())
+
+    FAMILY.check(f"new topics: {case}", run)
 
 
 @pytest.mark.parametrize("move", FINITE)

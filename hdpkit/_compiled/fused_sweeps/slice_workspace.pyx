@@ -10,10 +10,11 @@ from hdpkit.vectors cimport has_room, vector
 
 from hdpkit._compiled.fused_sweeps.change_blocks cimport take_block
 from hdpkit._compiled.fused_sweeps.slices cimport (
-    HDPKIT_INVERSE_DEGREE, HDPKIT_PHILOX32_COUNTERS, HDPKIT_SLICE_CAPSULE, hdpkit_gamma_block, hdpkit_philox32,
-    hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices, in_large_pages, once_each, share_out)
+    HDPKIT_INVERSE_DEGREE, HDPKIT_PHILOX32_COUNTERS, HDPKIT_SLICE_CAPSULE, hdpkit_gamma_block, hdpkit_philox,
+    hdpkit_philox32, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices, in_large_pages, once_each, share_out)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
 from hdpkit._compiled.support.arguments cimport refuse
+from hdpkit.numerics cimport det_exp
 from hdpkit.random.draws cimport draw_log_gamma
 from hdpkit.random.philox cimport philox, philox_rekey
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
@@ -22,6 +23,8 @@ functions = <const hdpkit_slice_functions *>PyCapsule_GetPointer(chosen.slices, 
 
 # Range of a common eta for which draws use the inverse of the distribution function: most draws are below 1.
 cdef double LEAST_ETA = 1e-4, LARGEST_ETA = 0.6
+cdef double LEAST_SUM = 1e-20     # of the gamma draws of a topic; each below 1e-37 is 0 in single precision
+cdef double LEAST_LOG = -80.0     # exp(LEAST_LOG) is 1.8e-35
 
 cdef enum:
     LANES = 16
@@ -67,12 +70,39 @@ cdef inline int8_t *on_a_line(vector[int8_t] *bytes) noexcept nogil:
     return bytes.data() + (LINE_BYTES - <size_t>bytes.data() % LINE_BYTES) % LINE_BYTES
 
 
+cdef void draw_block(hdpkit_gamma_block *block) noexcept nogil:
+    """Draw the topics of sixteen slots.
+
+    The proportions of independent gammas don't depend on their sum. So if a sum is small, the proportions can
+    be drawn again from logarithms, which don't underflow for any eta, and topics have their law.
+    """
+    cdef int lane
+    functions.draw_topics(block)
+    for lane in range(LANES):
+        if block.used[lane] and block.sum[lane] < LEAST_SUM:
+            draw_by_logarithms(block, lane)
+
+
+cdef void draw_by_logarithms(hdpkit_gamma_block *block, int lane) noexcept nogil:
+    """Draw the topic of one slot times a factor, so that its largest entry is 1."""
+    cdef hdpkit_philox again = block.stream     # the same draws twice, because there is no room for the logarithms
+    cdef int64_t v
+    cdef double y, top = -1e308
+    for v in range(block.n_terms):
+        top = max(top, block.log_gamma(&block.stream, block.eta[v] + block.counts[v * block.stride + lane]))
+    block.sum[lane] = 0.0
+    for v in range(block.n_terms):
+        y = block.log_gamma(&again, block.eta[v] + block.counts[v * block.stride + lane]) - top
+        block.out[v * block.out_stride + lane] = <float>(det_exp(y) if y > LEAST_LOG else 0.0)
+        block.sum[lane] += block.out[v * block.out_stride + lane]
+
+
 cdef void draw_blocks(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
     """Draw the topics of blocks of sixteen slots."""
     cdef Shared *work = <Shared *>argument
     cdef int64_t i
     for i in range(first, last):
-        functions.draw_topics(work.blocks + work.part + i * work.n_parts)
+        draw_block(work.blocks + work.part + i * work.n_parts)
 
 
 cdef void smooth_terms(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
@@ -107,7 +137,7 @@ cdef int make_tail_topic(void *argument, int64_t e) noexcept nogil:
     # A stream for each slot of the tail, separate from those of the blocks.
     philox_rekey(<philox *>&block.stream, work.topic_key[0], work.topic_key[1], slot, 1, 0)
     block.out_stride = LANES
-    functions.draw_topics(&block)
+    draw_block(&block)
     for v in range(work.s.n_terms):
         topics[v * work.s.stride + slot] = <float>(drawn[v * LANES + slot % LANES] / block.sum[slot % LANES])
     return 0
@@ -374,13 +404,10 @@ cdef class SliceWorkspace:
 
     cdef int scale_topics(self) except -1:
         """Compute factors from the sums of drawn topics, and copy given topics."""
-        cdef int64_t b, lane, slot, v
-        for b in range(self.s.stride // LANES):
-            for lane in range(LANES):
-                slot = b * LANES + lane
-                if self.blocks[b].used[lane]:
-                    # A topic whose sum underflows has no terms, so no customer can have it.
-                    self.factor[slot] = self.factor[slot] / self.sums[slot] if self.sums[slot] > 0.0 else 0.0
+        cdef int64_t slot, v
+        for slot in range(self.s.stride):
+            if self.blocks[slot // LANES].used[slot % LANES]:
+                self.factor[slot] = self.factor[slot] / self.sums[slot]
         for slot in range(self.counts.n_fixed):
             if self.is_fixed(slot):
                 for v in range(self.s.n_terms):

@@ -29,7 +29,6 @@ cdef double LONE_TABLE = 1.0 / (1 << 31) / 2.0    # the smallest 1 - d, computed
 cdef double NORMAL = 1e-36                        # the smallest product of a share and eta, well above 1.2e-38
 cdef double LARGEST_CONCENTRATION = 1e100
 cdef double LOST = 1e-30    # smallest eta / (N (1 + H) (N + H)): weights below 1.2e-38 (n_k + H) underflow
-cdef double LEAST_SUM = 0.35    # 1e-13 = (1e-37)**LEAST_SUM
 cdef double PLAIN = 1e-8    # for eta above it (eta / 2**32)**SHORT is a normal number
 
 
@@ -326,14 +325,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
             and self.shares_in_floats(ends)
             and self.smallest_eta >= LOST * n * (1.0 + self.b.eta_sum) * (n + self.b.eta_sum)
         )
-
-    def topics_in_floats(self):
-        """Whether drawn topics can be in single precision: entries below 1e-37 become 0, but not all of a topic.
-
-        All V gamma draws of a new topic are below 1e-37 with probability (1e-37)**(sum eta).
-        """
-        cdef Held hold = in_turn(self.turn)
-        return bool(self.b.eta_sum >= LEAST_SUM)
 
     cdef bint shares_in_floats(self, object ends) except -1:
         """Whether the shares of a restaurant's own dishes can be in single precision."""
