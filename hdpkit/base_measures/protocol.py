@@ -349,7 +349,7 @@ class BaseMeasure(abc.ABC):
         slots: npt.NDArray[np.int32],
         dishes: npt.NDArray[np.int32],
         totals: npt.NDArray[np.int64],
-    ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike] | None:
+    ) -> tuple[npt.ArrayLike, ...] | None:
         """Posterior means of dishes over terms as functions of their counts, if there is a compact form.
 
         A `Sample` stores this instead of K times V numbers.
@@ -370,7 +370,7 @@ class BaseMeasure(abc.ABC):
         smoothing, inside, outside, or None
             Term v of dish k has mean (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k
             otherwise. ``smoothing`` has shape (), (V,) or (n, 1), the others (n,). None: there is no such
-            form, or the data are not terms.
+            form, or the data are not terms. A fourth array is `TermMeans.selection`, if topics select terms.
         """
         return None
 

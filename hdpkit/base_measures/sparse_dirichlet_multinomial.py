@@ -67,13 +67,14 @@ class SparseDirichletMultinomial(SparseDirichletMultinomialReference):
         slots: npt.NDArray[np.int32],
         dishes: npt.NDArray[np.int32],
         totals: npt.NDArray[np.int64],
-    ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]:
-        """Return the coefficients from which `posterior_means` computes topics."""
+    ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]:
+        """Return the coefficients from which `posterior_means` computes topics, and the selection."""
         inside, outside = bank.factors(slots).T
+        selection = self._selection_numbers(bank.begin(slot).given for slot in slots.tolist())
         if self.conjugate:
-            return float(self.smoothing), inside, outside / float(self.smoothing)
+            return float(self.smoothing), inside, outside / float(self.smoothing), selection
         own = np.asarray(bank.smoothings(slots), dtype=float)
-        return own[:, None], inside, outside / own
+        return own[:, None], inside, outside / own, selection
 
 
 def _examples(kind: Any) -> list[Any]:

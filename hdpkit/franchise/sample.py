@@ -161,8 +161,8 @@ class Sample:
         """Draw each topic from its posterior given the counts; `topics` is the mean of these draws.
 
         Under a Dirichlet prior the topics are Dirichlet(n_kv + eta_v). If topics select terms (Wang & Blei
-        2009), a term without customers is 0 unless it is selected; the Dirichlet distribution uses the mean
-        of the number of selected terms. A frozen component is always the same.
+        2009), the number of selected terms is drawn first, then which, and the topic is Dirichlet over them;
+        other terms are 0. A frozen component is always the same. `moves.DrawTopics` draws from the same law.
 
         Parameters
         ----------
@@ -186,9 +186,9 @@ class Sample:
                 "of a measure over terms whose posterior is a Dirichlet distribution",
                 "See Sample.topics and sample.parameters for posterior means.",
             )  # fmt: skip
-        generator, n_terms = as_source(rng, Purpose.OTHER).generator, self.counts.shape[1]
-        drawn = [law.draw(generator, n_terms) for law in laws if law is not None]
-        return np.array(drawn).reshape(self.n_dishes, n_terms)
+        source = as_source(rng, Purpose.OTHER)
+        drawn = [law.draw(source) for law in laws if law is not None]
+        return np.array(drawn).reshape(self.n_dishes, self.counts.shape[1])
 
     def group_weights(self, groups: slice | None = None) -> Floats:
         """Posterior mean share of each dish in each group: float64, shape (n_groups, K + 1).

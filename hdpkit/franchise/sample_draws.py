@@ -9,7 +9,10 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.measures.selection import Selection
+from hdpkit.base_measures.reference.selection import draw_topic
 from hdpkit.franchise.sample_parts import Level, TermMeans
+from hdpkit.random import ChoiceSource
 
 __all__ = ["TopicLaw", "dirichlet", "drawn_weights", "topic_law"]
 
@@ -21,9 +24,8 @@ Ints = npt.NDArray[np.int64]
 class TopicLaw:
     """The posterior of one topic given a sample: a Dirichlet distribution over the terms that it selects.
 
-    A term that has customers is always selected; any other term with probability ``selected``, which is 1
-    unless topics select terms (Wang & Blei 2009). If the number of selected terms is random, the sum of the
-    Dirichlet parameters is replaced by the one that gives the posterior mean.
+    If topics select terms (Wang & Blei 2009), those that have customers are selected, and the number of
+    others is random; which others are is uniform given their number.
 
     Attributes
     ----------
@@ -33,41 +35,52 @@ class TopicLaw:
         Dirichlet parameters of these terms.
     smoothing : float64 array, shape () or (V,)
         Dirichlet parameter of any other term.
-    selected : float
     total : float
-        Sum of the Dirichlet parameters; infinite if the topic is fixed: ``parameters`` is then the topic.
+        Sum of the Dirichlet parameters; if topics select terms, 1 / the mean of its inverse. Infinite if the
+        topic is fixed: ``parameters`` is then the topic.
+    n_terms : int
+        V.
+    selection : object, optional
+        Distribution of the number of other terms that are selected; None: all are.
+    customers : int
+        Customers of the dish.
     """
 
     terms: Ints
     parameters: Floats
     smoothing: Floats
-    selected: float
     total: float
+    n_terms: int
+    selection: Any = None
+    customers: int = 0
 
-    def draw(self, generator: np.random.Generator, n_terms: int) -> Floats:
-        """Draw the topic: float64, shape (n_terms,), with a sum of one."""
-        own = np.array(np.broadcast_to(self.smoothing, (n_terms,)))
+    def draw(self, source: ChoiceSource) -> Floats:
+        """Draw the topic: float64, shape (V,), with a sum of one.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+        """
+        if self.selection is not None:
+            shapes = np.zeros(self.n_terms)
+            shapes[self.terms] = self.parameters
+            return draw_topic(self.selection, self.customers, shapes, float(self.smoothing), source)
+        own = np.array(np.broadcast_to(self.smoothing, (self.n_terms,)))
         own[self.terms] = self.parameters
-        if np.isinf(self.total):
-            return own
-        if self.selected < 1.0:
-            chosen = generator.random(n_terms) < self.selected
-            chosen[self.terms] = True
-            own[~chosen] = 0.0
-        return dirichlet(own[None, :], generator)[0]
+        return own if np.isinf(self.total) else dirichlet(own[None, :], source.generator)[0]
 
-    def draw_each(self, terms: Ints, n: int, generator: np.random.Generator) -> Floats:
-        """Draw the probability of each of some terms ``n`` times from its own (beta) distribution.
+    def draw_each(self, terms: Ints, n: int, source: ChoiceSource) -> Floats:
+        """Draw the probability of each of some terms ``n`` times from its own distribution.
 
-        Terms with equal parameters have equal draws, so these are good for intervals of single terms, and
-        for nothing that depends on several terms.
+        It is a beta distribution, given the number of selected terms. Terms with equal parameters have equal
+        draws, so these are good for intervals of single terms, and for nothing that depends on several terms.
 
         Parameters
         ----------
         terms : int64 array, shape (m,)
             Ascending.
         n : int
-        generator : Generator
+        source : ChoiceSource
 
         Returns
         -------
@@ -87,43 +100,54 @@ class TopicLaw:
         has = np.zeros(len(terms), dtype=bool)
         has[place[here]] = True
         kinds, kind = np.unique(np.where(has, own, -own), return_inverse=True)  # negative: without customers
-        a = np.abs(kinds)[:, None]
-        drawn = generator.beta(a, np.maximum(self.total - a, _LEAST), size=(len(kinds), n))
-        if self.selected < 1.0:
-            drawn[kinds < 0] *= generator.random((np.count_nonzero(kinds < 0), n)) < self.selected
+        a, total, alone = np.abs(kinds)[:, None], np.array(self.total), kinds < 0
+        if self.selection is not None:
+            distinct = len(self.terms)
+            more = [self.selection.draw(distinct, self.customers, source) for _ in range(n)]
+            total = self.parameters.sum() + float(self.smoothing) * np.array(more)
+        drawn = source.generator.beta(a, np.maximum(total - a, _LEAST), size=(len(kinds), n))
+        if self.selection is not None:
+            left = max(self.n_terms - distinct, 1)
+            drawn[alone] *= source.generator.random((np.count_nonzero(alone), n)) * left < more
         return np.asarray(drawn[kind])
 
 
 _LEAST = 1e-300  # a beta distribution has positive parameters
+_LOGS = (-1e6, -1e-300)  # range of logarithms of probabilities in `Selection`
 
 
 def topic_law(
     counts: Any, means: TermMeans | None, parameters_of_dishes: Mapping[str, npt.NDArray[Any]], dish: int
 ) -> TopicLaw | None:
     """The posterior of a topic from a sample (see `Sample`); None if the sample has only its mean."""
+    n_terms = int(counts.shape[1])
     if means is None:
         precision, mean = parameters_of_dishes.get("precision"), parameters_of_dishes.get("mean")
         if precision is None or mean is None:
             return None
         total = float(precision[dish])
         parameters = np.array(mean[dish]) if np.isinf(total) else mean[dish] * total
-        return TopicLaw(np.arange(counts.shape[1]), parameters, np.zeros(()), 1.0, total)
+        return TopicLaw(np.arange(n_terms), parameters, np.zeros(()), total, n_terms)
+    inside, outside, selection = float(means.inside[dish]), float(means.outside[dish]), means.selection
+    if selection is None and inside != outside:
+        return None
     begin, end = counts.indptr[dish], counts.indptr[dish + 1]
-    terms = np.asarray(counts.indices[begin:end], dtype=np.int64)
+    order = np.argsort(counts.indices[begin:end], kind="stable")
+    terms = np.asarray(counts.indices[begin:end], dtype=np.int64)[order]
+    data = counts.data[begin:end][order]
     smoothing = means.smoothing
     if smoothing.ndim == 2:  # one for each dish
         smoothing = smoothing[dish, 0]
-    own = smoothing[terms] if smoothing.shape else smoothing
-    parameters = np.asarray(counts.data[begin:end] + own, dtype=np.float64)
-    inside, outside = float(means.inside[dish]), float(means.outside[dish])
-    order = np.argsort(terms, kind="stable")
-    return TopicLaw(
-        terms[order],
-        parameters[order],
-        np.asarray(smoothing, dtype=np.float64),
-        outside / inside,
-        1.0 / inside,
-    )
+    smoothing = np.asarray(smoothing, dtype=np.float64)
+    parameters = np.asarray(data + (smoothing[terms] if smoothing.shape else smoothing), dtype=np.float64)
+    law = None
+    if selection is not None:
+        if selection.ndim == 1:
+            law = Selection(n_terms, float(smoothing), r=selection[0], s=selection[1])
+        else:
+            log_pi, log_rest = np.clip(selection[dish], *_LOGS).tolist()
+            law = Selection(n_terms, float(smoothing), log_pi=log_pi, log_rest=log_rest)
+    return TopicLaw(terms, parameters, smoothing, 1.0 / inside, n_terms, law, int(data.sum()))
 
 
 def drawn_weights(level: Level, above: Floats, chosen: slice, generator: np.random.Generator) -> Floats:

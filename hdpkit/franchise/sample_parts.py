@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-@attrs.frozen(eq=False, kw_only=True)
+@attrs.frozen(eq=False)
 class TermMeans:
     """Posterior mean topics as functions of counts.
 
@@ -26,11 +26,15 @@ class TermMeans:
         Dirichlet parameter.
     inside, outside : float64 arrays, shape (K,)
         They are equal unless topics select terms (`BaseMeasure.term_means`).
+    selection : float64 array, shape (2,) or (K, 2), or None
+        If topics select terms: r and s, where the proportion of selected terms has the prior Beta(r, s), or
+        log pi_k and log(1 - pi_k), where that of each dish is given.
     """
 
     smoothing: Floats
     inside: Floats
     outside: Floats
+    selection: Floats | None = None
 
 
 @attrs.frozen(eq=False, kw_only=True)

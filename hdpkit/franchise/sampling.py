@@ -188,8 +188,7 @@ def _term_means(measure: BaseMeasure, bank: Any, *dishes: npt.NDArray[Any]) -> T
     found = measure.term_means(bank, *dishes)
     if found is None:
         return None
-    smoothing, inside, outside = (np.array(one, dtype=np.float64) for one in found)
-    return TermMeans(smoothing=smoothing, inside=inside, outside=outside)
+    return TermMeans(*(np.array(one, dtype=np.float64) for one in found))
 
 
 _MEANS = {"posterior_mean", "posterior_means", "log_predictive", "predictive"}

@@ -190,9 +190,14 @@ def _unpacked(tree: Mapping[str, Any]) -> Sample:
     _check(all(value.shape[:1] == (k,) for value in parameters.values()))
     means = None
     if tree["term_means"] is not None:
-        means = TermMeans(
-            **{name: np.asarray(value, dtype=np.float64) for name, value in tree["term_means"].items()}
-        )
+        arrays: dict[str, Any] = {
+            name: None if value is None else np.asarray(value, dtype=np.float64)
+            for name, value in tree["term_means"].items()
+        }
+        means, chosen = TermMeans(**arrays), arrays.get("selection")
+        prior = chosen is not None and chosen.shape == (2,) and bool(np.all(chosen > 0.0))
+        given = chosen is not None and chosen.shape == (k, 2) and bool(np.all(chosen <= 0.0))
+        _check(chosen is None or prior or given)
         _check(counts is not None and means.inside.shape == means.outside.shape == (k,))
         _check(counts is not None and means.smoothing.shape in ((), (counts.shape[1],), (k, 1)))
     levels = _levels(tree["levels"], groups, k)

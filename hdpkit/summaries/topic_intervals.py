@@ -51,7 +51,7 @@ def topic_intervals(
                 return None
             laws[own[dish]].append(law)
             n_terms = sample.counts.shape[1]
-    generator = as_source(_SEED, Purpose.OTHER).generator
+    source = as_source(_SEED, Purpose.OTHER)
     lower, upper = np.empty((n_topics, n_terms)), np.empty((n_topics, n_terms))
     for topic, members in enumerate(laws):
         each = -(-draws // len(members))
@@ -66,7 +66,7 @@ def topic_intervals(
         order = np.argsort(asked)
         for begin in range(0, len(asked), step):
             here = order[begin : begin + step]
-            drawn = [law.draw_each(asked[here], each, generator) for law in members]
+            drawn = [law.draw_each(asked[here], each, source) for law in members]
             ends[:, here] = central(np.concatenate(drawn, axis=1).T, level)
         lower[topic, terms], upper[topic, terms] = ends[:, : len(terms)]
         lower[topic, others], upper[topic, others] = ends[:, len(terms) :][:, kind.ravel()]

@@ -20,7 +20,7 @@ from hdpkit.testing.exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_
 from hdpkit.testing.measure_checks import MeasureFailure, statistics_of
 from hdpkit.testing.measure_contract import check_contract
 from hdpkit.testing.normalisation import totals
-from hdpkit.testing.pvalues import SampledTests
+from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
 DRAWS = 3000
@@ -59,6 +59,23 @@ STEP = {f"one step: {kind}, {move!r}": (kind, move) for kind in FAMILIES for mov
 STEP["one step: counts, proportions drawn"] = ("counts", moves.CountGibbs())
 for one in STEP:
     FAMILY.register(one, WEIGHT_P_VALUES)
+
+SPARSE = {
+    "integrated": {},
+    "fixed": {"selection": 0.4},
+    "stored": {"proportions": "stored"},
+    "smoothing of each dish": {"smoothing": hk.Each(hk.Gamma(2.0, 4.0))},
+    "smoothing of each dish, stored": {"smoothing": hk.Each(hk.Gamma(2.0, 4.0)), "proportions": "stored"},
+}
+KINDS = {"compiled": hk.SparseDirichletMultinomial, "readable": hk.SparseDirichletMultinomialReference}
+SELECTED = {
+    f"sparse topics: {scheme}, {kind}, {by}": (scheme, kind, by)
+    for scheme in SPARSE
+    for kind in (KINDS if scheme in ("integrated", "stored") else ["compiled"])
+    for by in ("a move", "a sample", "a sample, each term")
+}
+for one in SELECTED:
+    FAMILY.register(one, ("mass", "first", "third", "last"))
 
 
 def _ready(name):
@@ -103,6 +120,81 @@ def test_the_mean_likelihood_is_the_predictive(case):
         return 2 * stats.norm.sf(np.abs(z))
 
     FAMILY.check(case, run)
+
+
+def _first_dish(franchise):
+    """The smoothing of the first dish, and log pi and log(1 - pi) where they are given."""
+    measure = franchise.measure
+    smoothing = measure.smoothing if measure.conjugate else franchise.bank.parameter(0)
+    if isinstance(measure.selection, float):
+        return float(smoothing), {"proportion": measure.selection}
+    if measure.proportions == "stored":
+        return float(smoothing), {
+            "proportion": franchise.measure_parts["selection proportions"].proportions()[0]
+        }
+    return float(smoothing), {"shapes": (measure.selection.r, measure.selection.s)}
+
+
+@pytest.mark.parametrize("case", SELECTED)
+def test_sparse_topics_have_their_law(case):
+    """By enumeration of selections: given their number R, an entry is beta, or 0 if it isn't selected."""
+    scheme, kind, by = SELECTED[case]
+    terms, V = [0, 2], 5
+    measure = KINDS[kind](
+        **{"smoothing": 0.5, "selection": hk.Beta(1.3, 0.8), "n_terms": V, **SPARSE[scheme]}
+    )
+    corpus = hk.Corpus.from_documents([terms], n_terms=V)
+    franchise = hk.Franchise(hk.Restaurant(measure, concentration=1e-30), corpus)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 1, rng=0, init="one")
+    assert franchise.n_dishes == 1
+    smoothing, given = _first_dish(franchise)
+    number = np.array(marginals.selected_numbers(smoothing, V, terms, **given))
+    number, R = number / number.sum(), np.arange(V + 1)
+    counts, n = np.bincount(terms, minlength=V), len(terms)
+    selected = np.where(counts > 0, 1.0, (np.maximum(R - 2, 0) / 3.0)[:, None])  # (V + 1, V)
+
+    def uniform(term, entries, generator):
+        """Distribution function of an entry; uniform at random where it is 0."""
+        a = counts[term] + smoothing
+        p = number * selected[:, term]
+        below = [
+            stats.beta.cdf(entries, a, smoothing * r + n - a) if r > 1 else 0.0 * entries for r in R[p > 0]
+        ]
+        zero = 1.0 - p.sum()
+        return np.where(
+            entries > 0.0, zero + p[p > 0] @ np.array(below), generator.random(len(entries)) * zero
+        )
+
+    def run(more, seed):
+        source, draws = Streams(seed).source(1), DRAWS * more // 2
+        sample = franchise.sample()
+        if by == "a sample, each term":
+            drawn = sample.topic_law(0).draw_each(np.arange(V), draws, source).T
+        elif by == "a sample":
+            drawn = np.array([sample.draw_topics(source)[0] for _ in range(draws)])
+        else:
+            drawn = np.empty((draws, V))
+            for row in drawn:
+                franchise.draw_topics(source)
+                row[:] = franchise.drawn_topics()[0]
+        assert np.allclose(
+            sample.topics()[0], number @ (selected * _means(counts + smoothing, smoothing * R + n))
+        )
+        massless = np.bincount((drawn[:, 4] == 0.0).astype(int), minlength=2)
+        law = [number @ selected[:, 4], 1.0 - number @ selected[:, 4]]
+        found = [one_sample_p(massless, np.maximum(law, 0.0))]
+        for term in (0, 2, 4):
+            u = uniform(term, drawn[:, term], source.generator)
+            found.append(
+                one_sample_p(np.bincount(np.minimum((u * 20).astype(int), 19), minlength=20), [0.05] * 20)
+            )
+        return found
+
+    FAMILY.check(case, run)
+
+
+def _means(shapes, totals):
+    return shapes / np.maximum(totals, 1e-9)[:, None]
 
 
 @pytest.mark.parametrize("name", MEASURES)

@@ -26,6 +26,7 @@ __all__ = [
     "check_proportion",
     "check_shape",
     "check_smoothing",
+    "draw_topic",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -159,6 +160,23 @@ class SelectionReference:
     def _log_law(self, a: int, n: int) -> Floats:
         weights = self.log_weights(a, n)
         return np.asarray(weights - _log_sum(weights))
+
+
+def draw_topic(law: Any, n: int, shapes: Floats, smoothing: float, source: ChoiceSource) -> Floats:
+    """Draw a topic given its n customers: the number of selected terms, which, and their proportions.
+
+    ``law`` is the distribution of the number, and ``shapes`` has n_v + smoothing for terms with customers,
+    and 0 for others. Terms that are not selected have 0; if a dish without customers selects none, all have.
+    """
+    others = np.flatnonzero(shapes == 0.0)
+    more = law.draw(len(shapes) - len(others), n, source)
+    shapes = np.array(shapes, dtype=np.float64)
+    shapes[others[source.permutation(len(others))[:more]]] = smoothing
+    topic = np.zeros(len(shapes))
+    selected = shapes > 0.0
+    if selected.any():
+        topic[selected] = source.dirichlet(shapes[selected])
+    return topic
 
 
 def _log_sum(weights: Floats) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import attrs
@@ -24,6 +24,7 @@ from hdpkit.base_measures.reference.selection import (
     check_n_terms,
     check_shape,
     check_smoothing,
+    draw_topic,
 )
 from hdpkit.checks import as_float, choice, validator
 from hdpkit.data import GroupedData
@@ -345,15 +346,23 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         slots: npt.NDArray[np.int32],
         dishes: npt.NDArray[np.int32],
         totals: npt.NDArray[np.int64],
-    ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]:
-        """Return the coefficients of a mean topic: those of `predictive`, and the smoothing."""
+    ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]:
+        """Return the coefficients of a mean topic: smoothing, those of `predictive`, and the selection."""
         found = bank.statistics(slots, dishes)
         smoothing = np.array([self._smoothing_now(one) for one in found], dtype=float)
         factors = np.array([
             self.law(one.given, own).coefficients(one.distinct, one.total)
             for one, own in zip(found, smoothing, strict=True)
         ]).reshape(-1, 2)  # fmt: skip
-        return smoothing[:, None], factors[:, 0], factors[:, 1] / smoothing
+        selection = self._selection_numbers(one.given for one in found)
+        return smoothing[:, None], factors[:, 0], factors[:, 1] / smoothing, selection
+
+    def _selection_numbers(self, given: Iterable[Any]) -> Floats:
+        """r and s, or log pi and log(1 - pi) of each dish: `TermMeans.selection`."""
+        shapes, of_all = self.law_numbers()
+        if of_all is None and self.proportions == "integrated":
+            return np.array(shapes)
+        return np.array([of_all or one for one in given], dtype=float).reshape(-1, 2)
 
     def draw_parameters(self, statistics: SelectedCounts, source: ChoiceSource) -> Floats:
         """Draw the topic, shape (V,): the number of selected terms, which, and their Dirichlet proportions.
@@ -361,14 +370,9 @@ class SparseDirichletMultinomialReference(BaseMeasure):
         Other terms have 0; if a dish without values selects no term, all terms have 0.
         """
         smoothing, terms = self._smoothing_now(statistics), statistics.terms
-        more = self.law(statistics.given, smoothing).draw(statistics.distinct, statistics.total, source)
-        others = np.flatnonzero(terms == 0)
-        selected = terms > 0
-        selected[others[source.permutation(len(others))[:more]]] = True
-        topic = np.zeros(len(terms))
-        if selected.any():
-            topic[selected] = source.dirichlet(terms[selected] + smoothing)
-        return topic
+        shapes = np.where(terms > 0, terms + smoothing, 0.0)
+        law = self.law(statistics.given, smoothing)
+        return draw_topic(law, statistics.total, shapes, smoothing, source)
 
     def log_likelihood(self, value: int, parameters: Floats) -> float:
         """Log probability of a term under a topic."""
