@@ -44,6 +44,9 @@ __all__ = [
 _COMMANDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Unicode categories of characters that control a terminal, change text direction, or end a line."""
 
+RUN_FIRST = "Run some sweeps first; a run of several chains returns their states as trace.franchises."
+"""What to do with a franchise that was never started."""
+
 _HARMLESS = "\xad\u200c\u200d"  # a soft hyphen, and joiners, which occur in words of many scripts
 
 

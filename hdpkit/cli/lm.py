@@ -111,7 +111,7 @@ def score(
 def sample(
     folder: Path, n: int, seed: int, context: str | None, max_length: int, allow: tuple[str, ...]
 ) -> None:
-    """Draw sentences, or continuations of some words, one per line.
+    """Draw sentences, or some words with their continuations, one per line.
 
     \b
     Examples:
@@ -121,8 +121,9 @@ def sample(
     """
     model = open_language_model(folder, allow)
     before = None if context is None else [word for word in re.split(r"[ \t\n\v\f\r]+", context) if word]
+    shown = [word for word in before or () if word != model.settings.start]
     for sentence in model.sample(n, rng=seed, context=before, max_length=max_length):
-        say(" ".join(word_text(str(word)) for word in sentence))
+        say(" ".join(word_text(str(word)) for word in [*shown, *sentence]))
 
 
 @lm.command()

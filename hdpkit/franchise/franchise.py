@@ -13,7 +13,7 @@ from hdpkit._compiled.support.turn import Block
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import instance
 from hdpkit.data import GroupedData
-from hdpkit.errors import BusyError, printable
+from hdpkit.errors import RUN_FIRST, BusyError, printable
 from hdpkit.franchise.as_html import franchise_table
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.blocks import Blocks
@@ -151,7 +151,8 @@ class Franchise(Copied):
     def __repr__(self) -> str:
         names = " > ".join(printable(declaration.name) for declaration in self.declarations)
         try:
-            counts = f"{self.n_dishes} dishes, {self.n_tables} tables"
+            n = self.n_tables
+            counts = f"{self.n_dishes} dishes, {n} tables" if n else f"no dishes ({RUN_FIRST[:-1]})"
         except BusyError:
             counts = "in use by another thread"
         return (

@@ -33,7 +33,7 @@ class Sample:
     """The part of a state after a sweep that summaries of the posterior need. It never changes.
 
     It doesn't refer to the franchise or the data, and the size of its arrays is that of the counts, not of
-    the data.
+    the data (but for ``dishes`` of a flat mixture).
 
     Attributes
     ----------
@@ -61,6 +61,9 @@ class Sample:
         Names of the groups.
     group_counts : csr_array of int64, shape (n_groups, K)
         Number of customers of each dish in each group.
+    dishes : int32 array, shape (n_customers,), or None
+        Dish of each customer, in data order; -1 while unseated. Only of a flat mixture (one restaurant) of at
+        most 2**20 customers: its items are customers, while those of other models are groups.
     hyperparameters : dict
         Concentrations, discounts and parameters of the base measure, by the keys of a trace.
     log_joint : float
@@ -82,6 +85,7 @@ class Sample:
     label: str = "group"
     names: tuple[Any, ...] = attrs.field(default=(), converter=_as_tuple, repr=False)
     group_counts: Any = attrs.field(repr=False)
+    dishes: npt.NDArray[np.int32] | None = attrs.field(default=None, repr=False)
     hyperparameters: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
     log_joint: float = float("nan")
     term_means: TermMeans | None = attrs.field(default=None, repr=False)

@@ -18,6 +18,7 @@ from hdpkit.franchise.state import State
 __all__ = ["hyperparameter_values", "levels_of", "sample_of"]
 
 _DISHES = 64  # dishes whose dense counts are in memory at once
+_CUSTOMERS = 1 << 20  # customers of a flat mixture whose dishes are kept
 
 
 def hyperparameter_values(state: State) -> dict[str, Any]:
@@ -64,6 +65,7 @@ def sample_of(reading: Any, log_joint: float | None = None) -> Sample:
         label=state.declarations[deepest].each or state.declarations[deepest].name,
         names=topology.keys_of(deepest),
         group_counts=levels[-1].counts if levels else scipy.sparse.csr_array(sizes[None, :]),
+        dishes=None if levels or topology.n_customers > _CUSTOMERS else reading.dishes().astype(np.int32),
         hyperparameters=hyperparameter_values(state),
         log_joint=float(reading.log_joint() if log_joint is None else log_joint),
         term_means=means,

@@ -25,7 +25,7 @@ Ints = npt.NDArray[np.int64]
 
 @attrs.frozen(eq=False, kw_only=True)
 class RunTopics:
-    """Topics, in descending order of their shares of the tokens.
+    """Topics of a run, numbered from the largest to the smallest.
 
     Attributes
     ----------
@@ -126,9 +126,10 @@ def topics_of_run(
 ) -> tuple[RunTopics, list[Franchise]]:
     """The topics of a run, and the newest states of its chains.
 
-    For one chain they are the dishes of its newest state. For several chains the samples that the run kept
-    and the newest states are aligned (`summaries.align_topics`), and the consensus is used: topics that occur
-    in at least half of the samples of at least half of the chains.
+    For one chain they are the dishes of its newest state, in descending order of their shares in it. For
+    several chains the samples that the run kept and the newest states are aligned (`summaries.align_topics`),
+    and the consensus is used: topics that occur in at least half of the samples of at least half of the
+    chains.
 
     Parameters
     ----------
@@ -137,7 +138,8 @@ def topics_of_run(
         Number of a chain, to use only this one.
     intervals : bool
         For one chain: compute intervals and occurrence by comparing its newest state with the samples that it
-        kept. For several chains these are always computed.
+        kept. Shares of topics, terms and documents are then means over the same samples. For several chains
+        these are always computed.
 
     Raises
     ------
@@ -169,7 +171,10 @@ def topics_of_run(
 
 
 def _with_intervals(topics: RunTopics, run: Run, newest: Sample) -> RunTopics:
-    """The same topics with intervals over a state and the samples that its chain kept."""
+    """The topics of a state, with means and intervals over it and the samples that its chain kept.
+
+    The numbers of the topics are those of the state alone.
+    """
     kept = [one for one in run.samples if one.chain == newest.chain and one.sweep != newest.sweep]
     if not kept:
         return topics
@@ -177,7 +182,10 @@ def _with_intervals(topics: RunTopics, run: Run, newest: Sample) -> RunTopics:
     common = aligned.which(newest)[np.argsort(topics.places[0])]
     return attrs.evolve(
         topics,
-        source=f"{topics.source}, with intervals over {len(kept) + 1} samples",
+        source=f"{topics.source}, with means and intervals over {len(kept) + 1} samples",
+        shares=aligned.shares[common],
+        topics=aligned.topics[common],
+        groups=aligned.group_shares[:, np.append(common, len(aligned))],
         occurrence=aligned.occurrence[common],
         intervals=np.column_stack([aligned.shares_lower, aligned.shares_upper])[common],
         aligned=aligned,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.checks import instance, items
-from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError
 from hdpkit.franchise import Franchise
 from hdpkit.record import ChainTrace, Trace
 
@@ -79,6 +79,8 @@ def topic_weights(topics: Any) -> npt.NDArray[np.float64]:
     """Weights of terms in topics, shape (K, V), rows sum to one: of a franchise, a sample or an array."""
     remedy = "Give a franchise, a sample, or an array with a row per topic."
     if isinstance(topics, Franchise):
+        if topics.n_dishes == 0:
+            raise StateError("topics", topics, "a franchise with topics", RUN_FIRST)
         try:
             value: Any = topics.dish_parameters()
         except StateError as error:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import text, whole_number
 from hdpkit.errors import DataError, MissingExtraError, ParameterError
+from hdpkit.record.scalars import is_standard
 
 __all__ = ["POINTWISE", "SEPARATOR", "inference_data", "load_arviz", "summary"]
 
@@ -154,7 +155,7 @@ def _acceptance(traces: Sequence[Recorded], sweeps: npt.NDArray[Any]) -> dict[st
 
 
 def summary(traces: Sequence[Recorded], numbers: Sequence[int], after: int, options: dict[str, Any]) -> Any:
-    """ArviZ's summary of all scalars by their keys; by default constant ones are left out."""
+    """ArviZ's summary by key; by default constant quantities and users' arrays are left out."""
     groups, coords, _ = _groups(traces, numbers, after)
     arviz = load_arviz()
     import xarray  # ArviZ needs it
@@ -165,7 +166,11 @@ def summary(traces: Sequence[Recorded], numbers: Sequence[int], after: int, opti
         if name in groups["sample_stats"]
     }
     if "var_names" not in options:
-        values = {key: array for key, array in values.items() if (array != array[:1, :1]).any()}
+        values = {
+            key: array
+            for key, array in values.items()
+            if (array.ndim == 2 or is_standard(key)) and (array != array[:1, :1]).any()
+        }
         if not values:
             raise DataError(
                 "trace", "constant", "something that changes from sweep to sweep", "Pass var_names."

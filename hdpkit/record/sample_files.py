@@ -154,6 +154,7 @@ def _packed(sample: Sample) -> dict[str, Any]:
         "label": sample.label,
         "names": None if default else list(sample.names),
         "group_counts": _rows(sample.group_counts),
+        "dishes": sample.dishes,
         "hyperparameters": dict(sample.hyperparameters),
         "log_joint": sample.log_joint,
         "term_means": None if means is None else attrs.asdict(means, recurse=False),
@@ -201,6 +202,12 @@ def _unpacked(tree: Mapping[str, Any]) -> Sample:
         _check(counts is not None and means.inside.shape == means.outside.shape == (k,))
         _check(counts is not None and means.smoothing.shape in ((), (counts.shape[1],), (k, 1)))
     levels = _levels(tree["levels"], groups, k)
+    dishes = tree.get("dishes")  # older files lack it
+    if dishes is not None:
+        dishes = np.asarray(dishes, dtype=np.int32)
+        there = dishes[dishes >= 0] if dishes.ndim == 1 and int(dishes.min(initial=0)) >= -1 else None
+        _check(there is not None and not levels and int(there.max(initial=-1)) < k)
+        _check(np.array_equal(np.bincount(there, minlength=k), sizes))
     return Sample(
         chain=int(tree["chain"]),
         sweep=int(tree["sweep"]),
@@ -213,6 +220,7 @@ def _unpacked(tree: Mapping[str, Any]) -> Sample:
         label=str(tree["label"]),
         names=tuple(range(groups.shape[0]) if names is None else names),
         group_counts=groups,
+        dishes=dishes,
         hyperparameters=dict(tree["hyperparameters"]),
         log_joint=float(tree["log_joint"]),
         term_means=means,

@@ -10,9 +10,16 @@ import numpy.typing as npt
 from hdpkit.franchise import Franchise, hyperparameter_values
 from hdpkit.franchise.common_scores import dish_sizes
 
-__all__ = ["largest_shares", "scalars"]
+__all__ = ["is_standard", "largest_shares", "scalars"]
 
 _SHARES = 5
+_KEYS = ("sweep", "n_dishes", "n_tables", "largest_shares", "log_likelihood", "log_joint")
+_PREFIXES = ("n_tables/", "concentration/", "discount/", "base/")
+
+
+def is_standard(key: str) -> bool:
+    """Whether a key of a trace is one that the package records, so that no function of a user may have it."""
+    return key in _KEYS or key.startswith(_PREFIXES)
 
 
 def scalars(franchise: Franchise) -> dict[str, Any]:

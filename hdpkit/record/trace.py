@@ -15,14 +15,10 @@ from hdpkit.franchise import Franchise, Sample
 from hdpkit.record.as_html import trace_table
 from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
 from hdpkit.record.sample_files import SampleFile
-from hdpkit.record.scalars import scalars
+from hdpkit.record.scalars import is_standard, scalars
 from hdpkit.record.tables import trace_frame
 
 __all__ = ["Draw", "MoveRecord", "Trace", "own_functions"]
-
-
-_TAKEN = ("sweep", "n_dishes", "n_tables", "largest_shares", "log_likelihood", "log_joint")
-_TAKEN_PREFIXES = ("n_tables/", "concentration/", "discount/", "base/")
 
 
 @attrs.frozen
@@ -201,8 +197,8 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         after : int
             Leave out the sweeps up to this one (warm-up).
         **options
-            Passed to ``arviz.summary``. Without ``var_names``, constant quantities (a fixed concentration)
-            are left out. The interval is ArviZ's: by default equal-tailed of 89 % in ArviZ 1.x
+            Passed to ``arviz.summary``. Without ``var_names``, constant quantities (a fixed concentration) and
+            arrays recorded by ``record`` (with a row for each of their entries) are left out. The interval is ArviZ's: by default equal-tailed of 89 % in ArviZ 1.x
             (``ci_prob=``, ``ci_kind=``), of highest density with 94 % in earlier versions (``hdi_prob=``).
 
         Returns
@@ -265,7 +261,7 @@ def own_functions(record: Any) -> dict[str, Callable[[Franchise], Any]]:
         raise ParameterError("record", record, "a dict of functions", "record={name: function_of_franchise}")
     for name, value in record.items():
         text("record", name, remedy="Keys of a trace are strings.")
-        if name in _TAKEN or name.startswith(_TAKEN_PREFIXES):
+        if is_standard(name):
             raise ParameterError("record", name, "a key that the trace doesn't have", "Choose another name.")
         function(f"record[{name!r}]", value, remedy="Give a function of the franchise.")
     return dict(record)

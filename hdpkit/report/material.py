@@ -162,7 +162,7 @@ class Material:
     def groups(self) -> TopicGroups:
         """The topics in groups, by Ward's method: `TopicGroups.cut` returns the group of each."""
         n_groups = number_of_groups(self.n_topics)
-        return group_topics(self._frequent, self.sizes, n_groups, method="ward")
+        return group_topics(self._frequent, self.sizes, n_groups)
 
     @cached_property
     def samples(self) -> tuple[Sample, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from hdpkit.checks import absolute_path, instance, items, text, whole_number
 from hdpkit.data import Corpus
-from hdpkit.errors import DataError, ParameterError, StateError, StorageError, printable
+from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, StorageError, printable
 from hdpkit.formats.writing import written_aside
 from hdpkit.franchise import Franchise
 from hdpkit.record import ChainTrace, Trace
@@ -158,7 +158,7 @@ def _material(run: Any, trace: Any, chain: Any, allow: Any, **options: Any) -> M
             "run", type(franchise.data).__name__, "over a Corpus, whose dishes are topics", _REMEDY
         )
     if franchise.n_dishes == 0:
-        raise StateError("run", franchise, "a franchise with topics", "Run some sweeps first.")
+        raise StateError("run", franchise, "a franchise with topics", RUN_FIRST)
     if options["command"] is None and opened is not None:
         kept = load_command(opened.folder)
         options["command"] = None if kept is None else shlex.join(["hdpkit", *kept])

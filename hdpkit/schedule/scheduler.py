@@ -126,7 +126,7 @@ class Scheduler:
         Parameters
         ----------
         franchise : Franchise
-            Changed in place; with ``chains``, not changed.
+            Changed in place. With ``chains`` it isn't changed: the final states are ``trace.franchises``.
         sweeps : int
             Number of sweeps to run now.
         rng : int, SeedSequence, Generator or None
@@ -160,7 +160,8 @@ class Scheduler:
             How often the state is saved; by default every 60 seconds.
         chains : int, optional
             Run this many chains, each in its own process and with its own random streams from the same
-            seed. Chain 0 equals the chain that is run without ``chains``.
+            seed. Chain 0 equals the chain that is run without ``chains``. Their final states are
+            ``trace.franchises``; ``franchise`` is as it was.
         processes : int, optional
             How many chains run at the same time; by default the number of processors.
         on_interrupt : "return" or "raise"

@@ -76,7 +76,8 @@ class AlignedTopics:
         rank = np.append(np.argsort(order, kind="stable"), _NOBODY)  # the last is that of -1
         self._labels = [rank[one] for one in labels]
         shares = shares[:, order]
-        self.shares_by_sample = np.column_stack([shares, 1.0 - shares.sum(axis=1)])
+        # Rounding mustn't give a negative rest, which would be shown as -0.0 %.
+        self.shares_by_sample = np.column_stack([shares, np.maximum(1.0 - shares.sum(axis=1), 0.0)])
         self.ids_by_sample = np.full((len(self.samples), n), _NOBODY, dtype=np.int64)
         for ids, sample, own in zip(self.ids_by_sample, self.samples, self._labels, strict=True):
             ids[own[own >= 0]] = sample.ids[own >= 0]
@@ -99,7 +100,7 @@ class AlignedTopics:
     def __repr__(self) -> str:
         return (
             f"<{type(self).__name__}: {len(self)} of {len(self.samples)} samples, "
-            f"{len(self.chain_numbers)} chains, {1.0 - self.shares.sum():.1%} of the data in no topic>"
+            f"{len(self.chain_numbers)} chains, {self.rest:.1%} of the data in no topic>"
         )
 
     @property
@@ -269,7 +270,7 @@ class AlignedTopics:
         found = np.zeros((len(weights), len(weights[0]), len(self) + 1))
         for out, own, of_dishes in zip(found, self._labels, weights, strict=True):
             out[:, own[own >= 0]] = of_dishes[:, :-1][:, own >= 0]
-            out[:, -1] = 1.0 - out[:, :-1].sum(axis=1)
+            out[:, -1] = np.maximum(1.0 - out[:, :-1].sum(axis=1), 0.0)
         return found
 
     # ------------------------------------------------------------------ fewer of them

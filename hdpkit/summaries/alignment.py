@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import items, positive_number, real_number
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import RUN_FIRST, DataError, ParameterError
 from hdpkit.franchise import Sample
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Run
@@ -17,8 +17,9 @@ from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.matching import matched
 from hdpkit.summaries.vectors import ParameterVectors, TermVectors, Vectors
 
-__all__ = ["Distance", "align_topics", "distance_of", "samples_of", "vectors_of"]
+__all__ = ["MIN_OCCURRENCE", "Distance", "align_topics", "distance_of", "samples_of", "vectors_of"]
 
+MIN_OCCURRENCE = 0.05
 DEFAULT_THRESHOLDS = {"cosine": 0.5, "hellinger": 0.6}
 _SOME = "Run with samples=40, or pass franchise.sample() of several states."
 
@@ -31,7 +32,7 @@ def align_topics(
     distance: str | Distance = "cosine",
     threshold: float | None = None,
     level: float = 0.9,
-    min_occurrence: float = 0.05,
+    min_occurrence: float = MIN_OCCURRENCE,
 ) -> AlignedTopics:
     """Find the topics that samples have in common, by matching the dishes of different samples.
 
@@ -96,7 +97,10 @@ def samples_of(given: Any) -> tuple[Sample, ...]:
     if any((sample.counts is None) != (samples[0].counts is None) for sample in samples):
         raise DataError("samples", "of words and of numbers", "of one run's data", "Align them separately.")
     if not any(sample.n_dishes for sample in samples):
-        raise DataError("samples", "without a dish", "of a franchise with customers seated", _SOME)
+        raise DataError(
+            "samples", "without a dish", "of a franchise with customers seated",
+            RUN_FIRST,
+        )  # fmt: skip
     return samples
 
 

@@ -118,7 +118,7 @@ def group_topics(
     n_groups: int | None = None,
     *,
     distance: str = "jensen-shannon",
-    method: str = "average",
+    method: str = "ward",
     vocabulary: Any = None,
 ) -> TopicGroups:
     """Arrange topics in a tree by the distances between them.
@@ -135,9 +135,9 @@ def group_topics(
     distance : "jensen-shannon" or "cosine"
         The square root of the Jensen-Shannon divergence (Endres & Schindelin 2003), or 1 - the cosine.
     method : "average", "complete" or "ward"
-        Linkage method, as in `scipy.cluster.hierarchy.linkage`. With hundreds of topics, most of which are
-        small and unlike all others, "average" leaves nearly all of them in one group, and "ward" gives groups
-        that differ less in size.
+        Linkage method, as in `scipy.cluster.hierarchy.linkage`. "ward" gives groups that differ less in size.
+        With hundreds of topics, most of which are small and unlike all others, "average" leaves nearly all of
+        them in one group.
     vocabulary : sequence of str, optional
         Word of each term; by default the franchise's.
 

@@ -192,6 +192,7 @@ def merged_sample(sample: Sample, labels: npt.NDArray[Any], apart: int = 0) -> S
         parameters=mixed,
         root_weights=np.append(chooser @ sample.root_weights[:-1], sample.root_weights[-1]),
         group_counts=_whole(sample.group_counts @ chooser.T),
+        dishes=None if sample.dishes is None else np.append(to, -1).astype(np.int32)[sample.dishes],
         term_means=means,
         levels=tuple(_merged_level(level, chooser) for level in sample.levels),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -22,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 _MOST = 10_000  # items; their matrix takes 800 MB
 _BLOCK = 256
 _ALLOWED = "whole numbers, shape (n_samples, n_items), or samples of a run"
+_RECORD = 'record={"dishes": lambda state: state.dishes}, and pass trace["dishes"]'
 _REMEDY = 'For instance np.array([state.dishes for state in states]), or trace["dishes"].'
 
 
@@ -32,7 +34,8 @@ def co_clustering(labels: Any, *, items: Any = None) -> Floats:
     ----------
     labels : int array of shape (n_samples, n_items), or sequence of Sample
         Cluster of each item in each sample; the numbering of clusters is arbitrary. For `Sample` objects the
-        items are the groups (documents), and the cluster of a group is its largest dish.
+        items are the groups (documents), and the cluster of a group is its largest dish. For a flat mixture
+        (one restaurant) they are the customers, and the clusters are the dishes.
     items : int array of shape (n,), optional
         Which items; by default all. At most 10,000.
 
@@ -166,12 +169,23 @@ def _labels(labels: Any, chosen: Any) -> Ints:
 
 
 def _of_samples(labels: Any) -> Ints | None:
-    """Largest dish of each group in each sample; None if the argument is no sequence of samples."""
-    if isinstance(labels, np.ndarray) or not isinstance(labels, list | tuple):
+    """Largest dish of each group in each sample, or the dish of each customer of a flat mixture.
+
+    None if the argument is no sequence of samples.
+    """
+    if not isinstance(labels, Sequence) or isinstance(labels, str | bytes):
         return None
     samples = items("labels", labels, _ALLOWED, remedy=_REMEDY)
     if not samples or not all(isinstance(one, Sample) for one in samples):
         return None
     if len({one.names for one in samples}) > 1:
         raise DataError("labels", "samples of other groups", "samples of one model and its data", _REMEDY)
+    if not samples[0].levels:
+        kept = [one.dishes for one in samples if one.dishes is not None]
+        if len({len(one) for one in kept}) != 1 or len(kept) < len(samples):
+            raise DataError(
+                "labels", "samples of a flat mixture without the dishes of its customers",
+                "samples of one model, of at most 2**20 customers", f"Record them: {_RECORD}.",
+            )  # fmt: skip
+        return np.array(kept, dtype=np.int64)
     return np.array([np.asarray(one.group_counts.argmax(axis=1)).ravel() for one in samples], dtype=np.int64)

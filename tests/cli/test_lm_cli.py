@@ -540,8 +540,11 @@ def test_sentences_are_drawn_as_the_library_draws_them(trained):
     )
     after = done("sample", trained / "model", "-n", 4, "--context", "the cat", "--max-length", 1).stdout
     assert after == "".join(
-        " ".join(words) + "\n" for words in model.sample(4, rng=0, context=("the", "cat"), max_length=1)
+        " ".join(["the", "cat", *words]) + "\n"
+        for words in model.sample(4, rng=0, context=("the", "cat"), max_length=1)
     )
+    begun = done("sample", trained / "model", "-n", 3, "--context", "<s> the").stdout
+    assert all(line.split()[0] == "the" for line in begun.splitlines())
     done("sample", trained / "model", "--context", "")
     done("sample", trained / "model", "--context", "<s> never heard of")
     assert "-n" in refused("sample", trained / "model", "-n", 0)

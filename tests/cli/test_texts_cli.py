@@ -175,7 +175,7 @@ def test_topics_of_several_chains_are_their_consensus(folder, tmp_path):
 
 def test_topics_of_one_chain_have_intervals_over_its_samples(folder, tmp_path):
     told = done("export", folder / "run", "--chain", 1, "--to", "csv", "--out", tmp_path / "csv").stderr
-    assert "with intervals over 5 samples" in told
+    assert "with means and intervals over 5 samples" in told
     run = hk.open_run(folder / "run")
     newest = run.franchise(1).sample()
     kept = [one for one in run.samples if one.chain == 1 and one.sweep != newest.sweep]
@@ -184,13 +184,21 @@ def test_topics_of_one_chain_have_intervals_over_its_samples(folder, tmp_path):
     rows = read_table(tmp_path / "csv" / "topics.csv")
     assert len(rows) == newest.n_dishes
     for name, expected in (
-        ("share", np.sort(newest.shares())[::-1]),
+        ("share", aligned.shares[common]),
         ("share_low", aligned.shares_lower[common]),
         ("share_high", aligned.shares_upper[common]),
         ("occurrence", aligned.occurrence[common]),
     ):
         np.testing.assert_allclose([float(row[name]) for row in rows], expected, rtol=1e-7)
+    documents = read_table(tmp_path / "csv" / "documents.csv")
+    np.testing.assert_allclose(
+        [[float(row[f"topic_{k + 1}"]) for k in range(len(rows))] for row in documents],
+        aligned.group_shares[:, common],
+        rtol=1e-7,
+    )
     terms = read_table(tmp_path / "csv" / "terms.csv")
+    first = [float(row["probability"]) for row in terms if row["topic"] == "1"]
+    np.testing.assert_allclose(first, np.sort(aligned.topics[common[0]])[::-1][: len(first)], rtol=1e-7)
     assert all(float(row["probability_low"]) <= float(row["probability_high"]) for row in terms)
     done("export", folder / "run", "--chain", 1, "--to", "json", "--out", tmp_path / "a.json")
     held = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))

@@ -155,6 +155,25 @@ def test_dark_and_light_by_the_button(shown):
     assert shown.execute_script(ground) == before
 
 
+@pytest.mark.parametrize("width", [320, 700, 1000, 1300])
+def test_numbers_of_tiles_stay_on_one_line(shown, width):
+    size = {"width": width, "height": 700, "deviceScaleFactor": 1, "mobile": False}
+    shown.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    script = """
+        const [one] = document.querySelectorAll('.tiles dd');
+        one.textContent = '1';
+        const line = one.clientHeight;
+        return [...document.querySelectorAll('.tiles dd')].filter((each) => {
+          each.textContent = '6,956,442,111';
+          return each.clientHeight > line || each.scrollWidth > each.clientWidth;
+        }).length;"""
+    try:
+        assert shown.execute_script(script) == 0
+        assert shown.execute_script("return document.documentElement.scrollWidth") <= width
+    finally:
+        shown.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_narrow_pages_do_not_scroll_sideways(shown):
     size = {"width": 320, "height": 700, "deviceScaleFactor": 1, "mobile": False}
     shown.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)

@@ -128,7 +128,6 @@ def test_groups_are_those_of_group_topics(run, read):
         franchise.dish_parameters()[order],
         franchise.dish_counts.sum(axis=1)[order],
         max(groups),
-        method="ward",
     )
     assert groups == (found.cut() + 1).tolist()
 

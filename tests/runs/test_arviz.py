@@ -65,6 +65,16 @@ def test_summary_and_pictures_and_loo_take_the_export(trace, arviz):
     matplotlib.pyplot.close("all")
 
 
+@pytest.mark.filterwarnings("error")
+def test_recorded_arrays_are_summarised_when_they_are_asked_for():
+    record = {"dishes": lambda state: state.dishes, "first": lambda state: float(state.dishes[0])}
+    given = hk.Scheduler([moves.TableGibbs()]).run(franchise(), 60, rng=0, record=record)
+    rows = set(given.summary().index)
+    assert {"n_dishes", "log_joint", "largest_shares[0]", "first"} <= rows
+    assert not any(row.startswith("dishes") for row in rows)
+    assert len(given.summary(var_names=["dishes"])) == 9
+
+
 def test_the_trace_is_that_without_log_likelihoods(trace):
     scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
     again = scheduler.run(franchise(), 110, rng=1)

@@ -34,6 +34,23 @@ def schedule():
     )
 
 
+def test_where_the_states_of_chains_are_is_said_where_one_looks():
+    given = franchise()
+    trace = schedule().run(given, sweeps=2, rng=0, chains=2)
+    assert given.n_dishes == 0
+    assert "trace.franchises" in repr(given)
+    assert ".franchises" in repr(trace)
+    for read in (
+        lambda: hk.summaries.align_topics([given.sample()]),
+        lambda: hk.summaries.group_topics(given),
+        lambda: hk.plots.topics(given),
+    ):
+        with pytest.raises((errors.StateError, errors.DataError), match=r"trace\.franchises"):
+            read()
+    assert "trace.franchises" not in repr(trace.franchises[0])
+    assert "franchises" not in repr(trace.chains[0])
+
+
 def assert_same_chains(one, other):
     assert list(one) == list(other)
     assert one.numbers == other.numbers

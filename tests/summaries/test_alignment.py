@@ -1,5 +1,8 @@
 """Topics aligned over samples and chains: known topics are found, and intervals cover."""
 
+import importlib.util
+import io
+
 import attrs
 import numpy as np
 import pytest
@@ -252,6 +255,24 @@ def test_an_id_whose_dish_becomes_another_topic_is_not_followed():
     assert [aligned.which(sample).tolist() for sample in samples] == [[0, 1], [1, 0]]
 
 
+def test_a_rest_of_nothing_is_never_negative():
+    sizes = next(  # shares whose sum is rounded up
+        one
+        for one in -np.sort(-np.random.default_rng(0).integers(1, 1000, (1000, N_TOPICS)))
+        if (one / one.sum())[None].sum(axis=1) > 1.0
+    )
+    rng = np.random.default_rng(0)
+    sample = planted(0, 1, range(N_TOPICS), rng, tokens=3000)
+    groups = sp.csr_array(np.tile(sizes, (N_GROUPS, 1)))
+    level = attrs.evolve(sample.levels[0], counts=groups, concentration=np.array(0.0))
+    sample = attrs.evolve(sample, sizes=sizes, group_counts=groups, levels=[level])
+    aligned = align_topics([sample])
+    for rest in (aligned.rest, aligned.shares_by_sample[:, -1], aligned.group_shares[:, -1]):
+        assert np.all(np.asarray(rest) >= 0.0)
+    assert "-0.0" not in repr(aligned)
+    assert "-0.0" not in repr(consensus(aligned))
+
+
 def test_the_consensus_asks_for_samples_and_chains(chains):
     rng = np.random.default_rng(0)
     samples = [
@@ -347,6 +368,8 @@ def test_tables(fitted):
     weights = aligned.to_pandas("weights")
     assert list(weights.columns) == ["document", "topic", "share", "lower", "upper"]
     assert weights.groupby("document").share.sum().to_numpy() == pytest.approx(1.0)
+    if importlib.util.find_spec("openpyxl"):  # of the same extra as pandas
+        weights.to_excel(io.BytesIO())
     steps = aligned.to_pandas("trace")
     assert set(steps.columns) == {"chain", "sweep", "topic", "id", "share"}
     assert steps.groupby(["chain", "sweep"]).share.sum().max() <= 1.0 + 1e-9

@@ -1,5 +1,6 @@
 """Co-clustering, and the partition of least expected loss."""
 
+import attrs
 import numpy as np
 import pytest
 
@@ -93,6 +94,29 @@ def test_groups_go_by_their_largest_dish():
     largest = np.array([one.group_counts.toarray().argmax(axis=1) for one in trace.samples])
     assert np.array_equal(co_clustering(trace.samples), co_clustering(largest))
     assert len(point_partition(trace.samples).labels) == 3
+
+
+def test_of_a_flat_mixture_the_customers_are_partitioned(tmp_path):
+    values = np.concatenate([RNG.normal(-8.0, 0.3, 12), RNG.normal(8.0, 0.3, 8)])
+    flat = hk.Restaurant(hk.NormalGamma(0.0, 0.05, 2.0, 0.5), concentration=1.0)
+    franchise = hk.Franchise(flat, hk.Groups.from_arrays([values]))
+    record = {"dishes": lambda state: state.dishes}
+    run = {"rng": 0, "samples": hk.Samples(after=10), "record": record, "folder": tmp_path / "run"}
+    trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, 30, **run)
+    dishes = trace["dishes"][10:]
+    stored = hk.open_run(tmp_path / "run").samples
+    for samples in (trace.samples, list(trace.samples), stored):
+        assert np.array_equal(co_clustering(samples), co_clustering(dishes))
+        found = point_partition(samples)
+        assert np.array_equal(found.labels, point_partition(dishes).labels)
+        assert found.sizes.tolist() == [12, 8]
+    merged = hk.summaries.merge_components(
+        trace, threshold=100.0, distance=lambda a, b: np.abs(a[:, None, 0] - b[None, :, 0])
+    )
+    assert all(np.array_equal(one.dishes, np.zeros(20)) for one in merged)
+    without = [attrs.evolve(one, dishes=None) for one in trace.samples]
+    with pytest.raises(errors.DataError, match="record"):
+        point_partition(without)
 
 
 def test_too_many_items_are_refused():

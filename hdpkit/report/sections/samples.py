@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from hdpkit.report.charts import intervals
 from hdpkit.report.material import Material, rounded
 from hdpkit.report.section import Content
 from hdpkit.summaries import consensus
+from hdpkit.summaries.alignment import MIN_OCCURRENCE
 
 __all__ = ["read_samples"]
 
@@ -57,6 +59,7 @@ def read_samples(material: Material) -> Content | None:
         values={
             "rows": rows,
             "n_common": len(aligned),
+            "n_least": max(1, math.ceil(MIN_OCCURRENCE * len(aligned.samples) - 1e-9)),
             "n_samples": len(aligned.samples),
             "n_chains": len(aligned.chain_numbers),
             "n_agreed": len(agreed),
