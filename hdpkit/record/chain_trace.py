@@ -68,10 +68,8 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         lengths = {chain.n_draws for chain in self.chains}
         draws = f"{min(lengths)} to {max(lengths)}" if len(lengths) > 1 else f"{self.n_draws}"
         end = ", interrupted" if self.interrupted else ""
-        states = ", final states in .franchises" if self.franchises else ""
-        return (
-            f"<ChainTrace of {len(self.chains)} chains{failed}, {draws} draws, seed {self.seed}{end}{states}>"
-        )
+        end += ", final states in .franchises" if self.franchises else ""
+        return f"<ChainTrace of {len(self.chains)} chains{failed}, {draws} draws, seed {self.seed}{end}>"
 
     def _repr_html_(self) -> str:
         return trace_table(repr(self).strip("<>"), self.chains)

@@ -197,9 +197,10 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         after : int
             Leave out the sweeps up to this one (warm-up).
         **options
-            Passed to ``arviz.summary``. Without ``var_names``, constant quantities (a fixed concentration) and
-            arrays recorded by ``record`` (with a row for each of their entries) are left out. The interval is ArviZ's: by default equal-tailed of 89 % in ArviZ 1.x
-            (``ci_prob=``, ``ci_kind=``), of highest density with 94 % in earlier versions (``hdi_prob=``).
+            Passed to ``arviz.summary``. Without ``var_names``, constant quantities (a fixed concentration)
+            and arrays that ``record`` adds are left out. The interval is ArviZ's: by default equal-tailed of
+            89 % in ArviZ 1.x (``ci_prob=``, ``ci_kind=``), of highest density with 94 % in earlier versions
+            (``hdi_prob=``).
 
         Returns
         -------
