@@ -32,7 +32,7 @@ __all__ = [
 
 _LAYOUT = (
     *("text_column", "id_column", "group_column", "encoding", "delimiter"),
-    *("quotes", "header", "files", "strict"),
+    *("quotes", "header", "escaped", "files", "strict"),
 )
 format_option = click.option(
     "--format", type=click.Choice(FORMATS), help="Format of the corpus.  [default: detected]"
@@ -52,6 +52,10 @@ _layout_options: list[Any] = [
         "--quotes/--no-quotes", default=None, help="Tables: whether fields can be in double quotes."
     ),
     click.option("--header/--no-header", default=None, help="Tables: whether the first row has names."),
+    click.option(
+        "--escaped", is_flag=True, default=None,
+        help="Tables written by hdpkit: cells that begin with ' are escaped.",
+    ),
     click.option("--files", metavar="PATTERN", help="Folders: names of the text files.  [default: *.txt]"),
     click.option(
         "--strict", is_flag=True, default=None,

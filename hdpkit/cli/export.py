@@ -8,7 +8,7 @@ from typing import cast
 import click
 
 from hdpkit.cli.folders import allow_option
-from hdpkit.cli.options import path_type, positive, quiet_option
+from hdpkit.cli.options import path_type, positive, quiet_option, raw_option
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data import Corpus
@@ -29,10 +29,18 @@ __all__ = ["export"]
 )  # fmt: skip
 @click.option("--terms", type=positive, default=100, show_default=True, help="Terms to write for each topic.")
 @click.option("--chain", type=click.IntRange(min=0), help="Use the topics of this chain only.")
+@raw_option
 @allow_option
 @quiet_option
 def export(
-    run: Path, to: str, out: Path, terms: int, chain: int | None, allow: tuple[str, ...], quiet: bool
+    run: Path,
+    to: str,
+    out: Path,
+    terms: int,
+    chain: int | None,
+    raw: bool,
+    allow: tuple[str, ...],
+    quiet: bool,
 ) -> None:
     """Write the topics and document shares of a run, or its trace, for other programs.
 
@@ -62,10 +70,11 @@ def export(
         written, told = [export_trace(there.trace, out)], "the trace"
     elif to == "signatures":
         found, settings = signatures_of_run(there)
-        written, told = write_signatures(found, out, known=settings.known), f"{len(found)} signatures"
+        written = write_signatures(found, out, known=settings.known, raw=raw)
+        told = f"{len(found)} signatures"
     else:
         topics, _ = topics_of_run(there, chain, intervals=True)
         told = f"{topics.n_topics} topics of {topics.source}"
-        written = export_topics(topics, cast(Corpus, there.data), to, out, terms)
+        written = export_topics(topics, cast(Corpus, there.data), to, out, terms, raw=raw)
     if not quiet:
         say(f"{told}: {', '.join(shown_path(path) for path in written)}", err=True)

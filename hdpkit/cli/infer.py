@@ -10,10 +10,17 @@ import click
 
 from hdpkit.cli.corpus import format_option, given_layout, layout_options, say_notes
 from hdpkit.cli.folders import allow_option
-from hdpkit.cli.options import given_limits, limit_options, path_type, positive, quiet_option, seed_option
+from hdpkit.cli.options import (
+    given_limits,
+    limit_options,
+    path_type,
+    positive,
+    quiet_option,
+    raw_option,
+    seed_option,
+)
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
-from hdpkit.errors import printable
 from hdpkit.io.export import share_columns
 from hdpkit.io.reading import load_reading, read_like
 from hdpkit.io.run_topics import topics_of_run
@@ -29,6 +36,7 @@ __all__ = ["infer"]
     "--out", type=path_type, metavar="FILE",
     help="File for the shares: .csv, .tsv, .parquet or .jsonl.  [default: CSV on standard output]",
 )  # fmt: skip
+@raw_option
 @format_option
 @layout_options
 @click.option(
@@ -85,11 +93,10 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
     lengths = {"words": read.n_words, "unknown": read.n_words - corpus.document_lengths}
     columns = {"document": table.pop("document"), **lengths, **table}
     if out is None:
-        columns["document"] = [printable(str(name)) for name in columns["document"]]
         for text in table_text(columns):
             say(text, nl=False)
         return
-    write_table(out, columns)
+    write_table(out, columns, raw=options["raw"])
     if not quiet:
         say(f"shares of {topics.n_topics} topics in {shown_path(out)}", err=True)
 

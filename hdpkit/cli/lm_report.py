@@ -16,6 +16,7 @@ from rich.table import Table
 
 from hdpkit.cli.output import json_text, say
 from hdpkit.errors import StateError, StorageError, printable
+from hdpkit.formats.delimited import escaped
 from hdpkit.formats.writing import written_aside
 from hdpkit.models import NGramModel, Scores
 
@@ -177,7 +178,10 @@ def _as_columns(rows: Iterable[Row]) -> Iterator[str]:
     for number, row in enumerate(rows):
         if number == 0:
             yield "\t".join(row)
-        yield "\t".join(printable(str(value)) for value in row.values())
+        # Without quotes, which a tokenised text may contain: no cell has a tab or a line end after this.
+        yield "\t".join(
+            str(value) if isinstance(value, int | float) else escaped(str(value)) for value in row.values()
+        )
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ __all__ = [
     "path_type",
     "positive",
     "quiet_option",
+    "raw_option",
     "read_config",
     "seed_option",
     "text_type",
@@ -39,6 +40,10 @@ seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random numbers."
 )
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
+raw_option = click.option(
+    "--raw", is_flag=True,
+    help="CSV, TSV files: don't escape texts that a spreadsheet would evaluate, or control characters.",
+)  # fmt: skip
 
 
 class _Place(click.Path):

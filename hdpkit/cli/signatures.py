@@ -319,7 +319,12 @@ def echo_signatures(found: Signatures, settings: Settings) -> None:
         top = (-found.matrix[k]).argsort(kind="stable")[:4]
         words = [printable(found.vocabulary[v]) for v in top]
         numbers = [f"{rows['share'][k]:.2%}", f"{int(rows['samples'][k]):,}", f"{rows['occurrence'][k]:.0%}"]
-        cells: list[Any] = [name, Text(" ".join(words)), *numbers, str(int(rows["chains"][k]))]
+        cells: list[Any] = [
+            Text(printable(name)),
+            Text(" ".join(words)),
+            *numbers,
+            str(int(rows["chains"][k])),
+        ]
         if settings.known is not None:
             sums = _shortened(rows["decomposition"][k])
             cells += [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +14,7 @@ from rich.text import Text
 from hdpkit.cli.output import json_text, say
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, printable
+from hdpkit.formats.delimited import table_of_rows
 from hdpkit.franchise import Franchise
 from hdpkit.io.run_topics import RunTopics
 from hdpkit.io.topics import TopicSummary, summarise_topics
@@ -160,21 +159,18 @@ def _selection(topic: TopicSummary) -> dict[str, Any]:
 
 
 def topics_csv(topics: Sequence[TopicSummary]) -> str:
-    r"""A line per topic: rank, tokens, both shares, and its terms separated by blanks.
+    """A line per topic: rank, tokens, both shares, and its terms separated by blanks.
 
     If topics select terms, the number of distinct terms and the sparsity come before the terms.
 
-    Control characters in terms are escaped (``\x1b``).
+    Texts are escaped (`hdpkit.formats.delimited.escaped`).
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     of_selection = list(_selection(topics[0])) if topics else []
-    writer.writerow(["topic", "tokens", "token_share", "document_share", *of_selection, "terms"])
+    rows: list[list[Any]] = [["topic", "tokens", "token_share", "document_share", *of_selection, "terms"]]
     for rank, topic in enumerate(topics, start=1):
-        terms = " ".join(printable(term) for term in topic.terms)
         shares = [topic.tokens, topic.token_share, topic.document_share]
-        writer.writerow([rank, *shares, *_selection(topic).values(), terms])
-    return out.getvalue()
+        rows.append([rank, *shares, *_selection(topic).values(), " ".join(topic.terms)])
+    return table_of_rows(rows)
 
 
 def topics_json(topics: Sequence[TopicSummary], facts: dict[str, Any]) -> str:

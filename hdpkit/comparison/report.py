@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hdpkit.errors import printable, short_repr
+from hdpkit.formats.delimited import table_of_rows
 
 __all__ = ["CSV_ROWS", "csv_text", "moves_table", "report", "schedules_table"]
 
@@ -148,16 +147,11 @@ def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def csv_text(comparison: Any, rows: str) -> str:
     """The text of a CSV file with a header row: see `Comparison.to_csv`."""
     make = {"schedules": _schedule_rows, "moves": _move_rows, "states": _state_rows}[rows]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([_plain(value) for value in row] for row in make(comparison))
-    return text.getvalue()
+    return table_of_rows([_plain(value) for value in row] for row in make(comparison))
 
 
 def _plain(value: Any) -> Any:
-    """A number at full precision, NaN as an empty string; text without control characters."""
-    if isinstance(value, str):
-        return printable(value)
+    """A number at full precision, NaN as an empty string."""
     value = value.item() if hasattr(value, "item") else value
     return "" if isinstance(value, float) and math.isnan(value) else value
 

@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import choice, whole_number
+from hdpkit.checks import choice, flag, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError
 from hdpkit.formats.writing import written_aside
@@ -113,7 +113,13 @@ def document_table(topics: RunTopics, corpus: Corpus) -> Columns:
 
 
 def export_topics(
-    topics: RunTopics, corpus: Corpus, to: str, out: str | os.PathLike[str], n_terms: int = 100
+    topics: RunTopics,
+    corpus: Corpus,
+    to: str,
+    out: str | os.PathLike[str],
+    n_terms: int = 100,
+    *,
+    raw: bool = False,
 ) -> list[Path]:
     """Write topics and the shares of the documents.
 
@@ -129,6 +135,8 @@ def export_topics(
         A folder, new or empty, or a file.
     n_terms : int
         Number of terms written per topic (pyldavis: all).
+    raw : bool
+        In CSV, write texts as they are, even if a spreadsheet would evaluate them (`write_table`).
 
     Returns
     -------
@@ -156,7 +164,7 @@ def export_topics(
         new_folder(path)
         files = [path / f"{name}.{to}" for name in tables]
         for file, table in zip(files, tables.values(), strict=True):
-            write_table(file, table)
+            write_table(file, table, raw=flag("raw", raw))
         return files
     pieces = _json(topics, corpus, n_terms) if to == "json" else _pyldavis(topics, corpus)
     with refusals(path, "write a file"), written_aside(path) as out_file:

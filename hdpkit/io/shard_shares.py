@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hdpkit.checks import choice, instance
+from hdpkit.checks import choice, flag, instance
 from hdpkit.checks import path as path_of
 from hdpkit.evaluation import ShardedState
 from hdpkit.evaluation.sharded_state import numbers_of
@@ -22,6 +22,8 @@ def write_shares(
     out: str | os.PathLike[str],
     suffix: str = ".csv",
     shards: Sequence[int] | None = None,
+    *,
+    raw: bool = False,
 ) -> list[Path]:
     """Write the topics of documents, a table for each shard: ``shares-0000.csv`` and so on.
 
@@ -37,6 +39,8 @@ def write_shares(
         ".csv", ".tsv", ".jsonl" or ".parquet".
     shards : sequence of int, optional
         Numbers of the shards; by default all.
+    raw : bool
+        In CSV and TSV, write texts as they are, even if a spreadsheet would evaluate them (`write_table`).
 
     Returns
     -------
@@ -62,6 +66,6 @@ def write_shares(
     for number in numbers:
         file = folder / f"shares-{number:04d}{suffix}"
         columns: dict[str, Any] = state.shares(number)
-        write_table(file, columns)
+        write_table(file, columns, raw=flag("raw", raw))
         files.append(file)
     return files

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +9,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from hdpkit.errors import MissingExtraError, ParameterError
+from hdpkit.errors import DataError, MissingExtraError, ParameterError
+from hdpkit.formats.delimited import table_of_rows
 from hdpkit.formats.writing import written_aside
 from hdpkit.record.files import refusals
 
@@ -45,7 +44,7 @@ def table_suffix(path: Path, parameter: str = "out") -> str:
     return suffix
 
 
-def write_table(path: Path, columns: Columns) -> None:
+def write_table(path: Path, columns: Columns, *, raw: bool = False) -> None:
     """Write a table to a file in the format of its suffix, completely or not at all.
 
     Parameters
@@ -53,6 +52,9 @@ def write_table(path: Path, columns: Columns) -> None:
     path : Path
     columns : mapping
         Name -> values, one per row. Floats are written with nine significant digits (Parquet: unchanged).
+    raw : bool
+        In CSV and TSV, don't escape texts that a spreadsheet could evaluate, nor control characters
+        (`hdpkit.formats.delimited.escaped`).
 
     Raises
     ------
@@ -60,6 +62,8 @@ def write_table(path: Path, columns: Columns) -> None:
         If the suffix isn't known.
     MissingExtraError
         For Parquet, if pyarrow isn't installed.
+    DataError
+        For Parquet, if a text can't be written as UTF-8, or a column has values of several types.
     StorageError
         If the file can't be written.
     """
@@ -68,13 +72,13 @@ def write_table(path: Path, columns: Columns) -> None:
         if suffix == ".parquet":
             _write_parquet(file, columns)
         else:
-            for text in _texts(columns, suffix):
+            for text in _texts(columns, suffix, raw):
                 file.write(text.encode("utf-8", "backslashreplace"))
 
 
 def table_text(columns: Columns) -> Iterator[str]:
     """Yield a table as CSV, in chunks of rows."""
-    return _texts(columns, ".csv")
+    return _texts(columns, ".csv", raw=False)
 
 
 def _pieces(columns: Columns) -> Iterator[list[Sequence[Any]]]:
@@ -91,26 +95,21 @@ def _plain(values: Any) -> Sequence[Any]:
     return list(values)
 
 
-def _texts(columns: Columns, suffix: str) -> Iterator[str]:
+def _texts(columns: Columns, suffix: str, raw: bool) -> Iterator[str]:
     names = list(columns)
-    out = io.StringIO()
-    writer = csv.writer(out, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
+    delimiter = "\t" if suffix == ".tsv" else ","
     if suffix != ".jsonl":
-        writer.writerow(names)
+        yield table_of_rows([names], delimiter, raw=raw)
     for piece in _pieces(columns):
         rows = zip(*piece, strict=True)
         if suffix == ".jsonl":
-            out.writelines(
-                json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, allow_nan=False) + "\n"
-                for row in rows
-            )
+            yield "".join(_json_line(dict(zip(names, row, strict=True))) for row in rows)
         else:
-            writer.writerows(rows)
-        yield out.getvalue()
-        out.seek(0)
-        out.truncate()
-    if out.tell():  # no rows, but a header
-        yield out.getvalue()
+            yield table_of_rows(rows, delimiter, raw=raw)
+
+
+def _json_line(row: dict[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n"
 
 
 def _write_parquet(file: IO[bytes], columns: Columns) -> None:
@@ -122,10 +121,21 @@ def _write_parquet(file: IO[bytes], columns: Columns) -> None:
             "pyarrow", None, "installed, to write Parquet files",
             "It is an extra: pip install 'hdpkit[parquet]'. Or write CSV.",
         ) from error  # fmt: skip
-    table = pyarrow.table(
-        {
-            name: pyarrow.array(values if isinstance(values, np.ndarray) else list(values))
-            for name, values in columns.items()
-        }
-    )
-    pyarrow.parquet.write_table(table, file)
+    arrays = {}
+    for name, values in columns.items():
+        given = values if isinstance(values, np.ndarray) else list(values)
+        try:
+            name.encode()
+            arrays[name] = pyarrow.array(given)
+        except UnicodeEncodeError as error:
+            surrogate = error.object[error.start]
+            word = next(word for word in error.object.split(" ") if surrogate in word)
+            raise DataError(
+                f"column {name!r}", word, "text without lone surrogates, which UTF-8 can't hold",
+                "Write CSV or JSON lines, which escape them, or correct the text.",
+            ) from error  # fmt: skip
+        except (pyarrow.ArrowException, OverflowError) as error:
+            raise DataError(
+                f"column {name!r}", str(error), "values of one type", "Write CSV or JSON lines."
+            ) from error
+    pyarrow.parquet.write_table(pyarrow.table(arrays), file)

@@ -205,9 +205,9 @@ def _unpacked(tree: Mapping[str, Any]) -> Sample:
     dishes = tree.get("dishes")  # older files lack it
     if dishes is not None:
         dishes = np.asarray(dishes, dtype=np.int32)
-        there = dishes[dishes >= 0] if dishes.ndim == 1 and int(dishes.min(initial=0)) >= -1 else None
-        _check(there is not None and not levels and int(there.max(initial=-1)) < k)
-        _check(np.array_equal(np.bincount(there, minlength=k), sizes))
+        _check(dishes.ndim == 1 and not levels)
+        _check(int(dishes.min(initial=0)) >= -1 and int(dishes.max(initial=-1)) < k)
+        _check(np.array_equal(np.bincount(dishes[dishes >= 0], minlength=k), sizes))
     return Sample(
         chain=int(tree["chain"]),
         sweep=int(tree["sweep"]),

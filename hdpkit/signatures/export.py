@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.checks import instance
+from hdpkit.checks import flag, instance
 from hdpkit.io.export import new_folder
 from hdpkit.io.tables import write_table
 from hdpkit.signatures.extraction import Signatures
@@ -18,7 +18,11 @@ __all__ = ["write_signatures"]
 
 
 def write_signatures(
-    signatures: Signatures, folder: str | os.PathLike[str], *, known: KnownSignatures | None = None
+    signatures: Signatures,
+    folder: str | os.PathLike[str],
+    *,
+    known: KnownSignatures | None = None,
+    raw: bool = False,
 ) -> list[Path]:
     """Write signatures and exposures to a folder.
 
@@ -36,6 +40,8 @@ def write_signatures(
         New or empty.
     known : KnownSignatures, optional
         For matches and decompositions in ``overview.csv``.
+    raw : bool
+        Write names as they are, even if a spreadsheet would evaluate them (`hdpkit.io.tables.write_table`).
 
     Returns
     -------
@@ -67,7 +73,7 @@ def write_signatures(
     new_folder(path)
     files = [path / name for name in tables]
     for file, table in zip(files, tables.values(), strict=True):
-        write_table(file, table)
+        write_table(file, table, raw=flag("raw", raw))
     return files
 
 

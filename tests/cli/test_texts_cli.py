@@ -1,5 +1,6 @@
 """Texts on the command line: from a table to shares of new texts, and exports for other programs."""
 
+import contextlib
 import csv
 import io
 import json
@@ -14,7 +15,8 @@ from click.testing import CliRunner
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError, DataError, MissingExtraError, RunError
-from hdpkit.formats.records import Layout
+from hdpkit.formats.delimited import escaped, read_rows, unescaped
+from hdpkit.formats.records import Layout, ReadingNotes
 from hdpkit.io.export import export_trace
 from hdpkit.io.reading import Reading, kept_reading, load_reading, read_like, save_reading
 from hdpkit.io.tables import write_table
@@ -422,6 +424,94 @@ def test_a_run_of_counts_reads_counts(tmp_path):
     assert "3 columns" in refused("infer", tmp_path / "run", tmp_path / "a.mtx")
     (tmp_path / "a.csv").write_text("text\nship\n")
     assert "counts, as the run's corpus" in refused("infer", tmp_path / "run", tmp_path / "a.csv")
+
+
+UNSAFE = [
+    '=HYPERLINK("http://a","b")', "+cmd|' /C calc'!A0", "@SUM(1)", "\t=1+1", "\r=1+1", "-2+3", " =1",
+    "\uff1d1", "\x1b]0;title\x07", "nul\x00", "'=1", "'\\\\x1b", "half\ud800", "\u202eback", "line\nend",
+    'quo"te', "a;b,c",
+]  # fmt: skip
+SAFE = ["-2", "+1.5e-3", "-", "--", "plain", "back\\slash", "שלום"]
+
+
+@pytest.fixture(scope="module")
+def unsafe(tmp_path_factory):
+    """A run whose terms and documents have names that a spreadsheet or a terminal would obey."""
+    words = UNSAFE + SAFE
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    corpus = hk.Corpus.from_documents([[word, word, words[0]] for word in words], names=words)
+    franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each="document"), corpus)
+    place = tmp_path_factory.mktemp("unsafe") / "run"
+    hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, 4, rng=0, folder=place, samples=2)
+    return place
+
+
+def evaluated(cell):
+    """Whether a spreadsheet would evaluate a cell, or a terminal obey it."""
+    formula = cell.lstrip()[:1] in tuple("=+-@\uff1d") and any(one.isalnum() for one in cell)
+    with contextlib.suppress(ValueError):
+        float(cell)
+        formula = False
+    return formula or not cell.isprintable()
+
+
+def cells_of(path, **layout):
+    layout = Layout(delimiter="\t" if path.suffix == ".tsv" else ",", **layout)
+    return [row for _, row in read_rows(path, layout, ReadingNotes())]
+
+
+def test_every_table_is_safe_and_read_as_it_was(unsafe, tmp_path):
+    words = UNSAFE + SAFE
+    done("export", unsafe, "--to", "csv", "--out", tmp_path / "csv", "--terms", 99)
+    files = sorted((tmp_path / "csv").iterdir())
+    corpus = hk.open_run(unsafe).data
+    shares = {"document": list(corpus.names), "low": np.full(len(words), -0.5)}
+    for suffix in ("csv", "tsv"):
+        files.append(tmp_path / f"a.{suffix}")
+        write_table(files[-1], shares)
+    for file in files:
+        assert not any(evaluated(cell) for row in cells_of(file) for cell in row)
+    for file in files:
+        name = {"terms": 2, "topics": -1}.get(file.stem, 0)
+        found = [row[name] for row in cells_of(file, escaped=True)[1:]]
+        if file.stem == "topics":
+            assert set(" ".join(found)) <= set(" ".join(words))
+        else:
+            assert set(found) == set(words)
+    assert {row[1] for row in cells_of(files[-1])[1:]} == {"-0.5"}  # numbers stay numbers
+    printed = done("topics", unsafe, "--format", "csv", "--terms", 99).stdout
+    assert not any(evaluated(cell) for row in csv.reader(io.StringIO(printed)) for cell in row)
+    assert "\x1b" not in done("topics", unsafe).stdout
+    done("export", unsafe, "--to", "csv", "--out", tmp_path / "raw", "--raw")
+    raw = (tmp_path / "raw" / "documents.csv").read_text(encoding="utf-8")
+    assert all(word in raw for word in ("\n@SUM(1),", "\n\t=1+1", "\x1b]0;title\x07"))
+    # And what was written is a corpus again.
+    write_table(tmp_path / "texts.csv", {"id": list(corpus.names), "text": list(corpus.names)})
+    read = hk.io.corpora.read_corpus(
+        tmp_path / "texts.csv", layout=Layout(id_column="id", text_column="text", escaped=True)
+    )
+    assert set(read.names) == set(words)
+
+
+def test_texts_that_parquet_cant_hold(unsafe, tmp_path):
+    pytest.importorskip("pyarrow")
+    told = refused("export", unsafe, "--to", "parquet", "--out", tmp_path / "tables")
+    assert "half\\ud800" in told
+    assert "CSV" in told
+    with pytest.raises(DataError, match="one type"):
+        write_table(tmp_path / "a.parquet", {"document": [1, "b"]})
+    write_table(tmp_path / "a.jsonl", {"document": ["half\ud800", (1, 2)]})
+    lines = (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(lines[0])["document"] == "half\ud800"
+
+
+def test_any_text_is_read_from_its_cell():
+    rng = random.Random(0)
+    letters = "=+-@'\\\\x1b0u\x1b\0\t\n\rU \ud800\u202e\U000e0001,;\"a\uff1d\x85"
+    for _ in range(20_000):
+        text = "".join(rng.choices(letters, k=rng.randrange(10)))
+        assert unescaped(escaped(text)) == text
+        assert not evaluated(escaped(text))
 
 
 def test_tables_without_rows_and_of_unknown_kinds(tmp_path):
