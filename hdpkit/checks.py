@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import ParameterError
+from hdpkit.errors import DataError, ParameterError
 
 __all__ = [
     "ByClass",
@@ -29,6 +29,7 @@ __all__ = [
     "array_in_place",
     "as_float",
     "broadcast",
+    "check_unmasked",
     "choice",
     "flag",
     "function",
@@ -101,12 +102,25 @@ def positive_number(name: str, value: Any, *, remedy: str = "Give a positive int
     raise ParameterError(name, value, "a finite number above 0", remedy)
 
 
+def check_unmasked(name: str, values: Any) -> None:
+    """Raise a DataError if an array, or an array in a list, has masked entries, which NumPy would uncover."""
+    if _is_masked(values):
+        remedy = "Fill them, as in values.filled(0), or drop the rows that have them."
+        raise DataError(name, values, "without masked entries", remedy)
+
+
+def _is_masked(values: Any) -> bool:
+    if isinstance(values, (list, tuple)):
+        return any(isinstance(one, np.ma.MaskedArray) and np.ma.is_masked(one) for one in values)
+    return isinstance(values, np.ma.MaskedArray) and bool(np.ma.is_masked(values))
+
+
 def number_array(values: Any) -> npt.NDArray[np.float64] | None:
     """Return real numbers (one, or nested sequences of one shape) as a new float64 array, or None.
 
     NaN and infinities are accepted, unless a finite number became infinite.
     """
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+    if _is_masked(values):
         return None
     try:
         given = np.asarray(values)
@@ -132,6 +146,7 @@ def whole_numbers(
     remedy: str,
 ) -> npt.NDArray[Any]:
     """Return whole numbers from `low` to `high` (inclusive) as a contiguous one-dimensional array."""
+    check_unmasked(name, values)
     try:
         given = np.asarray(values)
     except (TypeError, ValueError):  # ragged, or not convertible to an array
@@ -263,6 +278,7 @@ def instance(name: str, value: Any, kind: type | tuple[type, ...], allowed: str,
 
 def items(name: str, values: Any, allowed: str, *, remedy: str) -> tuple[Any, ...]:
     """Return a sequence's items. Strings aren't accepted, nor are sets and mappings, which have no order."""
+    check_unmasked(name, values)
     if not isinstance(values, (str, bytes, Set, Mapping)) and not isinstance(values, type):
         try:
             iterator = iter(values)

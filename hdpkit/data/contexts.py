@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import check_unmasked
 from hdpkit.data.labels import encode
 from hdpkit.formats.names import Codes
 
@@ -28,6 +29,7 @@ UNKNOWN_SYMBOL = NO_SYMBOL + 1
 
 def as_context(context: Any) -> tuple[Any, ...]:
     """Return a context as a tuple of symbols; a single symbol is a context of one."""
+    check_unmasked("context", context)
     if isinstance(context, np.ndarray):
         context = context.tolist()
     return tuple(context) if isinstance(context, list | tuple) else (context,)

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import whole_number
+from hdpkit.checks import check_unmasked, whole_number
 from hdpkit.data.labels import check_label_name, encode_all, spread
 from hdpkit.errors import DataError, ParameterError, printable
 from hdpkit.formats.names import Codes, as_sequence, check_names
@@ -252,8 +252,7 @@ class Groups(GroupedData):
 
 def _as_values(parameter: str, values: Any) -> npt.NDArray[Any]:
     """Return a read-only copy of `values` with one entry per customer along the first axis."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise DataError(parameter, values, "without masked entries", "Drop masked observations first.")
+    check_unmasked(parameter, values)
     try:
         # A copy: the seating depends on the values, so they must not change.
         array = np.array(values)

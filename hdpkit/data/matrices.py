@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.checks import check_unmasked
 from hdpkit.errors import DataError
 from hdpkit.formats.counts import TOKEN_LIMIT, Counts, first_not_whole
 from hdpkit.formats.names import is_missing
+from hdpkit.formats.sparse_entries import sparse_entries
 
-__all__ = ["as_numbers", "frame_names", "read_matrix"]
+__all__ = ["as_numbers", "check_whole", "frame_names", "read_matrix"]
 
 
 def as_numbers(values: Any, shape: tuple[int, ...], what: str, unit: str) -> npt.NDArray[Any]:
@@ -20,6 +22,7 @@ def as_numbers(values: Any, shape: tuple[int, ...], what: str, unit: str) -> npt
 
     ``what`` names the ids, and ``unit`` the objects that have one each, for the error.
     """
+    check_unmasked("values", values)
     try:
         array = np.asarray(values)
     except ValueError:  # ragged
@@ -48,33 +51,17 @@ def read_matrix(matrix: Any, names: tuple[str, ...] | None) -> Counts:
         With document and term, if a count is negative, fractional, NaN or infinite.
     """
     if scipy.sparse.issparse(matrix):
-        if matrix.ndim != 2:
-            raise _not_a_matrix(f"a sparse array of {matrix.ndim} dimension(s)")
-        n_documents, n_terms = matrix.shape
-        coordinates = matrix.tocoo(copy=False)
-        document, term, count = coordinates.row, coordinates.col, coordinates.data
-        # Sparse arrays can be built from inconsistent parts, which SciPy doesn't check.
-        if len(count) and (term.min() < 0 or term.max() >= n_terms):
-            raise DataError("counts", matrix, "a consistent sparse matrix", "Run its check_format().")
+        entries = sparse_entries("counts", matrix)
+        document, term, count = entries.row, entries.column, entries.value
+        n_documents, n_terms = entries.shape
     else:
         dense = _dense(matrix)
         n_documents, n_terms = dense.shape
         document, term = np.nonzero(dense)
         count = dense[document, term]
-    if count.dtype.kind == "O":
-        count = _numbers(count)
     if count.dtype.kind not in "biuf":
         raise DataError("counts", f"type {count.dtype}", "whole numbers", "Convert the counts to integers.")
-    bad = first_not_whole(count, TOKEN_LIMIT)
-    if bad is not None:
-        d = int(document[bad])
-        name = "" if names is None or d >= len(names) else f" ({names[d]!r})"
-        raise DataError(
-            f"counts[document {d}{name}, term {int(term[bad])}]",
-            count[bad].item(),
-            "a whole number from 0 to 2^31 - 1",
-            "Pass raw counts, not weights such as tf-idf or frequencies.",
-        )
+    check_whole("counts", document, term, count, names)
     return Counts(
         document.astype(np.int64, copy=False),
         term.astype(np.int64, copy=False),
@@ -82,6 +69,26 @@ def read_matrix(matrix: Any, names: tuple[str, ...] | None) -> Counts:
         int(n_documents),
         int(n_terms),
     )
+
+
+def check_whole(
+    name: str,
+    document: npt.NDArray[Any],
+    term: npt.NDArray[Any],
+    count: npt.NDArray[Any],
+    names: tuple[str, ...] | None,
+) -> None:
+    """Raise a DataError, with document and term, if a count isn't a whole number from 0 to 2^31 - 1."""
+    bad = first_not_whole(count, TOKEN_LIMIT)
+    if bad is not None:
+        d = int(document[bad])
+        of = "" if names is None or d >= len(names) else f" ({names[d]!r})"
+        raise DataError(
+            f"{name}[document {d}{of}, term {int(term[bad])}]",
+            count[bad].item(),
+            "a whole number from 0 to 2^31 - 1",
+            "Pass raw counts, not weights such as tf-idf or frequencies.",
+        )
 
 
 def frame_names(frame: Any, axis: str) -> list[Any] | None:
@@ -99,8 +106,7 @@ def frame_names(frame: Any, axis: str) -> list[Any] | None:
 
 
 def _dense(matrix: Any) -> npt.NDArray[Any]:
-    if np.ma.is_masked(matrix):
-        raise DataError("counts", matrix, "without masked entries", "Fill masked counts first.")
+    check_unmasked("counts", matrix)
     try:
         dense = np.asarray(matrix)
     except ValueError:

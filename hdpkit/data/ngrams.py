@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import whole_number
+from hdpkit.checks import check_unmasked, whole_number
 from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, as_context, context_labels, contexts_of
 from hdpkit.data.encode import (
     check_hashable,
@@ -244,6 +244,7 @@ class NGrams(GroupedData):
         DataError
             If one of them isn't a symbol of these data.
         """
+        check_unmasked("ids", ids)
         try:
             numbers = np.asarray(ids)
         except ValueError:  # ragged

@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.checks import number_array, positive_number
+from hdpkit.checks import check_unmasked, number_array, positive_number
+from hdpkit.data.matrices import check_whole
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.formats.sparse_entries import sparse_entries
 from hdpkit.franchise.fixed_dishes import FixedDishes
 from hdpkit.franchise.fold_in import sample_groups
-from hdpkit.franchise.new_labels import Layout, Parents
 from hdpkit.random import ChoiceSource
 
 __all__ = ["TOLERANCE", "by_em", "by_gibbs", "completion_perplexity", "fit_proportions"]
@@ -182,25 +183,23 @@ def completion_perplexity(
             "prior", prior, "numbers >= 0, at least one of them positive",
             "Give the concentration times the weights of topics.",
         )  # fmt: skip
-    total = float(alpha.sum())
-    parents = Parents((alpha / total)[None], np.zeros(halves[0].shape[0], dtype=np.int64))
-    first, second = (
-        FixedDishes(
-            layout=Layout("document", tuple(range(half.shape[0])), np.arange(half.sum()), begins),
-            density=topics.T,
-            log_scale=np.zeros(topics.shape[1]),
-            row=np.repeat(half.indices, half.data).astype(np.int64),
-            parents=parents,
-            concentration=total,
-            discount=0.0,
-        )
-        for half in halves
-        for begins in [np.append(0, np.cumsum(half.sum(axis=1)))]
-    )
-    logs = by_em(first, second, tolerance)
-    if len(logs) == 0:
+    used = alpha > 0  # a topic without prior mass has proportion zero in every document
+    density = np.ascontiguousarray(topics[used].T)
+    sums = np.zeros(halves[1].shape[0])
+    for document in range(len(sums)):
+        (seen, times), (scored, counts) = (_row(half, document) for half in halves)
+        theta = _fitted(np.ascontiguousarray(density[seen].T), alpha[used], times.astype(float), tolerance)
+        sums[document] = np.log(density[scored] @ theta) @ counts
+    n = int(halves[1].data.sum())
+    if n == 0:
         raise DataError("held", held, "a half with at least one word", "Give the held-out words.")
-    return math.exp(-logs.mean())
+    return math.exp(-float(sums.sum()) / n)
+
+
+def _row(counts: scipy.sparse.csr_array, number: int) -> tuple[Any, Any]:
+    """Columns and counts of a row."""
+    there = slice(int(counts.indptr[number]), int(counts.indptr[number + 1]))
+    return counts.indices[there], counts.data[there]
 
 
 def _numbers(name: str, values: Any) -> Floats:
@@ -211,10 +210,17 @@ def _numbers(name: str, values: Any) -> Floats:
 
 
 def _counts(name: str, half: Any) -> scipy.sparse.csr_array:
+    check_unmasked(name, half)
+    if scipy.sparse.issparse(half):
+        half = sparse_entries(name, half).matrix()
     try:
         made = scipy.sparse.csr_array(half)
     except (TypeError, ValueError):
         raise DataError(name, half, "a dense or sparse matrix of counts", "See Corpus.to_counts.") from None
-    if made.dtype.kind not in "iufb" or not np.all((made.data >= 0) & (made.data == np.floor(made.data))):
+    if made.ndim != 2 or made.dtype.kind not in "iufb":
         raise DataError(name, half, "whole numbers, none negative", "Corpus.to_counts() returns such counts.")
-    return made.astype(np.int64)
+    entries = made.tocoo()
+    check_whole(name, entries.row, entries.col, entries.data, None)
+    counts = scipy.sparse.csr_array(made.astype(np.int64))
+    counts.sum_duplicates()
+    return counts

@@ -14,9 +14,11 @@ from joblib import effective_n_jobs
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_non_negative, validate_data
 
-from hdpkit.checks import choice, flag, positive_number, whole_number
+from hdpkit.checks import check_unmasked, choice, flag, positive_number, whole_number
 from hdpkit.data import Corpus
+from hdpkit.data.matrices import check_whole
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.formats.sparse_entries import sparse_entries
 from hdpkit.io.text_options import TextOptions
 from hdpkit.io.vectorizer import TextCounter
 from hdpkit.models.topic_parts import default_moves
@@ -69,14 +71,21 @@ def checked_counts(model: Any, X: Any, *, reset: bool) -> Any:
 
     Raises
     ------
-    ValueError
-        As in every scikit-learn estimator: for NaN, negative numbers, or another number of columns.
+    DataError
+        With scikit-learn's message, for NaN, negative numbers, or another number of columns; also if a sparse
+        matrix is inconsistent, or values are masked.
     """
-    checked = validate_data(
-        model, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32, np.int64, np.int32],
-        accept_large_sparse=True,
-    )  # fmt: skip
-    check_non_negative(checked, type(model).__name__)
+    if scipy.sparse.issparse(X):
+        X = sparse_entries("X", X).matrix()
+    check_unmasked("X", X)
+    try:
+        checked = validate_data(
+            model, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32, np.int64, np.int32],
+            accept_large_sparse=True,
+        )  # fmt: skip
+        check_non_negative(checked, type(model).__name__)
+    except ValueError as error:
+        raise DataError("X", f"<{type(X).__name__}>", "counts of documents by term", str(error)) from error
     counts = scipy.sparse.csr_array(checked)
     if not counts.has_canonical_format:
         counts = counts.copy()
@@ -99,7 +108,7 @@ def whole_counts(counts: Any) -> Any:
     Raises
     ------
     DataError
-        If the sum of the rounded numbers would be less than half of the given sum.
+        If the sum of the rounded numbers would be less than half of the given sum, or a number is too large.
 
     Warns
     -----
@@ -122,6 +131,8 @@ def whole_counts(counts: Any) -> Any:
                 stacklevel=4,
             )
         counts = scipy.sparse.csr_array((rounded, counts.indices, counts.indptr), shape=counts.shape)
+    entries = counts.tocoo()
+    check_whole("X", entries.row, entries.col, entries.data, None)
     counts = counts.astype(np.int64)
     counts.eliminate_zeros()
     return counts

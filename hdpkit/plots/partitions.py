@@ -9,6 +9,7 @@ import scipy
 
 from hdpkit.checks import flag, items, number_array
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.formats.sparse_entries import sparse_entries
 from hdpkit.plots.canvas import given_axes, plain
 
 __all__ = ["co_clustering", "dendrogram"]
@@ -47,8 +48,8 @@ def co_clustering(matrix: Any, *, labels: Any = None, ordered: bool = True, ax: 
     allowed = f"symmetric probabilities, shape (n, n), n from 1 to {_MOST:,}"
     remedy = "For more customers draw a sample of them."
     if scipy.sparse.issparse(matrix):
-        shape = matrix.shape
-        values = matrix.toarray() if max(shape) <= _MOST else None
+        entries = sparse_entries("matrix", matrix)
+        values = entries.matrix().toarray() if max(entries.shape) <= _MOST else None
     else:
         values = number_array(matrix)
     if (

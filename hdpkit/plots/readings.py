@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.checks import instance, items
+from hdpkit.checks import check_unmasked, instance, items
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError
+from hdpkit.formats.sparse_entries import sparse_entries
 from hdpkit.franchise import Franchise
 from hdpkit.record import ChainTrace, Trace
 
@@ -65,6 +66,7 @@ def shares_of(samples: Any) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[n
     sweeps = np.array([getattr(thing, "sweep", i + 1) for i, thing in enumerate(things)], dtype=np.float64)
     sizes = []
     for thing in things:
+        check_unmasked("samples", thing)
         try:
             one = np.asarray(getattr(thing, "sizes", thing), dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -89,7 +91,8 @@ def topic_weights(topics: Any) -> npt.NDArray[np.float64]:
         value = getattr(topics, "topics", topics)
         value = value() if callable(value) else value
     if scipy.sparse.issparse(value):
-        value = value.toarray()
+        value = sparse_entries("topics", value).matrix().toarray()
+    check_unmasked("topics", value)
     try:
         weights = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.checks import instance, real_number
+from hdpkit.checks import check_unmasked, instance, real_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.evaluation.completion import TOLERANCE, completion_perplexity
 from hdpkit.evaluation.fixed_topics import FixedTopics
+from hdpkit.formats.sparse_entries import sparse_entries
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.vectors import TermVectors
 
@@ -151,18 +152,21 @@ class Consensus(AlignedTopics):
 
     def _counts(self, name: str, given: Any) -> Any:
         self._need_terms()
+        check_unmasked(name, given)
+        if scipy.sparse.issparse(given):
+            given = sparse_entries(name, given).matrix()
         try:
             counts = scipy.sparse.csr_array(given.to_counts() if isinstance(given, Corpus) else given)
         except (TypeError, ValueError):
             raise DataError(name, given, "a Corpus, or a matrix of counts", "See Corpus.to_counts.") from None
         n_terms = self.topics.shape[1]
         wrong = counts.ndim != 2 or counts.shape[1] != n_terms or counts.dtype.kind not in "iufb"
-        if wrong or np.any((counts.data < 0) | (counts.data != np.floor(counts.data))):
+        if wrong:
             raise DataError(
                 name, f"counts of shape {counts.shape}", f"whole numbers, none negative, of {n_terms} terms",
                 "Build new documents with vocabulary=corpus.vocabulary, or with n_terms.",
             )  # fmt: skip
-        return counts.astype(np.int64)
+        return counts  # numbers that are no counts are refused by `completion_perplexity`
 
     def _need_terms(self) -> None:
         if not isinstance(self._vectors, TermVectors):

@@ -1,7 +1,11 @@
 """Corpora, groups, labels and files: round trips, content, errors."""
 
 import gzip
+import json
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -584,3 +588,35 @@ def test_labels_in_arrays():
     assert all(type(key) is str for key in groups.keys("s"))
     everything = Groups.from_labels(np.zeros(2), {"a": [None, None]})
     assert (everything.codes("a").tolist(), everything.keys("a")) == ([-1, -1], [])
+
+
+# --- sparse matrices with damaged parts
+
+
+@pytest.mark.parametrize("count", [150, pytest.param(6000, marks=pytest.mark.long)])
+def test_sparse_matrices_are_checked_before_scipy_uses_them(count):
+    """Of every format, through every door: a typed error for damaged ones, the counts for all others."""
+    script = Path(__file__).resolve().parents[1] / "trials" / "sparse_trials.py"
+    done = subprocess.run(
+        [sys.executable, str(script), str(count), "0"], capture_output=True, text=True, check=True
+    )
+    told = json.loads(done.stdout)
+    assert told["failures"] == []
+    assert set(told["found"]) == {"csr", "csc", "bsr", "coo", "dia", "lil", "dok"}
+
+
+def test_an_error_says_what_is_wrong_with_a_sparse_matrix():
+    matrix = sp.csr_array([[1, 0, 2], [0, 3, 0]])
+    matrix.indptr[1] = 7
+    with pytest.raises(DataError, match="indptr has 7, which is not from 0 to 3"):
+        Corpus.from_counts(matrix)
+    matrix.indptr[1] = 2
+    matrix.indices[0] = -1
+    with pytest.raises(DataError, match="indices has -1"):
+        Corpus.from_counts(matrix)
+
+
+def test_duplicates_add_up_in_a_type_that_holds_them():
+    for kind in (np.int8, np.uint8, np.float32):
+        matrix = sp.coo_array((np.array([100, 100, 100], kind), ([0, 0, 1], [0, 0, 0])), shape=(2, 1))
+        assert Corpus.from_counts(matrix).to_counts().toarray().tolist() == [[200], [100]]

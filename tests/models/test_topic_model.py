@@ -66,6 +66,21 @@ def test_scikit_learn_checks(kind):
     assert len(results) > 40
 
 
+def test_masked_counts_and_counts_beyond_the_limit_are_refused(fitted):
+    masked = np.ma.masked_equal(COUNTS.toarray(), 1)
+    with pytest.raises(DataError, match=r"without masked entries.*filled"):
+        model().fit(masked)
+    for use in (fitted.transform, fitted.score, fitted.perplexity, fitted.partial_fit):
+        with pytest.raises(DataError, match="without masked entries"):
+            use(masked)
+    large = COUNTS.toarray().astype(float)
+    large[1, 2] = 1e300
+    for use in (model().fit, fitted.score, fitted.perplexity, fitted.partial_fit):
+        for X in (large, sp.csr_array(large)):
+            with pytest.raises(DataError, match=r"X\[document 1, term 2\] = 1e\+300"):
+                use(X)
+
+
 def test_topics_are_found(fitted):
     assert fitted.n_components_ >= 2
     assert fitted.components_.shape == (fitted.n_components_, COUNTS.shape[1])

@@ -221,6 +221,41 @@ def check_refused(name, parameter, bad, franchise, function, good):
     franchise.audit()
 
 
+def masked(value):
+    """An array of these values of which the first is masked; None if they are no array of values."""
+    if not isinstance(value, list | tuple | np.ndarray):
+        return None
+    try:
+        array = np.array(value)
+    except ValueError:  # ragged
+        return None
+    if not array.ndim or not array.size or array.dtype.kind not in "iufbU":
+        return None
+    return np.ma.masked_array(array, mask=np.arange(array.size).reshape(array.shape) == 0)
+
+
+def test_masked_arrays_are_refused_wherever_arrays_are_taken():
+    """NumPy uncovers masked entries without a word. Labels of groups may be missing."""
+    tried, taken = 0, []
+    for name, row in table.ROWS.items():
+        function, good = row.build(table.tiny())
+        for parameter, value in good.items():
+            hidden = masked(value)
+            if hidden is None:
+                continue
+            tried += 1
+            try:
+                invoke(name, function, good, {parameter: hidden})
+            except errors.HdpkitError:
+                continue
+            except Exception as error:
+                taken.append(f"{name}, {parameter}: {error!r}")
+            else:
+                taken.append(f"{name}, {parameter}")
+    assert taken == []
+    assert tried > 60
+
+
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in table.LEGAL.items()])
 def test_edge_cases_are_legal(make):
     made = make()
