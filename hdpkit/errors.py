@@ -6,6 +6,7 @@ and what to do. The message contains them too.
 
 from __future__ import annotations
 
+import errno
 import reprlib
 import unicodedata
 from typing import Any, Self
@@ -46,6 +47,9 @@ _COMMANDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 RUN_FIRST = "Run some sweeps first; a run of several chains returns their states as trace.franchises."
 """What to do with a franchise that was never started."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of the file system where there is too little space."""
 
 _HARMLESS = "\xad\u200c\u200d"  # a soft hyphen, and joiners, which occur in words of many scripts
 
@@ -223,6 +227,13 @@ class SlowPartError(RunError):
 
 class StorageError(RunError):
     """An error of the file system, for instance a full disk. ``__cause__`` is the original error."""
+
+    @classmethod
+    def of(cls, error: OSError, parameter: str, value: Any, allowed: str, remedy: str) -> Self:
+        """Make the error for one of the system; its remedy names space only where that is missing."""
+        if error.errno in _FULL:
+            remedy = f"Free some space, or {remedy[0].lower()}{remedy[1:]}"
+        return cls(parameter, value, f"{allowed} ({error.strerror or error})", remedy)
 
 
 class LockedRunError(RunError):

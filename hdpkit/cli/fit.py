@@ -9,7 +9,7 @@ import click
 
 from hdpkit.cli.corpus import corpus_options, given_corpus, group_labels
 from hdpkit.cli.fit_shards import CARRIERS, fit_shards
-from hdpkit.cli.folders import check_new_folder
+from hdpkit.cli.folders import check_new_folder, held_for_a_run
 from hdpkit.cli.options import (
     ARGUMENTS,
     Parsed,
@@ -196,5 +196,6 @@ def fit(corpus: Path, **options: Any) -> None:
         )
 
     arguments = click.get_current_context().meta.get(ARGUMENTS, ())
-    with kept_reading(folder, Reading.of(read)), kept_command(folder, arguments):
+    reading = Reading.of(read)
+    with held_for_a_run(folder), kept_reading(folder, reading), kept_command(folder, arguments):
         carry_out(run, folder, options["terms"], quiet)

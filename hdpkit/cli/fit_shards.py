@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from hdpkit.errors import MissingExtraError, ParameterError
 from hdpkit.formats.writing import write_aside
 from hdpkit.franchise import FixedWeights
 from hdpkit.moves import BaseMeasureParameters, Concentration, Move, RootWeights, SliceGibbs
+from hdpkit.record.chain_folder import holding
 
 __all__ = ["CARRIERS", "fit_shards"]
 
@@ -47,7 +50,10 @@ def fit_shards(corpus: Path, options: dict[str, Any]) -> None:
     _check_options(options)
     carrier = _carrier(options["carrier"], options["patience"])
     try:
-        _fit(ShardedCorpus.open(corpus), carrier, options)
+        with ExitStack() as stack:  # the run ends before the last files are written
+            source = ShardedCorpus.open(corpus)
+            carrier.lead(partial(stack.enter_context, holding(options["out"])))
+            _fit(source, carrier, options)
     except BaseException:
         carrier.give_up()
         raise

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from hdpkit.errors import RunError
 from hdpkit.models import NGramModel
+from hdpkit.record.chain_folder import holding
 from hdpkit.record.files import refusals
 from hdpkit.record.run_folder import COMMAND, MODEL, READING, SIGNATURES
 
@@ -16,6 +19,7 @@ __all__ = [
     "INTERRUPTED",
     "allow_option",
     "check_new_folder",
+    "held_for_a_run",
     "is_language_model",
     "open_language_model",
     "resume_command",
@@ -59,6 +63,14 @@ def check_new_folder(folder: Path, name: str = "out") -> None:
             found = "a file"
     if found is not None:
         raise RunError(f"{name} {folder}", found, "a new or an empty folder", "Choose another folder.")
+
+
+@contextmanager
+def held_for_a_run(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder in which a run begins inside the block, with files of its own before it."""
+    with holding(folder):
+        check_new_folder(folder)  # another process may have been faster
+        yield
 
 
 def resume_command(folder: Path) -> str:

@@ -197,10 +197,9 @@ def open_output(path: Path | None) -> Iterator[TextIO | None]:
             out.flush()
             out.detach()
     except OSError as error:
-        raise StorageError(
-            f"output {path}", error.strerror or str(error), "a place where a file can be written",
-            "Free some space, or choose another place.",
-        ) from error  # fmt: skip
+        raise StorageError.of(
+            error, "output", str(path), "a place where a file can be written", "Choose another place."
+        ) from error
 
 
 # ------------------------------------------------------------------ sentences

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hdpkit.cli.folders import check_new_folder
+from hdpkit.cli.folders import check_new_folder, held_for_a_run
 from hdpkit.cli.options import (
     ARGUMENTS,
     Parsed,
@@ -199,9 +199,11 @@ def signatures(matrix: Path, **options: Any) -> None:
             checkpoint=hk.Checkpoint(None, options["checkpoint_seconds"]),
         )
 
-    save_settings(folder, settings)
-    with kept_command(folder, click.get_current_context().meta.get(ARGUMENTS, ())):
-        carry_out(run, folder, None, quiet)
+    arguments = click.get_current_context().meta.get(ARGUMENTS, ())
+    with held_for_a_run(folder):
+        save_settings(folder, settings)
+        with kept_command(folder, arguments):
+            carry_out(run, folder, None, quiet)
     echo_signatures(*signatures_of_run(open_run(folder)))
 
 

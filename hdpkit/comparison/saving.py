@@ -11,6 +11,8 @@ from hdpkit.formats.writing import written_aside
 
 __all__ = ["check_place", "saved"]
 
+_PLACE, _REMEDY = "a place where a file can be written", "Choose another one."
+
 
 def check_place(path: Path) -> None:
     """Raise a StorageError if no file can be written there: its parent is no folder, or it is itself one."""
@@ -32,10 +34,8 @@ def _refusals(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _refused(path, error.strerror or str(error)) from error
+        raise StorageError.of(error, "path", str(path), _PLACE, _REMEDY) from error
 
 
 def _refused(path: Path, why: str) -> StorageError:
-    return StorageError(
-        "path", str(path), f"a place where a file can be written ({why})", "Choose another one."
-    )
+    return StorageError("path", str(path), f"{_PLACE} ({why})", _REMEDY)

@@ -97,10 +97,9 @@ def _storing(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(
-            "path", str(target), f"a place where a file can be written ({error.strerror or error})",
-            "Free some space, or choose another place.",
-        ) from error  # fmt: skip
+        raise StorageError.of(
+            error, "path", str(target), "a place where a file can be written", "Choose another place."
+        ) from error
 
 
 def _iterate(rows: Any, order: int) -> Iterator[Any]:

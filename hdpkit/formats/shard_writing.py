@@ -67,9 +67,9 @@ class Content:
     labels: Mapping[str, Codes]
 
 
-FREE_SPACE = (
-    "Free some space (it takes twice its size while it is written), or choose another folder. What was "
-    "written so far was removed."
+REMEDY = (
+    "Choose another folder; a corpus takes twice its size while it is written. What was written so far was "
+    "removed."
 )
 
 
@@ -80,7 +80,7 @@ def check_shards(shards: Any) -> int:
 
 def storing_shards(folder: Path) -> AbstractContextManager[None]:
     """Turn errors of the operating system on writing into StorageErrors about the user's folder."""
-    return storing(folder, "a corpus in shards", FREE_SPACE)
+    return storing(folder, "a corpus in shards", REMEDY)
 
 
 @contextmanager
@@ -174,7 +174,7 @@ def write_shards(aside: Path, content: Content, shards: int) -> None:
     for number, (first, last) in enumerate(itertools.pairwise(bounds)):
         end = at + int(sizes[first:last].sum())
         folder = aside / shard_name(number)
-        with storing(folder, f"shard {number} of a corpus", FREE_SPACE):
+        with storing(folder, f"shard {number} of a corpus", REMEDY):
             folder.mkdir()
             digests = _write_shard(folder, content, first, last, at, end)
         listed.append(

@@ -73,6 +73,6 @@ def storing(folder: Path, what: str, remedy: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(
-            "folder", str(folder), f"a place where {what} can be written ({error.strerror or error})", remedy
+        raise StorageError.of(
+            error, "folder", str(folder), f"a place where {what} can be written", remedy
         ) from error

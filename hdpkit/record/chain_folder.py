@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -21,7 +24,7 @@ from hdpkit.record.files import read_sealed, refusals, refuse_others, seal, writ
 from hdpkit.record.sample_files import SampleFile, stored_sweeps
 from hdpkit.record.trace import Trace
 
-__all__ = ["ChainFolder", "ChainWriter", "Checkpointed", "take_lock"]
+__all__ = ["ChainFolder", "ChainWriter", "Checkpointed", "holding", "locked_folder", "take_lock"]
 
 _MAGIC = b"hdpSTATE"
 GENERATIONS = ("state-0", "state-1")
@@ -259,8 +262,37 @@ class ChainWriter:
         self._lock.release()
 
 
+_HELD: ContextVar[Mapping[Path, filelock.BaseFileLock]] = ContextVar("held", default=MappingProxyType({}))
+
+
+def locked_folder(folder: Path) -> filelock.BaseFileLock:
+    """Make a folder if it doesn't exist, and take its lock, or raise a LockedRunError immediately."""
+    with refusals(folder, "make a folder"):
+        folder.mkdir(parents=True, exist_ok=True)
+    return take_lock(folder / "lock", 0.0)
+
+
+@contextmanager
+def holding(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; what takes it inside the block, in this thread, gets it too.
+
+    For commands that write files before and after a run, which takes the lock itself.
+    """
+    lock = locked_folder(folder)
+    before = _HELD.set({**_HELD.get(), (folder / "lock").resolve(): lock})
+    try:
+        yield
+    finally:
+        _HELD.reset(before)
+        lock.release()
+
+
 def take_lock(path: Path, seconds: float) -> filelock.BaseFileLock:
     """Take a lock that the system releases when the process ends in any way."""
+    held = _HELD.get().get(path.resolve())
+    if held is not None:
+        held.acquire()  # it counts, and is free when each has released it
+        return held
     # Not bound to a thread: a run may be ended by another thread than began it (when a generator is closed).
     refuse_others(path, one_name=True)  # taking a lock empties its file
     lock = filelock.FileLock(path, timeout=seconds, thread_local=False)

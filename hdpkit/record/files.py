@@ -37,13 +37,11 @@ def refusals(path: os.PathLike[str] | str, doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(
-            "folder",
-            str(path),
-            f"a place where this can be done: {doing} ({error.strerror or error})",
-            "Free some space, or choose another folder; a run that was under way goes on from its last "
-            "checkpoint with hk.open_run(folder).resume().",
-        ) from error
+        raise StorageError.of(
+            error, "folder", str(path), f"a place where this can be done: {doing}",
+            "Choose another folder; a run that was under way goes on from its last checkpoint with "
+            "hk.open_run(folder).resume().",
+        ) from error  # fmt: skip
 
 
 def write_whole(path: Path, data: bytes) -> None:

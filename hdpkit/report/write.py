@@ -25,6 +25,7 @@ from hdpkit.schedule import Run, open_run
 __all__ = ["check_place", "write_report"]
 
 _REMEDY = "Give a franchise, an open run, or its folder."
+_PLACE = "a place where a file can be written"
 
 
 def write_report(
@@ -109,7 +110,7 @@ def write_report(
         with written_aside(file) as out:
             out.write(page)
     except OSError as error:
-        raise _refused(file, error.strerror or str(error)) from error
+        raise StorageError.of(error, "path", str(file), _PLACE, "Choose another one.") from error
     return file
 
 
@@ -122,9 +123,7 @@ def check_place(file: Path) -> None:
 
 
 def _refused(file: Path, why: str) -> StorageError:
-    return StorageError(
-        "path", str(file), f"a place where a file can be written ({why})", "Choose another one."
-    )
+    return StorageError("path", str(file), f"{_PLACE} ({why})", "Choose another one.")
 
 
 def _material(run: Any, trace: Any, chain: Any, allow: Any, **options: Any) -> Material:

@@ -26,7 +26,6 @@ from hdpkit.shards.source import Info
 
 __all__ = [
     "FromFolder",
-    "make_folder",
     "read_run",
     "remove_others",
     "state_folder",
@@ -57,16 +56,10 @@ def _storing(what: str, path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield
     except OSError as error:
-        raise StorageError(
-            what, str(path), f"at a place where it can be written ({error.strerror or error})",
-            "Free some space and run again: the run goes on from its last checkpoint.",
+        raise StorageError.of(
+            error, what, str(path), "at a place where it can be written",
+            "Make it possible and run again: the run goes on from its last checkpoint.",
         ) from error  # fmt: skip
-
-
-def make_folder(folder: Path) -> None:
-    """Make the folder of a run if it doesn't exist."""
-    with _storing("folder", folder / "run.bin"):
-        pass
 
 
 def write_shard(folder: str, number: int, seating: Mapping[str, Ints]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,9 @@ from hdpkit.checks import path as path_of
 from hdpkit.errors import LostPartError, ParameterError, RunError
 from hdpkit.franchise import FixedWeights, Restaurant
 from hdpkit.franchise.part import COLUMNS
+from hdpkit.record.chain_folder import locked_folder
 from hdpkit.shards.carrier import Carrier
-from hdpkit.shards.files import FromFolder, make_folder, read_run, remove_others, state_folder, write_run
+from hdpkit.shards.files import FromFolder, read_run, remove_others, state_folder, write_run
 from hdpkit.shards.job import Job, as_moves, as_seed, check_job
 from hdpkit.shards.local import Local
 from hdpkit.shards.source import Source
@@ -200,7 +203,8 @@ def run(
     ShardError
         If a shard, or its state, is missing or damaged; the message names the shard.
     RunError
-        If the folder has a run with other arguments. Errors are raised in every process.
+        If the folder has a run with other arguments; a LockedRunError if another process is using it. Errors
+        are raised in every process.
     LostPartError
         If a worker of a cluster is lost and there is no folder, or several are lost in a row without a
         complete sweep.
@@ -221,17 +225,31 @@ def run(
     where = (
         None if folder is None else path_of("folder", folder, remedy="A new folder, or that of the same run.")
     )
-    kept = _kept(job, where)
-    if kept is None:
-        most = root.n_dishes if isinstance(root, FixedWeights) else None
-        start = as_start(init, corpus, most, job.streams())
-        job = attrs.evolve(job, start=start)
-    run = ShardedRun(job, carrier)
+    with ExitStack() as stack:
+        if where is not None:
+            carrier.lead(partial(_hold, stack, where))
+        if _kept(job, where) is None:
+            most = root.n_dishes if isinstance(root, FixedWeights) else None
+            job = attrs.evolve(job, start=as_start(init, corpus, most, job.streams()))
+        found = ShardedRun(job, carrier)
+        _carry_out(found, sweeps, where, checkpoint, progress)
+    return found
+
+
+def _hold(stack: ExitStack, folder: Path) -> None:
+    """Hold the lock of a folder until the end of the stack."""
+    stack.callback(locked_folder(folder).release)
+
+
+def _carry_out(
+    run: ShardedRun, sweeps: int, where: Path | None, checkpoint: int, progress: Progress | None
+) -> None:
+    """Begin, and sweep until a given number; if a worker is lost, begin again."""
     begun, losses = False, 0
     while not begun or run.sweep < sweeps:
         try:
             if not begun:
-                _begin(run, where, _kept(job, where))
+                _begin(run, where, _kept(run._job, where))
                 begun = True
                 continue
             run._one_sweep()
@@ -245,7 +263,6 @@ def run(
             if where is None or losses > MOST_LOSSES:
                 raise
             begun = False
-    return run
 
 
 @attrs.frozen
@@ -284,8 +301,6 @@ def _begin(run: ShardedRun, folder: Path | None, kept: dict[str, Any] | None) ->
         at = state_folder(folder, kept["common"]["sweep"])
         job = attrs.evolve(job, start=FromFolder(str(at), kept["common"], kept["digests"]))
     run._rows = [] if kept is None else list(kept["rows"])
-    if kept is None and folder is not None:
-        make_folder(folder)
     run._carrier.scatter(job)
     run.sweep = int(job.start.common()["sweep"])
 

@@ -48,10 +48,9 @@ def spooled(pieces: Iterable[Corpus], n_tokens: int, folder: str, shards: range)
                 os.posix_fallocate(file.fileno(), 0, 8 * n_tokens)
             mapped = np.memmap(file, dtype=np.int32, shape=(2, n_tokens))
     except OSError as error:
-        raise StorageError(
-            f"spool, of shards {shards[0]} to {shards[-1]}", folder,
-            f"a place with room for {8 * n_tokens:,} bytes ({error.strerror or error})",
-            "Free some space, name another folder, or leave spool out.",
+        raise StorageError.of(
+            error, f"spool, of shards {shards[0]} to {shards[-1]}", folder,
+            f"a place with room for {8 * n_tokens:,} bytes", "Name another folder, or leave spool out.",
         ) from error  # fmt: skip
     at, lengths, last = 0, [], None
     for last in pieces:

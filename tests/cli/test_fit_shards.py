@@ -1,6 +1,7 @@
 """``hdpkit fit --shards``: a run, its continuation, its files, and errors."""
 
 import json
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from shard_cases import corpus
 
 import hdpkit as hk
 from hdpkit.cli.main import main
+from hdpkit.record.chain_folder import holding
 
 DATA = corpus()
 
@@ -38,6 +40,20 @@ def test_a_run_is_written_and_gone_on_with(folder, tmp_path):
     customers = [np.load(path)["customers"].sum() for path in sorted((out / "documents").glob("*.npz"))]
     assert len(customers) == 3
     assert sum(customers) == DATA.n_tokens
+
+
+def test_a_folder_in_use_is_refused(folder, tmp_path):
+    out = tmp_path / "run"
+    with holding(out):
+        done = Thread(target=lambda: told.append(fit(folder, out, "--sweeps", "2")))
+        told = []
+        done.start()
+        done.join()
+    assert told[0].exit_code == 1
+    assert "a folder that no other process is using" in told[0].output
+    assert "space" not in told[0].output
+    assert [path.name for path in out.iterdir()] == ["lock"]
+    assert fit(folder, out, "--sweeps", "2").exit_code == 0
 
 
 def test_a_finite_model_and_other_moves(folder, tmp_path):

@@ -7,6 +7,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import distributed
@@ -16,7 +18,8 @@ from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
 
 import hdpkit as hk
 from hdpkit import moves, shards
-from hdpkit.errors import SlowPartError
+from hdpkit.errors import LockedRunError, SlowPartError
+from hdpkit.record.chain_folder import holding
 from hdpkit.shards.memory import FOLDER
 
 PROGRAM = Path(__file__).resolve().parents[1] / "support" / "shard_program.py"
@@ -109,6 +112,32 @@ def here(chain, carrier, sweeps=SWEEPS, folder=None, schedule=SCHEDULE):
         restaurant(), hk.ShardedCorpus.open(root / "corpus"), schedule, sweeps=sweeps, rng=11, init=begun,
         carrier=carrier, folder=folder, checkpoint=2,
     )  # fmt: skip
+
+
+def test_a_folder_in_use_is_refused_on_every_carrier(chain, client, tmp_path):
+    kept = tmp_path / "run"
+    with holding(kept):
+        done = on_mpi(2, chain[0], SWEEPS, 1, kept)
+        told = re.findall(r"LockedRunError: .* a folder that no other process is using", done.stderr)
+        assert len(told) >= 1, done.stderr  # the first rank that ends with it ends the others
+        assert done.returncode != 0
+        with ThreadPoolExecutor() as pool, pytest.raises(LockedRunError, match="no other process"):
+            pool.submit(here, chain, shards.Dask(client), folder=kept).result()
+    assert [path.name for path in kept.iterdir()] == ["lock"]
+
+
+def test_ranks_keep_others_out_of_their_folder(chain, client, tmp_path):
+    """Ranks that hang after a checkpoint hold the folder until the first gives up."""
+    kept = tmp_path / "run"
+    with ThreadPoolExecutor() as pool:
+        ranks = pool.submit(on_mpi, 2, chain[0], SWEEPS, 1, kept, 1, 2, -1, -1, 8)
+        while not (kept / "run.bin").exists() and not ranks.done():
+            time.sleep(0.05)
+        for carrier in (shards.Local(), shards.Dask(client)):
+            with pytest.raises(LockedRunError, match="no other process is using"):
+                here(chain, carrier, folder=kept)
+        assert "SlowPartError" in ranks.result().stderr
+    same(here(chain, shards.Dask(client), folder=kept).state(), chain[2])
 
 
 def test_drawn_proportions_on_every_carrier(client, tmp_path):

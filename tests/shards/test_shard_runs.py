@@ -208,6 +208,36 @@ def test_a_full_disk_is_an_error_that_names_the_shard_and_loses_nothing(folder, 
         assert [path.name for path in kept.glob("sweep-*")] == ["sweep-00000004"]
 
 
+def test_a_second_run_in_a_folder_that_is_in_use_is_refused(folder, tmp_path):
+    """Also from the process of the first, whose chain is as if there had been no other."""
+    source, kept, told = hk.ShardedCorpus.open(folder), tmp_path / "run", []
+
+    def second(sweep, numbers):
+        with pytest.raises(hk.errors.LockedRunError, match="no other process is using") as caught:
+            run(source, sweeps=5, parts=2, folder=kept, checkpoint=1)
+        told.append(str(caught.value))
+
+    first = run(source, sweeps=5, folder=kept, checkpoint=1, progress=second)
+    assert len(told) == 5
+    assert "space" not in told[0]
+    same(first.state(), run(source, sweeps=5).state())
+    assert run(source, sweeps=6, folder=kept).sweep == 6  # it is free again
+    with pytest.raises(hk.errors.RunError, match="seed"):
+        run(source, sweeps=6, folder=kept, rng=3)
+    assert run(source, sweeps=7, folder=kept).sweep == 7  # after an error too
+
+
+def test_what_is_no_full_disk_is_not_called_one(folder, tmp_path):
+    def removed(sweep, numbers):
+        shutil.rmtree(kept)
+        kept.write_text("")
+
+    kept = tmp_path / "run"
+    with pytest.raises(hk.errors.StorageError, match=r"Not a directory|File exists") as caught:
+        run(hk.ShardedCorpus.open(folder), folder=kept, checkpoint=1, progress=removed)
+    assert "space" not in str(caught.value)
+
+
 def test_other_arguments_than_those_of_the_run_are_refused(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
     run(source, sweeps=1, folder=kept)
