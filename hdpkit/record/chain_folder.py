@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from types import MappingProxyType
@@ -278,12 +278,17 @@ def holding(folder: Path) -> Iterator[None]:
 
     For commands that write files before and after a run, which takes the lock itself.
     """
+    new = not folder.exists()
     lock = locked_folder(folder)
     before = _HELD.set({**_HELD.get(), (folder / "lock").resolve(): lock})
     try:
         yield
     finally:
         _HELD.reset(before)
+        with suppress(OSError):
+            if new and os.listdir(folder) == ["lock"]:  # nothing began
+                os.unlink(folder / "lock")  # who waits for it notices that it is gone
+                folder.rmdir()
         lock.release()
 
 

@@ -49,10 +49,11 @@ def test_a_folder_in_use_is_refused(folder, tmp_path):
         told = []
         done.start()
         done.join()
+        assert [path.name for path in out.iterdir()] == ["lock"]
     assert told[0].exit_code == 1
     assert "a folder that no other process is using" in told[0].output
     assert "space" not in told[0].output
-    assert [path.name for path in out.iterdir()] == ["lock"]
+    assert not out.exists()  # nothing began
     assert fit(folder, out, "--sweeps", "2").exit_code == 0
 
 

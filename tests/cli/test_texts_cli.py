@@ -7,6 +7,7 @@ import json
 import random
 import sys
 import types
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from hdpkit.io.export import export_trace
 from hdpkit.io.reading import Reading, kept_reading, load_reading, read_like, save_reading
 from hdpkit.io.tables import write_table
 from hdpkit.io.vectorizer import TextCounter
+from hdpkit.record.chain_folder import holding
 
 WORDS = [["ship", "sail", "storm", "harbour"], ["bread", "butter", "oven", "salt"]]
 
@@ -403,6 +405,27 @@ def test_a_reading_goes_where_no_run_began(tmp_path):
             begin(name)
         assert (tmp_path / name).exists() == (name == "there")
         assert list(tmp_path.rglob("reading.json")) == []
+
+
+def test_a_fit_into_a_folder_in_use_changes_nothing_there(tmp_path):
+    """Neither how the other run reads texts nor its command."""
+    (tmp_path / "a.dat").write_text("2 0:3 1:1\n2 1:2 2:2\n1 2:4\n")
+    fit = ("fit", tmp_path / "a.dat", "--sweeps", 2, "--quiet", "--out", tmp_path / "run")
+    told = []
+    with holding(tmp_path / "run"):
+        for name in ("reading.json", "command.json"):
+            (tmp_path / "run" / name).write_text("of the other")
+        other = Thread(target=lambda: told.append(hdpkit(*fit).stderr))
+        other.start()
+        other.join()
+        for name in ("reading.json", "command.json"):
+            assert (tmp_path / "run" / name).read_text() == "of the other"
+    assert "no other process is using" in told[0]
+    assert "space" not in told[0]
+    done(*fit)
+    done("verify", tmp_path / "run")
+    assert hdpkit(*fit[:-1], tmp_path / "new", "--init", "random:0").exit_code != 0
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_run_of_counts_reads_counts(tmp_path):

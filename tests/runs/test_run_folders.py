@@ -647,6 +647,17 @@ def test_a_disk_that_is_full_at_any_write_of_a_state(at, tmp_path, monkeypatch):
     assert_same(hk.open_run(tmp_path / "run").resume(), gibbs().run(franchise(), 30, rng=0))
 
 
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EFBIG, errno.ENOENT, errno.EACCES, errno.EROFS])
+def test_only_a_full_disk_is_to_be_freed(code):
+    from hdpkit.record import files
+
+    with pytest.raises(errors.StorageError) as caught, files.refusals("a", "write a file"):
+        raise OSError(code, os.strerror(code))
+    full = code in (errno.ENOSPC, errno.EFBIG)
+    assert os.strerror(code) in str(caught.value)
+    assert ("Free some space, or choose another folder" in str(caught.value)) == full
+
+
 def test_two_processes_on_one_folder(tmp_path):
     code = (
         "import sys, time, hdpkit as hk\nfrom test_run_folders import franchise, gibbs\n"

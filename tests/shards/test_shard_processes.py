@@ -123,7 +123,7 @@ def test_a_folder_in_use_is_refused_on_every_carrier(chain, client, tmp_path):
         assert done.returncode != 0
         with ThreadPoolExecutor() as pool, pytest.raises(LockedRunError, match="no other process"):
             pool.submit(here, chain, shards.Dask(client), folder=kept).result()
-    assert [path.name for path in kept.iterdir()] == ["lock"]
+        assert [path.name for path in kept.iterdir()] == ["lock"]
 
 
 def test_ranks_keep_others_out_of_their_folder(chain, client, tmp_path):
