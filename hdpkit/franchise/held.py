@@ -44,9 +44,11 @@ class Held(Owner):
 
         Tables of restaurants that have held customers below them also keep their dishes, and a dish with
         held customers is neither split nor merged. Hyperparameters, weights of the root and drawn topics
-        are updated given all data; with ``store="counts"`` and ``root="weights"`` so are numbers of tables.
-        Groups that are already held remain held. The hold is part of the state: copies, frozen states and run
-        folders include it.
+        are updated given all data. Over ``store="counts"`` with weights of the root so are the numbers of
+        tables of held restaurants: by `SliceGibbs` and `CountGibbs` at any depth, by `TableGibbs` and
+        `TableCounts` with two levels. Otherwise held customers keep their tables, and the posterior is that
+        given these, too. Groups that are already held remain held. The hold is part of the state: copies,
+        frozen states and run folders include it.
 
         Parameters
         ----------

@@ -18,11 +18,11 @@ class TableGibbs(Move):
     5.1, at any depth).
 
     Over a store of counts there are two cases. With weights of the root, P(dish k) is proportional to (n_jk +
-    alpha beta_k) f_k(x) (section 5.3), and tables are drawn at the end, given the customers. If the root is a
-    restaurant, the customer's dish and table indicators are drawn together, with the assignment of customers
-    to tables summed out (Chen, Du & Buntine 2011; here at any depth, with discounts). The customer represents
-    a table with probability tables / customers of its dish; if this is the only table and has other
-    customers, the customer isn't moved in this step. Step i is customer i.
+    alpha beta_k) f_k(x) (section 5.3), and tables are drawn at the end, given the customers, also those of
+    held groups. If the root is a restaurant, the customer's dish and table indicators are drawn together,
+    with the assignment of customers to tables summed out (Chen, Du & Buntine 2011; here at any depth, with
+    discounts). The customer represents a table with probability tables / customers of its dish; if this is
+    the only table and has other customers, the customer isn't moved in this step. Step i is customer i.
     """
 
     def n_steps(self, state: Franchise) -> int:
@@ -35,6 +35,9 @@ class TableGibbs(Move):
         free = state.free_ranges(first, last)
         for begin, end in free:
             state.in_chunks(begin, end, lambda start, stop: state.reseat(start, stop, rng))
+        if state.draws_tables and last == self.n_steps(state):
+            for node in state.held_nodes.tolist():  # their customers stay, but not their tables
+                state.draw_tables(node, node + 1, rng)
         n = sum(end - begin for begin, end in free)
         return MoveInfo(n, n)
 

@@ -5,10 +5,11 @@ from collections import Counter
 import attrs
 import numpy as np
 import pytest
-from known_checks import HELD, MEASURE, WITNESS, held
-from slice_model import WEIGHTS
+from known_checks import HELD, MEASURE, WITNESS, check_tables_of_held_documents, held
+from slice_model import WEIGHTS, holding
 from slice_model import Model as SliceModel
 from test_cells import Model as CellModel
+from test_levels import SHAPES, Given, Whole
 
 import hdpkit as hk
 from hdpkit import moves
@@ -77,23 +78,6 @@ def test_groups_that_are_held_are_left_out_of_moves():
 # ---------------------------------------------------------------------- documents in parallel
 
 
-def holding(model, group):
-    """Let a model of sweeps hold a document, whatever it is entered with."""
-    franchise, enter, sweep = model.franchise, model.enter, model.franchise._slices.sweep
-
-    def entered(state):
-        franchise.release()
-        slots = enter(state)
-        franchise.hold([group])
-        return slots
-
-    model.enter = entered
-    franchise._slices.sweep = lambda plan, source: sweep(
-        attrs.evolve(plan, held=franchise._held.nodes()), source
-    )
-    return model
-
-
 @pytest.mark.parametrize("kernel", ["fused", "reference"])
 @pytest.mark.parametrize("integrated", [True, False], ids=["integrated", "drawn"])
 def test_a_sweep_over_documents_leaves_held_ones_alone(integrated, kernel):
@@ -117,6 +101,73 @@ def test_cells_of_held_documents_stay():
     for after, p in model.expected(state).items():
         expected[after[2:]] += p
     assert max(abs(found[key] - p) for key, p in expected.items()) < 1e-12
+
+
+# ---------------------------------------------------------------------- their tables are drawn
+
+
+@pytest.mark.parametrize("kernel", ["fused", "reference"])
+@pytest.mark.parametrize("integrated", [True, False], ids=["integrated", "drawn"])
+def test_a_sweep_draws_the_tables_of_all_documents(integrated, kernel):
+    check_tables_of_held_documents(kernel, integrated)
+
+
+class HeldGiven(Given):
+    """The same with a document whose cells stay."""
+
+    def law_of(self, plan, label, enter=lambda: None):
+        def entered():
+            self.franchise.release()
+            enter()
+            self.franchise.hold([0])
+
+        with self.franchise.turn():
+            entered()
+        return super().law_of(attrs.evolve(plan, held=self.franchise._held.nodes()), label, entered)
+
+    def law_from(self, state, few, fault=0):
+        self.franchise.release()
+        return super().law_from(state, few, fault)
+
+    def law_of_cell(self, cell, document, term):
+        return {cell: 1.0} if document == 0 else super().law_of_cell(cell, document, term)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, "two levels"])
+def test_tables_of_all_levels_have_their_law_beside_a_held_document(shape):
+    model = HeldGiven(shape)
+    states = model.states()
+    for state in states[:: max(1, len(states) // 4)]:
+        assert model.distance(state, 0) < 1e-12
+        model.franchise.audit()
+
+
+class HeldWhole(Whole):
+    """The posterior given the cells of a document, as they are at the start."""
+
+    def __init__(self, shape, points=None):
+        super().__init__(shape, points)
+        self.franchise.hold([0])
+        cells, _ = self.read({0: 0, 1: 1})
+        own = self.cells.documents() == 0
+        kept = [
+            all(a == b for a, b, one in zip(key[0], cells, own, strict=True) if one) for key in self.states
+        ]
+        self.pi = np.where(kept, self.pi, 0.0) / self.pi[kept].sum()
+
+    def plan(self, *arguments):
+        return attrs.evolve(super().plan(*arguments), held=self.franchise._held.nodes())
+
+
+@pytest.mark.parametrize("shape", ["two levels", "three levels", "one document has no type"])
+def test_a_move_leaves_the_posterior_given_held_customers_invariant(shape):
+    model = HeldWhole(shape)
+    before = model.read({0: 0, 1: 1})[0]
+    reached, total = model.after()
+    assert model.read({0: 0, 1: 1})[0][0] == before[0]
+    assert np.abs(total - 1.0)[model.pi > 0.0].max() < 1e-12
+    assert np.abs(reached - model.pi).max() < 1e-12
+    model.franchise.audit()
 
 
 # ---------------------------------------------------------------------- what is held belongs to the state

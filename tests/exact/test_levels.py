@@ -6,7 +6,6 @@ model these are integrated out by Gauss quadrature, so that the kernel is the wh
 posterior of dishes and tables invariant.
 """
 
-import functools
 import itertools
 import math
 from collections import Counter
@@ -18,6 +17,7 @@ from slice_model import THRESHOLD as SLICES_BELOW
 from slice_model import TOPICS as OF_LABELS
 from slice_model import WEIGHTS as LABELS
 from slice_model import Model as SliceModel
+from slice_model import law_of_tables, stirling
 
 import hdpkit as hk
 from hdpkit.franchise import start
@@ -36,20 +36,6 @@ def franchise(counts, labels, root="weights", **options):
     document = hk.Restaurant(base=above, concentration=ALPHA, each="document")
     corpus = hk.Corpus.from_counts(np.array(counts), groups=labels or None)
     return hk.Franchise(document, corpus, store="counts", root=root, **options)
-
-
-@functools.cache
-def stirling(n, t):
-    """Unsigned Stirling number of the first kind."""
-    if t == 0 or t > n:
-        return float(n == t)
-    return stirling(n - 1, t - 1) + (n - 1) * stirling(n - 1, t) if n > 1 else 1.0
-
-
-def law_of_tables(n, a):
-    """Law of the number of tables of n customers, from 0."""
-    law = np.array([stirling(n, t) * a**t for t in range(n + 1)])
-    return law / law.sum()
 
 
 class Levels:
@@ -131,7 +117,7 @@ class Given(Levels):
     """Weights and proportions that are numbers."""
 
     def __init__(self, shape):
-        super().__init__(*SHAPES[shape], len(WEIGHTS))
+        super().__init__(*{**SHAPES, "two levels": ([[2, 0], [0, 1]], {})}[shape], len(WEIGHTS))
         drawn = np.random.default_rng(3)
         self.theta = drawn.dirichlet(np.ones(self.K), size=self.n)
         own = drawn.dirichlet(np.ones(self.K), size=self.n)
@@ -182,17 +168,22 @@ class Given(Levels):
                 P[z] += (high - low) / XI[z] * weights / weights.sum()
         return P
 
+    def law_of_cell(self, cell, document, term):
+        """Law of a cell: its customers are drawn one by one."""
+        P = self.one_customer(self.theta[self.first + document], term)
+        own = {(0,) * self.K: 1.0}
+        for z in [k for k, n in enumerate(cell) for _ in range(n)]:
+            more = Counter()
+            for counts, p in own.items():
+                for k in range(self.K):
+                    more[(*counts[:k], counts[k] + 1, *counts[k + 1 :])] += p * P[z, k]
+            own = more
+        return own
+
     def expected(self, state):
         law = {(): 1.0}
         for cell, document, term in zip(state, self.cells.documents(), self.cells.term, strict=True):
-            P = self.one_customer(self.theta[self.first + document], term)
-            own = {(0,) * self.K: 1.0}
-            for z in [k for k, n in enumerate(cell) for _ in range(n)]:
-                more = Counter()
-                for counts, p in own.items():
-                    for k in range(self.K):
-                        more[(*counts[:k], counts[k] + 1, *counts[k + 1 :])] += p * P[z, k]
-                own = more
+            own = self.law_of_cell(cell, document, term)
             law = {(*before, after): p * q for before, p in law.items() for after, q in own.items()}
         return {
             (cells, tables): p * q

@@ -37,6 +37,15 @@ CELLS = {
 }
 for one in CELLS:
     FAMILY.register(one)
+# The move, and restaurants above the documents.
+HELD = {
+    f"tables of a held document: {move!r}, {levels}": (move, types)
+    for move in (moves.SliceGibbs(), moves.CountGibbs(), moves.TableGibbs())
+    for levels, types in (("two levels", None), ("three levels", ["a", "a"]))
+    if types is None or not isinstance(move, moves.TableGibbs)
+}
+for one in HELD:
+    FAMILY.register(one)
 
 
 @pytest.mark.parametrize("case", ONE_STEP)
@@ -88,5 +97,41 @@ def test_cells_of_known_dishes_have_their_law(case):
 
         schedule.run(begin.copy(), sweeps=1800 * more, rng=seed % 2**31, init=init, record={"seen": seen})
         return one_sample_p(np.array([found[key] for key in keys]), np.array([law[key] for key in keys]))
+
+    FAMILY.check(case, run)
+
+
+@pytest.mark.parametrize("case", HELD)
+def test_tables_of_held_documents_have_their_law(case):
+    move, types = HELD[case]
+    base = hk.Restaurant(MEASURE, concentration=1.5)
+    if types is not None:
+        base = hk.Restaurant(base, concentration=1.2, each="type")
+    document = hk.Restaurant(base, concentration=2.0, each="document")
+    corpus = hk.Corpus.from_counts(
+        np.array([[3, 0, 0], [1, 0, 0]]), groups=None if types is None else {"type": types}
+    )
+    exact = hk.Franchise(document, corpus, store="counts", kernel="generic")
+    begin = hk.Franchise(document, corpus, store="counts", root="weights")
+    for franchise in (exact, begin):
+        start(franchise, "one", Streams(0).source(STARTS))
+        franchise.hold([0])
+    model, law = ExactModel(exact, WITNESS), np.zeros(4)
+    node = begin.topology.first[-1]
+
+    def tables(franchise):
+        return franchise.seating.node_tables(node)
+
+    for state, p in enumerate(model.pi):
+        law[tables(model.enter(state))] += p
+    assert law[1:].min() > 0.05
+
+    def run(more, seed):
+        schedule = hk.Scheduler([move, moves.RootWeights()])
+        trace = schedule.run(
+            begin.copy(), sweeps=1200 * more, rng=seed % 2**31, init=None, record={"tables": tables}
+        )
+        # Every sixth sweep: what comes between makes them nearly independent.
+        return one_sample_p(np.bincount(trace["tables"][::6].astype(int), minlength=4)[1:], law[1:])
 
     FAMILY.check(case, run)

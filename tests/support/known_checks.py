@@ -1,6 +1,7 @@
 """Checks of held groups and known components, by enumeration, also used by the tests of planted bugs."""
 
 import numpy as np
+from slice_model import ALPHA, WEIGHTS, Model, branches, holding, law_of_tables
 
 import hdpkit as hk
 from hdpkit import moves
@@ -16,6 +17,7 @@ __all__ = [
     "check_held_tables",
     "check_known_components",
     "check_known_dishes_stay_whole",
+    "check_tables_of_held_documents",
 ]
 
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
@@ -76,3 +78,23 @@ def check_known_components():
 def check_known_dishes_stay_whole():
     """Split-merge beside known components."""
     check_exact(ExactModel(known("2+1", store="explicit"), WITNESS), moves.SplitMerge(), reversible=True)
+
+
+def check_tables_of_held_documents(kernel="reference", integrated=False):
+    """A sweep over documents draws the tables of a held one, too, all given the weights of the sweep."""
+    model = holding(Model([[0, 0, 1], [2, 2]], kernel, integrated), 0)
+
+    def swept(source):
+        slot, dishes = model.swept((0, 0, 0, 1, 1), 0, source)
+        assert dishes[:3] == [slot[0]] * 3
+        model.check()
+        free = [k for k in slot if dishes[3:] == [slot[k]] * 2]  # a new dish, or one that was there
+        seating = model.franchise.seating
+        return seating.tables(1, slot[0]), *free, *(seating.tables(2, slot[k]) for k in free)
+
+    found = branches(swept)
+    own = [sum(p for (tables, *_), p in found.items() if tables == t) for t in range(4)]
+    assert np.abs(own - law_of_tables(3, ALPHA * WEIGHTS[0])).max() < 1e-12
+    for k, weight in enumerate(WEIGHTS):
+        own = np.array([sum(p for key, p in found.items() if key[1:] == (k, t)) for t in range(3)])
+        assert np.abs(own / own.sum() - law_of_tables(2, ALPHA * weight)).max() < 1e-12

@@ -1,7 +1,10 @@
 """A sweep over documents given topics and weights, with every assignment of labels and its law."""
 
+import functools
 import itertools
+from collections import Counter
 
+import attrs
 import numpy as np
 
 import hdpkit as hk
@@ -20,6 +23,29 @@ def franchise(documents, kernel="auto", store="counts"):
     document = hk.Restaurant(base=base, concentration=ALPHA, each="document")
     corpus = hk.Corpus.from_documents([[str(x) for x in d] for d in documents], vocabulary=["0", "1", "2"])
     return hk.Franchise(document, corpus, store=store, root="weights", kernel=kernel)
+
+
+def branches(run):
+    """Law of what a function of a scripted source returns."""
+    law, source = Counter(), ScriptedSource()
+    while True:
+        law[run(source)] += source.probability
+        if not source.advance():
+            return law
+
+
+@functools.cache
+def stirling(n, t):
+    """Unsigned Stirling number of the first kind."""
+    if t == 0 or t > n:
+        return float(n == t)
+    return stirling(n - 1, t - 1) + (n - 1) * stirling(n - 1, t) if n > 1 else 1.0
+
+
+def law_of_tables(n, a):
+    """Law of the number of tables of n customers, from 0."""
+    law = np.array([stirling(n, t) * a**t for t in range(n + 1)])
+    return law / law.sum()
 
 
 class Model:
@@ -103,3 +129,20 @@ class Model:
     def check(self):
         """Check the state that a sweep left."""
         self.franchise.audit()
+
+
+def holding(model, group):
+    """Let a model of sweeps hold a document, whatever it is entered with."""
+    franchise, enter, sweep = model.franchise, model.enter, model.franchise._slices.sweep
+
+    def entered(state):
+        franchise.release()
+        slots = enter(state)
+        franchise.hold([group])
+        return slots
+
+    model.enter = entered
+    franchise._slices.sweep = lambda plan, source: sweep(
+        attrs.evolve(plan, held=franchise._held.nodes()), source
+    )
+    return model

@@ -16,7 +16,7 @@ from hdpkit.vectors cimport has_room, vector
 from hdpkit._compiled.fused_sweeps.cells cimport (
     HDPKIT_CELL_FAULTS_END, HDPKIT_CELLS_CAPSULE, hdpkit_cell_faults_of, hdpkit_cells, hdpkit_cells_functions, hdpkit_cells_run)
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
-from hdpkit._compiled.fused_sweeps.slice_ends cimport Sweep, begin, begin_topics, end, finish
+from hdpkit._compiled.fused_sweeps.slice_ends cimport Sweep, begin, begin_topics, end, finish, finish_held
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace
 from hdpkit._compiled.fused_sweeps.slices cimport share_out
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
@@ -81,7 +81,7 @@ cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) 
             c.term = sweep.term + sweep.begin[document]
             c.count = sweep.count + sweep.begin[document]
             c.was = was
-            if sweep.ends.held != NULL and sweep.ends.held[node]:     # unchanged
+            if sweep.ends.held != NULL and sweep.ends.held[node]:     # customers keep their dishes
                 c.n_now = 0
                 for cell in range(c.n):
                     c.n_now += 1 + 2 * was[0]
@@ -89,6 +89,7 @@ cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) 
                 memcpy(c.now, c.was, c.n_now * sizeof(int32_t))
                 c.now += c.n_now
                 words += c.n_now
+                finish_held(&sweep.ends, thread, <int32_t>node)
                 continue
             sweep.run(sweep.ends.s, sweep.ends.threads + thread, c, node)
             for cell in range(c.n):

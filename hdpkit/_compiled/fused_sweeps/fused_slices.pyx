@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._compiled.fused_sweeps.change_blocks cimport add_blocks
 from hdpkit._compiled.fused_sweeps.slice_ends cimport (
-    Sweep, add_up, begin, begin_topics, check_threads, end, finish, settle)
+    Sweep, add_up, begin, begin_topics, check_threads, end, finish, finish_held, settle)
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, functions
 from hdpkit._compiled.fused_sweeps.slices cimport (
     HDPKIT_SLICE_FAULTS_END, hdpkit_slice_faults_of, hdpkit_slice_thread, hdpkit_slices, share_out)
@@ -41,7 +41,11 @@ cdef void sweep_documents(void *argument, int thread, int64_t first, int64_t las
     cdef int64_t *tables
     for i in range(first, last):
         node = <int32_t>i
-        if s.begin[node] == s.begin[node + 1] or (sweep.held != NULL and sweep.held[node]):
+        if s.begin[node] == s.begin[node + 1]:
+            continue
+        if sweep.held != NULL and sweep.held[node]:
+            if s.row_node[s.base_row[node]] != node:     # tables of others are drawn at the end
+                finish_held(sweep, thread, node)
             continue
         sweep.run(s, t, node)
         if s.row_node[s.base_row[node]] != node:

@@ -26,6 +26,7 @@ cdef cppclass Sweep:
 
 
 cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil
+cdef void finish_held(Sweep *sweep, int thread, int32_t node) noexcept nogil
 cdef int begin_topics(DirichletMultinomialBank bank, SliceWorkspace work, object plan, ChoiceSource source,
                       bint scripted) except -1
 cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,

@@ -332,6 +332,37 @@ cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil:
             entries[i].extra = -1
 
 
+cdef void finish_held(Sweep *sweep, int thread, int32_t node) noexcept nogil:
+    """Draw the tables of a document whose customers keep their dishes."""
+    cdef hdpkit_slices *s = sweep.s
+    cdef hdpkit_slice_thread *t = sweep.threads + thread
+    cdef Node *record = s.nodes + node
+    cdef Entry *entry
+    cdef int64_t *m = sweep.arrays[thread].tables.data() + s.base_row[node] * s.stride
+    cdef const double *base = s.base + s.base_row[node] * s.stride
+    cdef int64_t tables
+    cdef int32_t i
+    cdef philox stream
+    cdef choice_source own
+    cdef choice_source *source = sweep.script
+    if source == NULL:
+        philox_rekey(&stream, s.key[0], s.key[1], s.before + node + 1, 0, 0)   # as for documents that are swept
+        own.state = &stream
+        own.bernoulli = draw_bernoulli
+        own.uniform = draw_uniform
+        source = &own
+    for i in range(record.n_entries):
+        entry = <Entry *>(s.words + record.offset) + i
+        tables = draw_number(sweep, s.concentration[node] * base[entry.dish], entry.customers, source)
+        if tables < 0:
+            t.failed = 1
+            tables = 1
+        m[entry.dish] += tables - entry.tables
+        record.tables += <int32_t>(tables - entry.tables)
+        entry.tables = <int32_t>tables
+        entry.extra = -1
+
+
 cdef int write_late(CountsStore store, ThreadArrays *a) except -1 nogil:
     """Write the restaurants that have more dishes than fit into their blocks."""
     cdef size_t at = 0

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import StateError
-from hdpkit.franchise.reference.table_counts import draw_tables_of
+from hdpkit.franchise.reference.table_counts import draw_tables_given
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
 
@@ -44,8 +44,8 @@ def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, sourc
     for slot in slots:
         if walk.slots.is_occupied(slot) and walk.store.customers(0, slot) == 0:
             walk.slots.close(slot)
-    swept = set(nodes.tolist()) if plan.held is None else set(nodes[plan.held[nodes] == 0].tolist())
-    draw_tables_of(walk, swept, source)
+    # Also of held restaurants. New dishes get their weights only after the sweep.
+    draw_tables_given(walk, set(nodes.tolist()), psi, source)
 
 
 def _reseat(

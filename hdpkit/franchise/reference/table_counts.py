@@ -5,7 +5,7 @@ The compiled twins, with the same distributions, are in `hdpkit._compiled.walk.t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from hdpkit.errors import ParameterError
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
 
-__all__ = ["draw_tables", "draw_tables_by_dish", "draw_tables_of", "draw_totals"]
+__all__ = ["draw_tables", "draw_tables_by_dish", "draw_tables_given", "draw_tables_of", "draw_totals"]
 
 Wide = npt.NDArray[np.int64]
 
@@ -24,18 +24,19 @@ def draw_tables_of(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSour
     """At the end of a verb: draw the tables of these restaurants, if they are drawn at the end."""
     if not walk.tables_at_end:
         return
-    _draw(walk, nodes, source)
+    draw_tables_given(walk, nodes, _above(walk), source)
 
 
-def _draw(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSource) -> None:
-    """Draw the tables of these restaurants given their customers.
+def draw_tables_given(
+    walk: ReferenceWalk, nodes: Iterable[int], above: Mapping[int, float], source: ChoiceSource
+) -> None:
+    """Draw the tables of these restaurants given their customers and the root's weights of the dishes.
 
     Of n customers with a dish the ith opens a table with probability a / (a + i - 1), independent of the
     others, where a = theta P_parent(dish); the first always does (Teh et al. 2006, section 5.3). The
     distribution above the restaurants is fixed.
     """
     store: Any = walk.store
-    above = _above(walk)
     for node in sorted(set(nodes) - {0}):
         for dish in store.node_dishes(node).tolist():
             a = walk.concentration[node] * above[dish]
@@ -45,7 +46,7 @@ def _draw(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSource) -> No
 
 def draw_tables(walk: ReferenceWalk, first: int, last: int, source: ChoiceSource) -> None:
     """Draw the tables of restaurants first .. last - 1 given their customers."""
-    _draw(walk, range(first, last), source)
+    draw_tables_given(walk, range(first, last), _above(walk), source)
 
 
 def draw_tables_by_dish(walk: ReferenceWalk, source: ChoiceSource) -> None:
