@@ -2,7 +2,8 @@
 
 Parts open a file with the same name in the file system that Linux keeps in memory. Those that opened the same
 file are on one machine. As soon as all have opened it, the name is removed, so that the memory is released
-when the last of the processes has ended in any way.
+when the last of the processes has ended in any way. Processes that were killed before leave an empty file,
+which the next run removes: a file in use is locked.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.errors import StorageError
+from hdpkit.formats.writing import OPEN_FLAGS
 
 __all__ = ["CommonMemory", "Meeting"]
 
@@ -40,6 +42,8 @@ class Meeting:
         self.number = number
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self._close = weakref.finalize(self, _close, self._file, self.path)
+        lock(self._file, shared=True)
+        _remove_dead(self.path)
         os.write(self._file, b"%*d" % (NUMBER, number))
 
     @classmethod
@@ -62,6 +66,30 @@ class Meeting:
             found = CommonMemory(os.dup(self._file)), numbers.index(self.number), len(numbers)
         self._close()
         return found
+
+
+def lock(file: int, *, shared: bool) -> None:
+    """Lock an open file until it is closed; an OSError if it is locked in another way."""
+    import fcntl  # not on Windows, which has no such file system
+
+    fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+
+
+def _remove_dead(but: Path) -> None:
+    """Remove the files of parts that were killed before they removed the name.
+
+    If another run has opened its file and not yet locked it, its parts don't find each other. Then each draws
+    all topics, and the chain is the same.
+    """
+    for path in FOLDER.glob("hdpkit-*"):
+        if path != but:
+            with contextlib.suppress(OSError):  # of somebody else, or in use, or gone
+                file = os.open(path, os.O_RDWR | OPEN_FLAGS)
+                try:
+                    lock(file, shared=False)
+                    path.unlink()
+                finally:
+                    os.close(file)
 
 
 def _close(file: int, path: Path) -> None:

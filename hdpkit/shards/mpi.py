@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -20,6 +23,7 @@ __all__ = ["MPI"]
 
 COMING = 1  # tag of the messages by which a rank says that it has done its step
 PAUSE = 5e-4  # seconds between two looks at who has
+MPICH = re.compile(r"/dev/shm/mpich_shm_[0-9a-f]+_0$", re.MULTILINE)
 
 
 class MPI(Carrier):
@@ -37,7 +41,8 @@ class MPI(Carrier):
         By default all ranks.
     patience : float, optional
         Seconds that ranks may wait for each other after a step of the run, for instance a sweep or a
-        checkpoint; then rank 0 raises a SlowPartError that names the shards. By default there is no limit.
+        checkpoint; then rank 0 raises a SlowPartError that names the shards, and all ranks end when a
+        process ends that got it. By default there is no limit.
 
     Attributes
     ----------
@@ -55,6 +60,7 @@ class MPI(Carrier):
         self.patience = patience
         given = _world() if comm is None else comm
         self._comm: Any = given.Dup()  # separate from messages of the user's program
+        _remove_names()
         self.rank = int(self._comm.Get_rank())
         self.leads = self.rank == 0
         self._blocks = 0  # `_swept` gets blocks one by one
@@ -94,6 +100,7 @@ class MPI(Carrier):
         while not barrier.Test():
             if time.monotonic() > end:
                 late = [rank for rank, request in coming.items() if not request.test()[0]]
+                self.give_up()  # MPI itself would wait for them at the end of this process
                 raise too_slow(
                     self._verb, self.patience, [(f"rank {rank}", self._shards[rank]) for rank in late]
                 )
@@ -155,6 +162,16 @@ class MPI(Carrier):
         from mpi4py.run import set_abort_status
 
         set_abort_status(1)
+
+
+def _remove_names() -> None:
+    """Remove the name of the memory that MPICH's ranks on this machine share; all have opened it by now.
+
+    MPICH removes it at the end, but not when a rank is killed: 2 MB would stay in /dev/shm.
+    """
+    with contextlib.suppress(OSError):
+        for path in set(MPICH.findall(Path("/proc/self/maps").read_text())):
+            Path(path).unlink(missing_ok=True)
 
 
 def _bytes(block: Any) -> int:

@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +21,14 @@ from hdpkit.shards.memory import Meeting
 from hdpkit.shards.source import spread
 
 pytestmark = pytest.mark.skipif(not memory.FOLDER.is_dir(), reason="a file system in memory is Linux's")
+
+
+@pytest.fixture(autouse=True)
+def apart(monkeypatch):
+    """A folder in the same file system, without files of other processes."""
+    with tempfile.TemporaryDirectory(dir=memory.FOLDER, prefix="test-of-hdpkit-") as name:
+        monkeypatch.setattr(memory, "FOLDER", Path(name))
+        yield
 
 
 def met(name, numbers):
@@ -99,8 +109,15 @@ def test_without_memory_in_common_each_part_draws_all_topics(monkeypatch, tmp_pa
 
 
 PROGRAM = """
-import os, signal
+import os, signal, sys
+from pathlib import Path
+from hdpkit.shards import memory
 from hdpkit.shards.memory import Meeting
+memory.FOLDER = Path(sys.argv[1])
+if len(sys.argv) > 2:
+    before = Meeting("of-parts-that-do-not-meet", 0)
+    print(1, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
 one, other = Meeting.at("of-a-killed-process", 0), Meeting.at("of-a-killed-process", 1)
 (common, _, _), _ = one.end(), other.end()
 common.room(1 << 20)[:] = 1
@@ -110,8 +127,17 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_nothing_is_left_of_a_killed_process():
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "1\n")
+    for more, left in (((), []), (("meeting",), ["hdpkit-of-parts-that-do-not-meet"])):
+        command = [sys.executable, "-c", PROGRAM, str(memory.FOLDER), *more]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (-signal.SIGKILL, "1\n")
+        assert there() == left
+    meeting = Meeting.at("of-the-next-run", 0)  # it removes what nobody has open, and nothing else
+    assert there() == ["hdpkit-of-the-next-run"]
+    other = Meeting.at("of-another-run", 0)
+    assert sorted(there()) == ["hdpkit-of-another-run", "hdpkit-of-the-next-run"]
+    for one in (meeting, other):
+        one.end()
     assert there() == []
 
 

@@ -57,16 +57,29 @@ def mpiexec():
     return found
 
 
-def on_mpi(ranks, *arguments):
+def on_mpi(ranks, *arguments, module=("-m", "mpi4py")):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
-    program = [sys.executable, "-m", "mpi4py", str(PROGRAM)]
+    program = [sys.executable, *module, str(PROGRAM)]
     command = [mpiexec(), "-n", str(ranks), *program, *map(str, arguments)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
 
-def test_a_rank_that_hangs_is_an_error_that_names_its_shards(chain, tmp_path):
-    done = on_mpi(2, chain[0], SWEEPS, 1, tmp_path / "run", 1, 2, -1, -1, 1.5)
+def nothing_is_left(folder, ranks):
+    """No process of the ranks, and no name of memory that they shared."""
+    for rank in range(ranks):
+        process, end = Path(f"/proc/{(folder / f'pid-{rank}').read_text()}"), time.monotonic() + 20
+        while process.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not process.exists()
+        assert (folder / f"named-{rank}").read_text() == ""
+    return True
+
+
+@pytest.mark.parametrize("module", [("-m", "mpi4py"), ()], ids=["as a module of mpi4py", "as a script"])
+def test_a_rank_that_hangs_is_an_error_that_names_its_shards(chain, tmp_path, module):
+    done = on_mpi(2, chain[0], SWEEPS, 1, tmp_path / "run", 1, 2, -1, -1, 1.5, module=module)
     assert done.returncode != 0
+    assert nothing_is_left(chain[0], 2)
     assert 'SlowPartError: shards 2 to 3 (rank 1) = "no answer to' in done.stderr
     same(here(chain, shards.Local(), folder=tmp_path / "run").state(), chain[2])
 
@@ -187,6 +200,7 @@ def test_a_killed_rank_ends_the_run_and_others_go_on_from_its_checkpoint(chain, 
     kept = tmp_path / "run"
     done = on_mpi(2, chain[0], SWEEPS, 1, kept, 2, 3)
     assert done.returncode != 0
+    assert nothing_is_left(chain[0], 2)
     assert (kept / "run.bin").exists()
     again = tmp_path / "again"
     shutil.copytree(kept, again)

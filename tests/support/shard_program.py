@@ -6,6 +6,7 @@ rank that can't write files of more than 100 bytes.
 
 import os
 import pickle
+import re
 import resource
 import signal
 import sys
@@ -33,6 +34,8 @@ def main(
     schedule, begun = pickle.loads((folder / "begun.pickle").read_bytes())
     carrier = shards.MPI(patience=None if patience is None else float(patience))
     (folder / f"pid-{carrier.rank}").write_text(str(os.getpid()))
+    mapped = re.findall(r"/dev/shm/.*", Path("/proc/self/maps").read_text())
+    (folder / f"named-{carrier.rank}").write_text("\n".join(m for m in mapped if "(deleted)" not in m))
 
     def progress(sweep, numbers):
         if kill_at is not None and sweep == int(kill_at) and not carrier.leads:
