@@ -130,8 +130,21 @@ def test_changes_in_blocks_of_terms_are_those_of_all_terms(threads, n_blocks):
         assert one.dish_counts.sum() == before.sum()
 
 
-def test_an_eta_too_small_for_drawn_topics_is_refused_before_any_sweep():
-    root = hk.Restaurant(hk.DirichletMultinomial(0.3 / DATA.n_terms), concentration=1.0)
-    small = hk.Restaurant(root, each="document", concentration=1.0)
-    with pytest.raises(errors.KernelError, match=r"summed over the terms"):
-        shards.run(small, shards.cut(DATA, 2), [moves.SliceGibbs()], sweeps=1, rng=0)
+def test_topics_under_a_small_eta_do_not_depend_on_the_parts():
+    schedule, small = [moves.SliceGibbs(), moves.RootWeights()], restaurant(0.01 / DATA.n_terms)
+    franchise = hk.Franchise(small, DATA, store="counts", root="weights")
+    franchise.tell_apart()
+    hk.Scheduler(schedule).run(franchise, sweeps=1, rng=5, init=hk.init.Random(6))
+    begun = franchise.freeze()
+    hk.Scheduler(schedule).run(franchise, sweeps=3, rng=11, init=begun)
+    run = shards.run(
+        small, shards.cut(DATA, 3), schedule, sweeps=3, rng=11, init=begun, carrier=shards.Local(2)
+    )
+    same(run.state(), franchise.freeze())
+
+
+def test_a_measure_without_compiled_sweeps_is_refused_before_any_sweep():
+    root = hk.Restaurant(hk.SparseDirichletMultinomial(0.5), concentration=1.0)
+    sparse = hk.Restaurant(root, each="document", concentration=1.0)
+    with pytest.raises(errors.HdpkitError, match="DirichletMultinomial"):
+        shards.run(sparse, shards.cut(DATA, 2), [moves.SliceGibbs()], sweeps=1, rng=0)

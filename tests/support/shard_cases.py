@@ -21,9 +21,10 @@ def corpus(n_documents=60, n_terms=40, seed=3):
     return hk.Corpus.from_documents([d.tolist() for d in documents], n_terms=n_terms)
 
 
-def restaurant():
-    """Every hyperparameter is drawn."""
-    root = hk.Restaurant(hk.DirichletMultinomial(hk.Gamma(1.0, 2.0)), concentration=hk.Gamma(1.0, 1.0))
+def restaurant(eta=None):
+    """Every hyperparameter is drawn, or all but eta."""
+    eta = hk.Gamma(1.0, 2.0) if eta is None else eta
+    root = hk.Restaurant(hk.DirichletMultinomial(eta), concentration=hk.Gamma(1.0, 1.0))
     return hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
 
 
