@@ -1,4 +1,9 @@
-"""Charts as Vega-Lite specifications. The page supplies colours and fonts, for the light or dark theme."""
+"""Charts as Vega-Lite specifications. The page supplies colours and fonts, for the light or dark theme.
+
+Names from the data are shown in the order of the values (``sort`` is None), never by lists of ``sort`` or
+``domain``, and nothing is stacked by Vega: for these it looks names up as properties of an object, and fails
+for names like "constructor".
+"""
 
 from __future__ import annotations
 
@@ -145,17 +150,17 @@ def scatter(values: Sequence[Any], groups: Sequence[str], height: int = 460) -> 
     return _chart(height, values, params=[{"name": "chosen", "value": 0}], layer=[circle, words])
 
 
-def heat(values: Sequence[Any], rows: Sequence[str], columns: Sequence[str], title: str) -> dict[str, Any]:
+def heat(values: Sequence[Any], n_rows: int, title: str) -> dict[str, Any]:
     """Shares of topics (rows) in the documents of each label (columns)."""
     axis = {"title": None, "labelLimit": 240}
     return _chart(
-        _ROW * len(rows),
+        _ROW * n_rows,
         values,
         mark={"type": "rect"},
         encoding={
-            "y": {"field": "topic", "type": "nominal", "sort": list(rows), "axis": axis},
+            "y": {"field": "topic", "type": "nominal", "sort": None, "axis": axis},
             "x": {
-                "field": "label", "type": "nominal", "sort": list(columns),
+                "field": "label", "type": "nominal", "sort": None,
                 "axis": {"title": title, "orient": "top", "labelAngle": -45, "labelLimit": 140},
             },
             "color": {
@@ -198,26 +203,25 @@ def tree(branches: Sequence[Any], leaves: Sequence[Any], farthest: float) -> dic
     return _chart(max(26 * len(leaves), 80), branches, layer=[line, words])
 
 
-def channel_bars(
-    values: Sequence[Any], channels: Sequence[str], colours: Mapping[str, str], height: int = 130
-) -> dict[str, Any]:
+def channel_bars(values: Sequence[Any], colours: Mapping[str, str], height: int = 130) -> dict[str, Any]:
     """Shares of channels as bars, coloured by group, with intervals as lines."""
     x = {
-        "field": "channel", "type": "nominal", "sort": list(channels),
+        "field": "channel", "type": "nominal", "sort": None,
         "axis": {"title": None, "labels": False, "ticks": False},
     }  # fmt: skip
     tooltip = [
         {"field": "channel", "type": "nominal"},
         *({"field": name, "type": "quantitative", "format": ".2%"} for name in ("share", "low", "high")),
     ]
-    scale = {"domain": list(colours), "range": list(colours.values())}
+    shown = dict.fromkeys(value["group"] for value in values)
     bar = {
         "mark": {"type": "bar"},
         "encoding": {
             "x": x,
-            "y": _quantitative("share", "share", ".0%"),
+            "y": _quantitative("share", "share", ".0%", stack=None),
             "color": {
-                "field": "group", "type": "nominal", "scale": scale,
+                "field": "group", "type": "nominal", "sort": None,
+                "scale": {"range": [colours[group] for group in shown]},
                 "legend": {"title": None, "orient": "top", "columns": 16, "symbolType": "square"},
             },
             "tooltip": tooltip,
@@ -242,23 +246,31 @@ def _distinct(n: int) -> list[str]:
     return [_TABLEAU20[i % len(_TABLEAU20)] for i in range(n - 1)] + ["#9a9a9a"]
 
 
-def stacked(values: Sequence[Any], rows: Sequence[str], parts: Sequence[str]) -> dict[str, Any]:
-    """Stacked bars of the shares of parts, one row each; they sum to one, and the last part is grey."""
+def stacked(values: Sequence[Any], n_rows: int, n_parts: int) -> dict[str, Any]:
+    """Stacked bars of the shares of parts, one row each; they sum to one, and the last part is grey.
+
+    Values of a row are in the order of the parts.
+    """
+    ends: dict[str, float] = {}
+    placed = []
+    for value in values:
+        start = ends.get(value["level"], 0.0)
+        ends[value["level"]] = end = start + value["share"]
+        placed.append({**value, "start": start, "end": end})
     return _chart(
-        _ROW * len(rows),
-        values,
+        _ROW * n_rows,
+        placed,
         mark={"type": "bar"},
         encoding={
-            "y": {"field": "level", "type": "nominal", "sort": list(rows),
+            "y": {"field": "level", "type": "nominal", "sort": None,
                   "axis": {"title": None, "labelLimit": 240}},
-            "x": _quantitative("share", "mean share of the mutations", ".0%", stack="zero",
-                               scale={"domain": [0, 1]}),
+            "x": _quantitative("start", "mean share of the mutations", ".0%", scale={"domain": [0, 1]}),
+            "x2": {"field": "end"},
             "color": {
-                "field": "signature", "type": "nominal", "sort": list(parts),
-                "scale": {"domain": list(parts), "range": _distinct(len(parts))},
+                "field": "signature", "type": "nominal", "sort": None,
+                "scale": {"range": _distinct(n_parts)},
                 "legend": {"title": None, "orient": "bottom", "columns": 8},
             },
-            "order": {"field": "order", "type": "quantitative"},
             "tooltip": [
                 {"field": "level", "type": "nominal"},
                 {"field": "signature", "type": "nominal"},
@@ -268,16 +280,16 @@ def stacked(values: Sequence[Any], rows: Sequence[str], parts: Sequence[str]) ->
     )  # fmt: skip
 
 
-def cosines(values: Sequence[Any], rows: Sequence[str], columns: Sequence[str]) -> dict[str, Any]:
+def cosines(values: Sequence[Any], n_rows: int) -> dict[str, Any]:
     """Cosines of signatures (rows) with known ones or with each other (columns)."""
     return _chart(
-        _ROW * len(rows),
+        _ROW * n_rows,
         values,
         mark={"type": "rect"},
         encoding={
-            "y": {"field": "signature", "type": "nominal", "sort": list(rows),
+            "y": {"field": "signature", "type": "nominal", "sort": None,
                   "axis": {"title": None, "labelLimit": 240}},
-            "x": {"field": "known", "type": "nominal", "sort": list(columns),
+            "x": {"field": "known", "type": "nominal", "sort": None,
                   "axis": {"title": None, "orient": "top", "labelAngle": -90, "labelLimit": 140}},
             "color": {
                 "field": "cosine", "type": "quantitative", "scale": {"domain": [0, 1]},

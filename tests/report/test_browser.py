@@ -5,6 +5,8 @@ from browser import axe_violations, browser, messages, requests, wait_for
 from report_cases import HOSTILE
 
 from hdpkit.errors import printable
+from hdpkit.report import charts
+from hdpkit.report.page import _vega
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +71,52 @@ def test_every_chart_is_drawn(shown):
     assert shown.execute_script(empty) == 0
     marks = "return document.querySelectorAll('[data-chart=map] path').length"
     assert shown.execute_script(marks) >= shown.execute_script("return page.data.topics.length")
+
+
+NAMES = [
+    *("__proto__", "constructor", "toString", "hasOwnProperty", "valueOf", "length", "prototype"),
+    *("a.b", "a[0]", "it's", '"q"', "\\u0041", "undefined", "null", "NaN", "0", "datum.share", "</text>"),
+]
+ROWS = {"share": 0.05, "weight": 0.1, "cosine": 0.1, "lower": 0.01, "low": 0.01, "upper": 0.2, "high": 0.2}
+
+
+def charts_of_names():
+    """Each kind of chart, with such names wherever a chart has names."""
+    pairs = [(one, other) for one in NAMES for other in NAMES]
+    rows = [{**ROWS, "occurrence": 0.5, "sweep": 1, "value": 1.0, "x": i, "y": i, "up": 3, "number": i,
+             "named": True, "place": 10 * i, "distance": 0.0, "branch": 0, "order": i,
+             **dict.fromkeys(("topic", "term", "label", "short", "group", "chain", "channel"), name)}
+            for i, name in enumerate(NAMES)]  # fmt: skip
+    n = len(NAMES)
+    return {
+        "bars": charts.bars(rows, "term", "weight", "weight"),
+        "intervals": charts.intervals(rows, "topic", "share"),
+        "lines": charts.lines(rows, "value", "value", "chain"),
+        "scatter": charts.scatter(rows, NAMES),
+        "tree": charts.tree(rows, rows, 1.0),
+        "channels": charts.channel_bars(rows, dict.fromkeys(NAMES, "#123456")),
+        "heat": charts.heat([{"topic": a, "label": b, "share": 0.1} for a, b in pairs], n, "kind"),
+        "cosines": charts.cosines([{"signature": a, "known": b, "cosine": 0.1} for a, b in pairs], n),
+        "stacked": charts.stacked([{"level": a, "signature": b, "share": 1 / n} for a, b in pairs], n, n),
+    }
+
+
+@pytest.mark.parametrize("kind", charts_of_names())
+def test_charts_show_names_of_any_kind(driver, kind, tmp_path):
+    pytest.importorskip("vl_convert")
+    place = tmp_path / "chart.html"
+    place.write_text(
+        f"<body><div id=c style='width:800px'></div><script>{_vega()}</script>", encoding="utf-8"
+    )
+    driver.get(place.as_uri())
+    found = driver.execute_async_script(
+        "const [specification, done] = arguments, place = document.getElementById('c');"
+        "const texts = () => [...place.querySelectorAll('svg text')].map((one) => one.textContent);"
+        "window.hdpkitVegaEmbed(place, specification, {mode: 'vega-lite', renderer: 'svg', ast: true})"
+        ".then(() => done(texts()), (error) => done([String(error)]));",
+        charts_of_names()[kind],
+    )
+    assert set(NAMES) <= set(found)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

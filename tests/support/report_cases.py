@@ -31,7 +31,7 @@ def hostile_corpus():
     rows = [rng.integers(0, 20, 30) + 20 * (d % 2) for d in range(40)]
     docs = [[words[v] for v in row] for row in rows]
     names = [f"{HOSTILE[d % len(HOSTILE)]} {d}" for d in range(40)]
-    kinds = [HOSTILE[d % 4] for d in range(40)]
+    kinds = [[*HOSTILE[:4], "constructor", "__proto__"][d % 6] for d in range(40)]
     return hk.Corpus.from_documents(docs, names=names, groups={"<i>kind</i>": kinds})
 
 

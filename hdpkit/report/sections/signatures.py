@@ -40,7 +40,7 @@ def read_signatures_section(material: Material) -> Content | None:
                 rounded(found.upper[k]), strict=True,
             )
         ]  # fmt: skip
-        charts[f"signatures-{k}"] = channel_bars(values, channels.names, channels.colours)
+        charts[f"signatures-{k}"] = channel_bars(values, channels.colours)
         top = np.argsort(-found.matrix[k], kind="stable")[:5]
         rows.append(
             {name: values[k] for name, values in table.items()}
@@ -87,11 +87,11 @@ def _levels(found: Signatures) -> dict[str, Any]:
     names = [*found.names, REST]
     columns = [f"{printable(key)} ({len(group)})" for key, group in zip(keys, members, strict=True)]
     values = [
-        {"level": column, "signature": name, "order": k, "share": share}
+        {"level": column, "signature": name, "share": share}
         for column, group in zip(columns[:_MOST_LEVELS], members, strict=False)
-        for k, (name, share) in enumerate(zip(names, rounded(shares[group].mean(axis=0)), strict=True))
+        for name, share in zip(names, rounded(shares[group].mean(axis=0)), strict=True)
     ]
-    return stacked(values, columns[:_MOST_LEVELS], names)
+    return stacked(values, min(len(columns), _MOST_LEVELS), len(names))
 
 
 def _cosines(found: Signatures, settings: Settings) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def _cosines(found: Signatures, settings: Settings) -> dict[str, Any]:
         for one, row in zip(found.names, rounded(products, 3), strict=True)
         for other, value in zip(names, row, strict=True)
     ]
-    return cosines(values, found.names, names)
+    return cosines(values, len(found))
 
 
 def _samples(found: Signatures, material: Material) -> list[dict[str, Any]]:
