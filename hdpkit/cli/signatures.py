@@ -341,8 +341,9 @@ def echo_signatures(found: Signatures, settings: Settings) -> None:
     held = found.components
     chains = _plural(len(held.chain_numbers), "chain")
     say(
-        f"{len(found)} signatures of {len(held.samples)} samples of {chains}; {held.rest:.1%} of the "
-        f"mutations are in none (component 0); cosine of reconstructed spectra: median {median:.3f}"
+        f"{len(found)} signatures of {len(held.samples)} states of {chains} ({held.sweeps}); "
+        f"{held.rest:.1%} of the mutations are in none (component 0); cosine of reconstructed spectra: "
+        f"median {median:.3f}"
     )
     if found.totals is not None:
         n = int((found.totals > found.corpus.document_lengths).sum())

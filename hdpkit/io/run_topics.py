@@ -16,6 +16,7 @@ from hdpkit.schedule import Run
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import align_topics
 from hdpkit.summaries.consensus import Consensus, consensus
+from hdpkit.summaries.states import states_of_run
 
 __all__ = ["RunTopics", "topics_of_run"]
 
@@ -127,9 +128,9 @@ def topics_of_run(
     """The topics of a run, and the newest states of its chains.
 
     For one chain they are the dishes of its newest state, in descending order of their shares in it. For
-    several chains the samples that the run kept and the newest states are aligned (`summaries.align_topics`),
-    and the consensus is used: topics that occur in at least half of the samples of at least half of the
-    chains.
+    several chains the samples that the run kept after its burn-in and the newest states are aligned
+    (`summaries.align_topics`), and the consensus is used: topics that occur in at least half of the samples
+    of at least half of the chains.
 
     Parameters
     ----------
@@ -156,33 +157,32 @@ def topics_of_run(
     standing = [number for number, sweep in enumerate(run.sweeps) if sweep is not None]
     numbers = [standing[0] if standing else 0] if chain is None and len(standing) < 2 else [chain]
     if numbers != [None]:
-        franchise = run.franchise(numbers[0] or 0)
+        number = numbers[0] or 0
+        franchise = run.franchise(number)
         source = f"the newest state of chain {numbers[0]} (sweep {franchise.sweep})"
         newest = franchise.sample()
         topics = _of_state(newest, source)
-        return (_with_intervals(topics, run, newest) if intervals else topics), [franchise]
-    franchises = [run.franchise(number) for number in standing]
+        return (_with_intervals(topics, run, number, newest) if intervals else topics), [franchise]
+    samples, franchises = states_of_run(run)
     states = [franchise.sample() for franchise in franchises]
-    there = {(sample.chain, sample.sweep) for sample in states}
-    kept = [sample for sample in run.samples if (sample.chain, sample.sweep) not in there]
-    agreed = consensus(align_topics([*kept, *states]))
-    n = len(kept) + len(states)
-    return _of_chains(agreed, states, f"the consensus of {len(standing)} chains ({n} samples)"), franchises
+    agreed = consensus(align_topics(samples))
+    source = f"the consensus of {len(standing)} chains ({len(samples)} samples of {agreed.sweeps})"
+    return _of_chains(agreed, states, source), franchises
 
 
-def _with_intervals(topics: RunTopics, run: Run, newest: Sample) -> RunTopics:
+def _with_intervals(topics: RunTopics, run: Run, number: int, newest: Sample) -> RunTopics:
     """The topics of a state, with means and intervals over it and the samples that its chain kept.
 
     The numbers of the topics are those of the state alone.
     """
-    kept = [one for one in run.samples if one.chain == newest.chain and one.sweep != newest.sweep]
-    if not kept:
+    samples, _ = states_of_run(run, number)
+    if len(samples) < 2:
         return topics
-    aligned = align_topics([*kept, newest], min_occurrence=0.0)  # so that each topic of the state is included
+    aligned = align_topics(samples, min_occurrence=0.0)  # so that each topic of the state is included
     common = aligned.which(newest)[np.argsort(topics.places[0])]
     return attrs.evolve(
         topics,
-        source=f"{topics.source}, with means and intervals over {len(kept) + 1} samples",
+        source=f"{topics.source}, with means and intervals over {len(samples)} samples ({aligned.sweeps})",
         shares=aligned.shares[common],
         topics=aligned.topics[common],
         groups=aligned.group_shares[:, np.append(common, len(aligned))],

@@ -17,6 +17,7 @@ from hdpkit.record import ChainTrace, Trace
 from hdpkit.report.layout import distances, frequent, number_of_groups
 from hdpkit.schedule import Run
 from hdpkit.summaries import AlignedTopics, TopicGroups, align_topics, group_topics
+from hdpkit.summaries.states import settled_samples, states_of_run
 
 __all__ = ["Material", "rounded"]
 
@@ -166,14 +167,12 @@ class Material:
 
     @cached_property
     def samples(self) -> tuple[Sample, ...]:
-        """The kept states of the run, the newest states of other chains, and last the state shown."""
-        found = [*getattr(self.trace, "samples", ())]
+        """The states kept after the burn-in, the newest states of other chains, and last the state shown."""
+        found: list[Sample] = []
         if self.run is not None:
-            found = [*self.run.samples]
-            standing = [number for number, sweep in enumerate(self.run.sweeps) if sweep is not None]
-            found += [
-                self.run.franchise(number).sample() for number in standing if number != self.shown.chain
-            ]
+            found = states_of_run(self.run)[0]
+        elif self.trace is not None:
+            found = [*settled_samples(self.trace)]
         # Samples with other terms are not of this state: the trace is that of another run.
         width = self.corpus.n_terms
         found = [one for one in found if one.counts is not None and one.counts.shape[1] == width]

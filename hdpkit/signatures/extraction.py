@@ -227,7 +227,7 @@ def extract_signatures(
     Parameters
     ----------
     samples : Run, Trace, ChainTrace or sequence of Sample
-        Samples, or a run that kept samples.
+        Samples, or a run that kept samples, of which those after the burn-in are used (`align_topics`).
     corpus : Corpus, optional
         The counts, as read by `read_spectra`; not needed for a run.
     similarity : float

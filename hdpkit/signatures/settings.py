@@ -18,6 +18,7 @@ from hdpkit.schedule import Run
 from hdpkit.signatures.channels import channels_of
 from hdpkit.signatures.extraction import Signatures, extract_signatures
 from hdpkit.signatures.known import KnownSignatures
+from hdpkit.summaries.states import states_of_run
 
 __all__ = ["Settings", "load_settings", "save_settings", "signatures_of_run"]
 
@@ -107,7 +108,9 @@ def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
 
 
 def signatures_of_run(run: Run, settings: Settings | None = None) -> tuple[Signatures, Settings]:
-    """Signatures of a run, from its kept samples and newest states, with the settings in its folder.
+    """Signatures of a run, from its samples after the burn-in and its newest states.
+
+    By default the settings are those in its folder.
 
     Parameters
     ----------
@@ -123,12 +126,7 @@ def signatures_of_run(run: Run, settings: Settings | None = None) -> tuple[Signa
         If no chain has a checkpoint.
     """
     used = settings or load_settings(run.folder) or Settings()
-    samples = list(run.samples)
-    there = {(sample.chain, sample.sweep) for sample in samples}
-    standing = [number for number, sweep in enumerate(run.sweeps) if sweep is not None]
-    franchises = [run.franchise(number) for number in standing or [0]]
-    newest = [franchise.sample() for franchise in franchises]
-    samples += [sample for sample in newest if (sample.chain, sample.sweep) not in there]
+    samples, franchises = states_of_run(run)
     corpus: Any = run.data
     found = extract_signatures(
         samples, corpus, similarity=used.similarity, occurrence=used.occurrence, chains=used.chains,

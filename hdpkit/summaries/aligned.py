@@ -16,6 +16,7 @@ from hdpkit.franchise import Sample
 from hdpkit.random import Purpose, as_source
 from hdpkit.record.tables import data_frame
 from hdpkit.summaries.intervals import central, central_of_terms
+from hdpkit.summaries.states import sweeps_text
 from hdpkit.summaries.topic_intervals import topic_intervals
 from hdpkit.summaries.vectors import TermVectors, Vectors
 
@@ -99,7 +100,7 @@ class AlignedTopics:
 
     def __repr__(self) -> str:
         return (
-            f"<{type(self).__name__}: {len(self)} of {len(self.samples)} samples, "
+            f"<{type(self).__name__}: {len(self)} of {len(self.samples)} samples ({self.sweeps}), "
             f"{len(self.chain_numbers)} chains, {self.rest:.1%} of the data in no topic>"
         )
 
@@ -107,6 +108,11 @@ class AlignedTopics:
     def n_topics(self) -> int:
         """Number of topics, T."""
         return len(self)
+
+    @property
+    def sweeps(self) -> str:
+        """The sweeps of the samples in words: "sweeps 310 to 600"."""
+        return sweeps_text(self.samples)
 
     @property
     def rest(self) -> float:

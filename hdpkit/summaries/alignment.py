@@ -15,6 +15,7 @@ from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Run
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.matching import matched
+from hdpkit.summaries.states import settled_samples
 from hdpkit.summaries.vectors import ParameterVectors, TermVectors, Vectors
 
 __all__ = ["MIN_OCCURRENCE", "Distance", "align_topics", "distance_of", "samples_of", "vectors_of"]
@@ -45,7 +46,8 @@ def align_topics(
     Parameters
     ----------
     samples : sequence of Sample, Trace, ChainTrace or Run
-        Of one chain or several, over the same data.
+        Of one chain or several, over the same data. Of a trace or a run the samples after the burn-in are
+        used, which is the first half of its recorded sweeps, as in `diagnose`; of a sequence all.
     distance : "cosine", "hellinger" or function
         Dissimilarity of two topics: 1 - cosine of their distributions over terms, or the Hellinger distance
         between them. For data other than terms, a function that takes the parameters of two sets of
@@ -87,7 +89,7 @@ def align_topics(
 
 def samples_of(given: Any) -> tuple[Sample, ...]:
     """Samples from an argument: one or more, of the same data."""
-    found = given.samples if isinstance(given, Trace | ChainTrace | Run) else given
+    found = settled_samples(given) if isinstance(given, Trace | ChainTrace | Run) else given
     samples = items("samples", found, "a sequence of samples, or a run that kept some", remedy=_SOME)
     for sample in samples:
         if not isinstance(sample, Sample):

@@ -23,6 +23,7 @@ from hdpkit.comparison.convergence import (
 from hdpkit.errors import DataError, MissingExtraError
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Run
+from hdpkit.summaries.states import burn_in
 
 __all__ = ["Diagnosis", "diagnose"]
 
@@ -97,7 +98,8 @@ def diagnose(trace: Any, after: int | None = None, *, rule: ConvergenceRule | No
     trace : Trace, ChainTrace or Run
         For one chain the rank-normalised R-hat is that of its two halves, for several that of all chains.
     after : int, optional
-        Leave out the sweeps up to this one; by default the first half of the recorded draws.
+        Leave out the sweeps up to this one; by default the first half of the recorded draws. Summaries leave
+        out the samples of the same sweeps.
     rule : ConvergenceRule, optional
         By default R-hat at most 1.05, 50 effective draws per chain, and halves at most one standard deviation
         apart.
@@ -127,7 +129,7 @@ def diagnose(trace: Any, after: int | None = None, *, rule: ConvergenceRule | No
         raise DataError("trace", trace, "a trace with a draw of every chain", "Run some sweeps first.")
     sweeps = np.asarray(chains[0]["sweep"])[:n]
     if after is None:
-        after = int(sweeps[n // 2 - 1]) if n > 1 else 0
+        after = burn_in(trace)
     first = int(np.searchsorted(sweeps, after, side="right"))
     if first == n:
         raise DataError("after", after, f"below {sweeps[-1]}, the last sweep", "Leave less out, or run more.")

@@ -157,7 +157,7 @@ def test_a_run_for_other_programs(folder, tmp_path):
 def test_topics_of_several_chains_are_their_consensus(folder, tmp_path):
     shown = done("topics", folder / "run").stdout
     assert "in samples" in shown
-    assert "the consensus of 2 chains (10 samples)" in shown
+    assert "the consensus of 2 chains (10 samples of sweeps " in shown
     held = json.loads(done("topics", folder / "run", "--format", "json").stdout)
     rows = list(csv.DictReader(io.StringIO(done("topics", folder / "run", "--format", "csv").stdout)))
     done("export", folder / "run", "--to", "csv", "--out", tmp_path / "tables")

@@ -57,7 +57,7 @@ def test_a_run_over_cells_ends_with_a_table(run):
     folder, result = run
     assert result.exit_code == 0, result.output
     assert "SBS96A" in result.output
-    assert "samples of 1 chain;" in result.output
+    assert "states of 1 chain (sweeps " in result.output
     assert "SBS1" in result.output
     there = hk.open_run(folder)
     assert there.franchise(0).topology.cells is not None

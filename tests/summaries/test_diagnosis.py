@@ -8,6 +8,9 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
+from hdpkit.io.run_topics import topics_of_run
+from hdpkit.report.material import Material
+from hdpkit.signatures.settings import signatures_of_run
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("arviz") is None, reason="ArviZ is not installed")
 
@@ -118,3 +121,53 @@ def test_without_arviz_the_extra_is_named(monkeypatch):
     with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[arviz\]"):
         hk.summaries.diagnose(noise())
     assert "run about 30 more" in hk.summaries.diagnose(noise(10)).sentence
+
+
+@pytest.fixture(scope="module")
+def resumed(tmp_path_factory):
+    """Two chains of 20 sweeps with samples of the second half, continued for 40 sweeps."""
+    corpus = hk.Corpus.from_documents(RNG.integers(0, 9, (12, 20)).tolist(), n_terms=9)
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each="document"), corpus)
+    folder = tmp_path_factory.mktemp("resumed") / "run"
+    scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
+    scheduler.run(franchise, 20, rng=0, chains=2, samples=5, folder=folder)
+    hk.open_run(folder).resume(40)
+    return hk.open_run(folder)
+
+
+def test_summaries_use_the_states_after_the_burn_in(resumed):
+    after = hk.summaries.diagnose(resumed).after
+    assert after == 30
+    assert {one.sweep for one in resumed.samples} == set(range(12, 61, 2))
+    later = set(range(32, 61, 2))
+    material = Material(
+        franchise=resumed.franchise(1), trace=resumed.trace, run=resumed, chain=1, title="", command=None,
+        most_topics=9, n_terms=9, n_documents=9,
+    )  # fmt: skip
+    one_chain = topics_of_run(resumed, 1, intervals=True)[0].aligned
+    alignments = {
+        "run": hk.summaries.align_topics(resumed),
+        "trace": hk.summaries.align_topics(resumed.trace),
+        "components": hk.summaries.extract_components(resumed),
+        "topics and export": topics_of_run(resumed)[0].aligned,
+        "signatures": signatures_of_run(resumed)[0].components,
+        "report": material.aligned,
+        "one chain": one_chain,
+    }
+    for name, aligned in alignments.items():
+        assert {one.sweep for one in aligned.samples} == later, name
+        assert "sweeps 32 to 60" in repr(aligned)
+    assert {one.chain for one in one_chain.samples} == {1}
+    assert "30 samples of sweeps 32 to 60" in topics_of_run(resumed)[0].source
+    every = hk.summaries.align_topics(resumed.samples)  # given by the caller: all of them
+    assert len(every.samples) == len(resumed.samples)
+
+
+def test_early_samples_are_used_where_there_are_no_others():
+    trace = noise()
+    corpus = hk.Corpus.from_documents([[0, 1], [1, 1]], n_terms=2)
+    franchise = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0), corpus)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 3, rng=0)
+    trace.keep(franchise.sample())
+    assert len(hk.summaries.align_topics(trace).samples) == 1

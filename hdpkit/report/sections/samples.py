@@ -61,6 +61,7 @@ def read_samples(material: Material) -> Content | None:
             "n_common": len(aligned),
             "n_least": max(1, math.ceil(MIN_OCCURRENCE * len(aligned.samples) - 1e-9)),
             "n_samples": len(aligned.samples),
+            "sweeps": aligned.sweeps,
             "n_chains": len(aligned.chain_numbers),
             "n_agreed": len(agreed),
             "n_missing": int((material.common < 0).sum()),

@@ -14,6 +14,7 @@ from hdpkit.signatures import Signatures, channels_of, extract_signatures
 from hdpkit.signatures.extraction import REST
 from hdpkit.signatures.pictures import levels_of
 from hdpkit.signatures.settings import Settings, signatures_of_run
+from hdpkit.summaries.states import settled_samples
 
 __all__ = ["read_signatures_section"]
 
@@ -62,6 +63,7 @@ def read_signatures_section(material: Material) -> Content | None:
             "rest": found.components.rest,
             "extrapolated": 0 if found.totals is None else int((found.totals > lengths).sum()),
             "n_samples": len(found.components.samples),
+            "sweeps": found.components.sweeps,
             "n_chains": len(found.components.chain_numbers),
             "settings": settings,
             "known": settings.known is not None,
@@ -77,7 +79,8 @@ def read_signatures_section(material: Material) -> Content | None:
 def _found(material: Material) -> tuple[Signatures, Settings]:
     if material.run is not None:
         return signatures_of_run(material.run)
-    samples = getattr(material.trace, "samples", ()) or [material.franchise.sample()]
+    samples = () if material.trace is None else settled_samples(material.trace)
+    samples = samples or [material.franchise.sample()]
     return extract_signatures(samples, material.corpus, declared=material.franchise.known), Settings()
 
 
