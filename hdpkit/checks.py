@@ -24,6 +24,10 @@ import numpy.typing as npt
 from hdpkit.errors import DataError, ParameterError
 
 __all__ = [
+    "LARGEST",
+    "LARGEST_SEED",
+    "MOST_CHAINS",
+    "MOST_SAMPLES",
     "ByClass",
     "absolute_path",
     "array_in_place",
@@ -41,6 +45,7 @@ __all__ = [
     "path",
     "positive_number",
     "real_number",
+    "seed_number",
     "text",
     "validator",
     "whole_number",
@@ -51,6 +56,17 @@ if TYPE_CHECKING:
     _OfProtocols = ABCMeta
 else:
     _OfProtocols = type(Protocol)
+
+
+LARGEST = 2**62
+"""The largest whole number that is accepted anywhere, unless a parameter has a lower limit: of sweeps, the
+sum of those of a chain. The sum of two such numbers fits into 64 bits in every file and in compiled code."""
+
+MOST_CHAINS = 10_000
+MOST_SAMPLES = 1_000_000
+"""Of a chain: each is listed in every checkpoint, and a file of its own."""
+
+LARGEST_SEED = 2**256 - 1  # twice as many bits as seeds have that NumPy draws
 
 
 class ByClass(_OfProtocols):
@@ -65,15 +81,24 @@ class ByClass(_OfProtocols):
 
 
 def whole_number(
-    name: str, value: Any, low: int = 0, high: int | None = None, *, remedy: str = "Give a whole number."
+    name: str, value: Any, low: int = 0, high: int = LARGEST, *, remedy: str = "Give a whole number."
 ) -> int:
-    """Return `value` as an int from `low` to `high` (inclusive; None: no limit)."""
+    """Return `value` as an int from `low` to `high` (inclusive)."""
+    too_large = False
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         number = int(value)
-        if low <= number and (high is None or number <= high):
+        if low <= number <= high:
             return number
-    allowed = f"a whole number >= {low}" if high is None else f"a whole number from {low} to {high}"
+        too_large = number > high
+    # Nobody needs to read the limit of everything where it isn't exceeded.
+    unlimited = high == LARGEST and not too_large
+    allowed = f"a whole number >= {low}" if unlimited else f"a whole number from {low} to {high}"
     raise ParameterError(name, value, allowed, remedy)
+
+
+def seed_number(name: str, value: Any) -> int:
+    """Return `value` as the seed of a chain."""
+    return whole_number(name, value, 0, LARGEST_SEED, remedy="Pass a number to get the same chain again.")
 
 
 def as_float(value: Any) -> float:

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from hdpkit.cli.options import path_type, quiet_option
+from hdpkit.cli.options import path_type, positive, quiet_option, seed_type
 from hdpkit.cli.output import say
 from hdpkit.cli.report import where
 from hdpkit.cli.summary import WORTH_A_ROW, echo_table, franchise_topics
@@ -87,8 +87,8 @@ def _read(quiet: bool) -> DemoDocuments:
 
 
 @click.command()
-@click.option("--sweeps", type=click.IntRange(min=1), default=150, show_default=True, help="Sweeps to run.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the chain.")
+@click.option("--sweeps", type=positive, default=150, show_default=True, help="Sweeps to run.")
+@click.option("--seed", type=seed_type, default=0, show_default=True, help="Seed of the chain.")
 @click.option(
     "--store",
     type=click.Choice(["histogram", "explicit"]),
@@ -98,14 +98,14 @@ def _read(quiet: bool) -> DemoDocuments:
 )
 @click.option(
     "--terms",
-    type=click.IntRange(min=1),
+    type=positive,
     default=10,
     show_default=True,
     help="Top terms to print for each topic.",
 )
 @click.option(
     "--topics",
-    type=click.IntRange(min=1),
+    type=positive,
     default=None,
     help=f"Topics to print.  [default: all with at least {WORTH_A_ROW:.1%} of the tokens]",
 )

@@ -8,7 +8,7 @@ from typing import cast
 import click
 
 from hdpkit.cli.folders import allow_option
-from hdpkit.cli.options import path_type, positive, quiet_option, raw_option
+from hdpkit.cli.options import not_negative, path_type, positive, quiet_option, raw_option
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.data import Corpus
@@ -28,7 +28,7 @@ __all__ = ["export"]
     help="A new folder (csv, parquet, signatures), or a file (json, pyldavis; arviz: .nc, or .zarr).",
 )  # fmt: skip
 @click.option("--terms", type=positive, default=100, show_default=True, help="Terms to write for each topic.")
-@click.option("--chain", type=click.IntRange(min=0), help="Use the topics of this chain only.")
+@click.option("--chain", type=not_negative, help="Use the topics of this chain only.")
 @raw_option
 @allow_option
 @quiet_option

@@ -13,7 +13,9 @@ from hdpkit.cli.folders import check_new_folder, held_for_a_run
 from hdpkit.cli.options import (
     ARGUMENTS,
     Parsed,
+    chains_type,
     config_option,
+    not_negative,
     path_type,
     positive,
     quiet_option,
@@ -80,7 +82,7 @@ __all__ = ["fit"]
     show_default=True, help="The start of a chain.",
 )  # fmt: skip
 @seed_option
-@click.option("--chains", type=positive, default=1, show_default=True, help="Chains, one process each.")
+@click.option("--chains", type=chains_type, default=1, show_default=True, help="Chains, one process each.")
 @click.option("--thin", type=positive, default=1, show_default=True, help="Record every n-th sweep.")
 @click.option("--checkpoint-sweeps", type=positive, help="Save the state after this many sweeps.")
 @click.option(
@@ -89,7 +91,7 @@ __all__ = ["fit"]
     help="Save the state after this many seconds.  [default: 60, without the option above]",
 )
 @click.option(
-    "--samples", type=click.IntRange(min=0), default=10, show_default=True,
+    "--samples", type=not_negative, default=10, show_default=True,
     help="States to keep of each chain for summaries, from the second half of its sweeps.",
 )  # fmt: skip
 @click.option("--terms", type=positive, default=10, show_default=True, help="Top terms of each topic.")

@@ -13,7 +13,7 @@ from hdpkit.errors import RunError
 from hdpkit.models import NGramModel
 from hdpkit.record.chain_folder import holding
 from hdpkit.record.files import refusals
-from hdpkit.record.run_folder import COMMAND, MODEL, READING, SIGNATURES
+from hdpkit.record.run_folder import BESIDE, MODEL_FILE
 
 __all__ = [
     "INTERRUPTED",
@@ -28,7 +28,7 @@ __all__ = [
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
 
-_LEFT_BY_RUNS = ("lock", "data.bin", "init.bin", COMMAND, MODEL, READING, SIGNATURES)
+_LEFT_BY_RUNS = ("lock", "data.bin", "init.bin", *BESIDE)
 
 allow_option = click.option(
     "--allow",
@@ -80,7 +80,7 @@ def resume_command(folder: Path) -> str:
 
 def is_language_model(folder: Path) -> bool:
     """Whether a folder contains a language model."""
-    return (folder / "run.json").is_file() and (folder / MODEL / "model.bin").is_file()
+    return (folder / "run.json").is_file() and (folder / MODEL_FILE).is_file()
 
 
 def open_language_model(folder: Path, allow: tuple[str, ...], *, ready: bool = True) -> NGramModel:

@@ -13,6 +13,7 @@ from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import (
     given_limits,
     limit_options,
+    not_negative,
     path_type,
     positive,
     quiet_option,
@@ -42,10 +43,8 @@ __all__ = ["infer"]
 @click.option(
     "--sweeps", type=positive, default=50, show_default=True, help="Sweeps over the new documents to average."
 )
-@click.option(
-    "--burn-in", type=click.IntRange(min=0), default=20, show_default=True, help="Sweeps before them."
-)
-@click.option("--chain", type=click.IntRange(min=0), help="Use the topics of this chain only.")
+@click.option("--burn-in", type=not_negative, default=20, show_default=True, help="Sweeps before them.")
+@click.option("--chain", type=not_negative, help="Use the topics of this chain only.")
 @seed_option
 @limit_options
 @allow_option

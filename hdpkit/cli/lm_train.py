@@ -27,6 +27,7 @@ from hdpkit.cli.lm_text import (
 from hdpkit.cli.options import (
     Parsed,
     config_option,
+    not_negative,
     path_type,
     positive,
     quiet_option,
@@ -61,7 +62,7 @@ def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--sweeps", type=positive, default=30, show_default=True, help="Sweeps, including burn-in."
         ),
         click.option(
-            "--burn-in", type=click.IntRange(min=0),
+            "--burn-in", type=not_negative,
             help="Sweeps before the first sample.  [default: 10, at most a third of the sweeps]",
         ),
         click.option(

@@ -11,22 +11,26 @@ from typing import Any
 
 import click
 
+from hdpkit.checks import LARGEST, LARGEST_SEED, MOST_CHAINS
 from hdpkit.cli.parse import closest
 from hdpkit.data import Limits
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError, ParameterError, short_repr
 
 __all__ = [
     "ARGUMENTS",
     "Parsed",
+    "chains_type",
     "config_option",
     "given_limits",
     "limit_options",
+    "not_negative",
     "path_type",
     "positive",
     "quiet_option",
     "raw_option",
     "read_config",
     "seed_option",
+    "seed_type",
     "text_type",
 ]
 
@@ -35,9 +39,34 @@ ARGUMENTS = "hdpkit.arguments"
 
 _CONFIG_BYTES = 2**20
 
-positive = click.IntRange(min=1)
+_TRUST = {
+    "allow": lambda value: True,  # its modules are imported
+    "carrier": lambda value: "://" in str(value),  # the scheduler at this address sends code
+}
+"""Options that trust somebody, and which of their values do: not accepted from a file."""
+
+
+class _Whole(click.IntRange):
+    """A whole number from ``low`` to ``high``; help shows only ``low``, since the other is out of reach."""
+
+    def __init__(self, low: int, high: int = LARGEST) -> None:
+        super().__init__(min=low)
+        self._high = high
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the text."""
+        number = super().convert(value, param, ctx)
+        if number > self._high:
+            self.fail(f"{short_repr(number)} is not in the range {self.min}<=x<={self._high}.", param, ctx)
+        return number
+
+
+positive = _Whole(1)
+not_negative = _Whole(0)
+chains_type = _Whole(1, MOST_CHAINS)
+seed_type = _Whole(0, LARGEST_SEED)
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random numbers."
+    "--seed", type=seed_type, default=0, show_default=True, help="Seed of all random numbers."
 )
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 raw_option = click.option(
@@ -101,7 +130,7 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
 
     Keys are the names of options and arguments, with ``-`` or ``_``. Values are numbers, strings, booleans,
     or lists, whose items are joined by commas or, for options that may be repeated, used one by one. Paths in
-    the file are relative to its folder.
+    the file are relative to its folder. Options that let code run are refused.
 
     Parameters
     ----------
@@ -165,6 +194,11 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
             raise ParameterError(where, value, "an option", closest(key.replace("_", "-"), names))
         if name in options:
             raise ParameterError(where, value, "given once", "Remove one of the two.")
+        if name in _TRUST and _TRUST[name](value):
+            raise ParameterError(
+                where, value, "left out: what code may run is said on the command line only",
+                f"Add --{key.replace('_', '-')} to the command, if you trust it.",
+            )  # fmt: skip
         param, folder = known[name], Path(path).parent
         if param.multiple:
             each = value if isinstance(value, list) else [value]

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from hdpkit.cli.folders import allow_option, is_language_model
-from hdpkit.cli.options import path_type, positive
+from hdpkit.cli.folders import allow_option
+from hdpkit.cli.options import not_negative, path_type, positive
 from hdpkit.cli.output import say, shown_path
-from hdpkit.errors import RunError
+from hdpkit.cli.runs import open_corpus_run
 
 __all__ = ["report", "where"]
 
@@ -28,7 +28,7 @@ def where(page: Path) -> str:
 )  # fmt: skip
 @click.option("--title", help="Title of the page.  [default: the name of the folder]")
 @click.option(
-    "--chain", type=click.IntRange(min=0),
+    "--chain", type=not_negative,
     help="Chain whose topics to show.  [default: the one with the highest log joint]",
 )  # fmt: skip
 @click.option("--topics", type=positive, default=500, show_default=True, help="Largest number of topics.")
@@ -48,11 +48,5 @@ def report(run: Path, out: Path | None, allow: tuple[str, ...], **options: Any) 
     """
     from hdpkit.report import write_report
 
-    if is_language_model(run):
-        raise RunError(
-            f"run {run}", "a language model", "a run of a topic model", "See hdpkit lm sample and lm score."
-        )
-    if not (run / "run.json").is_file():
-        raise RunError(f"run {run}", "no run", "a folder with a run.json", "Begin one: hdpkit fit.")
-    page = write_report(run, run / "report.html" if out is None else out, allow=allow, **options)
+    page = write_report(open_corpus_run(run, allow), run / "report.html" if out is None else out, **options)
     say(where(page))

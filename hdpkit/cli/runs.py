@@ -19,7 +19,7 @@ from hdpkit.cli.folders import (
     resume_command,
 )
 from hdpkit.cli.lm_train import resume_training
-from hdpkit.cli.options import path_type, positive, quiet_option
+from hdpkit.cli.options import not_negative, path_type, positive, quiet_option
 from hdpkit.cli.output import say
 from hdpkit.cli.summary import (
     SHOWN,
@@ -36,11 +36,13 @@ from hdpkit.franchise import Franchise
 from hdpkit.io.reading import load_reading
 from hdpkit.io.run_topics import topics_of_run
 from hdpkit.io.verification import Check, verify_run, verify_shards
+from hdpkit.models.topic_saved import load as load_estimator
 from hdpkit.record.command import load_command
 from hdpkit.record.leave import NotAllowed
-from hdpkit.record.run_folder import COMMAND, MODEL, READING
+from hdpkit.record.run_folder import COMMAND, ESTIMATOR, MODEL, MODEL_FILE, READING, RUN, SIGNATURES
 from hdpkit.schedule import Run, open_run
 from hdpkit.schedule.progress_bar import ProgressBar
+from hdpkit.signatures.settings import load_settings
 from hdpkit.summaries import diagnose
 
 __all__ = ["carry_out", "open_corpus_run", "resume", "run_argument", "topics", "verify"]
@@ -132,12 +134,6 @@ def _facts_text(franchise: Franchise, seed: int | None) -> str:
     return ", ".join([*parts, f"seed = {seed}", f"{franchise.sweep} sweeps"])
 
 
-def _open(folder: Path, allow: tuple[str, ...]) -> Run:
-    if not (folder / "run.json").is_file():
-        raise RunError(f"run {folder}", "no run", "a folder with a run.json", "Begin one: hdpkit fit.")
-    return open_run(folder, allow)
-
-
 def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
     """Open a run over a corpus.
 
@@ -151,7 +147,7 @@ def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
             f"run {folder}", "a language model", "a run over a corpus, whose dishes are topics",
             f"Look at the model: hdpkit lm sample {shlex.quote(str(folder))}, or hdpkit lm score.",
         )  # fmt: skip
-    return _open(folder, allow)
+    return open_run(folder, allow)
 
 
 @click.command()
@@ -160,7 +156,7 @@ def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
 @click.option("--topics", "n_topics", type=positive, help=f"Topics to print.  [default: {SHOWN}]")
 @click.option("--all", "every", is_flag=True, help="Print all topics.")
 @click.option(
-    "--chain", type=click.IntRange(min=0),
+    "--chain", type=not_negative,
     help="Print the topics of this chain.  [default: the consensus if there are several chains]",
 )  # fmt: skip
 @click.option(
@@ -235,7 +231,7 @@ def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[
     if is_language_model(run):
         resume_training(run, sweeps, quiet, allow)
         return
-    there = _open(run, allow)
+    there = open_run(run, allow)
     before = len(there.trace.moves)
     carry_out(lambda progress: there.resume(sweeps, progress=progress), run, terms, quiet, allow)
     if sweeps is None and len(there.trace.moves) == before:
@@ -243,44 +239,41 @@ def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[
 
 
 def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
-    yield from verify_run(folder, allow)
-    if os.path.lexists(folder / COMMAND):
+    """The checks of a run, and of what commands and models have put into its folder."""
+    failed = set()
+    for check in verify_run(folder, allow):
+        failed.update([] if check.passed else [check.name])
+        yield check
+    readers: dict[str, Callable[[], str]] = {
+        COMMAND: lambda: f"of hdpkit {' '.join(load_command(folder) or ())[:60]}",
+        READING: lambda: f"of a corpus: {load_reading(folder, allow).format}",
+        SIGNATURES: lambda: f"similarity {load_settings(folder).similarity}",  # type: ignore[union-attr]
+        ESTIMATOR: lambda: f"a model of {len(load_estimator(folder, allow).franchises)} chains",
+        MODEL: lambda: _check_model(folder, allow),
+    }
+    for name, read in readers.items():
+        file = MODEL_FILE if name == MODEL else name
+        if RUN in failed or file in failed or not os.path.lexists(folder / file):
+            continue
         try:
-            load_command(folder)
-        except HdpkitError as error:
-            yield Check(COMMAND, False, str(error))
-        else:
-            yield Check(COMMAND, True, "checksum")
-    if os.path.lexists(folder / READING):
-        try:
-            read = load_reading(folder, allow)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # about missing samples, which are reported here
+                yield Check(name, True, read())
         except NotAllowed as error:
-            told = f"not looked at: it needs {error.value}"
-            yield Check(READING, True, told, looked=False)
+            yield Check(name, True, f"not looked at: it needs {error.value}", looked=False)
         except HdpkitError as error:
-            yield Check(READING, False, str(error))
-        else:
-            yield Check(READING, True, f"checksum; {read.format}")
-    if not os.path.lexists(folder / MODEL):
-        return
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # about missing samples, which are reported here
-            model = open_language_model(folder, allow, ready=False)
-    except NotAllowed as error:
-        yield Check(MODEL, True, f"not looked at: it needs {error.value}", looked=False)
-    except HdpkitError as error:
-        yield Check(MODEL, False, str(error))
-    else:
-        missing = model.missing_samples
-        if missing:
-            yield Check(
-                MODEL, False,
-                f"samples of the sweeps {missing} are missing, or the run was continued without the model; "
-                "more sweeps draw new ones: hdpkit resume FOLDER --sweeps N",
-            )  # fmt: skip
-        else:
-            yield Check(MODEL, True, f"checksums; a language model with {len(model.samples)} samples")
+            yield Check(name, False, str(error))
+
+
+def _check_model(folder: Path, allow: tuple[str, ...]) -> str:
+    model = open_language_model(folder, allow, ready=False)
+    if model.missing_samples:
+        raise RunError(
+            "model", f"no samples of the sweeps {model.missing_samples}", "with all its samples",
+            "They were removed, or the run was continued without the model; more sweeps draw new ones: "
+            "hdpkit resume FOLDER --sweeps N",
+        )  # fmt: skip
+    return f"checksums; a language model with {len(model.samples)} samples"
 
 
 @click.command()

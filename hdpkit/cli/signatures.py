@@ -16,9 +16,11 @@ from hdpkit.cli.folders import check_new_folder, held_for_a_run
 from hdpkit.cli.options import (
     ARGUMENTS,
     Parsed,
+    chains_type,
     config_option,
     given_limits,
     limit_options,
+    not_negative,
     path_type,
     positive,
     quiet_option,
@@ -45,7 +47,7 @@ from hdpkit.signatures import (
     start_from_part,
 )
 from hdpkit.signatures.known import KnownSignatures, check_channels
-from hdpkit.signatures.settings import Settings, save_settings, signatures_of_run
+from hdpkit.signatures.settings import Settings, kept_settings, signatures_of_run
 from hdpkit.signatures.spectra import ANY
 
 __all__ = ["echo_signatures", "signatures"]
@@ -107,7 +109,7 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 @click.option("--root-concentration", type=prior_type("root-concentration"), default="gamma(1,1)",
               show_default=True, help="Of the signatures of all samples.")  # fmt: skip
 @click.option("--sweeps", type=positive, default=1000, show_default=True, help="Sweeps to run.")
-@click.option("--chains", type=positive, default=4, show_default=True, help="Chains, a process each.")
+@click.option("--chains", type=chains_type, default=4, show_default=True, help="Chains, a process each.")
 @click.option(
     "--samples", type=positive, default=50, show_default=True,
     help="States of each chain to keep, from the second half of its sweeps.",
@@ -127,7 +129,7 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 @click.option("--agreement", type=share, default=0.5, show_default=True,
               help="Smallest share of the chains that must have it.")  # fmt: skip
 @click.option(
-    "--min-samples", type=click.IntRange(min=0), default=1, show_default=True,
+    "--min-samples", type=not_negative, default=1, show_default=True,
     help="Samples that must have a signature with an interval above zero.",
 )  # fmt: skip
 @click.option("--interval", type=inside, default=0.9, show_default=True, help="Probability of intervals.")
@@ -200,10 +202,12 @@ def signatures(matrix: Path, **options: Any) -> None:
         )
 
     arguments = click.get_current_context().meta.get(ARGUMENTS, ())
-    with held_for_a_run(folder):
-        save_settings(folder, settings)
-        with kept_command(folder, arguments):
-            carry_out(run, folder, None, quiet)
+    with (
+        held_for_a_run(folder),
+        kept_settings(folder, settings),
+        kept_command(folder, arguments),
+    ):
+        carry_out(run, folder, None, quiet)
     echo_signatures(*signatures_of_run(open_run(folder)))
 
 

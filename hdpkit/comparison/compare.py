@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.checks import choice, function, instance, positive_number, real_number, whole_number
+from hdpkit.checks import (
+    MOST_CHAINS,
+    choice,
+    function,
+    instance,
+    positive_number,
+    real_number,
+    whole_number,
+)
 from hdpkit.comparison.candidates import candidates_of, starts_of
 from hdpkit.comparison.chains import CLOCKS, ChainRecord, Standing
 from hdpkit.comparison.convergence import (
@@ -28,7 +36,6 @@ from hdpkit.errors import InterruptedRunWarning, ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.random import Seed, Streams
 from hdpkit.record.inference_data import load_arviz
-from hdpkit.record.run_folder import MOST_CHAINS
 from hdpkit.schedule.interrupt import check_on_interrupt
 
 __all__ = ["compare_schedules"]

@@ -6,7 +6,7 @@
 ``lengths.npy``     int64, shape (n_documents,)
 ``label-0.npy`` ..  int64, shape (n_documents,): codes of further labels, -1 = missing
 ``corpus.json``     sizes, vocabulary, names, keys of labels, and the SHA-256 of each array and of the rest of
-                    this file (older folders have no checksums); written last
+                    this file; written last
 ==================  =========================================================================================
 """
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +30,7 @@ from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
 from hdpkit.formats.mapped import CHUNK, MappedFiles, check_ids
 from hdpkit.formats.mapped_arrays import ArrayMapping, damaged
 from hdpkit.formats.names import Codes
+from hdpkit.formats.sealed_text import opened_text, sealed_text
 
 __all__ = ["CorpusFolder", "FolderWriter", "is_corpus_folder", "open_folder"]
 
@@ -38,8 +38,7 @@ _HEADER = "corpus.json"
 _FORMAT = "hdpkit corpus"
 _VERSION = 1
 _PLAIN = (str, int, float, bool)
-_KEYS = {"format", "version", "n_tokens", "n_documents", "n_terms", "vocabulary", "names", "labels", "sha256",
-         "checksum"}  # fmt: skip
+_KEYS = {"format", "version", "n_tokens", "n_documents", "n_terms", "vocabulary", "names", "labels", "sha256"}
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -181,10 +180,9 @@ class FolderWriter:
             "sha256": self._digests,
         }
         check_writable(vocabulary, names, labels)
-        header["checksum"] = _checksum(header)
         aside = self.folder / (_HEADER + ".tmp")
-        with open(aside, "x", encoding="utf-8") as file:
-            json.dump(header, file, ensure_ascii=False)
+        with open(aside, "xb") as file:
+            file.write(sealed_text(header))
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, self.folder / _HEADER)
@@ -209,12 +207,6 @@ def check_writable(vocabulary: Any, names: Any, labels: Mapping[str, Codes]) -> 
                         f"{what}[{place}]", text, "valid in UTF-8, where a corpus is saved",
                         'Replace it, for instance by text.encode("utf-8", "replace").decode().',
                     ) from None  # fmt: skip
-
-
-def _checksum(header: Mapping[str, Any]) -> str:
-    """SHA-256 of a header without its checksum."""
-    rest = {key: value for key, value in header.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(rest).encode()).hexdigest()
 
 
 def plain_keys(label: str, keys: Sequence[Any]) -> list[Any]:
@@ -290,11 +282,9 @@ def _header(folder: Path) -> tuple[dict[str, Any], str]:
             "Corpora are written by Corpus.save or Corpus.convert.",
         ) from error  # fmt: skip
     try:
-        head = json.loads(content)
+        head, checksum = opened_text(content)
     except (ValueError, RecursionError) as error:
         raise damaged(path, str(error), "JSON") from error
-    if isinstance(head, dict) and "checksum" in head and head["checksum"] != _checksum(head):
-        raise damaged(path, "a wrong checksum", "unchanged since it was written")
     if not isinstance(head, dict) or head.get("format") != _FORMAT:
         raise damaged(path, "something else", f'the header of a corpus ("format": "{_FORMAT}")')
     if head.get("version") != _VERSION:
@@ -304,6 +294,8 @@ def _header(folder: Path) -> tuple[dict[str, Any], str]:
             f"version {_VERSION}",
             "Use the hdpkit that wrote it.",
         )
+    if checksum is None:
+        raise damaged(path, "a wrong checksum", "unchanged since it was written")
     if not _KEYS.issuperset(head):
         raise damaged(path, f"key {min(set(head) - _KEYS)!r}", f"one of the keys {sorted(_KEYS)}")
     return head, hashlib.sha256(content).hexdigest()

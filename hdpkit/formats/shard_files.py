@@ -20,7 +20,6 @@ shards may be absent.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from pathlib import Path
@@ -31,6 +30,7 @@ import attrs
 from hdpkit.errors import DataError
 from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT
 from hdpkit.formats.mapped_arrays import damaged, open_file
+from hdpkit.formats.sealed_text import opened_text
 
 __all__ = [
     "FILES",
@@ -41,7 +41,6 @@ __all__ = [
     "VERSION",
     "Manifest",
     "ShardInfo",
-    "checksum_of",
     "is_shard",
     "is_sharded_folder",
     "read_manifest",
@@ -60,7 +59,7 @@ FILES = {
 KINDS = tuple(FILES)
 
 _KEYS = {"format", "version", "kind", "n_documents", "n_tokens", "n_cells", "n_terms", "vocabulary", "names",
-         "labels", "shards", "checksum"}  # fmt: skip
+         "labels", "shards"}  # fmt: skip
 _SHARD_KEYS = {"first_document", "n_documents", "n_tokens", "n_cells", "sha256"}
 _PLAIN = (str, int, float, bool)
 _FOLDER = re.compile(r"shard-[0-9]{4,9}")
@@ -147,12 +146,6 @@ def is_shard(folder: Path) -> bool:
     return _FOLDER.fullmatch(place.name) is not None and is_sharded_folder(place.parent)
 
 
-def checksum_of(head: dict[str, Any]) -> str:
-    """SHA-256 (hex) of a manifest without its checksum."""
-    rest = {key: value for key, value in head.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(rest).encode()).hexdigest()
-
-
 def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of a corpus in shards; shards may be absent.
 
@@ -164,7 +157,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     content = _content(path)
     try:
-        head = json.loads(content)
+        head, checksum = opened_text(content)
     except (ValueError, RecursionError) as error:
         raise damaged(path, str(error), "JSON") from error
     if not isinstance(head, dict) or head.get("format") != FORMAT:
@@ -176,7 +169,7 @@ def read_manifest(folder: Path) -> Manifest:
             f"version {VERSION}",
             "Use the hdpkit that wrote it.",
         )
-    if head.get("checksum") != checksum_of(head):
+    if checksum is None:
         raise damaged(path, "a wrong checksum", "unchanged since it was written")
     if set(head) != _KEYS or head["kind"] not in KINDS or type(head["names"]) is not bool:
         raise damaged(path, sorted(head), f"with the keys {sorted(_KEYS)}, of the kind {' or '.join(KINDS)}")

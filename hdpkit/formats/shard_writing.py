@@ -24,12 +24,12 @@ from hdpkit.formats.arrays import check_writable, plain_keys
 from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT
 from hdpkit.formats.mapped import CHUNK
 from hdpkit.formats.names import Codes
+from hdpkit.formats.sealed_text import sealed_text
 from hdpkit.formats.shard_files import (
     FORMAT,
     MANIFEST,
     NAMES,
     VERSION,
-    checksum_of,
     shard_name,
 )
 from hdpkit.formats.writing import storing, sync_folder
@@ -200,8 +200,7 @@ def write_shards(aside: Path, content: Content, shards: int) -> None:
         "labels": labels,
         "shards": listed,
     }
-    head["checksum"] = checksum_of(head)
-    _write(aside / MANIFEST, json.dumps(head, ensure_ascii=False).encode())
+    _write(aside / MANIFEST, sealed_text(head))
     sync_folder(aside)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import number_array, real_number, whole_number
+from hdpkit.checks import LARGEST_SEED, number_array, real_number, whole_number
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.declarations import Restaurant
@@ -16,7 +16,6 @@ from hdpkit.franchise.topology import Topology
 
 __all__ = ["check_values"]
 
-_SWEEPS = 2**62  # a word of a stream's counter is 64 bits
 _ATTEMPTS = 2**31 - 1
 _UNCHANGED = "Pass the state unchanged."
 
@@ -51,10 +50,10 @@ def check_values(
             if not declared.each and len(own) and np.any(own != own[0]):
                 raise _wrong(key, own, f"one number for all restaurants of {declaration.name!r}")
     try:
-        whole_number("sweep, in the frozen state", frozen["sweep"], 0, _SWEEPS, remedy=_UNCHANGED)
+        whole_number("sweep, in the frozen state", frozen["sweep"], remedy=_UNCHANGED)
         whole_number("attempt, in the frozen state", frozen["attempt"], 0, _ATTEMPTS, remedy=_UNCHANGED)
         calls = frozen.get("seeded_calls", 0)
-        whole_number("seeded_calls, in the frozen state", calls, 0, 2**63 - 1, remedy=_UNCHANGED)
+        whole_number("seeded_calls, in the frozen state", calls, remedy=_UNCHANGED)
         _check_measure(frozen.get("measure", {}), parameters)
         _check_streams(frozen.get("streams"))
     except ParameterError as error:
@@ -77,7 +76,7 @@ def _check_streams(streams: Any) -> None:
     if not isinstance(streams, Mapping) or set(streams) != {"seed", "chain"}:
         raise _wrong("streams", streams, "None, or a dict of seed and chain")
     for key, value in streams.items():
-        high = None if key == "seed" else 2**32 - 1
+        high = LARGEST_SEED if key == "seed" else 2**32 - 1
         whole_number(f"{key} of streams, in the frozen state", value, 0, high, remedy=_UNCHANGED)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import absolute_path, choice
 from hdpkit.data import Corpus, ShardedCorpus
-from hdpkit.errors import CorruptRunError, DataError, RunError, RunVersionError
+from hdpkit.errors import DataError, RunError
 from hdpkit.formats.limits import Limits
 from hdpkit.formats.matrix_market import read_matrix_market
 from hdpkit.formats.records import Layout, ReadingNotes
@@ -24,12 +22,10 @@ from hdpkit.io.corpora import FORMATS, ReadCorpus, check_place, detect_format, r
 from hdpkit.io.texts import TEXT_FORMATS, read_texts
 from hdpkit.io.vectorizer import TextCounter
 from hdpkit.record import RunFolder
-from hdpkit.record.files import read_bytes, refusals, write_whole
-from hdpkit.record.run_folder import READING
+from hdpkit.record.files import reading as what_is_read
+from hdpkit.record.run_folder import READING, kept
 
-__all__ = ["NewDocuments", "Reading", "kept_reading", "load_reading", "read_like", "save_reading"]
-
-_FORMAT, _VERSION = "hdpkit reading", 1
+__all__ = ["NewDocuments", "Reading", "kept_reading", "load_reading", "read_like"]
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -122,8 +118,8 @@ class NewDocuments:
         return int(self.n_words.sum()) - self.corpus.n_tokens
 
 
-def save_reading(folder: str | os.PathLike[str], reading: Reading) -> None:
-    """Write ``reading.json`` into a run folder, or into a folder in which a run will begin.
+def kept_reading(folder: str | os.PathLike[str], reading: Reading) -> AbstractContextManager[None]:
+    """Keep `reading` in the folder of a run that begins inside the block; remove it if no run began.
 
     Parameters
     ----------
@@ -137,31 +133,8 @@ def save_reading(folder: str | os.PathLike[str], reading: Reading) -> None:
     StorageError
         If the file can't be written.
     """
-    content = reading.as_data()
-    text = {"format": _FORMAT, "version": _VERSION, "sha256": _sha256(content), "content": content}
     place = absolute_path("folder", folder, remedy="Give the folder of the run.")
-    with refusals(place, "make a folder"):
-        place.mkdir(parents=True, exist_ok=True)
-    write_whole(place / READING, (json.dumps(text, indent=1) + "\n").encode())
-
-
-@contextmanager
-def kept_reading(folder: str | os.PathLike[str], reading: Reading) -> Iterator[None]:
-    """Keep `reading` in the folder of a run that begins inside the block; remove it if no run began.
-
-    Parameters and errors as in `save_reading`.
-    """
-    place = absolute_path("folder", folder, remedy="Give the folder of the run.")
-    existed = place.exists()
-    save_reading(place, reading)
-    try:
-        yield
-    finally:
-        if not (place / "run.json").exists():
-            with suppress(OSError):
-                (place / READING).unlink()
-                if not existed:
-                    place.rmdir()
+    return kept(place, READING, reading.as_data())
 
 
 def load_reading(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Reading:
@@ -176,35 +149,20 @@ def load_reading(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> R
     Raises
     ------
     RunError
-        If there is no such file; CorruptRunError or RunVersionError if it is damaged or from a newer hdpkit.
+        If the run has none; CorruptRunError or RunVersionError if it is damaged or from a newer hdpkit.
     NotAllowed
         If the tokenizer isn't allowed.
     """
-    path = absolute_path("folder", folder, remedy="Give the folder of the run.") / READING
-    if not os.path.lexists(path):
+    place = absolute_path("folder", folder, remedy="Give the folder of the run.")
+    content, path = RunFolder.open(place).read(READING), place / READING
+    if content is None:
         raise RunError(
             str(path), "not there", "the file that says how the corpus was read",
             "hdpkit fit writes it. Count the new documents as the corpus was counted, and fold them in: "
             "hk.open_run(folder).franchise().fold_in(corpus).",
         )  # fmt: skip
-    remedy = "The file was damaged or changed; restore a copy of it."
-    try:
-        text = json.loads(read_bytes(path))
-        if text["format"] != _FORMAT:
-            raise ValueError(f"format {text['format']!r}")
-        if type(text["version"]) is not int or text["version"] != _VERSION:
-            raise RunVersionError(
-                str(path), text["version"], f"version {_VERSION}", "Use the hdpkit that wrote it."
-            )
-        if text["sha256"] != _sha256(text["content"]):
-            raise ValueError("a wrong checksum")
-        content = text["content"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        if isinstance(error, RunError):
-            raise
-        told = f"{type(error).__name__}: {error}"
-        raise CorruptRunError(str(path), told, "unchanged since it was written", remedy) from error
-    return Reading.from_data(content, allow, where=str(path))
+    with what_is_read(path):
+        return Reading.from_data(content, allow, where=str(path))
 
 
 def read_like(
@@ -304,7 +262,3 @@ def _counts_like(data: Corpus, place: Path, format: str, limits: Limits | None) 
         counts.resize((counts.shape[0], data.n_terms))
         return Corpus.from_counts(counts, vocabulary=data.vocabulary)
     return Corpus.from_ldac(place, vocabulary=data.vocabulary, n_terms=data.n_terms, limits=limits)
-
-
-def _sha256(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -158,16 +158,30 @@ def topics_of_run(
     numbers = [standing[0] if standing else 0] if chain is None and len(standing) < 2 else [chain]
     if numbers != [None]:
         number = numbers[0] or 0
-        franchise = run.franchise(number)
+        franchise = _of_documents(run.franchise(number))
         source = f"the newest state of chain {numbers[0]} (sweep {franchise.sweep})"
         newest = franchise.sample()
         topics = _of_state(newest, source)
         return (_with_intervals(topics, run, number, newest) if intervals else topics), [franchise]
     samples, franchises = states_of_run(run)
+    for franchise in franchises:
+        _of_documents(franchise)
     states = [franchise.sample() for franchise in franchises]
     agreed = consensus(align_topics(samples))
     source = f"the consensus of {len(standing)} chains ({len(samples)} samples of {agreed.sweeps})"
     return _of_chains(agreed, states, source), franchises
+
+
+def _of_documents(franchise: Franchise) -> Franchise:
+    """The franchise, if the groups at its deepest level are the documents."""
+    deepest = franchise.declarations[-1].each
+    if deepest != "document":
+        raise DataError(
+            "restaurants", deepest, "with the documents as the groups of the deepest level",
+            "hdpkit topics RUN --chain 0 prints the topics; hk.open_run(folder).franchise().sample() has the "
+            "shares of the groups.",
+        )  # fmt: skip
+    return franchise
 
 
 def _with_intervals(topics: RunTopics, run: Run, number: int, newest: Sample) -> RunTopics:

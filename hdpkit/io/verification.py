@@ -13,11 +13,13 @@ import numpy as np
 from hdpkit.data import GroupedData, ShardedCorpus
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
 from hdpkit.formats.shard_files import shard_name
-from hdpkit.record import Leave, RunFolder, Samples, Trace, scalars
+from hdpkit.record import Leave, RunFolder, Trace, scalars
 from hdpkit.record.blocks import BlockReader
 from hdpkit.record.chain_folder import GENERATIONS, ChainFolder, Checkpointed
 from hdpkit.record.leave import NotAllowed
+from hdpkit.record.run_folder import RUN, SHARDED_RUN
 from hdpkit.record.sample_files import stored_sweeps
+from hdpkit.shards.files import FromFolder, read_run, state_folder
 
 __all__ = ["Check", "verify_run", "verify_shards"]
 
@@ -68,14 +70,19 @@ def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Ite
         If there is no run in the folder.
     """
     leave, path = Leave(allow), Path(folder)
-    if not (path / "run.json").is_file():
-        raise RunError(f"run {path}", "no run", "a folder with a run.json", "Check the path.")
     checks = _Checks()
+    if not os.path.lexists(path / RUN):
+        if not os.path.lexists(path / SHARDED_RUN):
+            raise RunError(f"run {path}", "no run", f"a folder with a {RUN}", "Check the path.")
+        yield from _of_sharded_run(path, checks)
+        return
     files = checks.attempt("run.json", lambda: RunFolder.open(path), lambda _: "checksum, version")
     if files is None:
         yield from checks.found
         return
     data = checks.attempt("data.bin", files.data, _data_detail)
+    for name in files.others():
+        checks.attempt(name, lambda name=name: files.read(name), lambda _: "checksum; a file of the run")  # type: ignore[misc]
     checks.attempt("start", files.start, lambda _: "can be read")
     checks.attempt("moves", lambda: files.moves(leave), lambda moves: f"{len(moves)}, which can be built")
     yield from checks.drain()
@@ -106,6 +113,21 @@ def verify_shards(folder: str | os.PathLike[str]) -> Iterator[Check]:
             yield from checks.drain()
         else:
             yield Check(name, True, "not on this disk", looked=False)
+
+
+def _of_sharded_run(path: Path, checks: _Checks) -> Iterator[Check]:
+    """Check the files of a run over shards: the last checkpoint, and the state of every shard."""
+    found = checks.attempt(
+        SHARDED_RUN, lambda: read_run(path), lambda found: f"checksum; sweep {found[1]['common']['sweep']}"
+    )
+    yield from checks.drain()
+    if found is not None:
+        common, digests = found[1]["common"], found[1]["digests"]
+        start = FromFolder(str(state_folder(path, common["sweep"])), common, digests)
+        for number in range(len(digests)):
+            told = "checksum; of this checkpoint"
+            checks.attempt(f"shard {number}", lambda n=number: start.read(n), lambda _, told=told: told)  # type: ignore[misc]
+            yield from checks.drain()
 
 
 class _Checks:
@@ -158,32 +180,41 @@ def _check_chain(
         for generation in present
     ]
     if not present:
-        checks.found.append(Check(name, True, "no checkpoint yet: hdpkit resume begins it"))
+        checks.attempt(name, chain.load, lambda _: "no checkpoint yet: hdpkit resume begins it")
         return
     intact = [state for state in states if state is not None]
     read = checks.attempt(
         f"{name}/trace.bin", lambda: _read_trace(chain, files.id, intact), lambda read: read[1]
     )
-    loaded = checks.attempt(name, lambda: chain.load()[0], lambda state: f"goes on after sweep {state.sweep}")
-    if loaded is not None and (files.settings.samples is not None or chain.samples(loaded)):
-        checks.attempt(f"{name}/samples", lambda: _check_samples(files, chain, loaded), lambda detail: detail)
+    loaded, blocks = checks.attempt(
+        name, chain.load, lambda found: f"goes on after sweep {found[0].sweep}"
+    ) or (None, None)
+    # Both are there from the beginning, so that one that is missing is missed.
+    if loaded is None or blocks is None or len(present) > 1:
+        begun = False
+    else:
+        begun = loaded.serial > 1 or blocks.ends[-1].length > loaded.position.length
+    if begun:
+        missing = f"{name}/{GENERATIONS[1 - present[0]]}"
+        checks.found.append(Check(missing, False, "missing, although the run has written it"))
+    if loaded is not None and (files.settings.samples is not None or loaded.samples):
+        checks.attempt(f"{name}/samples", lambda: _check_samples(chain, loaded), lambda detail: detail)
     if loaded is not None and data is not None:
         trace = None if read is None else read[0]
         checks.attempt(name, lambda: _check_state(files, data, leave, loaded, trace), lambda detail: detail)
 
 
-def _check_samples(files: RunFolder, chain: ChainFolder, loaded: Checkpointed) -> str:
-    """Read every sample up to the checkpoint; there must be one after each sweep given by the rule."""
-    rule, there = files.settings.samples, chain.samples(loaded)
-    wanted = set() if rule is None else set(Samples(**rule).sweeps(loaded.sweep))
-    if missing := sorted(wanted.difference(file.sweep for file in there)):
+def _check_samples(chain: ChainFolder, loaded: Checkpointed) -> str:
+    """Read every sample of the checkpoint."""
+    there = chain.samples(loaded)
+    if missing := sorted(set(loaded.samples).difference(file.sweep for file in there)):
         raise CorruptRunError(
-            str(chain.path), f"no samples of the sweeps {missing}", "one after each sweep of the run's rule",
+            str(chain.path), f"no samples of the sweeps {missing}", "there, as the checkpoint says",
             "Restore copies of them. Resuming writes only that of the newest checkpoint again.",
         )  # fmt: skip
     for file in there:
         file.read()
-    late = len(stored_sweeps(chain.path)) - len(there)
+    late = sum(sweep > loaded.sweep for sweep in stored_sweeps(chain.path))
     behind = f"; {late} after the checkpoint, which resuming writes again" if late else ""
     return f"{len(there)} samples, checksums{behind}"
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import attrs
 
-from hdpkit.checks import whole_number
+from hdpkit.checks import LARGEST, MOST_SAMPLES, whole_number
 from hdpkit.data import NGrams
 from hdpkit.errors import CorruptRunError, LockedRunError, RunError, StateError
 from hdpkit.franchise import Franchise, Snapshot
@@ -62,14 +62,15 @@ class SamplePlan:
 
         ``begun`` is the number of earlier sweeps.
         """
-        sweeps = whole_number("sweeps", sweeps, 1, remedy="Say how many to run now.")
+        sweeps = whole_number("sweeps", sweeps, 1, LARGEST - begun, remedy="Say how many to run now.")
         burn_in = whole_number(
             "burn_in", burn_in, 0, sweeps - 1, remedy="At least one sweep must follow the burn-in."
         )
         left = sweeps - burn_in
         samples = whole_number(
-            "samples", samples, 1, left, remedy="At most one per sweep after the burn-in: run more sweeps."
-        )
+            "samples", samples, 1, min(left, MOST_SAMPLES),
+            remedy="At most one per sweep after the burn-in: run more sweeps.",
+        )  # fmt: skip
         wanted = frozenset(begun + burn_in + (i + 1) * left // samples for i in range(samples))
         return cls(begun + burn_in, begun + sweeps, wanted, frozenset(kept), keep)
 

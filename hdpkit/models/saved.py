@@ -13,19 +13,18 @@ import filelock
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import CorruptRunError, HdpkitError, RunError
+from hdpkit.errors import RunError
 from hdpkit.franchise import Franchise, Snapshot
 from hdpkit.record import Leave, RunFolder, check_free
 from hdpkit.record.chain_folder import take_lock
 from hdpkit.record.describe import describe
 from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import read_sealed, refusals, refuse_others, seal, write_whole
+from hdpkit.record.files import read_sealed, reading, refusals, refuse_others, seal, write_whole
 from hdpkit.record.rebuild import rebuild
-from hdpkit.record.run_folder import MODEL
+from hdpkit.record.run_folder import MODEL, MODEL_FILE, MODEL_MAGIC
 
 __all__ = ["ModelFolder"]
 
-_MODEL_MAGIC = b"hdpMODEL"
 _SAMPLE_MAGIC = b"hdpSAMPL"
 _KIND = "ngram"
 _PLACES = {
@@ -48,7 +47,8 @@ class ModelFolder:
     def __init__(self, run: Path) -> None:
         self.run = run
         self._path = run / MODEL
-        self._model = self._path / "model.bin"
+        self._model = run / MODEL_FILE
+        self._id = ""  # of the run
         self._lock: filelock.BaseFileLock | None = None
 
     # ------------------------------------------------------------------ one writer
@@ -69,6 +69,7 @@ class ModelFolder:
         self._check_own()
         with self:
             check_free(self.run)  # no other process was faster
+        self._id = os.urandom(16).hex()
         return self
 
     def _check_own(self) -> None:
@@ -91,11 +92,12 @@ class ModelFolder:
         """Write the declaration of the model, and the plan of its samples."""
         self._check_own()
         tree = {
+            "run": self._id,
             "kind": _KIND,
             "settings": {name: describe(value, name) for name, value in settings.items()},
             "plan": dict(plan),
         }
-        write_whole(self._model, seal(_MODEL_MAGIC, pack(tree, "model")))
+        write_whole(self._model, seal(MODEL_MAGIC, pack(tree, "model")))
 
     def read(self, allow: Iterable[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Settings and plan.
@@ -108,17 +110,19 @@ class ModelFolder:
             If a file fails its checks.
         """
         self._check_own()
-        if not os.path.lexists(self._model):
+        files = RunFolder.open(self.run)
+        payload = files.read(MODEL_FILE)
+        if payload is None:
             raise RunError(
                 "folder", str(self.run), "the run folder of an NGramModel",
                 "hk.open_run opens runs that were begun by a Scheduler.",
             )  # fmt: skip
-        payload, _ = read_sealed(self._model, _MODEL_MAGIC)
         tree = unpack(payload, str(self._model))
         leave = Leave(allow)
         with self.reading():
-            if tree["kind"] != _KIND:
-                raise ValueError(f"kind {tree['kind']!r}")
+            if tree["kind"] != _KIND or tree["run"] != files.id.hex():
+                raise ValueError(f"kind {tree['kind']!r}, or of another run")
+            self._id = files.id.hex()
             settings = {
                 str(name): rebuild(value, leave, _PLACES.get(name, "number"))
                 for name, value in tree["settings"].items()
@@ -128,7 +132,7 @@ class ModelFolder:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Turn errors caused by a changed or damaged tree into a CorruptRunError."""
-        with _reading(self._model):
+        with reading(self._model):
             yield
 
     # ------------------------------------------------------------------ samples
@@ -163,7 +167,7 @@ class ModelFolder:
         payload, _ = read_sealed(path, _SAMPLE_MAGIC)
         tree = unpack(payload, str(path))
         run = RunFolder.open(self.run).id.hex()
-        with _reading(path):
+        with reading(path):
             if tree["run"] != run or tree["sweep"] != sweep:
                 raise ValueError("of another run")
             return Snapshot(franchise, _unpacked(tree, franchise))
@@ -231,16 +235,3 @@ def _by_node(given: Any, levels: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 def _check(holds: bool) -> None:
     if not holds:
         raise ValueError("counts that don't fit the run's data")
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        if isinstance(error, HdpkitError):
-            raise
-        raise CorruptRunError(
-            str(path), f"{type(error).__name__}: {error}", "what hdpkit wrote",
-            "The file was damaged or changed; restore a copy of it.",
-        ) from error  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +12,25 @@ import attrs
 import numpy as np
 
 from hdpkit.checks import absolute_path
-from hdpkit.errors import CorruptRunError, HdpkitError, RunError
+from hdpkit.errors import CorruptRunError, RunError
 from hdpkit.formats.records import Layout
 from hdpkit.franchise import Franchise
 from hdpkit.init import Factors, Random, TermClusters
-from hdpkit.io.reading import Reading, save_reading
+from hdpkit.io.reading import Reading, kept_reading
 from hdpkit.io.text_options import TextOptions
 from hdpkit.io.vectorizer import TextCounter
 from hdpkit.moves import Move
 from hdpkit.record import ChainTrace, ChainWriter, Leave, RunFolder, Settings, Trace
 from hdpkit.record.describe import describe
 from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import read_sealed, seal, write_whole
+from hdpkit.record.files import reading
 from hdpkit.record.rebuild import rebuild
+from hdpkit.record.run_folder import ESTIMATOR, kept
 from hdpkit.record.samples import Samples
 from hdpkit.schedule import Checkpoint, open_run
 
 __all__ = ["Kept", "load", "save"]
 
-_FILE = "estimator.bin"
-_MAGIC = b"hdp-ESTI"
 _KIND = "topics"
 _PLACES = {
     "eta": "part of a base measure",
@@ -76,10 +76,12 @@ def save(model: Any, folder: str | os.PathLike[str], moves: Sequence[Move]) -> N
     }
     packed = pack(tree, "model")
     traces = model.trace_.chains if isinstance(model.trace_, ChainTrace) else [model.trace_]
-    _write_run(path, model, moves, traces)
-    if model.counter_ is not None:  # used by `hdpkit infer` to count new texts
-        save_reading(path, Reading(format="csv", layout=Layout(), counter=model.counter_))
-    write_whole(path / _FILE, seal(_MAGIC, packed))
+    with ExitStack() as beside:
+        beside.enter_context(kept(path, ESTIMATOR, packed))
+        if model.counter_ is not None:  # used by `hdpkit infer` to count new texts
+            read = Reading(format="csv", layout=Layout(), counter=model.counter_)
+            beside.enter_context(kept_reading(path, read))
+        _write_run(path, model, moves, traces)
 
 
 def _write_run(path: Path, model: Any, moves: Sequence[Move], traces: Sequence[Trace]) -> None:
@@ -105,9 +107,9 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move], traces: Sequence[T
         for number, (franchise, trace) in enumerate(zip(franchises, traces, strict=True)):
             writer = ChainWriter(run.chain(number), streams.seed, franchise.streams.chain, target)
             try:
-                writer.trace = trace
                 for sample in trace.samples:
-                    writer.folder.sample(sample.sweep).write(sample)
+                    writer.keep(sample)
+                writer.trace = trace
                 writer.checkpoint(franchise.freeze())
             finally:
                 writer.close()
@@ -120,14 +122,14 @@ def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> Kept:
     path = absolute_path("folder", folder, remedy="What was given to save.")
     allowed = allow if isinstance(allow, str) or not isinstance(allow, Iterable) else tuple(allow)
     leave = Leave(allowed)
-    file = path / _FILE
-    if not os.path.lexists(file):
+    file = path / ESTIMATOR
+    payload = RunFolder.open(path).read(ESTIMATOR)
+    if payload is None:
         raise RunError(
             "folder", str(path), "one that TopicModel.save wrote", "hk.open_run opens any run folder."
         )
-    payload, _ = read_sealed(file, _MAGIC)
     tree = unpack(payload, str(file))
-    try:
+    with reading(file):
         if tree["kind"] != _KIND:
             raise RunError(
                 "folder", str(path), "a topic model's", f"It holds a model of the kind {tree['kind']!r}."
@@ -146,13 +148,6 @@ def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> Kept:
             "counter_": None if counter is None else TextCounter.from_data(counter, allowed, where=str(file)),
             "n_features_in_": int(tree["n_features"]),
         }
-    except HdpkitError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CorruptRunError(
-            str(file), f"{type(error).__name__}: {error}", "what hdpkit wrote",
-            "The file was damaged or changed; restore a copy of it.",
-        ) from error  # fmt: skip
     run = open_run(path, allowed)
     franchises = run.franchises()
     data: Any = franchises[0].data

@@ -15,7 +15,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from hdpkit.checks import whole_number
+from hdpkit.checks import seed_number
 from hdpkit.errors import ParameterError
 from hdpkit.random._source import ChoiceSource
 from hdpkit.random.random_stream import RandomStream
@@ -108,12 +108,12 @@ def _entropy(seed: Seed) -> int:
         words = seed.generate_state(2, np.uint64)
         return (int(words[0]) << 64) | int(words[1])
     try:
-        return whole_number("rng", seed)
+        return seed_number("rng", seed)
     except ParameterError:
         raise ParameterError(
             "rng",
             seed,
-            "an integer >= 0, a numpy Generator or SeedSequence, or None",
+            "an integer from 0 to 2**256 - 1, a numpy Generator or SeedSequence, or None",
             "Pass a number to get the same chain again.",
         ) from None
 

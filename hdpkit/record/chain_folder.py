@@ -13,14 +13,15 @@ from typing import Any
 
 import attrs
 import filelock
+import numpy as np
 
-from hdpkit.checks import flag, whole_number
+from hdpkit.checks import flag, seed_number, whole_number, whole_numbers
 from hdpkit.errors import CorruptRunError, HdpkitError, LockedRunError
 from hdpkit.franchise import Sample
 from hdpkit.record.blocks import BlockReader, BlockWriter, Position
 from hdpkit.record.columns import append_block, check_columns, pack_rows
 from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import read_sealed, refusals, refuse_others, seal, write_whole
+from hdpkit.record.files import read_sealed, reading, refusals, refuse_others, seal, write_whole
 from hdpkit.record.sample_files import SampleFile, stored_sweeps
 from hdpkit.record.trace import Trace
 
@@ -52,6 +53,8 @@ class Checkpointed:
         The state: see `Franchise.freeze`.
     seed, chain : int
         Seed and chain number of the streams.
+    samples : tuple of int
+        Sweeps of the samples that the run has taken.
     """
 
     serial: int
@@ -63,6 +66,7 @@ class Checkpointed:
     frozen: dict[str, Any]
     seed: int
     chain: int
+    samples: tuple[int, ...]
 
 
 class ChainFolder:
@@ -101,6 +105,7 @@ class ChainFolder:
                 except HdpkitError as error:
                     wrong.append(error)
         if not found and not wrong:
+            self._check_empty()
             return None, None
         if not found:
             raise wrong[0]
@@ -113,6 +118,18 @@ class ChainFolder:
             f"intact up to a checkpoint's end ({max(state.position.length for state in found)} bytes)",
             "Restore a copy of it, or delete the chain's folder to begin the chain again.",
         )  # fmt: skip
+
+    def _check_empty(self) -> None:
+        """Raise a CorruptRunError if there is more than a run leaves before its first checkpoint."""
+        if os.path.lexists(self.trace_path):
+            begun = bool(BlockReader(self.trace_path, self.run, self.chain).blocks)
+        else:
+            begun = bool(stored_sweeps(self.path))
+        if begun:
+            raise CorruptRunError(
+                str(self.path / GENERATIONS[0]), "missing", "there, as the trace and samples are",
+                "Restore a copy of it, or delete the chain's folder to begin the chain again.",
+            )  # fmt: skip
 
     def check_own(self) -> None:
         """Raise a RunError if the folder, or one of its files, is a link or has another type."""
@@ -135,24 +152,26 @@ class ChainFolder:
         return SampleFile(self.path, self.run, self.chain, sweep)
 
     def samples(self, state: Checkpointed | None) -> list[SampleFile]:
-        """The samples up to a checkpoint, in order of sweeps. Later ones are rewritten on resuming."""
-        if state is None:
-            return []
-        return [self.sample(sweep) for sweep in stored_sweeps(self.path) if sweep <= state.sweep]
+        """The samples of a checkpoint whose files are there. Later ones are rewritten on resuming."""
+        there = set(stored_sweeps(self.path))
+        return [] if state is None else [self.sample(sweep) for sweep in state.samples if sweep in there]
 
     def read(self, generation: int) -> Checkpointed:
         """A generation of the state; a CorruptRunError or RunVersionError if it isn't intact."""
         path = self.path / GENERATIONS[generation]
         payload, _ = read_sealed(path, _MAGIC)
         tree = unpack(payload, str(path))
-        try:
+        with reading(path):
             if tree["run"] != self.run.hex() or tree["chain_folder"] != self.chain:
                 raise ValueError("it is of another run or chain")
-            for name in ("serial", "sweep", "target", "trace_length", "trace_crc", "seed", "chain"):
-                whole_number(name, tree[name], 0, None if name == "seed" else 2**62)
+            for name in ("serial", "sweep", "target", "trace_length", "trace_crc", "chain"):
+                whole_number(name, tree[name])
             flag("stopped", tree["stopped"])
             if not isinstance(tree["frozen"], dict) or tree["frozen"].get("sweep") != tree["sweep"]:
                 raise ValueError("its state is of another sweep")
+            samples = whole_numbers("samples", tree["samples"], 0, tree["sweep"], remedy="").tolist()
+            if samples != sorted(set(samples)):
+                raise ValueError("its samples are in another order")
             return Checkpointed(
                 serial=tree["serial"],
                 generation=generation,
@@ -161,14 +180,10 @@ class ChainFolder:
                 stopped=tree["stopped"],
                 position=Position(tree["trace_length"], tree["trace_crc"]),
                 frozen=tree["frozen"],
-                seed=tree["seed"],
+                seed=seed_number("seed", tree["seed"]),
                 chain=tree["chain"],
+                samples=tuple(samples),
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise CorruptRunError(
-                str(path), f"{type(error).__name__}: {error}", "a checkpoint of this run",
-                "The file was damaged or changed; restore a copy of it.",
-            ) from error  # fmt: skip
 
 
 class ChainWriter:
@@ -203,6 +218,7 @@ class ChainWriter:
         except BaseException:
             self.close()
             raise
+        self._samples = set() if self.loaded is None else set(self.loaded.samples)
         self._serial = 0 if self.loaded is None else self.loaded.serial
         self._generation = 1 if self.loaded is None else self.loaded.generation
         self._rows = self.trace.n_draws
@@ -214,6 +230,7 @@ class ChainWriter:
         """Write a sample, and add its file to the trace."""
         file = self.folder.sample(sample.sweep)
         file.write(sample)
+        self._samples.add(sample.sweep)
         self.trace.keep(file)
 
     def swept(self) -> None:
@@ -242,6 +259,7 @@ class ChainWriter:
             "trace_crc": self._blocks.position.crc,
             "seed": self._seed,
             "chain": self._chain,
+            "samples": np.array(sorted(self._samples), np.int64),
             "frozen": frozen,
         }
         write_whole(self.folder.path / GENERATIONS[generation], seal(_MAGIC, pack(tree, "state")))

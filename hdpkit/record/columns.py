@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import CorruptRunError, RunError
+from hdpkit.errors import RunError
 from hdpkit.record.encode import pack, unpack
+from hdpkit.record.files import reading
 from hdpkit.record.trace import MoveRecord, Trace
 
 __all__ = ["append_block", "check_columns", "pack_rows"]
@@ -45,7 +46,7 @@ def pack_rows(trace: Trace, first_row: int, first_record: int) -> bytes:
 def append_block(trace: Trace, payload: bytes, where: str) -> None:
     """Append to a trace the rows packed by `pack_rows`."""
     block = unpack(payload, where)
-    try:
+    with reading(where):
         names = block["names"]
         before = trace.n_draws
         for key, column in block["values"].items():
@@ -60,10 +61,6 @@ def append_block(trace: Trace, payload: bytes, where: str) -> None:
                 strict=True,
             )
         )
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise CorruptRunError(
-            where, f"{type(error).__name__}: {error}", "blocks that hdpkit wrote", "Restore a copy of it."
-        ) from error
 
 
 def _column(key: str, values: Sequence[Any]) -> npt.NDArray[Any] | list[npt.NDArray[Any]]:

@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from hdpkit.errors import CorruptRunError, RunVersionError
-from hdpkit.record.files import read_bytes, refusals, write_whole
-from hdpkit.record.run_folder import COMMAND
+from hdpkit.record.files import reading
+from hdpkit.record.run_folder import COMMAND, RunFolder, kept
 
 __all__ = ["kept_command", "load_command"]
 
-_FORMAT, _VERSION = "hdpkit command", 1
 
-
-@contextmanager
-def kept_command(folder: Path, arguments: Sequence[str]) -> Iterator[None]:
-    """Keep a command line in the folder of a run that begins inside the block; remove it if no run began.
-
-    Parameters
-    ----------
-    folder : Path
-    arguments : sequence of str
-        The arguments after the name of the program.
-
-    Raises
-    ------
-    StorageError
-        If the file can't be written.
-    """
-    content = [str(argument) for argument in arguments]
-    text = {"format": _FORMAT, "version": _VERSION, "sha256": _sha256(content), "content": content}
-    with refusals(folder, "make a folder"):
-        folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / COMMAND, (json.dumps(text, indent=1) + "\n").encode())
-    try:
-        yield
-    finally:
-        if not (folder / "run.json").exists():
-            with suppress(OSError):
-                (folder / COMMAND).unlink()
+def kept_command(folder: Path, arguments: Sequence[str]) -> AbstractContextManager[None]:
+    """Keep the arguments after the name of the program in the folder of a run: see `kept`."""
+    return kept(folder, COMMAND, [str(argument) for argument in arguments])
 
 
 def load_command(folder: Path) -> tuple[str, ...] | None:
-    """Arguments of the command that began a run; None if it wasn't a command, or one of an older hdpkit.
+    """Arguments of the command that began a run; None if it wasn't a command.
 
     Parameters
     ----------
@@ -57,29 +28,10 @@ def load_command(folder: Path) -> tuple[str, ...] | None:
     Raises
     ------
     RunError
-        CorruptRunError or RunVersionError if the file is damaged or from a newer hdpkit.
+        CorruptRunError or RunVersionError if a file is damaged or from a newer hdpkit.
     """
-    path = folder / COMMAND
-    if not os.path.lexists(path):
-        return None
-    try:
-        text = json.loads(read_bytes(path))
-        if text["format"] != _FORMAT:
-            raise ValueError(f"format {text['format']!r}")
-        version, content = text["version"], text["content"]
-        if type(version) is int and version > _VERSION:
-            raise RunVersionError(str(path), version, f"version {_VERSION}", "Use the hdpkit that wrote it.")
-        if text["sha256"] != _sha256(content) or not all(isinstance(one, str) for one in content):
-            raise ValueError("a wrong checksum")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        if isinstance(error, RunVersionError):
-            raise
-        raise CorruptRunError(
-            str(path), f"{type(error).__name__}: {error}", "unchanged since it was written",
-            "The file was damaged or changed; restore a copy of it, or remove it.",
-        ) from error  # fmt: skip
-    return tuple(content)
-
-
-def _sha256(content: object) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    content = RunFolder.open(folder).read(COMMAND)
+    with reading(folder / COMMAND):
+        if not isinstance(content, list | None) or not all(isinstance(one, str) for one in content or ()):
+            raise TypeError("not a list of strings")
+    return None if content is None else tuple(content)

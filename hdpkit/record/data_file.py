@@ -11,16 +11,16 @@ from hdpkit.data import Corpus, GroupedData, Groups, NGrams
 from hdpkit.data.cells import Cells, Tokens
 from hdpkit.data.contexts import NO_SYMBOL
 from hdpkit.data.corpus import reopen
-from hdpkit.errors import CorruptRunError, DataError, RunError
+from hdpkit.errors import DataError, RunError
 from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT
 from hdpkit.formats.limits import Limits
 from hdpkit.formats.names import Codes
 from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import read_sealed, seal, write_whole
+from hdpkit.record.files import reading
 
-__all__ = ["pack_data", "read_data", "write_data"]
+__all__ = ["DATA_MAGIC", "pack_data", "unpack_data"]
 
-_MAGIC = b"hdp-DATA"
+DATA_MAGIC = b"hdp-DATA"
 _ORDERS = 10_000  # more than any model has
 _TERMS_PER_TOKEN = 64  # limit for a vocabulary without a list of terms, if it is above the limit of files
 
@@ -76,31 +76,15 @@ def pack_data(data: GroupedData) -> bytes:
     return pack(tree, "data")
 
 
-def write_data(path: Path, packed: bytes) -> str:
-    """Write packed data; returns the digest."""
-    sealed = seal(_MAGIC, packed)
-    write_whole(path, sealed)
-    return sealed[-32:].hex()
-
-
-def read_data(path: Path, digest: str) -> GroupedData:
-    """Read data and compare their digest with that of the run.
-
-    Raises
-    ------
-    CorruptRunError
-        If the file is damaged or contains other data.
-    """
-    payload, found = read_sealed(path, _MAGIC)
-    if found != digest:
-        raise CorruptRunError(
-            str(path), f"digest {found[:12]}...", f"the data of this run, digest {digest[:12]}...",
-            "Restore the data file of the run.",
-        )  # fmt: skip
+def unpack_data(payload: bytes | memoryview, path: Path) -> GroupedData:
+    """Data from the payload of their file; a RunError that names the file if it can't be taken over."""
     tree = unpack(payload, str(path))
-    try:
+    with reading(path):
         if tree["kind"] == "corpus folder":
-            return reopen(Path(tree["folder"]), tree["digest"], verify=True)
+            try:
+                return reopen(Path(tree["folder"]), tree["digest"], verify=True)
+            except DataError as error:  # it names a file of the corpus
+                raise RunError(error.parameter, error.value, error.allowed, error.remedy) from error
         if tree["kind"] == "corpus":
             return _corpus(tree)
         if tree["kind"] == "ngrams":
@@ -113,12 +97,6 @@ def read_data(path: Path, digest: str) -> GroupedData:
             values = objects
         _check(isinstance(values, np.ndarray) and values.ndim >= 1)
         return Groups(values=_fixed(values), labels=_labels(tree["labels"], len(values)))
-    except DataError as error:
-        raise RunError(error.parameter, error.value, error.allowed, error.remedy) from error
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, MemoryError) as error:
-        raise CorruptRunError(
-            str(path), f"{type(error).__name__}: {error}", "data that hdpkit wrote", "Restore a copy of it."
-        ) from error
 
 
 def _most_terms(n_tokens: int) -> int:

@@ -9,6 +9,7 @@ package are named by a registry or by module and name, other classes by module a
 from __future__ import annotations
 
 import inspect
+import json
 import types
 from collections.abc import Mapping
 from typing import Any
@@ -18,9 +19,11 @@ import numpy as np
 
 from hdpkit.base_measures import Resampled
 from hdpkit.errors import RunError
+from hdpkit.franchise import Franchise
+from hdpkit.record.encode import pack, to_json
 from hdpkit.record.leave import REGISTRIES
 
-__all__ = ["describe", "function_name"]
+__all__ = ["describe", "described_franchise", "described_start", "function_name"]
 
 
 def describe(thing: Any, path: str) -> Any:
@@ -63,6 +66,54 @@ def describe(thing: Any, path: str) -> Any:
         "object": _class_name(type(thing)),
         "arguments": {key: describe(value, f"{path}.{key}") for key, value in arguments.items()},
     }
+
+
+def described_franchise(franchise: Franchise) -> dict[str, Any]:
+    """The declaration of a franchise for run.json."""
+    declared = franchise.restaurant_declared.measure.for_data(franchise.data)
+    there = franchise.measure
+    return {
+        "restaurant": describe(franchise.restaurant_declared, "restaurant"),
+        "measure": None if _same(declared, there) else describe(there, "measure"),
+        "store": describe(franchise.store_type, "store"),
+        "kernel": franchise.forced_kernel,
+        # Folders of earlier versions have none: the root was a restaurant.
+        **(
+            {}
+            if franchise.root.declared == "restaurant"
+            else {"root": describe(franchise.root.declared, "root")}
+        ),
+        **({} if franchise.known is None else {"known": describe(franchise.known, "known")}),
+        "components": {
+            name: describe(component, f"components[{name!r}]")
+            for name, component in franchise.components.items()
+        },
+    }
+
+
+def _same(declared: Any, there: Any) -> bool:
+    """Whether a franchise's measure equals the declared one, apart from current values of parameters."""
+    try:
+        one, other = describe(declared, "measure"), describe(there, "measure")
+    except RunError:
+        return type(declared) is type(there)  # the measure prepared for the data need not be describable
+    for name in getattr(there, "parameters", {}):
+        one["arguments"].pop(name, None)
+        other["arguments"].pop(name, None)
+    return json.dumps(to_json(one)) == json.dumps(to_json(other))
+
+
+def described_start(franchise: Franchise, init: Any) -> tuple[Any, bytes | None]:
+    """The description of the start for run.json, or the bytes for init.bin."""
+    if init is None:
+        return None, pack({"kind": "stand", "value": franchise.freeze()}, "state of the franchise")
+    if isinstance(init, Mapping):
+        return None, pack({"kind": "state", "value": dict(init)}, "init")
+    if isinstance(init, Franchise):
+        return None, pack({"kind": "state", "value": init.freeze()}, "init")
+    if isinstance(init, str) or (attrs.has(type(init)) and not hasattr(init, "__array__")):
+        return describe(init, "init"), None
+    return None, pack({"kind": "dishes", "value": np.asarray(init)}, "init")
 
 
 def function_name(function: Any) -> str | None:

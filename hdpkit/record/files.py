@@ -9,8 +9,10 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from hdpkit.errors import CorruptRunError, RunError, RunVersionError, StorageError
+from hdpkit.errors import CorruptRunError, MissingExtraError, RunError, RunVersionError, StorageError
+from hdpkit.formats.sealed_text import opened_text, sealed_text
 from hdpkit.formats.writing import OPEN_FLAGS, write_aside
 
 __all__ = [
@@ -18,9 +20,12 @@ __all__ = [
     "open_own",
     "read_bytes",
     "read_sealed",
+    "read_text",
+    "reading",
     "refusals",
     "refuse_others",
     "seal",
+    "text_of",
     "write_whole",
 ]
 
@@ -126,7 +131,14 @@ def seal(magic: bytes, payload: bytes) -> bytes:
 def read_bytes(path: Path) -> bytes:
     """Contents of a file of a run folder; StorageError if it can't be read, RunError if it is a link."""
     with refusals(path, "read a file"), open(open_own(path, os.O_RDONLY), "rb") as file:
-        return file.read()
+        try:
+            return file.read()
+        except MemoryError as error:
+            size = os.fstat(file.fileno()).st_size
+            raise RunError(
+                str(path), f"{size} bytes", "a file that fits into memory",
+                "The file may have been changed; or use a machine with more memory.",
+            ) from error  # fmt: skip
 
 
 def read_sealed(path: Path, magic: bytes) -> tuple[memoryview, str]:
@@ -152,7 +164,39 @@ def read_sealed(path: Path, magic: bytes) -> tuple[memoryview, str]:
     return data[_HEAD.size : -_DIGEST], digest.hex()
 
 
-def _corrupt(path: Path, value: object, allowed: str) -> CorruptRunError:
+def text_of(format: str, content: Any) -> bytes:
+    """The bytes of a JSON file: its format, the version, the content, and a checksum of all of it."""
+    return sealed_text({"format": format, "version": FORMAT_VERSION, "content": content}, indent=1)
+
+
+def read_text(path: Path, format: str) -> tuple[Any, str]:
+    """Content of a file that `text_of` made, and its checksum (hex). Errors as in `read_sealed`."""
+    raw = read_bytes(path)
+    with reading(path):
+        text, checksum = opened_text(raw)
+        if not isinstance(text, dict) or text["format"] != format:
+            raise ValueError(f"not of the format {format!r}")
+        if type(text["version"]) is not int or text["version"] != FORMAT_VERSION:
+            raise RunVersionError(
+                str(path), text["version"], f"version {FORMAT_VERSION}", "Use the hdpkit that wrote it."
+            )
+        if checksum is None:
+            raise ValueError("a wrong checksum")
+        return text["content"], checksum
+
+
+@contextmanager
+def reading(path: os.PathLike[str] | str) -> Iterator[None]:
+    """Turn errors that changed content causes into a CorruptRunError that names the file."""
+    try:
+        yield
+    except (RunError, MissingExtraError):
+        raise
+    except Exception as error:  # content may be anything, and so may the error
+        raise _corrupt(path, f"{type(error).__name__}: {error}", "what hdpkit wrote") from error
+
+
+def _corrupt(path: os.PathLike[str] | str, value: object, allowed: str) -> CorruptRunError:
     return CorruptRunError(
         str(path), value, allowed, "The file was damaged or changed; restore a copy of it."
     )

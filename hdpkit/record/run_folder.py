@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,21 +14,22 @@ import attrs
 import filelock
 import numpy as np
 
-from hdpkit.checks import flag, positive_number, whole_number
+from hdpkit.checks import LARGEST, MOST_CHAINS, flag, positive_number, seed_number, whole_number
 from hdpkit.data import GroupedData
-from hdpkit.errors import CorruptRunError, HdpkitError, RunError, RunVersionError, short_repr
+from hdpkit.errors import CorruptRunError, RunError, short_repr
 from hdpkit.franchise import Franchise
 from hdpkit.record.chain_folder import ChainFolder, take_lock
-from hdpkit.record.data_file import pack_data, read_data, write_data
-from hdpkit.record.describe import describe
-from hdpkit.record.encode import from_json, pack, to_json, unpack
+from hdpkit.record.data_file import DATA_MAGIC, pack_data, unpack_data
+from hdpkit.record.describe import describe, described_franchise, described_start
+from hdpkit.record.encode import from_json, to_json, unpack
 from hdpkit.record.files import (
-    FORMAT_VERSION,
-    read_bytes,
     read_sealed,
+    read_text,
+    reading,
     refusals,
     refuse_others,
     seal,
+    text_of,
     write_whole,
 )
 from hdpkit.record.leave import Leave
@@ -37,31 +37,62 @@ from hdpkit.record.rebuild import rebuild
 from hdpkit.record.samples import Samples
 
 __all__ = [
+    "BESIDE",
     "COMMAND",
+    "ESTIMATOR",
     "MODEL",
-    "MOST_CHAINS",
+    "MODEL_FILE",
+    "MODEL_MAGIC",
     "READING",
+    "RUN",
+    "SHARDED_RUN",
     "SIGNATURES",
     "RunFolder",
     "Settings",
     "Start",
     "check_free",
+    "kept",
     "versions",
 ]
 
-MODEL = "model"
-"""Subfolder for a model's own files in the folder of its run, made before the run begins."""
+DATA, INIT, RUN = "data.bin", "init.bin", "run.json"
+SHARDED_RUN = "run.bin"
+"""What a run over shards has in place of run.json (`hdpkit.shards.files`)."""
 
 READING = "reading.json"
+"""How the corpus was read (`hdpkit.io.reading`)."""
+
 COMMAND = "command.json"
-"""How the corpus was read (`hdpkit.io.reading`), written before the run begins."""
+"""The command that began the run (`hdpkit.record.command`)."""
 
 SIGNATURES = "signatures.json"
-"""How signatures are extracted from the run (`hdpkit.signatures.settings`), written before it begins."""
+"""How signatures are extracted from the run (`hdpkit.signatures.settings`)."""
 
-MOST_CHAINS = 10_000
-_INIT_MAGIC = b"hdp-INIT"
+ESTIMATOR = "estimator.bin"
+"""The parameters of a fitted topic model (`hdpkit.models.topic_saved`)."""
+
+MODEL = "model"
+"""Subfolder for the files of a language model (`hdpkit.models.saved`)."""
+
+MODEL_FILE = f"{MODEL}/model.bin"
+
+MODEL_MAGIC = b"hdpMODEL"
+
+BESIDE = (COMMAND, ESTIMATOR, MODEL, READING, SIGNATURES)
+"""What other layers put into the folder before its run begins."""
+
 _FORMAT = "hdpkit run"
+_KINDS: dict[str, bytes | str] = {
+    DATA: DATA_MAGIC,
+    INIT: b"hdp-INIT",
+    ESTIMATOR: b"hdp-ESTI",
+    MODEL_FILE: MODEL_MAGIC,
+    COMMAND: "hdpkit command",
+    READING: "hdpkit reading",
+    SIGNATURES: "hdpkit signatures",
+}
+"""The files that are written before run.json, which lists them with their checksums: the magic of a sealed
+file, or the format of a JSON file."""
 
 
 @attrs.frozen(kw_only=True)
@@ -120,20 +151,21 @@ class RunFolder:
     def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
         self.path = path
         self._content = content
-        try:
+        with reading(path / RUN):
             self.id = bytes.fromhex(content["run"])
             self.settings = Settings(**content["settings"])
             self.versions = dict(content["versions"])
-            self.data_digest = str(content["data"]["digest"])
-            self._init_digest = content["init"]["digest"]
+            self.files: dict[str, str | None] = dict(content["files"])
+            self.data_digest = str(self.files[DATA])
             if len(self.id) != 16:
                 raise ValueError("run")
             _check_settings(self.settings)
             for name, kind in (("franchise", dict), ("moves", list), ("init", dict)):
                 if not isinstance(content[name], kind):
                     raise ValueError(f"{name} = {short_repr(content[name])}")
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise _damaged(path / "run.json", error) from error
+            for name, checksum in self.files.items():
+                if name not in _KINDS or not isinstance(checksum, str | None):
+                    raise ValueError(f"files: {short_repr(name)}")
 
     # ------------------------------------------------------------------ making one
 
@@ -151,7 +183,7 @@ class RunFolder:
         """
         try:
             described = {
-                "franchise": _described_franchise(franchise),
+                "franchise": described_franchise(franchise),
                 "moves": [describe(move, f"moves[{i}]") for i, move in enumerate(moves)],
             }
         except RecursionError as error:
@@ -161,9 +193,11 @@ class RunFolder:
                 "without circular references",
                 "An object that contains itself can't be saved.",
             ) from error
-        init_inline, init_packed = _described_start(franchise, start)
+        init_inline, init_packed = described_start(franchise, start)
         to_json(described, path="declaration")
-        data = pack_data(franchise.data)
+        own = {DATA: seal(DATA_MAGIC, pack_data(franchise.data))}
+        if init_packed is not None:
+            own[INIT] = seal(_KINDS[INIT], init_packed)  # type: ignore[arg-type]
         _refuse_run(path)
         with refusals(path, "make a folder"):
             path.mkdir(parents=True, exist_ok=True)
@@ -171,28 +205,29 @@ class RunFolder:
         lock = take_lock(path / "lock", 0.0)
         try:
             _refuse_run(path)
+            run = os.urandom(16).hex()
+            files: dict[str, str | None] = {}
+            for name, sealed in own.items():
+                write_whole(path / name, sealed)
+                files[name] = sealed[-32:].hex()
+            for name in set(_KINDS).difference((DATA, INIT)):
+                if os.path.lexists(path / name):
+                    files[name] = _read(path / name, name)[1]
+            if MODEL_FILE in files:  # it is written again later, and tells by this id which run it is of
+                files[MODEL_FILE] = None
+                run = str(unpack(_read(path / MODEL_FILE, MODEL_FILE)[0], MODEL_FILE)["run"])
             content = {
-                "run": os.urandom(16).hex(),
+                "run": run,
                 "versions": versions(),
-                "data": {
-                    "file": "data.bin",
-                    "digest": write_data(path / "data.bin", data),
-                    "kind": type(franchise.data).__name__,
-                    "customers": len(franchise.data),
-                },
-                "init": {"value": init_inline, "digest": None},
+                "files": dict(sorted(files.items())),
+                "data": {"kind": type(franchise.data).__name__, "customers": len(franchise.data)},
+                "init": {"value": init_inline},
                 **described,
                 "settings": attrs.asdict(
                     settings, filter=lambda field, value: field.name != "samples" or value is not None
                 ),
             }
-            if init_packed is not None:
-                sealed = seal(_INIT_MAGIC, init_packed)
-                write_whole(path / "init.bin", sealed)
-                content["init"] = {"value": None, "digest": sealed[-32:].hex()}
-            node = to_json(content)
-            text = {"format": _FORMAT, "version": FORMAT_VERSION, "sha256": _sha256(node), "content": node}
-            write_whole(path / "run.json", (json.dumps(text, indent=1) + "\n").encode())
+            write_whole(path / RUN, text_of(_FORMAT, to_json(content)))
         except BaseException:
             lock.release()
             raise
@@ -208,26 +243,23 @@ class RunFolder:
             If there is no run in the folder.
         CorruptRunError, RunVersionError
         """
-        file = path / "run.json"
+        file = path / RUN
+        if not os.path.lexists(file) and os.path.lexists(path / SHARDED_RUN):
+            raise RunError(
+                "folder", str(path), "a run that isn't over shards",
+                "Topics, shares and scores of this one: from hdpkit.evaluation import ShardedState; "
+                "ShardedState.open(folder, restaurant, corpus). To go on with it, repeat what began it: "
+                "hdpkit.shards.run(..., folder=folder), or hdpkit fit --shards CORPUS --out FOLDER with the "
+                "same options. hdpkit verify FOLDER checks its files.",
+            )  # fmt: skip
         if not os.path.lexists(file):
             raise RunError(
-                "folder", str(path), "a folder with a run.json", "Begin one: run(..., folder=...)."
-            )
-        try:
-            text = json.loads(read_bytes(file))
-            if text["format"] != _FORMAT:
-                raise ValueError(f"format {text['format']!r}")
-            if type(text["version"]) is not int or text["version"] != FORMAT_VERSION:
-                raise RunVersionError(
-                    str(file), text["version"], f"version {FORMAT_VERSION}", "Use the hdpkit that wrote it."
-                )
-            if text["sha256"] != _sha256(text["content"]):
-                raise ValueError("a wrong checksum")
-            content = from_json(text["content"])
-        except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
-            if isinstance(error, HdpkitError):
-                raise
-            raise _damaged(file, error) from error
+                "folder", str(path), "a folder with a run.json",
+                "Begin one: hdpkit fit, or run(..., folder=...).",
+            )  # fmt: skip
+        node, _ = read_text(file, _FORMAT)
+        with reading(file):
+            content = from_json(node)
         return cls(path, content)
 
     def lock(self) -> filelock.BaseFileLock:
@@ -245,21 +277,57 @@ class RunFolder:
         """The folder of a chain."""
         return ChainFolder(self.path / f"chain-{number:03d}", self.id, number)
 
+    def has(self, name: str) -> bool:
+        """Whether a file that is written before run.json belongs to the run.
+
+        Raises a CorruptRunError if it belongs to it and is missing, or is there and doesn't.
+        """
+        there = os.path.lexists(self.path / name)
+        if there != (name in self.files):
+            raise CorruptRunError(
+                str(self.path / name), "there" if there else "missing",
+                "in the folder as when the run began, with all its files and no others",
+                "Remove it: it is of another run." if there else "Restore a copy of it.",
+            )  # fmt: skip
+        return there
+
+    def read(self, name: str) -> Any:
+        """Content of a file that is written before run.json: of a sealed file the payload; None if not there.
+
+        Raises
+        ------
+        CorruptRunError, RunVersionError
+            If it is damaged, missing, or not the file of this run.
+        """
+        if not self.has(name):
+            return None
+        content, checksum = _read(self.path / name, name)
+        listed = self.files[name]
+        if listed is not None and checksum != listed:
+            raise CorruptRunError(
+                str(self.path / name), f"checksum {checksum[:12]}...",
+                f"the file of this run, checksum {listed[:12]}...", "Restore the file of this run.",
+            )  # fmt: skip
+        return content
+
+    def others(self) -> list[str]:
+        """Names of the files besides the data that are written before run.json: the run's, and strangers."""
+        there = {name for name in _KINDS if os.path.lexists(self.path / name)}
+        return sorted(there.union(self.files).difference((DATA,)))
+
     def data(self) -> GroupedData:
         """The data."""
-        return read_data(self.path / "data.bin", self.data_digest)
+        return unpack_data(self.read(DATA), self.path / DATA)
 
     def start(self) -> Start:
         """How the chains begin."""
-        if self._init_digest is None:
-            return Start(rebuild(self._content["init"]["value"], Leave(), "start"))
-        path = self.path / "init.bin"
-        payload, digest = read_sealed(path, _INIT_MAGIC)
+        payload = self.read(INIT)
+        if payload is None:
+            return Start(rebuild(self._content["init"].get("value"), Leave(), "start"))
+        path = self.path / INIT
         tree = unpack(payload, str(path))
-        if digest != self._init_digest or not isinstance(tree, dict) or "kind" not in tree:
-            raise CorruptRunError(
-                str(path), digest[:12], "the start of this run", "Restore the file of this run."
-            )
+        if not isinstance(tree, dict) or "kind" not in tree:
+            raise CorruptRunError(str(path), tree, "the start of a run", "Restore the file of this run.")
         value = tree.get("value")
         if tree["kind"] == "stand":
             if not isinstance(value, dict) or type(value.get("sweep")) is not int:
@@ -275,7 +343,7 @@ class RunFolder:
         """The declared franchise over the data, without seated customers."""
         part, more = self._part("franchise"), dict[str, Any]()
         data = self.data() if data is None else data
-        try:
+        with reading(self.path / RUN):
             if part["measure"] is not None:
                 more["measure"] = rebuild(part["measure"], leave, "base measure")
             restaurant = rebuild(part["restaurant"], leave, "restaurant")
@@ -288,10 +356,6 @@ class RunFolder:
             more["root"] = rebuild(part.get("root", "restaurant"), leave, "root")
             if "known" in part:
                 more["known"] = rebuild(part["known"], leave, "known components")
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
-            if isinstance(error, HdpkitError):
-                raise
-            raise _damaged(self.path / "run.json", error) from error
         try:
             franchise = Franchise(restaurant, data, store=store, kernel=kernel, **more)
         except MemoryError as error:
@@ -305,29 +369,28 @@ class RunFolder:
 
     def moves(self, leave: Leave) -> list[Any]:
         """The moves, in the order of the schedule."""
-        return [rebuild(move, leave, "move") for move in self._part("moves")]
+        with reading(self.path / RUN):
+            return [rebuild(move, leave, "move") for move in self._part("moves")]
 
     def _part(self, name: str) -> Any:
-        try:
+        with reading(self.path / RUN):
             return self._content[name]
-        except KeyError as error:
-            raise _damaged(self.path / "run.json", error) from error
 
 
 def _check_settings(settings: Settings) -> None:
     """Raise a ParameterError, which is a ValueError, unless the settings are valid."""
     for name, low, high in (
-        ("target", 0, 2**62),
-        ("seed", 0, None),
+        ("target", 0, LARGEST),
         ("stream", 0, 2**32 - 1),
+        ("thin", 1, LARGEST),
         ("chains", 1, MOST_CHAINS),
-        ("thin", 1, None),
-        ("audit_every", 1, None),
-        ("checkpoint_sweeps", 1, None),
+        ("audit_every", 1, LARGEST),
+        ("checkpoint_sweeps", 1, LARGEST),
     ):
         value = getattr(settings, name)
-        if value is not None or name in ("target", "seed", "stream", "thin"):
+        if value is not None or name in ("target", "stream", "thin"):
             whole_number(name, value, low, high)
+    seed_number("seed", settings.seed)
     if settings.checkpoint_seconds is not None:
         positive_number("checkpoint_seconds", settings.checkpoint_seconds)
     flag("exact", settings.exact)
@@ -340,51 +403,42 @@ def _check_settings(settings: Settings) -> None:
         raise ValueError(f"record = {short_repr(names)}")
 
 
-def _described_franchise(franchise: Franchise) -> dict[str, Any]:
-    declared = franchise.restaurant_declared.measure.for_data(franchise.data)
-    there = franchise.measure
-    return {
-        "restaurant": describe(franchise.restaurant_declared, "restaurant"),
-        "measure": None if _same(declared, there) else describe(there, "measure"),
-        "store": describe(franchise.store_type, "store"),
-        "kernel": franchise.forced_kernel,
-        # Folders of earlier versions have none: the root was a restaurant.
-        **(
-            {}
-            if franchise.root.declared == "restaurant"
-            else {"root": describe(franchise.root.declared, "root")}
-        ),
-        **({} if franchise.known is None else {"known": describe(franchise.known, "known")}),
-        "components": {
-            name: describe(component, f"components[{name!r}]")
-            for name, component in franchise.components.items()
-        },
-    }
+def _read(path: Path, name: str) -> tuple[Any, str]:
+    """Content and checksum of a file that is written before run.json."""
+    kind = _KINDS[name]
+    return read_text(path, kind) if isinstance(kind, str) else read_sealed(path, kind)
 
 
-def _same(declared: Any, there: Any) -> bool:
-    """Whether a franchise's measure equals the declared one, apart from current values of parameters."""
+@contextmanager
+def kept(folder: Path, name: str, content: Any) -> Iterator[None]:
+    """Keep a file in the folder of a run that begins inside the block; remove it if no run began.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+        One of `BESIDE`.
+    content : object
+        JSON-compatible data, or the payload of a sealed file.
+
+    Raises
+    ------
+    RunError
+        If a run can't begin in the folder; StorageError if the file can't be written.
+    """
+    check_free(folder)
+    existed, kind = folder.exists(), _KINDS[name]
+    with refusals(folder, "make a folder"):
+        folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / name, text_of(kind, content) if isinstance(kind, str) else seal(kind, content))
     try:
-        one, other = describe(declared, "measure"), describe(there, "measure")
-    except RunError:
-        return type(declared) is type(there)  # the measure prepared for the data need not be describable
-    for name in getattr(there, "parameters", {}):
-        one["arguments"].pop(name, None)
-        other["arguments"].pop(name, None)
-    return json.dumps(to_json(one)) == json.dumps(to_json(other))
-
-
-def _described_start(franchise: Franchise, init: Any) -> tuple[Any, bytes | None]:
-    """The description of the start for run.json, or the bytes for init.bin."""
-    if init is None:
-        return None, pack({"kind": "stand", "value": franchise.freeze()}, "state of the franchise")
-    if isinstance(init, Mapping):
-        return None, pack({"kind": "state", "value": dict(init)}, "init")
-    if isinstance(init, Franchise):
-        return None, pack({"kind": "state", "value": init.freeze()}, "init")
-    if isinstance(init, str) or (attrs.has(type(init)) and not hasattr(init, "__array__")):
-        return describe(init, "init"), None
-    return None, pack({"kind": "dishes", "value": np.asarray(init)}, "init")
+        yield
+    finally:
+        if not os.path.lexists(folder / RUN):
+            with suppress(OSError):
+                (folder / name).unlink()
+                if not existed:
+                    folder.rmdir()
 
 
 def check_free(path: Path) -> None:
@@ -407,7 +461,7 @@ def _refuse_strangers(path: Path) -> None:
     """Raise an error if the folder has any files except those of a run that ended before writing run.json."""
     found = {entry.name.removesuffix(".tmp") for entry in path.iterdir()}
     left = {"lock", "data.bin", "init.bin", "run.json"} if "lock" in found else set()
-    others = found - left - {COMMAND, MODEL, READING, SIGNATURES}
+    others = found - left - set(BESIDE)
     if others:
         raise RunError(
             "folder", str(path), f"empty or new; it holds {sorted(others)[:3]}",
@@ -425,14 +479,3 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
     }
-
-
-def _sha256(node: Any) -> str:
-    return hashlib.sha256(json.dumps(node, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def _damaged(path: Path, error: BaseException) -> CorruptRunError:
-    return CorruptRunError(
-        str(path), f"{type(error).__name__}: {error}", "what hdpkit wrote",
-        "The file was damaged or changed; restore a copy of it.",
-    )  # fmt: skip

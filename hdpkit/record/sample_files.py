@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.errors import CorruptRunError, HdpkitError
 from hdpkit.franchise import Level, Sample, TermMeans
 from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import read_sealed, refuse_others, seal, write_whole
+from hdpkit.record.files import read_sealed, reading, refuse_others, seal, write_whole
 
 __all__ = ["SampleFile", "StoredSamples", "stored_sweeps"]
 
@@ -75,19 +74,12 @@ class SampleFile:
         refuse_others(self.folder, folder=True)
         payload, _ = read_sealed(self.path, _MAGIC)
         tree = unpack(payload, str(self.path))
-        try:
+        with reading(self.path):
             if tree["run"] != self.run.hex() or tree["chain_folder"] != self.chain:
                 raise ValueError("it is of another run or chain")
             if tree["sweep"] != self.sweep:
                 raise ValueError("it is of another sweep")
             return _unpacked(tree)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-            if isinstance(error, HdpkitError):
-                raise
-            raise CorruptRunError(
-                str(self.path), f"{type(error).__name__}: {error}", "a sample of this run",
-                "The file was damaged or changed; restore a copy of it.",
-            ) from error  # fmt: skip
 
 
 class StoredSamples(Sequence[Sample]):

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import flag, function, instance, text, whole_number
+from hdpkit.checks import flag, function, instance, seed_number, text
 from hdpkit.errors import ParameterError, RegistryError
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.record.as_html import trace_table
@@ -82,7 +82,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         self._values: dict[str, list[Any]] = {}
         self._moves: list[MoveRecord] = []
         self._samples: list[Sample | SampleFile] = []
-        self.seed = None if seed is None else whole_number("seed", seed)
+        self.seed = None if seed is None else seed_number("seed", seed)
         self.exact = flag("exact", exact)
         self.interrupted = False
 

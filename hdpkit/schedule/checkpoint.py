@@ -80,6 +80,8 @@ class Keeper:
         """Called when the chain is at its start, or at the state from which it is resumed."""
         self._frozen = self._franchise.freeze()
         self.save()
+        if self._writer.loaded is None:  # the other generation too: from now on one that is missing is missed
+            self.save()
 
     def swept(self) -> None:
         """Called when a sweep is complete and in the trace."""

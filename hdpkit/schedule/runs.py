@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from hdpkit.checks import absolute_path, function, instance, items, whole_number
+from hdpkit.checks import LARGEST, absolute_path, function, instance, items, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import ParameterError, RunError, printable
 from hdpkit.franchise import Franchise
@@ -113,13 +113,12 @@ class Run:
 
         Missing samples cause a warning.
         """
-        files, rule, lost = list[SampleFile](), self._rule(), 0
+        files, lost = list[SampleFile](), 0
         for number in range(self._files.n_chains):
             chain = self._files.chain(number)
             state, _ = chain.load()
             there = chain.samples(state)
-            if rule is not None and state is not None:
-                lost += len(set(rule.sweeps(state.sweep)).difference(file.sweep for file in there))
+            lost += 0 if state is None else len(state.samples) - len(there)
             files += there
         if lost:
             warnings.warn(
@@ -283,10 +282,13 @@ class Run:
         there = [state for state in states if state is not None]
         if sweeps is None:
             return max([self._files.settings.target, *(state.target for state in there)])
-        if not there:
+        if there:
+            begun = max(state.sweep for state in there)
+        else:
             frozen = self._files.start().frozen
-            return int(sweeps) + (0 if frozen is None else int(frozen["sweep"]))
-        return int(sweeps) + max(state.sweep for state in there)
+            begun = 0 if frozen is None else int(frozen["sweep"])
+        remedy = f"The run is at sweep {begun}."
+        return begun + whole_number("sweeps", sweeps, 1, LARGEST - begun, remedy=remedy)
 
     def _functions(self, given: Mapping[str, Callable[[Franchise], Any]] | None) -> dict[str, Any]:
         names = self._files.settings.record

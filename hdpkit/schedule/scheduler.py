@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
-from hdpkit.checks import absolute_path, function, items, whole_number
+from hdpkit.checks import LARGEST, MOST_CHAINS, absolute_path, function, items, whole_number
 from hdpkit.errors import ParameterError, ScheduleError, StateError
 from hdpkit.franchise import Franchise, check_latent, check_start
 from hdpkit.moves import Move
 from hdpkit.random import Seed, Streams
 from hdpkit.record import ChainTrace, Draw, Samples, Trace, own_functions
-from hdpkit.record.run_folder import MOST_CHAINS
 from hdpkit.schedule.chains import run_chains
 from hdpkit.schedule.checkpoint import Checkpoint
 from hdpkit.schedule.collect import Plan, collect
@@ -203,7 +202,8 @@ class Scheduler:
         own = own_functions(record)
         _is_franchise(franchise)
         begun = franchise.sweep if init is None else 0
-        rule = Samples.of(samples, begun, whole_number("sweeps", sweeps, 1, remedy=_SWEEPS))
+        whole_number("sweeps", sweeps, 1, LARGEST - begun, remedy=_SWEEPS)
+        rule = Samples.of(samples, begun, sweeps)
         if rule is not None:
             check_latent(franchise)
         with bar_of(progress) as tell:
@@ -291,7 +291,7 @@ class Scheduler:
         audit_every: int | None,
         progress: Progress | None,
     ) -> None:
-        whole_number("sweeps", sweeps, 1, remedy=_SWEEPS)
+        whole_number("sweeps", sweeps, 1, LARGEST - (franchise.sweep if init is None else 0), remedy=_SWEEPS)
         if audit_every is not None:
             whole_number("audit_every", audit_every, 1, remedy="Leave it out: it is for debugging.")
         if progress is not None:

@@ -7,6 +7,7 @@ renamed, so that a complete one exists at any time.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,12 +18,16 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import numbers_between, positive_number, whole_number, whole_numbers
 from hdpkit.data import Corpus
 from hdpkit.errors import CorruptRunError, RunError, ShardError, StorageError
 from hdpkit.formats.writing import write_aside
+from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
 from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import read_sealed, refuse_others, seal
+from hdpkit.record.files import read_sealed, reading, refuse_others, seal
+from hdpkit.record.run_folder import SHARDED_RUN
 from hdpkit.shards.source import Info
+from hdpkit.shards.starts import checked_seating
 
 __all__ = [
     "FromFolder",
@@ -37,6 +42,8 @@ __all__ = [
 Ints = npt.NDArray[np.int32]
 
 RUN, SHARD = b"HDPKSRUN", b"HDPKSHRD"
+
+_SLOTS_PER_DISH = 1_000_000
 
 
 def state_folder(folder: Path, sweep: int) -> Path:
@@ -91,7 +98,9 @@ def _narrow(column: Ints) -> npt.NDArray[Any]:
 
 def write_run(folder: Path, settings: Mapping[str, Any], state: Mapping[str, Any]) -> None:
     """Make a checkpoint the current one."""
-    _write("run.bin", folder / "run.bin", seal(RUN, pack({"settings": dict(settings), "state": dict(state)})))
+    _write(
+        SHARDED_RUN, folder / SHARDED_RUN, seal(RUN, pack({"settings": dict(settings), "state": dict(state)}))
+    )
 
 
 def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
@@ -99,12 +108,41 @@ def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
 
     Raises a CorruptRunError if the file is damaged.
     """
-    path = folder / "run.bin"
-    if not path.exists():
+    path = folder / SHARDED_RUN
+    if not os.path.lexists(path):
         return None
     payload, _ = read_sealed(path, RUN)
     tree = unpack(payload, str(path))
-    return tree["settings"], tree["state"]
+    with reading(path):
+        settings, state = dict(tree["settings"]), dict(tree["state"])
+        _check_common(state["common"])
+        if not all(isinstance(digest, str) for digest in dict(state["digests"]).values()):
+            raise ValueError("other checksums")
+        numbers = list(state["rows"])
+        if not all(isinstance(row, dict) and row.keys() == numbers[0].keys() for row in numbers):
+            raise ValueError("other numbers of sweeps")
+        return settings, state
+
+
+def _check_common(common: Mapping[str, Any]) -> None:
+    """Raise an error unless this can be a state common to all parts; franchises check its other numbers."""
+    whole_number("sweep", common["sweep"])
+    remedy = "Restore a copy of it."
+    slots = whole_numbers("slots", common["slots"], 0, 2**31 - 2, remedy=remedy)
+    births = whole_number("births", common["births"])
+    ids = whole_numbers("dish_ids", common["dish_ids"], 0, births - 1, length=len(slots), remedy=remedy)
+    if not len(slots) or np.any(np.diff(slots) <= 0) or len(np.unique(ids)) < len(ids):
+        raise ValueError("dishes twice, or none")
+    if slots[-1] > _SLOTS_PER_DISH * len(slots):  # tables by slot would need any amount of memory
+        raise ValueError("slots without dishes")
+    of_root, of_documents = common["concentration"]
+    for value in (of_root, of_documents, *dict(common["measure"]).values()):
+        positive_number("hyperparameter", value)
+    weights = dict(common["components"]).get(ROOT_WEIGHTS)
+    if weights is not None:
+        kept = numbers_between("weights", weights["weights"], 0.0, 1.0, remedy=remedy)
+        if kept.shape != (len(slots) + 1,) or abs(kept.sum() - 1.0) > 1e-6:
+            raise ValueError("other weights")
 
 
 def remove_others(folder: Path, sweep: int) -> None:
@@ -138,15 +176,21 @@ class FromFolder:
 
     def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
         """Read the state of a shard; raises a ShardError that names it if the file is missing or differs."""
+        return checked_seating(number, self.read(number), corpus, self.state["slots"])
+
+    def read(self, number: int) -> dict[str, Any]:
+        """The seating in the file of a shard, if it is that of the checkpoint; errors as in `seating`."""
         path = shard_file(Path(self.folder), number)
         try:
+            refuse_others(path.parent, folder=True)
             payload, digest = read_sealed(path, SHARD)
-            if digest != self.digests[str(number)]:
+            wanted = self.digests.get(str(number))
+            if digest != wanted:
                 raise CorruptRunError(
-                    str(path), digest, f"the file of the checkpoint, {self.digests[str(number)]}",
-                    "Restore a copy of it.",
-                )  # fmt: skip
+                    str(path), digest, f"the file of the checkpoint, {wanted}", "Restore a copy of it."
+                )
+            tree = unpack(payload, str(path))
+            with reading(path):
+                return dict(tree["seating"])
         except RunError as error:
             raise ShardError.of(number, error.parameter, error.value, error.allowed, error.remedy) from error
-        seating = unpack(payload, str(path))["seating"]
-        return {name: column.astype(np.int32) for name, column in seating.items()}

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit.checks import instance, whole_number
+from hdpkit.checks import instance, seed_number, whole_number
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import FixedWeights, Restaurant
 from hdpkit.moves import BaseMeasureParameters, Concentration, CountGibbs, Move, RootWeights, SliceGibbs
@@ -131,4 +131,4 @@ def as_seed(rng: Any) -> int:
         raise ParameterError(
             "rng", rng, "an integer >= 0", "Every process of a run draws from the same seed: give a number."
         )
-    return int(whole_number("rng", rng))
+    return seed_number("rng", rng)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import attrs
 import numpy as np
 
-from hdpkit.checks import absolute_path
-from hdpkit.errors import CorruptRunError
-from hdpkit.record.files import read_bytes, refusals, write_whole
-from hdpkit.record.run_folder import SIGNATURES
+from hdpkit.checks import absolute_path, numbers_between, whole_number
+from hdpkit.record.files import reading
+from hdpkit.record.run_folder import SIGNATURES, RunFolder, kept
 from hdpkit.schedule import Run
 from hdpkit.signatures.channels import channels_of
 from hdpkit.signatures.extraction import Signatures, extract_signatures
 from hdpkit.signatures.known import KnownSignatures
 from hdpkit.summaries.states import states_of_run
 
-__all__ = ["Settings", "load_settings", "save_settings", "signatures_of_run"]
+__all__ = ["Settings", "kept_settings", "load_settings", "signatures_of_run"]
 
-_FORMAT, _VERSION = "hdpkit signatures", 1
 _NUMBERS = ("similarity", "occurrence", "chains", "level", "min_samples")
 
 
@@ -51,13 +49,9 @@ class Settings:
     totals: tuple[int, ...] | None = None
 
 
-def save_settings(folder: Path, settings: Settings) -> None:
-    """Write ``signatures.json`` into a run folder, or into a folder in which a run will begin.
-
-    Raises a StorageError if it can't be written.
-    """
-    content: dict[str, Any] = {"format": _FORMAT, "version": _VERSION}
-    content |= {name: getattr(settings, name) for name in _NUMBERS}
+def kept_settings(folder: Path, settings: Settings) -> AbstractContextManager[None]:
+    """Keep settings in the folder of a run that begins inside the block; remove them if no run began."""
+    content: dict[str, Any] = {name: getattr(settings, name) for name in _NUMBERS}
     if settings.known is not None:
         content["known"] = {
             "names": list(settings.known.names),
@@ -66,28 +60,28 @@ def save_settings(folder: Path, settings: Settings) -> None:
         }
     if settings.totals is not None:
         content["mutations"] = [int(total) for total in settings.totals]
-    with refusals(folder, "make a folder"):
-        folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / SIGNATURES, (json.dumps(content) + "\n").encode())
+    return kept(folder, SIGNATURES, content)
 
 
 def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
-    """Read ``signatures.json`` of a run folder; None if there is none.
+    """Read ``signatures.json`` of a run folder; None if the run has none.
 
-    Raises a CorruptRunError if its content is not valid.
+    Raises a CorruptRunError if its content is not valid, or it isn't the file of this run.
     """
-    path = absolute_path("folder", folder, remedy="Give the folder of the run.") / SIGNATURES
-    if not os.path.lexists(path):
+    place = absolute_path("folder", folder, remedy="Give the folder of the run.")
+    content = RunFolder.open(place).read(SIGNATURES)
+    if content is None:
         return None
-    try:
-        content = json.loads(read_bytes(path))
-        if (content["format"], content["version"]) != (_FORMAT, _VERSION):
-            raise ValueError(f"{content['format']!r}, version {content['version']!r}")
-        numbers: dict[str, Any] = {name: float(content[name]) for name in _NUMBERS}
-        numbers["min_samples"] = int(content["min_samples"])
+    with reading(place / SIGNATURES):
+        numbers: dict[str, Any] = {
+            name: numbers_between(name, content[name], 0.0, 1.0, remedy="").item()
+            for name in _NUMBERS
+            if name != "min_samples"
+        }
+        numbers["min_samples"] = whole_number("min_samples", content["min_samples"])
         known = totals = None
         if "mutations" in content:
-            totals = tuple(int(total) for total in content["mutations"])
+            totals = tuple(whole_number("mutations", total) for total in content["mutations"])
         if "known" in content:
             held = content["known"]
             matrix = np.array(held["shares"], dtype=np.float64)
@@ -97,14 +91,7 @@ def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
                 tuple(map(str, held["names"])), tuple(map(str, held["channels"])), matrix,
                 channels_of(list(map(str, held["channels"]))),
             )  # fmt: skip
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise CorruptRunError(
-            str(path),
-            f"{type(error).__name__}: {error}",
-            "unchanged since it was written",
-            "Restore a copy of it.",
-        ) from error
-    return Settings(**numbers, known=known, totals=totals)
+        return Settings(**numbers, known=known, totals=totals)
 
 
 def signatures_of_run(run: Run, settings: Settings | None = None) -> tuple[Signatures, Settings]:

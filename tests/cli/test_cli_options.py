@@ -1,13 +1,20 @@
 """Options on the command line and in a settings file."""
 
+import sys
+
 import click
 import pytest
+from click.testing import CliRunner
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.cli.compare import compare
 from hdpkit.cli.fit import fit
+from hdpkit.cli.lm_train import train
+from hdpkit.cli.main import main
 from hdpkit.cli.options import read_config
 from hdpkit.cli.parse import closest, parse_init, parse_levels, parse_moves, parse_number_or_prior
+from hdpkit.cli.signatures import signatures
 from hdpkit.errors import DataError, HdpkitError, ParameterError
 from hdpkit.moves.registry import moves as registry
 
@@ -192,3 +199,54 @@ def test_a_file_of_settings_that_is_not_there(tmp_path):
     for path in (tmp_path / "absent.toml", tmp_path):
         with pytest.raises(DataError, match=str(path)):
             read_config(path, fit, click.Context(fit))
+
+
+@pytest.mark.parametrize("command", [fit, compare, signatures, train])
+def test_what_lends_trust_is_said_on_the_command_line_only(command, tmp_path):
+    """A file that names modules to import, or a scheduler that sends code, would give itself trust."""
+    path = tmp_path / "study.toml"
+    names = {param.name for param in command.params}
+    for text in ('allow = ["this"]', 'allow = "this"', "allow = []", 'carrier = "tcp://far.away:8786"'):
+        if text.partition(" ")[0] in names:
+            path.write_text(text)
+            with pytest.raises(ParameterError, match="on the command line only"):
+                read_config(path, command, click.Context(command))
+    if "carrier" in names:
+        path.write_text('carrier = "local"')
+        assert read_config(path, command, click.Context(command)) == {"carrier": "local"}
+
+
+def test_a_settings_file_imports_no_module(tmp_path, monkeypatch):
+    (tmp_path / "words.txt").write_text("salt bread\n")
+    (tmp_path / "study.toml").write_text('allow = ["this"]\ntokenizer = "this:d"\n')
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    given = ["fit", tmp_path / "words.txt", "--config", tmp_path / "study.toml", "--out", tmp_path / "run"]
+    result = CliRunner().invoke(main, [str(one) for one in given])
+    assert result.exit_code == 2
+    assert "on the command line only" in result.output
+    assert "this" not in sys.modules
+
+
+HUGE = str(2**63 - 1)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        *[("fit", o) for o in ("sweeps", "thin", "chains", "samples", "checkpoint-sweeps", "threads")],
+        *[("lm train", o) for o in ("sweeps", "burn-in", "samples", "checkpoint-sweeps", "min-count")],
+        *[("signatures", o) for o in ("sweeps", "chains", "samples", "min-samples", "max-per-sample")],
+        ("resume", "sweeps"), ("infer", "sweeps"), ("infer", "burn-in"), ("compare", "chains"),
+        ("fit --shards", "sweeps"), ("demo", "sweeps"),
+    ],
+)  # fmt: skip
+def test_numbers_that_no_file_can_hold_are_refused_before_anything_is_read(command, option, tmp_path):
+    words = command.split()
+    out = {"lm": ["--into", tmp_path / "run"], "resume": [], "infer": [], "compare": [], "demo": []}
+    given = [] if words[0] == "demo" else [tmp_path / "not-there"]
+    given += [tmp_path / "new"] if words[0] == "infer" else []
+    given += out.get(words[0], ["--out", tmp_path / "run"])
+    result = CliRunner().invoke(main, [*words, *map(str, given), f"--{option}", HUGE])
+    assert result.exit_code == 2, result.output
+    assert "range" in result.output
+    assert not (tmp_path / "run").exists()

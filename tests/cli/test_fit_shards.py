@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from shard_cases import corpus
 
 import hdpkit as hk
+from hdpkit import errors
 from hdpkit.cli.main import main
 from hdpkit.record.chain_folder import holding
 
@@ -95,3 +96,23 @@ def test_a_folder_without_shards_is_refused(tmp_path):
     done = fit(tmp_path, tmp_path / "run")
     assert done.exit_code == 2
     assert "manifest" in done.output
+
+
+def test_commands_on_runs_say_what_reads_a_run_over_shards(folder, tmp_path):
+    out = tmp_path / "run"
+    assert fit(folder, out, "--sweeps", "2", "--quiet").exit_code == 0
+    new = tmp_path / "new.dat"
+    new.write_text("1 0:1\n")
+    for command in (
+        ["topics", out], ["resume", out], ["report", out], ["infer", out, new],
+        ["export", out, "--to", "csv", "--out", tmp_path / "tables"],
+    ):  # fmt: skip
+        done = CliRunner().invoke(main, [str(argument) for argument in command])
+        assert done.exit_code == 2, done.output
+        for told in ("from hdpkit.evaluation import ShardedState", "hdpkit fit --shards", "hdpkit verify"):
+            assert told in done.output
+    with pytest.raises(errors.RunError, match="import ShardedState"):
+        hk.open_run(out)
+    done = CliRunner().invoke(main, ["verify", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "shard 2: checksum" in done.output

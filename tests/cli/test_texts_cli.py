@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import random
+import shutil
 import sys
 import types
 from threading import Thread
@@ -19,10 +20,11 @@ from hdpkit.errors import CorruptRunError, DataError, MissingExtraError, RunErro
 from hdpkit.formats.delimited import escaped, read_rows, unescaped
 from hdpkit.formats.records import Layout, ReadingNotes
 from hdpkit.io.export import export_trace
-from hdpkit.io.reading import Reading, kept_reading, load_reading, read_like, save_reading
+from hdpkit.io.reading import Reading, kept_reading, load_reading, read_like
 from hdpkit.io.tables import write_table
 from hdpkit.io.vectorizer import TextCounter
 from hdpkit.record.chain_folder import holding
+from hdpkit.record.files import text_of
 
 WORDS = [["ship", "sail", "storm", "harbour"], ["bread", "butter", "oven", "salt"]]
 
@@ -76,7 +78,7 @@ def test_labels_become_levels_and_ids_names(folder):
     assert franchise.data.keys("author") == ["ann", "bob"]
     assert "the" not in franchise.data.vocabulary
     assert len(run.samples) == 10
-    assert "reading.json: checksum; csv" in done("verify", folder / "run").stdout
+    assert "reading.json: of a corpus: csv" in done("verify", folder / "run").stdout
 
 
 def test_new_texts_are_counted_as_the_run_counted_its_own(folder):
@@ -362,21 +364,20 @@ def test_bad_options_of_texts_are_one_message(tmp_path, options, message):
 
 
 def test_damaged_readings_are_typed_errors(folder, tmp_path):
-    reading = load_reading(folder / "run")
-    save_reading(tmp_path, reading)
-    assert load_reading(tmp_path).as_data() == reading.as_data()
-    path = tmp_path / "reading.json"
-    good = json.loads(path.read_text())
+    shutil.copytree(folder / "run", tmp_path / "run")
+    reading, path = load_reading(folder / "run"), tmp_path / "run" / "reading.json"
+    good = path.read_bytes()
+    other = {**reading.as_data(), "format": "tsv"}
     for bad in (
-        "", "[]", "{}", json.dumps({**good, "format": "other"}), json.dumps({**good, "sha256": "0"}),
-        json.dumps({**good, "content": {**good["content"], "format": "tsv"}}), "[" * 100_000,
+        b"", b"[]", b"{}", b"[" * 100_000, text_of("other", {}), good.replace(b"csv", b"tsv"), good[:-1],
+        text_of("hdpkit reading", other),  # with the right checksum, but another file than the run's
     ):  # fmt: skip
-        path.write_text(bad)
+        path.write_bytes(bad)
         with pytest.raises(CorruptRunError, match=r"reading\.json"):
-            load_reading(tmp_path)
-    path.write_text(json.dumps({**good, "version": 2}))
+            load_reading(tmp_path / "run")
+    path.write_bytes(good.replace(b'"version": 1', b'"version": 2'))
     with pytest.raises(RunError, match="version 1"):
-        load_reading(tmp_path)
+        load_reading(tmp_path / "run")
     for key, value in (
         ("format", "xml"),
         ("layout", None),
@@ -387,8 +388,8 @@ def test_damaged_readings_are_typed_errors(folder, tmp_path):
         with pytest.raises((DataError, ValueError)):
             Reading.from_data({**reading.as_data(), key: value})
     path.unlink()
-    with pytest.raises(RunError, match="hdpkit fit writes it"):
-        load_reading(tmp_path)
+    with pytest.raises(CorruptRunError, match="missing"):
+        load_reading(tmp_path / "run")
 
 
 def test_a_reading_goes_where_no_run_began(tmp_path):

@@ -15,6 +15,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError, RunError
 from hdpkit.formats import blocks
+from hdpkit.formats.sealed_text import sealed_text
 
 DOCS = [[0, 1, 1, 2], [], [2, 2], [0, 3]]
 WORDS = ("ship", "salt", "été", "x\ny")
@@ -181,7 +182,8 @@ def test_headers_that_contradict_the_arrays_are_refused(tmp_path, key, value):
     folder = tmp_path / "folder"
     corpus().save(folder)
     header = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))
-    (folder / "corpus.json").write_text(json.dumps(header | {key: value}), encoding="utf-8")
+    del header["checksum"]
+    (folder / "corpus.json").write_bytes(sealed_text(header | {key: value}))
     with pytest.raises(DataError) as caught:
         hk.Corpus.open(folder)
     assert str(folder) in caught.value.parameter

@@ -17,7 +17,7 @@ from test_corpus_folders import same, two_levels
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError, ShardError, StorageError
-from hdpkit.formats.shard_files import checksum_of
+from hdpkit.formats.sealed_text import sealed_text
 from hdpkit.formats.shard_writing import cuts
 
 COUNTS = np.array([[1, 2, 0, 0], [0, 0, 0, 0], [0, 3, 0, 1], [5, 0, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]])
@@ -293,9 +293,9 @@ def rewritten(folder, change):
     """The manifest with another value somewhere, and a checksum that fits."""
     path = folder / "manifest.json"
     head = json.loads(path.read_text(encoding="utf-8"))
+    del head["checksum"]
     change(head)
-    head["checksum"] = checksum_of(head)
-    path.write_text(json.dumps(head), encoding="utf-8")
+    path.write_bytes(sealed_text(head))
 
 
 CHANGES = [

@@ -376,7 +376,7 @@ def test_files_of_another_run_are_refused(tmp_path, folder):
         hk.NGramModel.open(folder)
     hk.NGramModel(2, discounts=0.5).fit(TEXT, **PLAN, folder=tmp_path / "bigrams")
     shutil.copy(tmp_path / "bigrams" / "model" / "model.bin", folder / "model")
-    with pytest.raises(errors.CorruptRunError, match="mixed"):
+    with pytest.raises(errors.CorruptRunError, match="another run"):
         hk.NGramModel.open(folder)
 
 
@@ -406,7 +406,7 @@ def forged(path, magic, changes):
     ],
 )
 def test_a_forged_model_is_an_error(folder, changes):
-    forged(folder / "model" / "model.bin", saved._MODEL_MAGIC, changes)
+    forged(folder / "model" / "model.bin", saved.MODEL_MAGIC, changes)
     with pytest.raises(errors.HdpkitError):
         hk.NGramModel.open(folder)
 

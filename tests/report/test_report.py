@@ -248,7 +248,8 @@ def test_the_page_says_the_command_that_the_run_has_kept(tmp_path, monkeypatch):
     with pytest.raises(errors.RunVersionError):
         load_command(tmp_path / "run")
     file.unlink()
-    assert load_command(tmp_path / "run") is None
+    with pytest.raises(errors.CorruptRunError, match=r"command\.json"):
+        load_command(tmp_path / "run")
     assert (
         CliRunner().invoke(main, ["fit", "a <b>.txt", "--out", "new", "--min-documents", "99"]).exit_code == 2
     )

@@ -81,6 +81,6 @@ def test_samples_that_are_gone_are_said_to_be(tmp_path):
     min((folder / "model").glob("sample-*")).unlink()
     result = command("verify", folder)
     assert result.exit_code == 1
-    assert "samples of the sweeps [2]" in result.stdout
+    assert "no samples of the sweeps [2]" in result.stdout
     (folder / "model" / "model.bin").unlink()
     assert command("verify", folder).exit_code == 1

@@ -99,8 +99,7 @@ def test_cut_off_at_every_byte(number, step, small, tmp_path):
     if file.name == "trace.bin":
         assert 0 < right < len(lengths)  # enough up to the older generation
     else:
-        # Of run.json the last byte may go (a line's end); a state has another generation behind it.
-        assert right == {"run.json": 1, "data.bin": 0}.get(file.name, len(lengths))
+        assert right == {"run.json": 0, "data.bin": 0}.get(file.name, len(lengths))
     file.write_bytes(whole)
     assert outcome(folder, small) == "right"
 

@@ -20,6 +20,7 @@ from kill_trials import leaves
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
+from hdpkit.io.verification import verify_run
 from hdpkit.stores import HistogramReference
 
 
@@ -736,3 +737,44 @@ def test_another_version_of_a_package_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(hk, "__version__", "99")
     with pytest.warns(UserWarning, match="99"):
         hk.open_run(tmp_path / "run").resume(sweeps=1)
+
+
+def test_numbers_out_of_range_are_refused_before_anything_is_written(tmp_path):
+    """The largest ones are accepted by everything that reads a folder; the sweeps of a chain are summed."""
+    huge = 2**62 + 1
+    for wrong in (
+        {"sweeps": huge}, {"thin": huge}, {"audit_every": huge}, {"samples": huge}, {"rng": 2**256},
+        {"chains": 10_001}, {"chains": huge},
+    ):  # fmt: skip
+        with pytest.raises(errors.ParameterError):
+            gibbs().run(franchise(), **{"sweeps": 2, "rng": 0, "folder": tmp_path / "run", **wrong})
+    for make in (
+        lambda: hk.Checkpoint(sweeps=huge), lambda: hk.Samples(after=huge), lambda: hk.Samples(0, huge),
+        lambda: moves.TableGibbs().until(huge), lambda: moves.TableGibbs().every(huge),
+        lambda: hk.NGramModel(2).fit([["a"]], sweeps=huge, folder=tmp_path / "run"),
+        lambda: hk.NGramModel(2).fit([["a"]], sweeps=2**60, samples=2**50, folder=tmp_path / "run"),
+    ):  # fmt: skip
+        with pytest.raises(errors.ParameterError):
+            make()
+    assert not (tmp_path / "run").exists()
+
+    def stop(draw):
+        return True
+
+    largest = {"thin": 2**62, "audit_every": 2**62, "samples": hk.Samples(2**62, 2**62), "rng": 2**256 - 1}
+    gibbs().run(
+        franchise(),
+        2**62,
+        folder=tmp_path / "run",
+        callbacks=[stop],
+        checkpoint=hk.Checkpoint(2**62),
+        **largest,
+    )
+    assert all(check.passed for check in verify_run(tmp_path / "run"))
+    run = hk.open_run(tmp_path / "run")
+    with pytest.raises(errors.ParameterError, match="sweep 1"):
+        run.resume(sweeps=2**62)
+    assert run.resume(sweeps=2).interrupted is False
+    state = run.franchise()
+    with pytest.raises(errors.ParameterError):
+        gibbs().run(state, 2**62, init=None)

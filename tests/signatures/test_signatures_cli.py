@@ -1,6 +1,7 @@
 """hdpkit signatures, and report, resume and export for its run."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError
+from hdpkit.record.files import text_of
 from hdpkit.report import write_report
 from hdpkit.signatures import CHANNELS
 from hdpkit.signatures.settings import load_settings, signatures_of_run
@@ -144,10 +146,27 @@ def test_what_is_wrong_is_told_before_anything_is_written(arguments, told, files
     assert not (tmp_path / "run").exists()
 
 
-def test_settings_that_were_damaged(run, tmp_path):
-    for content in ("", "[]", '{"format": "hdpkit signatures", "version": 2}'):
-        (tmp_path / "signatures.json").write_text(content)
-        with pytest.raises(CorruptRunError):
-            load_settings(tmp_path)
+def test_every_byte_of_the_settings_is_covered(run, tmp_path):
+    """A changed, missing or foreign signatures.json is an error of each command that reads or checks it."""
     assert load_settings(run[0]).known.names == ("SBS1", "SBS2")
-    assert load_settings(tmp_path / "none") is None
+    shutil.copytree(run[0], tmp_path / "run")
+    path = tmp_path / "run" / "signatures.json"
+    good = path.read_bytes()
+    content = json.loads(good)["content"]
+    for bad in (
+        None, b"", b"[]", b"{}", good.replace(b'"similarity": 0.9', b'"similarity": 0.1'), good[:-1],
+        good.replace(b": ", b":  ", 1), text_of("hdpkit signatures", {**content, "similarity": 0.1}),
+    ):  # fmt: skip
+        path.unlink()
+        if bad is not None:
+            path.write_bytes(bad)
+        with pytest.raises(CorruptRunError, match=r"signatures\.json"):
+            load_settings(tmp_path / "run")
+        result = call("verify", tmp_path / "run")
+        assert result.exit_code == 1
+        assert "FAILED  signatures.json" in result.output
+        assert (
+            call("export", tmp_path / "run", "--to", "signatures", "--out", tmp_path / "out").exit_code == 1
+        )
+        path.write_bytes(good)
+    assert call("verify", tmp_path / "run").exit_code == 0
