@@ -20,8 +20,10 @@ from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 __all__ = ["FixedTopics", "completion", "halves", "mean_log_probability"]
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 _DOCUMENTS = 512  # that are fitted, or swept over, between checks for Ctrl-C
+_TOKENS = 1 << 20  # that are divided one by one
 _LONGEST = 5_000  # steps
 _PASSES = 200  # at most, over a document whose words topics learn
 _EQUAL = 1e-9  # a relative difference from the smallest probability below this counts as zero
@@ -125,20 +127,23 @@ class FixedTopics:
         float64 array, shape (n_documents, K + 1)
         """
         cells = _cells(counts)
-        terms, row = np.unique(cells.indices, return_inverse=True)
-        density = np.ascontiguousarray(self.excess[:, terms].toarray().T + self.base)
-        repeats = cells.data.astype(np.int64)
-        begins = np.append(0, np.cumsum(repeats))[cells.indptr].astype(np.int64)
         total, n = float(self.prior.sum()), cells.shape[0]
-        groups = compiled.NewGroups(
-            density, (self.prior / total)[None], np.repeat(row.astype(np.int64), repeats), begins,
-            np.zeros(n, dtype=np.int64), total, 0.0,
-        )  # fmt: skip
+        share = (self.prior / total)[None]
         source = as_source(rng, Purpose.FOLD_IN)
-        theta, dishes = np.empty((n, len(self.base))), np.empty(int(begins[-1]), dtype=np.int64)
-        for first in range(0, n, _DOCUMENTS):
+        theta = np.empty((n, len(self.base)))
+        for first in range(0, n, _DOCUMENTS):  # only the tokens of these are in memory one by one
             last = min(first + _DOCUMENTS, n)
-            groups.fold_in(first, last, burn_in, sweeps, source, theta, dishes)
+            part = cells[first:last]
+            terms, row = np.unique(part.indices, return_inverse=True)
+            density = np.ascontiguousarray(self.excess[:, terms].toarray().T + self.base)
+            repeats = part.data.astype(np.int64)
+            begins = np.append(0, np.cumsum(repeats))[part.indptr].astype(np.int64)
+            groups = compiled.NewGroups(
+                density, share, np.repeat(row.astype(np.int64), repeats), begins,
+                np.zeros(last - first, dtype=np.int64), total, 0.0,
+            )  # fmt: skip
+            dishes = np.empty(int(begins[-1]), dtype=np.int64)
+            groups.fold_in(0, last - first, burn_in, sweeps, source, theta[first:last], dishes)
         return theta
 
     def log_probabilities(self, theta: Floats, counts: Any) -> Floats:
@@ -276,19 +281,46 @@ def halves(counts: Any, rng: ChoiceSource | Seed) -> tuple[Any, Any]:
     observed, held : csr_arrays of the same shape
     """
     cells = _cells(counts)
-    repeats = cells.data.astype(np.int64)
-    n = int(repeats.sum())
-    term = np.repeat(cells.indices, repeats)
-    document = np.repeat(np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr)), repeats)
-    order = np.lexsort((as_source(rng, Purpose.SPLIT).generator.random(n), document))
-    sizes = np.bincount(document, minlength=cells.shape[0])
-    place = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    chosen = place < np.repeat(sizes // 2, sizes)
+    generator = as_source(rng, Purpose.SPLIT).generator
+    repeats, places = cells.data.astype(np.int64), cells.indptr
+    ends = np.append(0, np.cumsum(repeats))[places]  # of the documents, in tokens
+    observed = np.zeros_like(repeats)
+    first, n = 0, cells.shape[0]
+    while first < n:
+        last = max(first + 1, int(np.searchsorted(ends, ends[first] + _TOKENS, side="right")) - 1)
+        here = slice(int(places[first]), int(places[last]))
+        sizes = np.diff(ends[first : last + 1])
+        if sizes.sum() <= _TOKENS:
+            observed[here] = _half_of_tokens(repeats[here], sizes, generator)
+        else:  # a single document
+            observed[here] = _half_of_counts(repeats[here], generator)
+        first = last
     parts = []
-    for part in (order[chosen], order[~chosen]):
-        ones = np.ones(len(part), dtype=np.int64)
-        parts.append(scipy.sparse.csr_array((ones, (document[part], term[part])), shape=cells.shape))
+    for part in (observed, repeats - observed):
+        made = scipy.sparse.csr_array((part, cells.indices.copy(), places.copy()), shape=cells.shape)
+        made.eliminate_zeros()
+        parts.append(made)
     return parts[0], parts[1]
+
+
+def _half_of_tokens(repeats: Ints, sizes: Ints, generator: np.random.Generator) -> Ints:
+    """Number of observed tokens of each cell of some documents, of which `sizes` are the tokens."""
+    n = int(repeats.sum())
+    document = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((generator.random(n), document))
+    place = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    chosen = order[place < np.repeat(sizes // 2, sizes)]
+    return np.bincount(np.repeat(np.arange(len(repeats)), repeats)[chosen], minlength=len(repeats))
+
+
+def _half_of_counts(repeats: Ints, generator: np.random.Generator) -> Ints:
+    """The same for one document, without its tokens: each is observed or not, and then some are changed."""
+    chosen = generator.binomial(repeats, 0.5)
+    excess = int(chosen.sum()) - int(repeats.sum()) // 2
+    pool = chosen if excess > 0 else repeats - chosen
+    drawn = generator.choice(int(pool.sum()), abs(excess), replace=False, shuffle=False)
+    changed = np.bincount(np.searchsorted(np.cumsum(pool), drawn, side="right"), minlength=len(pool))
+    return np.asarray(chosen - changed if excess > 0 else chosen + changed)
 
 
 def _cells(counts: Any) -> Any:

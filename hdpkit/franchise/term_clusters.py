@@ -20,6 +20,8 @@ __all__ = ["TermClusters", "check_term_clusters", "prefers_term_clusters", "term
 RANK = 50  # dimensions in which terms are compared
 ROUNDS = 5  # of k-means; more have no benefit
 COPIED = 0.8  # share of customers that begin with the cluster of another customer of their document
+_NUMBERS = 1 << 24  # numbers of a block of terms: all terms of most corpora are one block
+_SMALLEST = 1e-12  # of eigenvalues
 FEWEST = 2_000  # customers; below this the sequential start is as good
 
 Floats = npt.NDArray[np.float64]
@@ -98,38 +100,84 @@ def labels_of_terms(start: TermClusters, franchise: Any, source: RandomStream) -
     counts = scipy.sparse.csr_matrix(data.to_counts(), dtype=np.float64)
     counts.data = np.log1p(counts.data)
     generator = source.generator
-    used = np.flatnonzero(np.diff(counts.tocsc().indptr))
+    used = np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]))
     default = max(1, round(min(len(data) ** 0.5, 3 * len(used) ** 0.5)))
     n_dishes = start.n_dishes or min(default, franchise.root.most_dishes or default)
     labels = np.zeros(counts.shape[1], dtype=np.int32)
-    labels[used] = _k_means(_placed(counts[:, used], generator), n_dishes, generator)
+    across = counts[:, used].T.tocsr()
+    del counts
+    labels[used] = _k_means(_Places(across, generator, n_dishes), n_dishes, generator)
     return labels
 
 
-def _placed(counts: Any, generator: np.random.Generator) -> Floats:
-    """Terms as unit vectors in the leading singular directions of the counts."""
-    rank = min(RANK, *counts.shape)
-    basis = generator.choice([-1.0, 1.0], size=(counts.shape[1], rank))
-    across = counts.T.tocsr()
-    basis, _ = np.linalg.qr(across @ (counts @ basis))
-    basis, _ = np.linalg.qr(across @ (counts @ basis))
-    return _unit(across @ (counts @ basis))
+class _Places:
+    """Terms as unit vectors in the leading singular directions of the counts, computed in blocks of terms.
+
+    Parameters
+    ----------
+    across : csr_matrix, shape (n_terms, n_documents)
+    generator : Generator
+    k : int
+        Number of centres with which a block is compared.
+    """
+
+    def __init__(self, across: Any, generator: np.random.Generator, k: int) -> None:
+        self._across = across
+        n, rank = across.shape[0], min(RANK, *across.shape)
+        size = max(1, _NUMBERS // max(k, rank))
+        self.blocks = [slice(first, min(first + size, n)) for first in range(0, n, size)]
+        self._directions = self._of_documents(generator, rank)
+
+    def __len__(self) -> int:
+        return int(self._across.shape[0])
+
+    def of(self, terms: Any) -> Floats:
+        """The vectors of some terms."""
+        return _unit(self._across[terms] @ self._directions)
+
+    def _of_documents(self, generator: np.random.Generator, rank: int) -> Floats:
+        """What the rows of counts are multiplied by: shape (n_documents, rank)."""
+        across, signs = self._across, [-1.0, 1.0]
+        if len(self.blocks) == 1:
+            counts = across.T.tocsr()
+            basis = generator.choice(signs, size=(len(self), rank))
+            for _ in range(2):
+                basis, _ = np.linalg.qr(across @ (counts @ basis))
+            return np.asarray(counts @ basis)
+        found = np.zeros((across.shape[1], rank))
+        for block in self.blocks:
+            found += across[block].T @ generator.choice(signs, size=(block.stop - block.start, rank))
+        for _ in range(2):  # an orthonormal basis of the terms would need a number for each term
+            products, image = np.zeros((rank, rank)), np.zeros_like(found)
+            for block in self.blocks:
+                own = across[block] @ found
+                products += own.T @ own
+                image += across[block].T @ own
+            values, vectors = np.linalg.eigh(products)
+            kept = values > _SMALLEST * values[-1]
+            found, rank = image @ (vectors[:, kept] / np.sqrt(values[kept])), int(kept.sum())
+        return found
 
 
 def _unit(rows: Floats) -> Floats:
     return rows / np.maximum(1e-300, np.sqrt(np.sum(rows * rows, axis=1, keepdims=True)))
 
 
-def _k_means(points: Floats, k: int, generator: np.random.Generator) -> npt.NDArray[np.int32]:
+def _k_means(places: _Places, k: int, generator: np.random.Generator) -> npt.NDArray[np.int32]:
     """Group unit vectors by their angles: int32 label of each."""
-    k = min(k, len(points))
-    centres = points[generator.choice(len(points), k, replace=False)]
-    labels = np.zeros(len(points), dtype=np.int32)
+    n = len(places)
+    k = min(k, n)
+    centres = places.of(generator.choice(n, k, replace=False))
+    labels = np.zeros(n, dtype=np.int32)
     for round_ in range(ROUNDS + 1):
-        labels = np.argmax(points @ centres.T, axis=1).astype(np.int32)
+        sums = np.zeros_like(centres)
+        for block in places.blocks:
+            points = places.of(block)
+            labels[block] = np.argmax(points @ centres.T, axis=1)
+            if round_ < ROUNDS:
+                size = len(points)
+                members = (np.ones(size), (labels[block], np.arange(size)))
+                sums += scipy.sparse.csr_matrix(members, shape=(k, size)) @ points
         if round_ < ROUNDS:
-            members = scipy.sparse.csr_matrix(
-                (np.ones(len(points)), (labels, np.arange(len(points)))), shape=(k, len(points))
-            )
-            centres = _unit(members @ points)
+            centres = _unit(sums)
     return labels

@@ -1,12 +1,17 @@
 """The default start of topic models: terms that occur in the same documents begin with one dish."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import ParameterError
+from hdpkit.franchise import term_clusters
 from hdpkit.franchise.term_clusters import FEWEST
+from hdpkit.random import Purpose, Streams
 
 
 def two_subjects(n_documents=60, length=50, seed=0):
@@ -88,3 +93,35 @@ def test_other_data_are_refused_and_start_sequentially_by_default():
     with pytest.raises(ParameterError, match="TermClusters"):
         started(franchise, hk.init.TermClusters(3))
     started(franchise, "auto")
+
+
+def labels(corpus, k=None):
+    franchise = franchise_of(corpus)
+    return term_clusters.labels_of_terms(hk.init.TermClusters(k), franchise, Streams(3).source(Purpose.OTHER))
+
+
+def test_clusters_of_blocks_of_terms_are_those_of_all_terms(monkeypatch):
+    rng = np.random.default_rng(1)
+    subjects = rng.dirichlet(np.full(400, 0.05), 8)
+    shares = rng.dirichlet(np.full(8, 0.2), 120)
+    corpus = hk.Corpus.from_counts([rng.multinomial(80, one) for one in shares @ subjects])
+    seen = corpus.to_counts().sum(axis=0) > 0
+    for k in (None, 8):
+        at_once = labels(corpus, k)
+        with monkeypatch.context() as patch:
+            patch.setattr(term_clusters, "_NUMBERS", 1600)
+            in_blocks = labels(corpus, k)
+        assert np.mean(at_once[seen] == in_blocks[seen]) > 0.95
+
+
+def test_memory_of_the_start_does_not_grow_with_terms_times_clusters(monkeypatch):
+    corpus = hk.Corpus.from_counts(
+        sp.coo_array((np.ones(20_000, int), (np.arange(20_000) % 200, np.arange(20_000))))
+    )
+    franchise = franchise_of(corpus)
+    monkeypatch.setattr(term_clusters, "_NUMBERS", 2**19)
+    tracemalloc.start()
+    term_clusters.labels_of_terms(hk.init.TermClusters(200), franchise, Streams(0).source(Purpose.OTHER))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 16e6  # 20,000 x 200 doubles are 32 MB

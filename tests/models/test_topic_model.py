@@ -1,8 +1,12 @@
 """`hk.TopicModel`: scikit-learn's rules, new documents, copies, folders."""
 
+import collections
 import copy
+import os
 import pickle
+import subprocess
 import sys
+import textwrap
 import warnings
 
 import joblib
@@ -10,6 +14,7 @@ import numpy as np
 import pandas
 import polars
 import pytest
+import scipy
 import scipy.sparse as sp
 from click.testing import CliRunner
 from learned_words import learned_probabilities
@@ -24,7 +29,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError, DataError, HdpkitError, MissingExtraError, RunError
-from hdpkit.evaluation import fit_proportions
+from hdpkit.evaluation import fit_proportions, fixed_topics
 from hdpkit.evaluation.fixed_topics import FixedTopics, halves
 from hdpkit.io.reading import read_like
 from hdpkit.io.text_options import TextOptions
@@ -177,6 +182,43 @@ def test_scores_are_those_of_evaluate(fitted):
         exact.perplexity(observed, held[:3])
     with pytest.raises(DataError, match="no token"):
         exact.score(COUNTS * 0)
+
+
+def test_halves_of_blocks_are_the_halves_of_all(monkeypatch):
+    whole = halves(COUNTS, 3)
+    longest = int(COUNTS.sum(axis=1).max())
+    monkeypatch.setattr(fixed_topics, "_TOKENS", longest)
+    for one, other in zip(whole, halves(COUNTS, 3), strict=True):
+        assert np.array_equal(one.toarray(), other.toarray())
+
+
+def test_a_large_document_is_divided_by_counts_with_the_same_law(monkeypatch):
+    monkeypatch.setattr(fixed_topics, "_TOKENS", 1)
+    counts, n = np.array([[3, 2, 4]]), 4000
+    rng = np.random.default_rng(0)
+    found = collections.Counter(tuple(halves(counts, rng)[0].toarray()[0].tolist()) for _ in range(n))
+    law = scipy.stats.multivariate_hypergeom(counts[0], 4)
+    cells = [(i, j, 4 - i - j) for i in range(4) for j in range(3) if i + j <= 4]
+    expected = n * np.array([law.pmf(cell) for cell in cells])
+    assert set(found) <= set(cells)
+    assert scipy.stats.chisquare([found[cell] for cell in cells], expected).pvalue > 1e-4
+
+
+def test_scores_need_no_memory_for_each_token():
+    """A cell of 10^8 and one at the limit, with less memory than the tokens would need."""
+    code = """
+        import resource
+        import numpy as np
+        import hdpkit as hk
+        X = np.random.default_rng(0).poisson(1.0, (12, 8)) + 1
+        model = hk.TopicModel(sweeps=3, samples=1, random_state=0).fit(X)
+        resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
+        X[1, 2], X[2, 3] = 10**8, 2**31 - 1
+        scores = [model.score(X), -np.log(model.perplexity(X)), model.transform(X).sum()]
+        assert np.isfinite(scores).all()
+        """
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, timeout=120, env=environment)
 
 
 def test_topics_learn_the_observed_words_of_a_document():
