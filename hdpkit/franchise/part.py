@@ -149,7 +149,7 @@ def _common_state(franchise: Franchise) -> dict[str, Any]:
         "births": franchise.slots.n_births(),
         "sweep": franchise.sweep,
         "measure": franchise.base_parameters,
-        "concentration": [float(franchise.concentration(d.name)) for d in franchise.declarations],
+        "concentration": [np.asarray(franchise.concentration(d.name)).item() for d in franchise.declarations],
         "components": franchise._parts.freeze(),
     }
 

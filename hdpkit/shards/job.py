@@ -87,6 +87,13 @@ def check_job(job: Job) -> None:
             "concentration", chain[1].concentration, "one for all documents",
             "Only the numbers of tables are known of documents in other parts: leave hk.Each out.",
         )  # fmt: skip
+    for declaration in chain:
+        discount = declaration.hyperparameters[1]
+        if discount.prior is not None or discount.start != 0.0:
+            raise ParameterError(
+                "discount", declaration.discount, "0, for the root and the documents",
+                "Leave it out, or use hk.Scheduler with TableGibbs over the whole corpus.",
+            )  # fmt: skip
     if not (job.root == "weights" or isinstance(job.root, FixedWeights)):
         raise ParameterError(
             "root", job.root, "'weights' or hk.FixedWeights(K)",

@@ -4,7 +4,17 @@ import attrs
 import numpy as np
 import pytest
 from hdpkit._compiled.support.sparse_counts import read_sparse
-from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
+from shard_cases import (
+    SCHEDULE,
+    case_corpus,
+    case_in_one_process,
+    cases,
+    corpus,
+    in_one_process,
+    restaurant,
+    same,
+    same_case,
+)
 
 import hdpkit as hk
 from hdpkit import errors, moves, shards
@@ -35,6 +45,40 @@ def test_any_number_of_shards_parts_and_threads_gives_the_chain_of_one_process(
     assert run.numbers["largest_shares"].shape == (6, 5)
     for key, values in run.numbers.items():
         np.testing.assert_array_equal(values, trace[key], err_msg=key)
+
+
+@pytest.mark.parametrize("name", cases())
+def test_a_prior_on_every_hyperparameter(name, tmp_path):
+    case, source = cases()[name], shards.cut(case_corpus(), 4)
+    begun, ended, trace = case_in_one_process(case, 6)
+    for parts, threads, steps in ((1, 1, [6]), (2, 2, [6]), (3, 1, [6]), (2, 1, [1, 3, 6])):
+        for sweeps in steps:  # it goes on from its checkpoint
+            run = shards.run(
+                case.restaurant, source, case.schedule, sweeps=sweeps, rng=11, init=begun, root=case.root,
+                carrier=shards.Local(parts), threads=threads,
+                folder=tmp_path / "run" if len(steps) > 1 else None,
+            )  # fmt: skip
+        same_case(case, run.state(), run.numbers, ended, trace)
+
+
+@pytest.mark.parametrize(
+    ("of_root", "of_documents", "error", "what"),
+    [
+        ({}, {"concentration": hk.Each(hk.Gamma(1.0, 1.0))}, errors.ParameterError, "concentration"),
+        ({}, {"discount": 0.2}, errors.ParameterError, "discount"),
+        ({}, {"discount": hk.Beta(1.0, 1.0)}, errors.ParameterError, "discount"),
+        ({}, {"discount": hk.Each(hk.Beta(1.0, 1.0))}, errors.ParameterError, "discount"),
+        ({"discount": 0.2}, {}, errors.ParameterError, "discount"),
+        ({"discount": hk.Beta(1.0, 1.0)}, {}, errors.ParameterError, "discount"),
+        ({"base": hk.SparseDirichletMultinomial()}, {}, errors.KernelError, "base"),
+        ({"base": hk.SparseDirichletMultinomial(hk.Gamma(1.0, 1.0))}, {}, errors.KernelError, "base"),
+    ],
+)
+def test_other_hyperparameters_are_refused(of_root, of_documents, error, what):
+    root = hk.Restaurant(**{"base": hk.DirichletMultinomial(0.5), **of_root})
+    declared = hk.Restaurant(root, each="document", **of_documents)
+    with pytest.raises(error, match=f"^{what} = "):
+        shards.run(declared, shards.cut(DATA, 2), [moves.SliceGibbs()], sweeps=1, rng=0)
 
 
 @pytest.mark.parametrize(

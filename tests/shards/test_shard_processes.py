@@ -14,7 +14,17 @@ from pathlib import Path
 import distributed
 import pytest
 import shard_kills
-from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
+from shard_cases import (
+    SCHEDULE,
+    case_corpus,
+    case_in_one_process,
+    cases,
+    corpus,
+    in_one_process,
+    restaurant,
+    same,
+    same_case,
+)
 
 import hdpkit as hk
 from hdpkit import moves, shards
@@ -23,6 +33,7 @@ from hdpkit.record.chain_folder import holding
 from hdpkit.shards.memory import FOLDER
 
 PROGRAM = Path(__file__).resolve().parents[1] / "support" / "shard_program.py"
+PRIORS = PROGRAM.with_name("shard_priors_program.py")
 SWEEPS = 4
 
 
@@ -57,10 +68,9 @@ def mpiexec():
     return found
 
 
-def on_mpi(ranks, *arguments, module=("-m", "mpi4py")):
+def on_mpi(ranks, *arguments, module=("-m", "mpi4py"), program=PROGRAM):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
-    program = [sys.executable, *module, str(PROGRAM)]
-    command = [mpiexec(), "-n", str(ranks), *program, *map(str, arguments)]
+    command = [mpiexec(), "-n", str(ranks), sys.executable, *module, str(program), *map(str, arguments)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
 
@@ -151,6 +161,62 @@ def test_ranks_keep_others_out_of_their_folder(chain, client, tmp_path):
                 here(chain, carrier, folder=kept)
         assert "SlowPartError" in ranks.result().stderr
     same(here(chain, shards.Dask(client), folder=kept).state(), chain[2])
+
+
+@pytest.fixture(scope="module")
+def priors(tmp_path_factory):
+    """A corpus, and the starts of chains with priors on every hyperparameter; each chain in one process."""
+    folder = tmp_path_factory.mktemp("priors")
+    hk.ShardedCorpus.write(case_corpus(), folder / "corpus", 4)
+    chains = {name: case_in_one_process(case, 6) for name, case in cases().items()}
+    begun = {name: chain[0] for name, chain in chains.items()}
+    (folder / "begun.pickle").write_bytes(pickle.dumps(begun))
+    return folder, chains
+
+
+def on_ranks(n, priors, sweeps, *kept):
+    """The state and the numbers at the end of each chain."""
+    done = on_mpi(n, priors[0], sweeps, "ended.pickle", *kept, program=PRIORS)
+    assert done.returncode == 0, done.stderr
+    return pickle.loads((priors[0] / "ended.pickle").read_bytes())
+
+
+def on_others(carrier, priors, sweeps, kept=None):
+    """The same on a carrier that this process drives."""
+    ended = {}
+    for name, case in cases().items():
+        run = shards.run(
+            case.restaurant, hk.ShardedCorpus.open(priors[0] / "corpus"), case.schedule, sweeps=sweeps,
+            rng=11, init=priors[1][name][0], root=case.root, carrier=carrier,
+            folder=None if kept is None else kept / name,
+        )  # fmt: skip
+        ended[name] = run.state(), run.numbers
+    return ended
+
+
+def check_priors(priors, found):
+    assert found.keys() == cases().keys()
+    for name, ended in found.items():
+        same_case(cases()[name], *ended, *priors[1][name][1:])
+
+
+def test_a_prior_on_every_hyperparameter_by_turns_on_every_carrier(priors, client, tmp_path):
+    on_others(shards.Local(2), priors, 1, tmp_path)
+    on_ranks(3, priors, 3, tmp_path)
+    on_others(shards.Dask(client, parts=2), priors, 5, tmp_path)
+    check_priors(priors, on_others(shards.Local(3), priors, 6, tmp_path))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_prior_on_every_hyperparameter_on_ranks(priors, n):
+    check_priors(priors, on_ranks(n, priors, 6))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_prior_on_every_hyperparameter_on_workers(priors, client, n):
+    check_priors(priors, on_others(shards.Dask(client, parts=n), priors, 6))
 
 
 def test_drawn_proportions_on_every_carrier(client, tmp_path):

@@ -1,5 +1,7 @@
 """Chains over shards, and the chain of one process to which they must be equal."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 import hdpkit as hk
@@ -56,3 +58,74 @@ def same(one, other):
     for name, part in one["components"].items():
         for key, value in part.items():
             np.testing.assert_array_equal(value, other["components"][name][key], err_msg=name)
+
+
+# ------------------------------------------------------------------ priors on every hyperparameter
+
+
+class Case(NamedTuple):
+    """A model in which each hyperparameter has a prior, and is drawn."""
+
+    restaurant: hk.Restaurant
+    schedule: list
+    root: object = "weights"
+
+
+def declared(of_root, of_documents, eta):
+    root = hk.Restaurant(hk.DirichletMultinomial(eta), **of_root)
+    return hk.Restaurant(root, each="document", **of_documents)
+
+
+def cases():
+    """By name: all methods of drawing hyperparameters, before and after the sweep over documents."""
+    gamma, beta = hk.Gamma(2.0, 1.5), hk.Beta(2.0, 2.0)
+    drawn = [moves.SliceGibbs(), moves.RootWeights()]
+    both = {"of_root": {"concentration": gamma}, "of_documents": {"concentration": hk.Gamma(1.0, 2.0)}}
+    return {
+        "auxiliary variables": Case(
+            declared(**both, eta=hk.Gamma(2.0, 4.0)),
+            [*drawn, moves.Concentration("auxiliary"), moves.BaseMeasureParameters()],
+        ),
+        "slices, before the sweep": Case(
+            declared(**both, eta=hk.Gamma(2.0, 4.0)),
+            [moves.BaseMeasureParameters("metropolis", 0.3), moves.Concentration("slice", 0.7), *drawn[::-1]],
+        ),
+        "other priors": Case(
+            declared({"concentration": hk.Shifted(gamma)}, {"concentration": beta}, hk.Beta(4.0, 4.0)),
+            [*drawn, moves.Concentration(), moves.BaseMeasureParameters("slice", 0.5)],
+        ),
+        "each, at the root": Case(
+            declared({"concentration": hk.Each(gamma)}, {"concentration": hk.Shifted(beta)}, gamma),
+            [moves.CountGibbs(), moves.RootWeights(), moves.Concentration(), moves.BaseMeasureParameters()],
+        ),
+        "fixed weights": Case(
+            declared({}, {"concentration": gamma}, hk.Gamma(2.0, 4.0)),
+            [moves.SliceGibbs(), moves.Concentration(), moves.BaseMeasureParameters()],
+            hk.FixedWeights(5),
+        ),
+    }
+
+
+def case_corpus():
+    return corpus(n_documents=24, n_terms=15, seed=9)
+
+
+def case_in_one_process(case, sweeps):
+    """A state, that after so many sweeps of a scheduler which starts with it, and its trace."""
+    franchise = hk.Franchise(case.restaurant, case_corpus(), store="counts", root=case.root)
+    franchise.tell_apart()
+    scheduler = hk.Scheduler(case.schedule)
+    scheduler.run(franchise, sweeps=1, rng=5, init=hk.init.Random(5))
+    begun = franchise.freeze()
+    trace = scheduler.run(franchise, sweeps=sweeps, rng=11, init=begun)
+    return begun, franchise.freeze(), trace
+
+
+def same_case(case, state, numbers, ended, trace):
+    """Whether a chain is that of one process, and every hyperparameter that has a prior has changed."""
+    same(state, ended)
+    for key, values in numbers.items():
+        np.testing.assert_array_equal(values, trace[key], err_msg=key)
+    drawn = {"base/eta", "concentration/document"}
+    for key in drawn if case.root != "weights" else {*drawn, "concentration/root"}:
+        assert len(np.unique(numbers[key])) > 1, key

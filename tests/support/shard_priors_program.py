@@ -1,0 +1,33 @@
+"""The program of every rank of MPI: chains with priors on every hyperparameter; rank 0 writes their ends.
+
+The folder has a corpus in shards, and the states at the starts of the chains by name. Checkpoints are in a
+folder for each chain, if a folder for these is given.
+"""
+
+import pickle
+import sys
+from pathlib import Path
+
+from shard_cases import cases
+
+import hdpkit as hk
+from hdpkit import shards
+
+
+def main(folder, sweeps, out, kept=None):
+    """Run every chain that has a start."""
+    folder, carrier, ended = Path(folder), shards.MPI(), {}
+    for name, begun in pickle.loads((folder / "begun.pickle").read_bytes()).items():
+        case = cases()[name]
+        run = shards.run(
+            case.restaurant, hk.ShardedCorpus.open(folder / "corpus"), case.schedule, sweeps=int(sweeps),
+            rng=11, init=begun, root=case.root, carrier=carrier,
+            folder=None if kept is None else Path(kept) / name,
+        )  # fmt: skip
+        ended[name] = run.state(), run.numbers
+    if carrier.leads:
+        (folder / out).write_bytes(pickle.dumps(ended))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
