@@ -62,6 +62,23 @@ BUGS: tuple[PlantedBug, ...] = (
         "check_selectors",
     ),
     PlantedBug(
+        "drawn topics select terms one by one",
+        "Terms without customers are selected independently, with the mean proportion of those selected.",
+        _SUMS,
+        "    more = law.draw(len(shapes) - len(others), n, source)\n",
+        "    mean = law.expected(len(shapes) - len(others), n) - (len(shapes) - len(others))\n"
+        "    more = int(np.sum(source.uniform(len(others)) * len(others) < mean))\n",
+        "check_drawn_topics",
+    ),
+    PlantedBug(
+        "drawn topics have the mean number of terms",
+        "The sum of the parameters of each term's beta distribution is that of the mean number of terms.",
+        "hdpkit.franchise.sample_draws",
+        "            more = [self.selection.draw(distinct, self.customers, source) for _ in range(n)]\n",
+        "            more = [self.selection.expected(distinct, self.customers) - distinct] * n\n",
+        "check_drawn_topics",
+    ),
+    PlantedBug(
         "proportion of a new dish from its prior",
         "A dish is born with pi from Beta(r, s), whatever brings it to life.",
         _PART,

@@ -11,11 +11,14 @@ import math
 import numpy as np
 import pytest
 from long_cases import some_long
+from scipy.special import betainc
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures.dish_smoothing import SMOOTHING
 from hdpkit.base_measures.proportions import NAME
 from hdpkit.franchise import start
+from hdpkit.stores import FrozenSeating
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves
 from hdpkit.testing.exact import ExactModel
@@ -353,3 +356,113 @@ def test_one_update_from_exact_draws_of_a_parameter(name):
         return [one_sample_p(np.bincount(bins, minlength=10), np.full(10, 0.1))]
 
     FAMILY.check(name, run)
+
+
+# ---------------------------------------------------------------------- laws of the parameters themselves
+
+EACH = hk.Each(PRIOR)
+LAWS = {
+    "smoothing, integrated": (
+        hk.SparseDirichletMultinomial(PRIOR, hk.Beta(1.3, 0.8), n_terms=3), "smoothing",
+    ),
+    "smoothing, stored": (
+        hk.SparseDirichletMultinomial(PRIOR, hk.Beta(1.3, 0.8), "stored", n_terms=3), "smoothing",
+    ),
+    "smoothing, fixed": (hk.SparseDirichletMultinomial(PRIOR, 0.4, n_terms=3), "smoothing"),
+    "r, integrated": (hk.SparseDirichletMultinomial(0.5, hk.Beta(SHAPE, 0.8), n_terms=3), "r"),
+    "r, stored": (hk.SparseDirichletMultinomial(0.5, hk.Beta(SHAPE, 0.8), "stored", n_terms=3), "r"),
+    "s, integrated": (hk.SparseDirichletMultinomial(0.5, hk.Beta(1.3, SHAPE), n_terms=3), "s"),
+    "s, stored": (hk.SparseDirichletMultinomial(0.5, hk.Beta(1.3, SHAPE), "stored", n_terms=3), "s"),
+    "smoothing of a dish, integrated": (
+        hk.SparseDirichletMultinomial(EACH, hk.Beta(1.3, 0.8), n_terms=3), "of a dish",
+    ),
+    "smoothing of a dish, stored": (
+        hk.SparseDirichletMultinomial(EACH, hk.Beta(1.3, 0.8), "stored", n_terms=3), "of a dish",
+    ),
+    "smoothing of a dish, fixed": (hk.SparseDirichletMultinomial(EACH, 0.4, n_terms=3), "of a dish"),
+    "pi, stored": (STORED, "pi"),
+    "pi, stored, readable": (READABLE, "pi"),
+}  # fmt: skip
+LATER, EVERY_NTH = 20, 12
+# One of each kind of parameter; the rest with -m long.
+LAWS_SOON = ("smoothing, stored", "r, integrated", "smoothing of a dish, integrated", "pi, stored")
+FOUR_VALUES = [0, 0, 1, 0]
+for name_ in LAWS:
+    FAMILY.register(f"law of {name_}", ["marginal"])
+
+
+def partitions():
+    """Prior probability of each partition of the customers by dish: their values, the first one's first."""
+    model = ExactModel(tiny("2+2", "explicit", values=FOUR_VALUES), lambda values: 0.0)
+    found = {}
+    for state, probability in zip(model._frozen, model.pi, strict=True):
+        dishes = FrozenSeating.of(state["seating"]).dishes
+        key = tuple(
+            tuple(np.array(FOUR_VALUES)[dishes == dish].tolist()) for dish in dict.fromkeys(dishes.tolist())
+        )
+        found[key] = found.get(key, 0.0) + probability
+    return found
+
+
+def selected(measure, values, **given):
+    """p(values, R terms are selected) under a measure with other parameters."""
+    present = {**{key: float(x) for key, x in measure.parameters.items()}, **given}
+    pi = present.get("selection")
+    shapes = None if pi is not None else (present["r"], present["s"])
+    return np.array(selected_numbers(present["smoothing"], 3, list(values), shapes, pi))
+
+
+def marginal_law(measure, parameter):
+    """Distribution function of the posterior of a parameter, seatings summed over: a function of a number."""
+    seatings = partitions()
+    blocks = {block for key in seatings for block in key}
+    if parameter == "pi":  # of the dish of the first customer; given R selected terms it is beta
+        of = {block: selected(measure, block) for block in blocks}
+        law = sum(p * of[key[0]] * math.prod(of[b].sum() for b in key[1:]) for key, p in seatings.items())
+        r, s = float(measure.selection.r), float(measure.selection.s)
+        R = np.arange(4)
+        return lambda x: float(law @ betainc(r + R, s + 3 - R, x) / law.sum())
+    grid = np.linspace(math.log(1e-5), math.log(60.0), 1500)
+    prior = measure.smoothing.prior if parameter == "of a dish" else measure.priors[parameter]
+    density = np.array([math.exp(prior.log_density(math.exp(y)) + y) for y in grid])
+    name = "smoothing" if parameter == "of a dish" else parameter
+    of = {b: np.array([selected(measure, b, **{name: math.exp(y)}).sum() for y in grid]) for b in blocks}
+    if parameter == "of a dish":  # the others have smoothings of their own
+        step = grid[1] - grid[0]
+        mean = {block: float((density * law).sum() * step) for block, law in of.items()}
+        law = sum(p * of[key[0]] * math.prod(mean[b] for b in key[1:]) for key, p in seatings.items())
+    else:
+        law = sum(p * np.prod([of[b] for b in key], axis=0) for key, p in seatings.items())
+    cdf = np.cumsum(density * law)
+    return lambda x: float(np.interp(math.log(x), grid, (cdf - 0.5 * density * law) / cdf[-1]))
+
+
+def read_parameter(parameter):
+    """A function of a franchise that returns the parameter."""
+    if parameter == "pi":
+        return lambda f: float(f.measure_parts[NAME].proportions()[f.dishes[0]])
+    if parameter == "of a dish":
+        return lambda f: float(f.measure_parts[SMOOTHING].smoothings()[f.dishes[0]])
+    return lambda f: float(f.base_parameters[parameter])
+
+
+@pytest.mark.parametrize("name", some_long(LAWS, lambda name: name not in LAWS_SOON))
+def test_parameters_have_their_posterior(name):
+    measure, parameter = LAWS[name]
+    law = marginal_law(measure, parameter)
+    update = [moves.Selectors()] if measure.proportions == "stored" else []
+    if parameter != "pi":
+        update.append(moves.Smoothing() if name.startswith("smoothing") else moves.BaseMeasureParameters())
+    kernel, store = ("reference", "explicit-reference") if "readable" in name else ("auto", "histogram")
+
+    def run(more, seed):
+        franchise = tiny("2+2", store, kernel, measure, values=FOUR_VALUES)
+        schedule = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), *update])
+        record = {"parameter": read_parameter(parameter)}
+        trace = schedule.run(
+            franchise, LATER + EVERY_NTH * 100 * more, rng=seed % 2**31, init="one", record=record
+        )
+        u = np.array([law(x) for x in trace["parameter"][LATER::EVERY_NTH]])
+        return [one_sample_p(np.bincount(np.minimum(u * 10, 9).astype(int), minlength=10), np.full(10, 0.1))]
+
+    FAMILY.check(f"law of {name}", run)

@@ -2,20 +2,24 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.random import Streams
 from hdpkit.testing import measure_contract
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
 from hdpkit.testing.exact_points import check_balance
 from hdpkit.testing.exact_selection import ExactSelectionModel
-from hdpkit.testing.marginals import sparse_dirichlet_multinomial_log_marginal
+from hdpkit.testing.marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
+from hdpkit.testing.pvalues import one_sample_p
 
 __all__ = [
     "check_contract_of_selections",
     "check_density_of_selections",
+    "check_drawn_topics",
     "check_selected_terms",
     "check_selectors",
     "check_stored_selections",
@@ -76,6 +80,26 @@ def check_density_of_selections():
         joint = model.enter(state, given).log_joint()
         offset.add(round(joint - math.log(model.density(state, given)), 9))
     assert len(offset) == 1
+
+
+def check_drawn_topics():
+    """Topics drawn from a sample: their numbers of terms, and an entry's square, by enumeration."""
+    V, terms, size = 5, [0, 2], 0.5
+    corpus = hk.Corpus.from_documents([terms], n_terms=V)
+    measure = hk.SparseDirichletMultinomial(size, hk.Beta(*SHAPES))
+    franchise = hk.Franchise(hk.Restaurant(measure, concentration=1e-30), corpus)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 1, rng=0, init="one")
+    number = np.array(selected_numbers(size, V, terms, SHAPES))
+    number /= number.sum()
+    sample, source = franchise.sample(), Streams(1).source(1)
+    drawn = np.array([sample.draw_topics(source)[0] for _ in range(4000)])
+    found = np.bincount(np.count_nonzero(drawn, axis=1), minlength=V + 1)
+    assert one_sample_p(found, number) > 1e-6
+    total, a = size * np.arange(V + 1) + 2.0, size + 1.0
+    square = float(number @ (a * (a + 1.0) / (total * (total + 1.0))))
+    for entries in (drawn[:, 0], sample.topic_law(0).draw_each(np.array([0]), 40_000, source)[0]):
+        error = (entries**2).std() / len(entries) ** 0.5
+        assert abs((entries**2).mean() - square) < 5.0 * error
 
 
 def check_contract_of_selections():

@@ -1,0 +1,142 @@
+"""Calibration of intervals: parameters and data from the model, a chain, and where the truth lies.
+
+Topics of two known components with pseudo-counts have different priors, so that they have the same name in
+the truth and in every state. Chains are long enough that their states are draws from the posterior.
+
+All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
+"""
+
+import attrs
+import numpy as np
+import pytest
+from long_cases import some_long
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.summaries.aligned import AlignedTopics
+from hdpkit.testing.pvalues import SampledTests, one_sample_p, random_rank, rank_uniformity_p
+
+ETA, GAMMA, ALPHA = 0.2, 1.0, 3.0
+PSEUDO = np.repeat([[10, 0], [0, 10]], 3, axis=1)  # no other dish is as similar to their mean topics
+SEEN, WHOLE, DOCUMENTS = 8, 800, 3  # customers of a document in the data, and before downsampling
+STICKS = 60
+AFTER, EVERY, STATES = 20, 3, 38
+LEVELS = (0.9, 0.5)
+READ = ("topic", "share", "exposure", "exposure before downsampling")
+REPLICATES = {"short": 8, "long": 500}
+
+
+@attrs.frozen
+class Case:
+    """What a franchise is made of."""
+
+    store: str
+    root: object
+    schedule: tuple
+    by_cell: bool = False
+
+
+CASES = {
+    "finite, by cell": Case("counts", hk.FixedWeights(2), (moves.CountGibbs(),), by_cell=True),
+    "weights": Case("counts", "weights", (moves.SliceGibbs(), moves.TableCounts(), moves.RootWeights())),
+    "restaurant": Case("histogram", "restaurant", (moves.TableGibbs(), moves.DishGibbs())),
+}
+FAMILY = SampledTests()
+RUNS = {f"{name}, {size}": (name, size) for name in CASES for size in REPLICATES}
+for one in RUNS:
+    FAMILY.register(one, READ)
+
+
+def of_the_model(case, generator):
+    """Documents, and the true topic, share and numbers of customers of the first component."""
+    known = len(PSEUDO)
+    if case.root in ("weights", "restaurant"):
+        first = generator.dirichlet([1.0, 1.0, GAMMA])
+        broken = generator.beta(1.0, GAMMA, size=STICKS)
+        broken[-1] = 1.0
+        psi = np.append(first[:known], first[known] * broken * np.append(1.0, np.cumprod(1.0 - broken[:-1])))
+    else:
+        psi = np.full(known, 1.0 / known)
+    shapes = np.full((len(psi), PSEUDO.shape[1]), ETA)
+    shapes[:known] += PSEUDO
+    topics = np.array([generator.dirichlet(row) for row in shapes])
+    # Shapes that are nearly 0 may give a sum of 0.
+    shares = np.array([generator.gamma(np.maximum(ALPHA * psi, 1e-12)) for _ in range(DOCUMENTS)])
+    shares /= shares.sum(axis=1, keepdims=True)
+    dishes = [generator.choice(len(psi), size=WHOLE, p=row) for row in shares]
+    words = [[int(generator.choice(len(topics[k]), p=topics[k])) for k in row[:SEEN]] for row in dishes]
+    truth = (topics[0, 0], shares[0, 0], np.sum(dishes[0][:SEEN] == 0), np.sum(dishes[0] == 0))
+    return words, dict(zip(READ, map(float, truth), strict=True))
+
+
+def franchise_of(case, words):
+    root = hk.Restaurant(hk.DirichletMultinomial(ETA), concentration=GAMMA)
+    document = hk.Restaurant(root, concentration=ALPHA, each="document")
+    corpus = hk.Corpus.from_documents(words, n_terms=PSEUDO.shape[1])
+    if case.by_cell:
+        corpus = hk.Corpus.from_counts(corpus.to_counts())
+    rows = PSEUDO / PSEUDO.sum(axis=1, keepdims=True)
+    known = hk.Known(rows, counts=int(PSEUDO[0].sum()))
+    return hk.Franchise(document, corpus, store=case.store, root=case.root, known=known)
+
+
+def law_of(draws):
+    """Probabilities of the places: of a draw among quantiles of other draws, interpolated between them."""
+    tails = np.array([0.05, 0.25, 0.75, 0.95])
+    return np.diff([0.0, *((draws - 1) * tails + 1) / (draws + 1), 1.0])
+
+
+def place(truth, ends):
+    """Between which ends of intervals the truth lies, of the wider one first."""
+    (low, high), (inner_low, inner_high) = ends
+    return sum(truth > end for end in (low, inner_low, inner_high, high))
+
+
+def one_replicate(case, generator):
+    """The place of each truth in its intervals, and the rank of the exposure among thinned states."""
+    words, truth = of_the_model(case, generator)
+    franchise = franchise_of(case, words)
+    samples = hk.Samples(after=AFTER, every=EVERY)
+    seed = int(generator.integers(2**31))
+    trace = hk.Scheduler(case.schedule).run(
+        franchise, AFTER + EVERY * STATES, rng=seed, samples=samples, record={}
+    )
+    totals = np.full(DOCUMENTS, WHOLE)
+    ends = {name: [] for name in READ}
+    wide = hk.summaries.align_topics(trace, threshold=1.0, level=LEVELS[0])
+    labels = [wide.which(sample) for sample in wide.samples]
+    k = int(labels[0][0])
+    assert all(own[0] == k for own in labels)  # the first component is one topic
+    # The same topics with other intervals.
+    for aligned in (wide, AlignedTopics(wide.samples, labels, wide._vectors, LEVELS[1])):
+        ends["topic"].append((aligned.topics_lower[k, 0], aligned.topics_upper[k, 0]))
+        ends["share"].append((aligned.group_shares_lower[0, k], aligned.group_shares_upper[0, k]))
+        counted = hk.summaries.exposures(aligned)
+        states = np.array([sample.group_counts[[0], [0]][0] for sample in aligned.samples])
+        tail = (1.0 - aligned.level) / 2.0
+        expected = np.quantile(states, [tail, 1.0 - tail])
+        assert np.allclose([counted.lower[0, k], counted.upper[0, k]], expected)
+        more = hk.summaries.exposures(aligned, totals=totals)
+        ends[READ[3]].append((more.lower[0, k], more.upper[0, k]))
+    found = {name: place(truth[name], ends[name]) for name in READ if name != "exposure"}
+    thinned = states[:: len(states) // 19][:19]
+    return {**found, "exposure": random_rank(truth["exposure"], thinned, generator)}
+
+
+@pytest.mark.parametrize("name", some_long(RUNS, lambda name: name != "restaurant, short"))
+def test_truths_lie_in_intervals_as_often_as_they_should(name):
+    case, size = CASES[RUNS[name][0]], RUNS[name][1]
+
+    def run(more, seed):
+        generator = np.random.default_rng(seed)
+        found = [one_replicate(case, generator) for _ in range(REPLICATES[size] * more)]
+        answer = {
+            # Topics and shares have many draws for each state.
+            read: one_sample_p(np.bincount([one[read] for one in found], minlength=5), law_of(draws))
+            for read, draws in zip(READ, (STATES * 6, STATES * 6, 0, STATES), strict=True)
+            if read != "exposure"
+        }
+        ranks = np.array([one["exposure"] for one in found])
+        return {**answer, "exposure": rank_uniformity_p(ranks // 2, 10)}
+
+    FAMILY.check(name, run)
