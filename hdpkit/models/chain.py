@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import attrs
 
-from hdpkit.checks import LARGEST, MOST_SAMPLES, whole_number
+from hdpkit.checks import LARGEST, MOST_SAMPLES, flag, whole_number, whole_numbers
 from hdpkit.data import NGrams
 from hdpkit.errors import CorruptRunError, LockedRunError, RunError, StateError
 from hdpkit.franchise import Franchise, Snapshot
@@ -87,13 +87,12 @@ class SamplePlan:
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any]) -> Self:
         """The plan from the result of `as_dict`."""
-        return cls(
-            int(tree["after"]),
-            int(tree["target"]),
-            frozenset(map(int, tree["wanted"])),
-            frozenset(map(int, tree["kept"])),
-            bool(tree["keep"]),
+        after, target = (whole_number(name, tree[name]) for name in ("after", "target"))
+        wanted, kept = (
+            frozenset(whole_numbers(name, tree[name], 0, LARGEST, remedy="").tolist())
+            for name in ("wanted", "kept")
         )
+        return cls(after, target, wanted, kept, flag("keep", tree["keep"]))
 
     def outdated(self, there: Iterable[int]) -> list[int]:
         """Existing samples that are to be removed as soon as there is a new one."""

@@ -173,7 +173,7 @@ class ModelFitting:
                 raise ValueError(f"settings {sorted(settings)}")
             fixed, plan = settings.pop("vocabulary"), SamplePlan.from_dict(tree)
             model = cls(**settings, vocabulary=data.vocabulary if fixed else None)
-            changes = int(tree["changes"])
+            changes = whole_number("changes", tree["changes"])
         model._chain = opened(run, files, model.settings, plan, changes, allowed)
         return model
 

@@ -21,7 +21,7 @@ TESTS = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the trials fork")
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [60, pytest.param(10_000, marks=pytest.mark.long)])
 def test_forged_folders_are_errors_or_healthy(count, tmp_path):
     script = TESTS / "trials" / "forge_trials.py"
     done = subprocess.run(
