@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from known_checks import MEASURE, ONE_EACH, READABLE, TOPICS, WITNESS, known
+from known_checks import KNOWN, MEASURE, ONE_EACH, READABLE, TOPICS, WITNESS, known
 
 import hdpkit as hk
 from hdpkit import moves
@@ -94,12 +94,40 @@ def test_a_finite_model_has_them_among_its_dishes():
     check(tiny_franchise("2+1", MEASURE, corner=corner, known=PRIOR, store="explicit", root=root), MOVES[:3])
 
 
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
-def test_the_same_under_weights(store):
-    shape = "2+1" if store == "explicit" else ONE_EACH
+PLAIN = Corner(1.5, 0.7)
+FINITE = [
+    *(("three levels of three", *cell) for cell in (
+        ("explicit", "generic"), ("histogram", "generic"), ("counts", "generic"), ("explicit", "reference"),
+        ("counts-reference", "reference"),
+    )),
+    ("2+1", "counts", "generic"), ("2+1", "counts", "fused"), ("2+1", "counts-reference", "reference"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("n_dishes", [3, 4])
+@pytest.mark.parametrize("components", [KNOWN, PRIOR], ids=["one frozen", "pseudo-counts"])
+@pytest.mark.parametrize(("shape", "store", "kernel"), FINITE)
+def test_they_are_among_the_dishes_of_a_finite_model_at_any_depth(shape, store, kernel, components, n_dishes):
+    if kernel == "reference" and (n_dishes == 3 or components is PRIOR):
+        return
+    root = hk.FixedWeights(n_dishes)
+    options = {"corner": PLAIN, "known": components, "store": store, "kernel": kernel, "root": root}
+    check(tiny_franchise(shape, MEASURE, **options), MOVES[:1] if kernel == "reference" else MOVES[:3])
+
+
+@pytest.mark.parametrize(
+    ("shape", "store"), [("2+1", "explicit"), (ONE_EACH, "histogram"), ("three levels of three", "explicit")]
+)
+def test_the_same_under_weights(shape, store):
     model = ExactWeightModel(known(shape, store=store, root="weights"), WITNESS)
     for move in MOVES[:2]:
         assert check_balance(model, move)
+
+
+def test_the_same_under_weights_over_counts_at_three_levels():
+    shape = "three levels of three"
+    tiny = tiny_franchise(shape, MEASURE, corner=PLAIN, known=KNOWN, store="counts", root="weights")
+    assert check_balance(ExactWeightModel(tiny, WITNESS), moves.TableGibbs())
 
 
 def test_held_groups_and_known_components_go_together():

@@ -29,11 +29,26 @@ ONE_STEP = {
 }
 for one in ONE_STEP:
     FAMILY.register(one, WEIGHT_P_VALUES)
+# Restaurants above the documents, whether one is held, the root, and the move.
 CELLS = {
-    "customers of known dishes, by cell": (None, False),
-    "the same while a group is held": (None, True),
-    "the same with a level above the documents": (["a", "a"], False),
-    "the same while a group is held, one without the level": (["a", None], True),
+    "customers of known dishes, by cell": (None, False, "weights", moves.CountGibbs()),
+    "the same while a group is held": (None, True, "weights", moves.CountGibbs()),
+    "the same with a level above the documents": (["a", "a"], False, "weights", moves.CountGibbs()),
+    "the same while a group is held, one without the level": (
+        ["a", None],
+        True,
+        "weights",
+        moves.CountGibbs(),
+    ),
+    "by cell in a finite model": (None, False, hk.FixedWeights(3), moves.CountGibbs()),
+    "by cell in a finite model of three levels": (["a", "a"], False, hk.FixedWeights(3), moves.CountGibbs()),
+    "by customer in a finite model of three levels": (
+        ["a", None],
+        True,
+        hk.FixedWeights(4),
+        moves.SliceGibbs(),
+    ),
+    "by customer with a level above the documents": (["a", "a"], False, "weights", moves.SliceGibbs()),
 }
 for one in CELLS:
     FAMILY.register(one)
@@ -60,20 +75,31 @@ def test_one_step_leaves_seating_and_weights_invariant(case):
     FAMILY.check(case, lambda more, seed: one_step_of_weights(model, schedule, draws * more, seed))
 
 
-@pytest.mark.parametrize("case", CELLS)
+LATER = ("by cell in a finite model", "by customer with a level above the documents")
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(one, marks=pytest.mark.long if one in LATER else []) for one in CELLS]
+)
 def test_cells_of_known_dishes_have_their_law(case):
-    types, hold = CELLS[case]
+    types, hold, root, move = CELLS[case]
     counts = np.array([[1, 1, 0], [0, 1, 1]])
     base = hk.Restaurant(MEASURE, concentration=1.5)
     if types is not None:
         base = hk.Restaurant(base, concentration=1.2, each="type")
     document = hk.Restaurant(base, concentration=0.7, each="document")
     corpus = hk.Corpus.from_counts(counts, groups=None if types is None else {"type": types})
-    exact = hk.Franchise(document, corpus, store="counts", kernel="generic", known=KNOWN)
-    start(exact, "sequential", Streams(0).source(STARTS))
-    tables = [moves.TableCounts()] if types is None else []
-    schedule = hk.Scheduler([moves.CountGibbs(), *tables, moves.RootWeights()])
-    begin = hk.Franchise(document, corpus, store="counts", root="weights", known=KNOWN)
+    finite = isinstance(root, hk.FixedWeights)
+    of_exact = root if finite else "restaurant"
+    exact = hk.Franchise(document, corpus, store="counts", kernel="generic", known=KNOWN, root=of_exact)
+    start(exact, "one", Streams(0).source(STARTS))
+    schedule = [
+        move,
+        *([moves.TableCounts()] if types is None else ()),
+        *(() if finite else [moves.RootWeights()]),
+    ]
+    schedule = hk.Scheduler(schedule)
+    begin = hk.Franchise(document, corpus, store="counts", root=root, known=KNOWN)
     schedule.run(begin, sweeps=1, rng=1)
     if hold:
         begin.hold([0])

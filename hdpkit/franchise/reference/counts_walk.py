@@ -155,7 +155,9 @@ def reseat(
             walk.slots.close(dish)
         try:
             live = walk.slots.occupied_slots()
-            place = _draw(source, np.log(walk.weights(node)) + bank.log_predictive(i, live))
+            with np.errstate(divide="ignore"):  # with fixed weights, that of a new dish may be 0
+                log_weights = np.log(walk.weights(node))
+            place = _draw(source, log_weights + bank.log_predictive(i, live))
             dish = int(live[place]) if place < len(live) else int(walk.slots.open([i]))
             _add(walk, bank, dish, [i])
             walk.seat_indicated(i, node, dish, source)
