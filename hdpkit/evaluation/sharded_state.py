@@ -122,10 +122,10 @@ class ShardedState:
         settings, state = found
         declared = {"restaurant": repr(restaurant), "corpus": corpus.digest, "root": repr(root)}
         for name, given in declared.items():
-            if settings[name] != given:
+            if settings.get(name) != given:
                 raise RunError(
                     f"{name}, in {place}",
-                    settings[name],
+                    settings.get(name),
                     f"the argument given now, {given}",
                     "Give the arguments of the run.",
                 )

@@ -115,8 +115,14 @@ def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
     tree = unpack(payload, str(path))
     with reading(path):
         settings, state = dict(tree["settings"]), dict(tree["state"])
-        _check_common(state["common"])
-        if not all(isinstance(digest, str) for digest in dict(state["digests"]).values()):
+        common = state["common"]
+        for mapping in (common, state["digests"], common["measure"], common["components"]):
+            if not isinstance(mapping, dict):
+                raise TypeError(type(mapping).__name__)
+        _check_common(common)
+        if settings.get("root") == repr("weights") and ROOT_WEIGHTS not in common["components"]:
+            raise ValueError("no weights of the root")
+        if not all(isinstance(digest, str) for digest in state["digests"].values()):
             raise ValueError("other checksums")
         numbers = list(state["rows"])
         if not all(isinstance(row, dict) and row.keys() == numbers[0].keys() for row in numbers):
@@ -136,9 +142,9 @@ def _check_common(common: Mapping[str, Any]) -> None:
     if slots[-1] > _SLOTS_PER_DISH * len(slots):  # tables by slot would need any amount of memory
         raise ValueError("slots without dishes")
     of_root, of_documents = common["concentration"]
-    for value in (of_root, of_documents, *dict(common["measure"]).values()):
+    for value in (of_root, of_documents, *common["measure"].values()):
         positive_number("hyperparameter", value)
-    weights = dict(common["components"]).get(ROOT_WEIGHTS)
+    weights = common["components"].get(ROOT_WEIGHTS)
     if weights is not None:
         kept = numbers_between("weights", weights["weights"], 0.0, 1.0, remedy=remedy)
         if kept.shape != (len(slots) + 1,) or abs(kept.sum() - 1.0) > 1e-6:

@@ -8,7 +8,9 @@ from shard_cases import SCHEDULE, corpus, restaurant, same
 
 import hdpkit as hk
 from hdpkit import moves, shards
-from hdpkit.shards import spool, starts
+from hdpkit.evaluation import ShardedState
+from hdpkit.shards import files, spool, starts
+from hdpkit.shards.files import read_run
 
 DATA = corpus()
 
@@ -116,6 +118,59 @@ def test_states_that_do_not_fit_are_refused():
         for parts in (1, 2):
             with pytest.raises(hk.errors.DataError):
                 pytest.fail(what + repr(run(shards.cut(DATA, 2), parts=parts, sweeps=1, init=state)))
+
+
+def resealed(folder, keys, value):
+    """Change one entry of the file about a checkpoint, with a right checksum."""
+    settings, state = read_run(folder)
+    at = {"settings": settings, "state": state}
+    tree = at
+    for key in keys[:-1]:
+        at = at[key]
+    at[keys[-1]] = value
+    (folder / "run.bin").write_bytes(files.seal(files.RUN, files.pack(tree)))
+
+
+def test_checkpoints_that_do_not_fit_are_refused(folder, tmp_path):
+    """With right checksums: whatever is in a folder is checked before compiled code uses it."""
+    source, whole, kept = hk.ShardedCorpus.open(folder), tmp_path / "whole", tmp_path / "run"
+    run(source, sweeps=1, folder=whole)
+    _, state = read_run(whole)
+    common = {("state", "common", key) for key in state["common"]}
+    found = 0
+    for keys in {("settings",), ("state",), *(("state", key) for key in state), *common}:
+        for value in (None, -1, "x", [], [2**40], {"0": "x"}, np.array([[1]])):
+            shutil.copytree(whole, kept)
+            resealed(kept, keys, value)
+            for read in (
+                lambda: ShardedState.open(kept, restaurant(), source).topics(),
+                lambda: run(source, sweeps=2, folder=kept),
+            ):
+                try:
+                    read()
+                except hk.errors.HdpkitError:
+                    found += 1
+            shutil.rmtree(kept)
+    assert found > 120
+
+
+def test_a_state_of_a_shard_that_does_not_fit_is_refused(folder, tmp_path):
+    source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
+    run(source, sweeps=1, folder=kept)
+    place = kept / "sweep-00000001" / "shard-0001.bin"
+    payload, _ = files.read_sealed(place, files.SHARD)
+    seating = files.unpack(payload, str(place))["seating"]
+    for name, column in seating.items():
+        for bad in (column + 7, column * 0, column[:-1], column[None], None, "x", column.astype(float)):
+            data = files.seal(files.SHARD, files.pack({"shard": 1, "seating": {**seating, name: bad}}))
+            place.write_bytes(data)
+            resealed(kept, ("state", "digests", "1"), data[-32:].hex())
+            for read in (
+                lambda: run(source, sweeps=2, folder=kept),
+                lambda: ShardedState.open(kept, restaurant(), source),
+            ):
+                with pytest.raises(hk.errors.ShardError, match="shard 1"):
+                    read()
 
 
 def test_a_finite_model():
