@@ -56,8 +56,8 @@ class _OverDocuments(Move):
         if state.topology.n_levels > 2 and not _compiled(state):
             raise ScheduleError(
                 "moves", self.name, "moves that this franchise supports",
-                "With levels above the documents there is compiled code only, for DirichletMultinomial: use "
-                "TableGibbs.",
+                "With levels above the documents there is compiled code only, for DirichletMultinomial and "
+                "kernel='auto': use TableGibbs.",
             )  # fmt: skip
 
     def threaded(self, threads: int) -> Self:

@@ -9,6 +9,7 @@ from scipy import stats
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.errors import KernelError, ScheduleError
 from hdpkit.franchise.slices import SlicePlan
 from hdpkit.random import Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
@@ -166,6 +167,16 @@ def test_a_chain_does_not_depend_on_threads(move):
         weights, remainder = franchise.root_weights()
         ends.append((franchise.dishes.tolist(), weights.tolist(), remainder, franchise.n_tables))
     assert ends[1:] == ends[:-1]
+
+
+def test_a_sweep_without_code_names_the_measure_and_the_levels():
+    measure = hk.SparseDirichletMultinomial(0.5, n_terms=3)
+    tiny = tiny_franchise("three levels of three", measure, store="counts", root="weights")
+    with pytest.raises(KernelError, match="SparseDirichletMultinomialBank with 3 levels") as raised:
+        tiny.kernel("slice_sweep")
+    assert "kernel='auto'" not in str(raised.value)
+    with pytest.raises(ScheduleError, match="compiled code only"):
+        hk.Scheduler([moves.SliceGibbs()]).run(tiny, sweeps=1, rng=0)
 
 
 HEAVY = 2000  # documents
