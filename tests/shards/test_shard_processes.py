@@ -35,6 +35,7 @@ from hdpkit.shards.memory import FOLDER
 PROGRAM = Path(__file__).resolve().parents[1] / "support" / "shard_program.py"
 PRIORS = PROGRAM.with_name("shard_priors_program.py")
 SWEEPS = 4
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
 
 
 def prepared(folder, data, schedule):
@@ -69,9 +70,8 @@ def mpiexec():
 
 
 def on_mpi(ranks, *arguments, module=("-m", "mpi4py"), program=PROGRAM):
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
     command = [mpiexec(), "-n", str(ranks), sys.executable, *module, str(program), *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
 
 
 def nothing_is_left(folder, ranks):
@@ -122,9 +122,8 @@ def test_an_error_of_one_rank_alone_ends_the_command(chain, tmp_path):
         ["-n", "1", sys.executable, "-c", program, "fit", "--shards", where, "--out", tmp_path / "run"]
         for where in (chain[0] / "corpus", tmp_path / "nowhere")
     ]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
     command = list(map(str, [mpiexec(), *ranks[0], ":", *ranks[1]]))
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
     assert done.returncode != 0
     assert "nowhere" in done.stderr
 
@@ -146,6 +145,14 @@ def test_a_folder_in_use_is_refused_on_every_carrier(chain, client, tmp_path):
         assert done.returncode != 0
         with ThreadPoolExecutor() as pool, pytest.raises(LockedRunError, match="no other process"):
             pool.submit(here, chain, shards.Dask(client), folder=kept).result()
+        program = "from hdpkit.cli.main import main; main()"
+        fit = [sys.executable, "-c", program, "fit", "--shards", str(chain[0] / "corpus"), "--out", str(kept)]
+        address = client.scheduler.address
+        for command in ([mpiexec(), "-n", "2", *fit], [*fit, "--carrier", address], fit):
+            done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+            assert done.returncode != 0
+            assert "a folder that no other process is using" in done.stderr
+            assert "space" not in done.stderr
         assert [path.name for path in kept.iterdir()] == ["lock"]
 
 
