@@ -14,16 +14,18 @@ import numbers
 import os
 import re
 from abc import ABCMeta
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
 
 __all__ = [
+    "DAMAGED",
     "LARGEST",
     "LARGEST_SEED",
     "MOST_CHAINS",
@@ -35,10 +37,12 @@ __all__ = [
     "broadcast",
     "check_unmasked",
     "choice",
+    "fitting",
     "flag",
     "function",
     "instance",
     "items",
+    "made_by",
     "naming_keywords",
     "number_array",
     "numbers_between",
@@ -46,6 +50,7 @@ __all__ = [
     "positive_number",
     "real_number",
     "seed_number",
+    "shape_of",
     "text",
     "validator",
     "whole_number",
@@ -57,6 +62,8 @@ if TYPE_CHECKING:
 else:
     _OfProtocols = type(Protocol)
 
+
+T = TypeVar("T")
 
 LARGEST = 2**62
 """The largest whole number that is accepted anywhere, unless a parameter has a lower limit: of sweeps, the
@@ -156,7 +163,7 @@ def number_array(values: Any) -> npt.NDArray[np.float64] | None:
         if given.dtype.kind not in "iuf" or (not hasattr(values, "dtype") and _has_bool(values)):
             return None
         return np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):  # ragged, or not convertible to an array
+    except (TypeError, ValueError, OverflowError, RecursionError):  # not convertible to an array
         return None
 
 
@@ -174,7 +181,7 @@ def whole_numbers(
     check_unmasked(name, values)
     try:
         given = np.asarray(values)
-    except (TypeError, ValueError):  # ragged, or not convertible to an array
+    except (TypeError, ValueError, OverflowError, RecursionError):  # not convertible to an array
         given = np.empty((0, 0))
     fits = given.ndim == 1 and (given.dtype.kind in "iu" or given.size == 0)
     fits = fits and (length is None or len(given) == length)
@@ -201,6 +208,14 @@ def numbers_between(
     raise ParameterError(name, values, f"{kind} from {low!r} to {high!r}", remedy)
 
 
+def shape_of(name: str, value: Any) -> tuple[int, ...]:
+    """Return a whole number, or a tuple of them, as the shape of an array."""
+    shape = tuple(whole_number(name, n) for n in (value if isinstance(value, tuple) else (value,)))
+    if math.prod(shape) > LARGEST // 8:
+        raise ParameterError(name, value, "a shape of an array", "Draw in pieces.")
+    return shape
+
+
 def broadcast(size: Any, **arrays: npt.NDArray[Any]) -> tuple[tuple[int, ...], list[npt.NDArray[Any]]]:
     """Return the shape of the draws, and the parameters broadcast to it, each as one row.
 
@@ -213,10 +228,7 @@ def broadcast(size: Any, **arrays: npt.NDArray[Any]) -> tuple[tuple[int, ...], l
         raise ParameterError(
             ", ".join(arrays), shapes, "arrays that broadcast to one shape", "Give arrays of one shape."
         ) from None
-    if size is None:
-        shape = own
-    else:
-        shape = tuple(whole_number("size", n) for n in (size if isinstance(size, tuple) else (size,)))
+    shape = own if size is None else shape_of("size", size)
     try:
         spread = [np.broadcast_to(array, shape) for array in arrays.values()]
     except ValueError:
@@ -249,9 +261,17 @@ def path(name: str, value: Any, *, remedy: str) -> Path:
     """Return `value` as a path of the file system: a nonempty string, or a path object."""
     if isinstance(value, (str, os.PathLike)):
         given = os.fspath(value)
-        if isinstance(given, str) and given and "\0" not in given:
+        if isinstance(given, str) and given and "\0" not in given and _encodable(given):
             return Path(given)
     raise ParameterError(name, value, "a path", remedy)
+
+
+def _encodable(given: str) -> bool:
+    try:
+        os.fsencode(given)
+    except UnicodeEncodeError:  # a lone surrogate that stands for no byte
+        return False
+    return True
 
 
 def absolute_path(name: str, value: Any, *, remedy: str) -> Path:
@@ -349,6 +369,54 @@ def naming_keywords(kind: type) -> None:
 
     __init__._hdpkit_kind = kind  # type: ignore[attr-defined]
     kind.__init__ = __init__  # type: ignore[misc]
+
+
+DAMAGED = "It was damaged; restore a copy of it."
+"""What to do about the content of a pickle that doesn't fit."""
+
+
+@contextmanager
+def fitting(name: str, allowed: str, *, remedy: str) -> Iterator[None]:
+    """Turn errors from values that don't fit, which are checked only in use, into a DataError.
+
+    For what only the package makes, such as records and the content of pickles.
+    """
+    try:
+        yield
+    except (HdpkitError, MemoryError, OSError):
+        raise
+    except Exception as error:
+        raise DataError(name, short_repr(error), allowed, remedy) from error
+
+
+def made_by(maker: str) -> Callable[[type[T]], type[T]]:
+    """Class decorator: arguments of the constructor that don't fit raise a DataError that names `maker`.
+
+    Users get such objects and don't construct them, so their fields aren't checked one by one.
+    """
+
+    def decorate(kind: type[T]) -> type[T]:
+        construct: Any = kind.__init__
+
+        @functools.wraps(construct)
+        def __init__(self: Any, *arguments: Any, **options: Any) -> None:
+            remedy = f"Call {maker}; the constructor is only for the package."
+            with fitting(type(self).__name__, f"what {maker} makes", remedy=remedy):
+                try:
+                    construct(self, *arguments, **options)
+                except TypeError as error:
+                    unfit = error.__traceback__ is not None and error.__traceback__.tb_next is None
+                    if not unfit:
+                        raise
+                    mistaken = error
+                else:
+                    return
+            raise mistaken  # the call doesn't fit the signature
+
+        kind.__init__ = __init__  # type: ignore[method-assign]
+        return kind
+
+    return decorate
 
 
 _UNKNOWN_KEYWORD = re.compile(r"unexpected keyword argument '([^']*)'")

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import instance, positive_number, real_number, validator
+from hdpkit.checks import as_float, instance, positive_number, real_number, shape_of, validator
 from hdpkit.errors import ParameterError
 from hdpkit.numerics import gamma_ratio, lgamma, log, log1p
 from hdpkit.random import ChoiceSource
@@ -27,11 +27,6 @@ __all__ = [
     "Normal",
     "Prior",
     "Shifted",
-    "draw_beta",
-    "draw_from",
-    "log_density_at",
-    "mean_of",
-    "support_of",
 ]
 
 # Draws are kept inside the open support: with a small shape, a double underflows to 0 with noticeable
@@ -57,6 +52,23 @@ class Prior(Protocol):
     def draw(self, generator: np.random.Generator, size: Any = None) -> Any:
         """Draw one float, or an array of shape `size`."""
         ...
+
+
+def _number(x: Any) -> float:
+    """A real number as a float; NaN and infinities are values of a density's argument."""
+    number = as_float(x)
+    if math.isnan(number) and not isinstance(x, float | np.floating):
+        raise ParameterError("x", x, "a number", "Give an int or float.")
+    return number
+
+
+def _source_and_size(generator: Any, size: Any) -> Any:
+    """Check what draws; returns the shape, or None."""
+    kinds = (ChoiceSource, np.random.Generator)
+    instance(
+        "generator", generator, kinds, "a choice source or a numpy Generator", remedy="RandomStream((1, 2))."
+    )
+    return None if size is None else shape_of("size", size)
 
 
 @attrs.frozen(init=False)
@@ -104,7 +116,7 @@ class Gamma:
 
     def log_density(self, x: float) -> float:
         """Log density at `x` in nats; -inf outside (0, inf), NaN at NaN."""
-        x = float(x)
+        x = _number(x)
         if math.isnan(x):
             return x
         if not 0.0 < x < math.inf:
@@ -131,6 +143,7 @@ class Gamma:
         float or ndarray
             Draws; a draw that would underflow to 0 is the smallest normal double.
         """
+        size = _source_and_size(generator, size)
         if isinstance(generator, ChoiceSource):
             drawn = generator.gamma(max(self.shape, _SMALLEST_SHAPE), size) / self.rate
         else:  # NumPy's second parameter is the scale, not the rate
@@ -201,7 +214,7 @@ class Beta:
 
     def log_density(self, x: float) -> float:
         """Log density at `x` in nats; -inf outside (0, 1), NaN at NaN."""
-        x = float(x)
+        x = _number(x)
         if math.isnan(x):
             return x
         if not 0.0 < x < 1.0:
@@ -233,7 +246,9 @@ class Beta:
         float or ndarray
             Draws, strictly between 0 and 1; a draw that rounds to an end is the nearest normal double inside.
         """
-        drawn = draw_beta(self.a, self.b, generator, size)
+        if self._of_priors:
+            _ = self.mean  # raises: shapes with priors have no distribution of their own
+        drawn = draw_beta(self.a, self.b, generator, _source_and_size(generator, size))
         return float(drawn) if size is None else drawn
 
 
@@ -267,7 +282,7 @@ class Normal:
 
     def log_density(self, x: float) -> float:
         """Log density at `x` in nats."""
-        z = (float(x) - self.mean) / self.deviation
+        z = (_number(x) - self.mean) / self.deviation
         return -0.5 * z * z - log(self.deviation) - 0.5 * log(2.0 * math.pi)
 
     def draw(
@@ -284,6 +299,7 @@ class Normal:
         size : int or tuple of int, optional
             Shape of the answer; None for one float.
         """
+        size = _source_and_size(generator, size)
         if isinstance(generator, ChoiceSource):
             drawn = self.mean + self.deviation * generator.normal(size)
         else:

@@ -10,8 +10,9 @@ import numpy as np
 
 from hdpkit.checks import instance, text
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Franchise, check_start
+from hdpkit.franchise import Franchise
 from hdpkit.franchise.common_scores import INTEGRATED_OUT
+from hdpkit.franchise.starts import check_start
 from hdpkit.schedule import Scheduler
 
 __all__ = ["Candidate", "candidates_of", "starts_of"]

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.comparison.candidates import Candidate
-from hdpkit.franchise import Franchise, start
+from hdpkit.franchise import Franchise
 from hdpkit.franchise.common_scores import dish_sizes, log_joint_of_counts
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.record import Draw, MoveRecord
 from hdpkit.schedule.interrupt import deferred_interrupt

@@ -6,6 +6,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import DAMAGED, fitting
 from hdpkit.formats.counts import Counts, add_counts
 from hdpkit.formats.mapped import CHUNK
 
@@ -100,4 +101,7 @@ class Tokens:
         return (self._terms if self._cells is None else None), self._cells
 
     def __setstate__(self, state: tuple[Ints | None, Cells | None]) -> None:
-        self._terms, self._cells = state
+        with fitting("pickle of a corpus", "its terms or its cells", remedy=DAMAGED):
+            self._terms, self._cells = state
+            if not isinstance(self._terms, np.ndarray) and not isinstance(self._cells, Cells):
+                raise TypeError("terms")

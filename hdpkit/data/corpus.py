@@ -173,11 +173,10 @@ class Corpus(Documents):
         Raises
         ------
         DataError
-            With the line number (from 1), if the file is malformed; otherwise as `from_documents`.
+            With the line number (from 1), if the file is malformed; if it can't be read; otherwise as
+            `from_documents`.
         ParameterError
-            If `n_terms` isn't a positive int.
-        OSError
-            If a file can't be read.
+            If `n_terms` isn't a positive int, or `path` isn't a path.
         """
         limits = _check_limits(limits)
         words = _read_words(path, vocabulary, limits)
@@ -209,9 +208,7 @@ class Corpus(Documents):
         Raises
         ------
         DataError
-            With the line number (from 1), if the file is malformed; otherwise as `from_documents`.
-        OSError
-            If a file can't be read.
+            As `from_ldac`.
         """
         limits = _check_limits(limits)
         words = _read_words(path, vocabulary, limits)
@@ -286,8 +283,8 @@ class Corpus(Documents):
 
         Raises
         ------
-        DataError, ParameterError, OSError
-            As the method for the format; files written so far are removed.
+        DataError, ParameterError, StorageError
+            As the method for the format, and as `save`; files written so far are removed.
         """
         choice("format", format, ("ldac", "uci"), remedy="Read others into memory, and save().")
         limits = _check_limits(limits)
@@ -322,7 +319,7 @@ class Corpus(Documents):
         DataError
             If a label's value isn't a string, number or bool, or a string has a lone surrogate, which UTF-8
             can't encode.
-        OSError
+        StorageError
             If it can't be written.
         """
         labels = {name: codes for name, codes in self._labels.items() if name != "document"}
@@ -358,7 +355,7 @@ class Corpus(Documents):
         shard = shard_at(given)
         if shard is not None:
             return mapped_shard(cls, *shard, flag("verify", verify))
-        place = given.resolve()
+        place = Path(os.path.realpath(given))
         found = open_folder(place, flag("verify", verify))
         found.terms.setflags(write=False)
         return cls._checked(
@@ -419,8 +416,7 @@ def _check_limits(limits: Any) -> Limits:
 
 def _read_words(path: Any, vocabulary: Any, limits: Limits) -> tuple[str, ...] | None:
     """The vocabulary, read from its file if necessary; ``path`` is the file of counts."""
-    if not isinstance(path, str | os.PathLike):  # open() treats a number as an open file
-        raise DataError("path", path, "the path of a file", "Give a str or a pathlib.Path.")
+    path_of("path", path, remedy="Give a str or a pathlib.Path.")
     from_file = isinstance(vocabulary, str | os.PathLike)
     words = read_vocabulary(vocabulary, limits) if from_file else _check_vocabulary(vocabulary)
     if words == ():

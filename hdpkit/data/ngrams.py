@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import check_unmasked, whole_number
+from hdpkit.checks import check_unmasked, made_by, whole_number
 from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, as_context, context_labels, contexts_of
 from hdpkit.data.encode import (
     check_hashable,
@@ -31,6 +31,7 @@ ORDER_LIMIT = 1000
 """Largest order; contexts are arrays with order - 1 columns."""
 
 
+@made_by("NGrams.from_sentences or NGrams.from_pairs")
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class NGrams(GroupedData):
     """Words with their contexts: a customer is a word to predict, and its context is the words before it.

@@ -73,7 +73,7 @@ class ShardedCorpus:
         DataError
             If the manifest is missing, damaged, or of another version; the message names the file.
         """
-        return cls(read_manifest(_folder(folder).resolve()))
+        return cls(read_manifest(Path(os.path.realpath(_folder(folder)))))
 
     @property
     def folder(self) -> Path:

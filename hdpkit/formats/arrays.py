@@ -31,6 +31,7 @@ from hdpkit.formats.mapped import CHUNK, MappedFiles, check_ids
 from hdpkit.formats.mapped_arrays import ArrayMapping, damaged
 from hdpkit.formats.names import Codes
 from hdpkit.formats.sealed_text import opened_text, sealed_text
+from hdpkit.formats.writing import storing
 
 __all__ = ["CorpusFolder", "FolderWriter", "is_corpus_folder", "open_folder"]
 
@@ -112,18 +113,23 @@ class FolderWriter:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._made = not folder.exists()
-        if not self._made and (not folder.is_dir() or any(folder.iterdir())):
-            raise ParameterError("folder", str(folder), "a new or empty folder", "Name another one.")
-        folder.mkdir(parents=True, exist_ok=True)
+        with self._storing():
+            self._made = not folder.exists()
+            if not self._made and (not folder.is_dir() or any(folder.iterdir())):
+                raise ParameterError("folder", str(folder), "a new or empty folder", "Name another one.")
+            folder.mkdir(parents=True, exist_ok=True)
         self._lengths: list[npt.NDArray[np.int64]] = []
         self.n_documents = 0
         self._files: dict[str, _Array] = {}
         self._digests: dict[str, str] = {}
 
     def __enter__(self) -> Self:
-        self._files = {name: _Array(self.folder / name, "<i4") for name in ("terms.npy", "document.npy")}
+        with self._storing():
+            self._files = {name: _Array(self.folder / name, "<i4") for name in ("terms.npy", "document.npy")}
         return self
+
+    def _storing(self) -> contextlib.AbstractContextManager[None]:
+        return storing(self.folder, "a corpus", "Free some space, or choose another place.")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -136,6 +142,9 @@ class FolderWriter:
                     path.unlink()
                 if self._made:
                     self.folder.rmdir()
+        if isinstance(error, OSError):
+            with self._storing():
+                raise error
 
     @property
     def n_tokens(self) -> int:

@@ -7,11 +7,21 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from hdpkit.errors import DataError
 
-__all__ = ["BLOCK", "LINE_LIMIT", "bad_gzip", "check_expansion", "line_blocks", "open_regular", "split_lines"]
+__all__ = [
+    "BLOCK",
+    "LINE_LIMIT",
+    "bad_gzip",
+    "check_expansion",
+    "line_blocks",
+    "open_regular",
+    "reading",
+    "split_lines",
+]
 
 BLOCK = 1 << 22
 """Number of bytes of text read at once."""
@@ -23,17 +33,35 @@ _FREE = 1 << 22  # uncompressed bytes that are accepted from any compressed file
 _RATIO = 200  # and this many times its size; gzip reaches 1,032, but text hardly 20
 
 
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn errors of the operating system into DataErrors that name the file."""
+    try:
+        yield
+    except gzip.BadGzipFile:  # an OSError too, but about the content
+        raise
+    except OSError as error:
+        raise DataError(
+            f"file {error.filename or path}", error.strerror or str(error), "a file that can be read",
+            "Check the path and its permissions.",
+        ) from error  # fmt: skip
+    except MemoryError as error:
+        raise DataError(
+            f"file {path}", "more than there is memory for", "smaller", "Drop documents or terms."
+        ) from error
+
+
 def open_regular(path: str | os.PathLike[str]) -> Any:
     """Open a file to read bytes.
 
-    Raises a DataError if it is a pipe or a device, whose opening might block, and an OSError if it can't be
-    opened.
+    Raises a DataError if it can't be opened, or is a pipe or a device, whose opening might block.
     """
-    if not os.path.isdir(path) and not stat.S_ISREG(os.stat(path).st_mode):
-        raise DataError(
-            f"file {os.fspath(path)}", "a pipe or a device", "a regular file", "Write it to a file first."
-        )
-    return open(path, "rb")
+    with reading(path):
+        if not os.path.isdir(path) and not stat.S_ISREG(os.stat(path).st_mode):
+            raise DataError(
+                f"file {os.fspath(path)}", "a pipe or a device", "a regular file", "Write it to a file first."
+            )
+        return open(path, "rb")
 
 
 def check_expansion(place: str, unpacked: int, packed: int) -> None:
@@ -61,9 +89,10 @@ def line_blocks(path: str | os.PathLike[str], limit: int = LINE_LIMIT) -> Iterat
     place = f"file {os.fspath(path)}"
     number, held, size, unpacked = 1, [], 0, 0
     with open_regular(path) as raw:
-        packed = raw.peek(2)[:2] == b"\x1f\x8b"
+        with reading(path):
+            packed = raw.peek(2)[:2] == b"\x1f\x8b"
         try:
-            with gzip.GzipFile(fileobj=raw, mode="rb") if packed else raw as file:
+            with reading(path), gzip.GzipFile(fileobj=raw, mode="rb") if packed else raw as file:
                 while piece := file.read(BLOCK):
                     unpacked += len(piece)
                     if packed:

@@ -72,8 +72,6 @@ def read_ldac(path: str | os.PathLike[str], n_terms: int | None = None) -> Itera
     DataError
         With the line number (from 1), if a line is empty or malformed, N isn't its number of pairs, a number
         is negative or not whole, or an id isn't below `n_terms`.
-    OSError
-        If the file can't be read.
     """
     empty = True
     for first, content in line_blocks(path):

@@ -77,7 +77,7 @@ class Limits:
             ("terms", n_terms, self.max_terms),
             ("documents", n_documents, self.max_documents),
         ):
-            if value > most:
+            if whole_number(f"n_{what}", value) > most:
                 raise self._too_many(place, what, value, most)
 
     def check_tokens(self, place: str, n_tokens: int, n_entries: int, *, in_shards: bool = False) -> None:

@@ -87,8 +87,6 @@ def read_matrix_market(
     DataError
         With the line number (from 1), if a line is malformed, an index is out of range, a value isn't a
         count, or there are more or fewer entries than declared; also if the matrix exceeds `limits`.
-    OSError
-        If the file can't be read.
     """
     limits = limits or Limits()
     head, blocks = _begun(path, limits)

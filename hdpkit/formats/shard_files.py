@@ -196,7 +196,7 @@ def shard_at(folder: Path) -> tuple[Manifest, int] | None:
     place = Path(os.path.abspath(folder))  # links aren't resolved: a shard may be a link to a local disk
     if not is_shard(place):
         return None
-    manifest = read_manifest(place.parent.resolve())
+    manifest = read_manifest(Path(os.path.realpath(place.parent)))
     number = int(place.name.removeprefix("shard-"))
     if number >= len(manifest.shards) or shard_name(number) != place.name:
         raise DataError(

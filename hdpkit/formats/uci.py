@@ -57,8 +57,6 @@ def read_uci(path: str | os.PathLike[str], n_terms: int | None = None) -> Iterat
     DataError
         With the line number (from 1), if a line is malformed, an id is out of range, documents don't ascend,
         or there are more or fewer entries than declared.
-    OSError
-        If the file can't be read.
     """
     blocks = line_blocks(path)
     head = b""

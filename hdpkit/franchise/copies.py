@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
+from hdpkit.checks import DAMAGED, fitting
 from hdpkit.data import GroupedData
 from hdpkit.franchise.parts import cloned
 from hdpkit.franchise.state import State
@@ -46,9 +47,10 @@ class Copied(State):
     def __setstate__(self, kept: dict[str, Any]) -> None:
         # Parts are added after the franchise was created, because they may refer to it.
         register: Any = getattr(self, "register")  # noqa: B009 - defined in the derived class
-        for name, part in kept["components"].items():
-            register(name, part)
-        self._freezing.thaw(kept["frozen"])
+        with fitting("pickle of Franchise", "the state of a franchise", remedy=DAMAGED):
+            for name, part in kept["components"].items():
+                register(name, part)
+            self._freezing.thaw(kept["frozen"])
 
 
 def _reduced(franchise: Any) -> tuple[Any, ...]:
@@ -69,7 +71,8 @@ def _unpickled(
     known: Any = None,
 ) -> Any:
     """A franchise without seated customers."""
-    return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure, **_with(known))
+    with fitting("pickle of Franchise", "a franchise's arguments", remedy=DAMAGED):
+        return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure, **_with(known))
 
 
 def _with(known: Any) -> dict[str, Any]:

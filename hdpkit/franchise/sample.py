@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.checks import whole_number
-from hdpkit.errors import StateError
+from hdpkit.checks import DAMAGED, fitting, instance, made_by, whole_number
+from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.as_html import sample_table
 from hdpkit.franchise.sample_draws import TopicLaw, dirichlet, drawn_weights, topic_law
 from hdpkit.franchise.sample_parts import Level, TermMeans
@@ -28,6 +28,7 @@ def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(values)
 
 
+@made_by("Franchise.sample")
 @attrs.frozen(eq=False, kw_only=True, slots=False)
 class Sample:
     """The part of a state after a sweep that summaries of the posterior need. It never changes.
@@ -213,7 +214,7 @@ class Sample:
         rows = self.root_weights[None, :]
         for level in self.levels[:-1]:
             rows = np.concatenate([rows, _weights(level, rows, slice(None))])
-        chosen = slice(None) if groups is None else groups
+        chosen = self._chosen(groups)
         return _weights(self.levels[-1], rows, chosen) if self.levels else rows[chosen].copy()
 
     def draw_group_weights(self, rng: ChoiceSource | Seed = None, groups: slice | None = None) -> Floats:
@@ -241,7 +242,7 @@ class Sample:
             The last column is for a new dish; rows sum to one.
         """
         generator = as_source(rng, Purpose.OTHER).generator
-        chosen = slice(None) if groups is None else groups
+        chosen = self._chosen(groups)
         rows = self.root_weights[None, :]
         if np.isfinite(self.root_precision):
             rows = dirichlet(self.root_precision * rows, generator)
@@ -250,6 +251,17 @@ class Sample:
         for level in self.levels[:-1]:
             rows = np.concatenate([rows, drawn_weights(level, rows, slice(None), generator)])
         return drawn_weights(self.levels[-1], rows, chosen, generator)
+
+    def _chosen(self, groups: Any) -> slice:
+        if groups is None:
+            return slice(None)
+        remedy = "For instance slice(0, 10)."
+        instance("groups", groups, slice, "a slice of groups, or None", remedy=remedy)
+        try:
+            groups.indices(self.n_groups)
+        except (TypeError, ValueError):
+            raise ParameterError("groups", groups, "a slice of whole numbers", remedy) from None
+        return groups
 
     def shares(self) -> Floats:
         """Share of each dish in all customers: float64, shape (K,)."""
@@ -260,7 +272,8 @@ _MAPPINGS = ("parameters", "hyperparameters")
 
 
 def _again(values: dict[str, Any]) -> Sample:
-    return Sample(**values)
+    with fitting("pickle of Sample", "the fields of a sample", remedy=DAMAGED):
+        return Sample(**values)
 
 
 def _read_only(value: Any) -> None:

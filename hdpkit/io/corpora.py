@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
 
 from hdpkit.checks import instance
+from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.errors import DataError, ParameterError, SkippedFilesWarning, printable
 from hdpkit.formats.arrays import is_corpus_folder
+from hdpkit.formats.blocks import reading
 from hdpkit.formats.ldac import read_vocabulary
 from hdpkit.formats.limits import Limits
 from hdpkit.formats.lines import unpacked_beginning
@@ -37,7 +37,6 @@ __all__ = [
     "detect_format",
     "read_any",
     "read_corpus",
-    "reading",
     "skipped_text",
 ]
 
@@ -319,23 +318,5 @@ def check_terms(path: Path, words: tuple[str, ...] | None, n_rows: int, n_column
 
 
 def check_place(path: str | os.PathLike[str]) -> Path:
-    """Return a path that the operating system accepts, or raise a DataError."""
-    if "\0" in os.fspath(path):
-        raise DataError("path", os.fspath(path), "without NUL characters", "Check the path.")
-    return Path(path)
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn errors of the operating system into DataErrors that name the file."""
-    try:
-        yield
-    except OSError as error:
-        raise DataError(
-            f"file {error.filename or path}", error.strerror or str(error), "a file that can be read",
-            "Check the path and its permissions.",
-        ) from error  # fmt: skip
-    except MemoryError as error:
-        raise DataError(
-            f"file {path}", "more than there is memory for", "smaller", "Drop documents or terms."
-        ) from error
+    """Return a path that the operating system accepts."""
+    return path_of("path", path, remedy="Give a str or a pathlib.Path.")

@@ -10,11 +10,12 @@ from typing import Any
 
 from hdpkit.checks import items
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.formats.blocks import reading
 from hdpkit.formats.delimited import read_rows
 from hdpkit.formats.lines import place_of
 from hdpkit.formats.number_tables import delimiter_of
 from hdpkit.formats.records import Layout, ReadingNotes
-from hdpkit.io.corpora import check_place, detect_format, reading
+from hdpkit.io.corpora import check_place, detect_format
 from hdpkit.io.texts import read_documents_of
 
 __all__ = ["check_nested", "read_labels"]

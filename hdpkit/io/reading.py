@@ -15,15 +15,15 @@ import numpy.typing as npt
 from hdpkit.checks import absolute_path, choice
 from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.errors import DataError, RunError
+from hdpkit.formats.blocks import reading
 from hdpkit.formats.limits import Limits
 from hdpkit.formats.matrix_market import read_matrix_market
 from hdpkit.formats.records import Layout, ReadingNotes
-from hdpkit.io.corpora import FORMATS, ReadCorpus, check_place, detect_format, reading
+from hdpkit.io.corpora import FORMATS, ReadCorpus, check_place, detect_format
 from hdpkit.io.texts import TEXT_FORMATS, read_texts
 from hdpkit.io.vectorizer import TextCounter
-from hdpkit.record import RunFolder
 from hdpkit.record.files import reading as what_is_read
-from hdpkit.record.run_folder import READING, kept
+from hdpkit.record.run_folder import READING, RunFolder, kept
 
 __all__ = ["NewDocuments", "Reading", "kept_reading", "load_reading", "read_like"]
 

@@ -12,6 +12,7 @@ from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, Limits, ShardedCorpus
 from hdpkit.data.sharded import Described, write_again, write_blocks
 from hdpkit.errors import SkippedFilesWarning
+from hdpkit.formats.blocks import reading
 from hdpkit.formats.by_document import by_document
 from hdpkit.formats.counts import Counts
 from hdpkit.formats.ldac import read_ldac
@@ -20,7 +21,7 @@ from hdpkit.formats.matrix_market import matrix_entries
 from hdpkit.formats.records import Layout, ReadingNotes
 from hdpkit.formats.shard_writing import check_shards, storing_shards
 from hdpkit.formats.uci import read_uci
-from hdpkit.io.corpora import Request, check_terms, reading, skipped_text
+from hdpkit.io.corpora import Request, check_terms, skipped_text
 from hdpkit.io.text_blocks import text_blocks
 from hdpkit.io.text_options import TextOptions
 from hdpkit.io.texts import TEXT_FORMATS, Gathered, read_documents_of

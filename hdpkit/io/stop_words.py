@@ -10,8 +10,9 @@ import attrs
 
 from hdpkit.checks import items, text
 from hdpkit.errors import MissingExtraError, ParameterError
+from hdpkit.formats.blocks import reading
 from hdpkit.formats.ldac import read_vocabulary
-from hdpkit.io.corpora import check_place, reading
+from hdpkit.io.corpora import check_place
 from hdpkit.io.text_options import TextOptions
 from hdpkit.io.vectorizer import TextCounter
 

@@ -13,12 +13,13 @@ import numpy as np
 from hdpkit.data import GroupedData, ShardedCorpus
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
 from hdpkit.formats.shard_files import shard_name
-from hdpkit.record import Leave, RunFolder, Trace, scalars
+from hdpkit.record import Trace
 from hdpkit.record.blocks import BlockReader
 from hdpkit.record.chain_folder import GENERATIONS, ChainFolder, Checkpointed
-from hdpkit.record.leave import NotAllowed
-from hdpkit.record.run_folder import RUN, SHARDED_RUN
+from hdpkit.record.leave import Leave, NotAllowed
+from hdpkit.record.run_folder import RUN, SHARDED_RUN, RunFolder
 from hdpkit.record.sample_files import stored_sweeps
+from hdpkit.record.scalars import scalars
 from hdpkit.shards.files import FromFolder, read_run, state_folder
 
 __all__ = ["Check", "verify_run", "verify_shards"]

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hdpkit.checks import choice
 from hdpkit.errors import MissingExtraError
 from hdpkit.models.ngram import NGramModel
 from hdpkit.models.scores import Scores
@@ -15,6 +16,7 @@ def estimator(name: str) -> Any:
 
     Raises a MissingExtraError if scikit-learn isn't installed.
     """
+    choice("name", name, ("TopicModel", "SparseTopicModel"), remedy="Or hk.NGramModel.")
     try:
         import sklearn.base  # noqa: F401 - so that the error is raised here, not in a module of the package
     except ImportError as error:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.base_measures import AtomicMeasure
+from hdpkit.checks import DAMAGED, fitting
 from hdpkit.data import GroupedData, NGrams
 from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, contexts_of
 from hdpkit.franchise import Franchise, Restaurant
@@ -193,5 +194,6 @@ class StringModel:
 
 
 def _restored(restaurant: Restaurant, data: NGrams, arrays: list[dict[str, Any]]) -> StringModel:
-    franchise = Franchise(restaurant, data)
-    return StringModel(franchise, [Snapshot(franchise, one) for one in arrays])
+    with fitting("pickle of Spelling", "the samples of a spelling", remedy=DAMAGED):
+        franchise = Franchise(restaurant, data)
+        return StringModel(franchise, [Snapshot(franchise, one) for one in arrays])

@@ -21,7 +21,8 @@ from hdpkit.models.saved import ModelFolder
 from hdpkit.models.settings import ModelSettings
 from hdpkit.models.text import first_data, more_data
 from hdpkit.random import Seed, Streams
-from hdpkit.record import Trace, check_free
+from hdpkit.record import Trace
+from hdpkit.record.run_folder import check_free
 from hdpkit.schedule import Checkpoint, Scheduler, open_run
 from hdpkit.schedule.interrupt import check_on_interrupt
 from hdpkit.schedule.sweeps import Progress

@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from hdpkit.errors import RunError
 from hdpkit.franchise import Franchise, Snapshot
-from hdpkit.record import Leave, RunFolder, check_free
 from hdpkit.record.chain_folder import take_lock
 from hdpkit.record.describe import describe
 from hdpkit.record.encode import pack, unpack
 from hdpkit.record.files import read_sealed, reading, refusals, refuse_others, seal, write_whole
+from hdpkit.record.leave import Leave
 from hdpkit.record.rebuild import rebuild
-from hdpkit.record.run_folder import MODEL, MODEL_FILE, MODEL_MAGIC
+from hdpkit.record.run_folder import MODEL, MODEL_FILE, MODEL_MAGIC, RunFolder, check_free
 
 __all__ = ["ModelFolder"]
 

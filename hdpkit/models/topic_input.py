@@ -14,7 +14,7 @@ from joblib import effective_n_jobs
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_non_negative, validate_data
 
-from hdpkit.checks import check_unmasked, choice, flag, positive_number, whole_number
+from hdpkit.checks import DAMAGED, check_unmasked, choice, fitting, flag, positive_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.data.matrices import check_whole
 from hdpkit.errors import DataError, ParameterError
@@ -208,7 +208,8 @@ class TopicInput:
         """Restore a pickle's state; parameters added since get their defaults."""
         given = inspect.signature(type(self)).parameters.values()
         known = {one.name: one.default for one in given if one.default is not one.empty}
-        super().__setstate__({**known, **state})  # type: ignore[misc]
+        with fitting(f"pickle of {type(self).__name__}", "the state of an estimator", remedy=DAMAGED):
+            super().__setstate__({**known, **state})  # type: ignore[misc]
 
     def _scheduler(self, restaurant: Any) -> Scheduler:
         document, root = restaurant, restaurant.base

@@ -20,12 +20,14 @@ from hdpkit.io.reading import Reading, kept_reading
 from hdpkit.io.text_options import TextOptions
 from hdpkit.io.vectorizer import TextCounter
 from hdpkit.moves import Move
-from hdpkit.record import ChainTrace, ChainWriter, Leave, RunFolder, Settings, Trace
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.chain_folder import ChainWriter
 from hdpkit.record.describe import describe
 from hdpkit.record.encode import pack, unpack
 from hdpkit.record.files import reading
+from hdpkit.record.leave import Leave
 from hdpkit.record.rebuild import rebuild
-from hdpkit.record.run_folder import ESTIMATOR, kept
+from hdpkit.record.run_folder import ESTIMATOR, RunFolder, Settings, kept
 from hdpkit.record.samples import Samples
 from hdpkit.schedule import Checkpoint, open_run
 

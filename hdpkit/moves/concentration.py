@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import ScheduleError, StateError
-from hdpkit.franchise import Franchise, Hyperparameter, Restaurant
+from hdpkit.franchise import Franchise, Restaurant
+from hdpkit.franchise.declarations import Hyperparameter
 from hdpkit.moves.hyperparameters import ByMethod, Openings, Sharing, counted, log_rising
 from hdpkit.moves.protocol import MoveInfo
 from hdpkit.moves.registry import moves

@@ -95,7 +95,7 @@ def topic_weights(topics: Any) -> npt.NDArray[np.float64]:
     check_unmasked("topics", value)
     try:
         weights = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ParameterError("topics", topics, "weights of terms, shape (K, V)", remedy) from error
     if weights.ndim != 2 or weights.size == 0 or not np.isfinite(weights).all() or (weights < 0).any():
         raise ParameterError(

@@ -104,7 +104,7 @@ def similarity(topics: Any, *, rng: int = 0, ax: Any = None) -> Any:
     MissingExtraError
         If Matplotlib is not installed.
     """
-    whole_number("rng", rng, 0, remedy="A seed.")
+    whole_number("rng", rng, remedy="A seed.")
     given = topics if isinstance(topics, Mapping) else {"": topics}
     rows = named("topics", given, "topics, or a dict of them", "Give a franchise.")
     pairs = {}

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.franchise import Franchise, hyperparameter_values
+from hdpkit.franchise import Franchise
 from hdpkit.franchise.common_scores import dish_sizes
+from hdpkit.franchise.sampling import hyperparameter_values
 
 __all__ = ["is_standard", "largest_shares", "scalars"]
 

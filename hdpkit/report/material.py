@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.checks import whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import printable
 from hdpkit.franchise import Franchise, Sample
@@ -204,8 +205,10 @@ class Material:
 
     def top_terms(self, topic: int, n: int | None = None) -> list[int]:
         """The most frequent terms of a topic in descending order."""
+        topic = whole_number("topic", topic, 0, self.n_topics - 1, remedy="Topics are numbered from 0.")
+        most = self.n_terms if n is None else whole_number("n", n)
         row = self.counts[topic]
-        order = np.argsort(-row, kind="stable")[: self.n_terms if n is None else n]
+        order = np.argsort(-row, kind="stable")[:most]
         return [int(v) for v in order if row[v] > 0]
 
     @property

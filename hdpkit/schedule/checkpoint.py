@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
-from hdpkit.checks import positive_number, whole_number
+from hdpkit.checks import positive_number, real_number, whole_number
 from hdpkit.franchise import Franchise
-from hdpkit.record import ChainWriter
+from hdpkit.record.chain_folder import ChainWriter
 
 __all__ = ["Checkpoint", "Keeper"]
 
@@ -57,6 +57,7 @@ class Checkpoint:
         -------
         bool
         """
+        sweeps, seconds = whole_number("sweeps", sweeps), real_number("seconds", seconds)
         limit = DEFAULT_SECONDS if self.sweeps is None and self.seconds is None else self.seconds
         return (self.sweeps is not None and sweeps >= self.sweeps) or (limit is not None and seconds >= limit)
 

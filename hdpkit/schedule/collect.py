@@ -9,10 +9,12 @@ import attrs
 import numpy as np
 
 from hdpkit.errors import RunError
-from hdpkit.franchise import Franchise, Sample, sample_of
+from hdpkit.franchise import Franchise, Sample
+from hdpkit.franchise.sampling import sample_of
 from hdpkit.moves import Move
 from hdpkit.random import Streams
-from hdpkit.record import ChainWriter, Draw, Samples, Trace
+from hdpkit.record import Draw, Samples, Trace
+from hdpkit.record.chain_folder import ChainWriter
 from hdpkit.schedule.checkpoint import Checkpoint, Keeper
 from hdpkit.schedule.interrupt import deferred_interrupt
 from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep

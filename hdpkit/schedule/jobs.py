@@ -14,7 +14,10 @@ import filelock
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import Streams
-from hdpkit.record import ChainTrace, ChainWriter, RunFolder, Settings, Trace, function_name
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.chain_folder import ChainWriter
+from hdpkit.record.describe import function_name
+from hdpkit.record.run_folder import RunFolder, Settings
 from hdpkit.schedule.chains import run_chains_in_folder
 from hdpkit.schedule.collect import Plan, collect
 

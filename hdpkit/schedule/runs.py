@@ -16,18 +16,11 @@ from hdpkit.errors import ParameterError, RunError, printable
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import Streams
-from hdpkit.record import (
-    ChainTrace,
-    Draw,
-    Leave,
-    RunFolder,
-    Samples,
-    StoredSamples,
-    Trace,
-    own_functions,
-    versions,
-)
+from hdpkit.record import ChainTrace, Draw, Samples, StoredSamples, Trace
+from hdpkit.record.leave import Leave
+from hdpkit.record.run_folder import RunFolder, versions
 from hdpkit.record.sample_files import SampleFile
+from hdpkit.record.trace import own_functions
 from hdpkit.schedule.checkpoint import Checkpoint
 from hdpkit.schedule.collect import Plan
 from hdpkit.schedule.interrupt import check_on_interrupt, ended

@@ -9,10 +9,13 @@ from typing import Any, overload
 
 from hdpkit.checks import LARGEST, MOST_CHAINS, absolute_path, function, items, whole_number
 from hdpkit.errors import ParameterError, ScheduleError, StateError
-from hdpkit.franchise import Franchise, check_latent, check_start
+from hdpkit.franchise import Franchise
+from hdpkit.franchise.sampling import check_latent
+from hdpkit.franchise.starts import check_start
 from hdpkit.moves import Move
 from hdpkit.random import Seed, Streams
-from hdpkit.record import ChainTrace, Draw, Samples, Trace, own_functions
+from hdpkit.record import ChainTrace, Draw, Samples, Trace
+from hdpkit.record.trace import own_functions
 from hdpkit.schedule.chains import run_chains
 from hdpkit.schedule.checkpoint import Checkpoint
 from hdpkit.schedule.collect import Plan, collect

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from hdpkit.errors import ChangedDataError, StateError
-from hdpkit.franchise import Franchise, start
+from hdpkit.franchise import Franchise
+from hdpkit.franchise.starts import start
 from hdpkit.moves import Move
 from hdpkit.moves.protocol import checked_info
 from hdpkit.random import STARTS, Streams
-from hdpkit.record import Draw, MoveRecord, make_draw
+from hdpkit.record import Draw, MoveRecord
+from hdpkit.record.trace import make_draw
 from hdpkit.schedule.clock import Clock
 from hdpkit.schedule.interrupt import deferred_interrupt
 from hdpkit.schedule.ticks import Tick

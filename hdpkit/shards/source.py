@@ -10,7 +10,7 @@ from typing import Protocol
 import attrs
 import numpy as np
 
-from hdpkit.checks import instance, whole_number
+from hdpkit.checks import instance, made_by, whole_number
 from hdpkit.data import Corpus
 from hdpkit.data.pieces import piece_of
 
@@ -64,6 +64,7 @@ class _Piece:
     n_tokens: int
 
 
+@made_by("cut")
 @attrs.frozen(eq=False)
 class CutCorpus:
     """A corpus in memory as shards: see `cut`."""
@@ -86,6 +87,7 @@ class CutCorpus:
 
     def shard(self, i: int) -> Corpus:
         """Documents of shard i."""
+        i = whole_number("i", i, 0, len(self.shards) - 1, remedy="Shards are numbered from 0.")
         piece = self.shards[i]
         return piece_of(self.corpus, piece.first_document, piece.first_document + piece.n_documents)
 

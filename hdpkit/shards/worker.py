@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hdpkit.data import Corpus
 from hdpkit.data.pieces import strung_together
 from hdpkit.errors import KernelError
-from hdpkit.franchise import Franchise, hyperparameter_values
+from hdpkit.franchise import Franchise
 from hdpkit.franchise.elsewhere import Elsewhere
 from hdpkit.franchise.part import (
     COLUMNS,
@@ -26,6 +26,7 @@ from hdpkit.franchise.part import (
     sweep_part,
     take_block,
 )
+from hdpkit.franchise.sampling import hyperparameter_values
 from hdpkit.random import STARTS
 from hdpkit.record.scalars import largest_shares
 from hdpkit.shards.files import write_counts, write_shard

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import instance, items, real_number, whole_number
+from hdpkit.checks import instance, items, made_by, real_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise import Known
@@ -49,6 +49,7 @@ def _letters(number: int) -> str:
     return letters
 
 
+@made_by("extract_signatures")
 class Signatures:
     """Signatures of a cohort with their exposures. See `extract_signatures`, which makes them.
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.checks import instance, number_array, real_number
+from hdpkit.checks import instance, number_array, real_number, whole_number
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.signatures.channels import Channels
 from hdpkit.signatures.spectra import arranged, given_channels, read_table, side_of
@@ -75,7 +75,8 @@ class Decomposition:
         ----------
         component : int
         """
-        row = self.shares[component]
+        number = whole_number("component", component, 0, len(self.shares) - 1, remedy="Counted from 0.")
+        row = self.shares[number]
         return [(self.names[i], float(row[i])) for i in np.argsort(-row, kind="stable") if row[i] > 0]
 
 

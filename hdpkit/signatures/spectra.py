@@ -14,9 +14,10 @@ import scipy
 from hdpkit.checks import choice, flag, instance
 from hdpkit.data import Corpus, Limits
 from hdpkit.errors import DataError
+from hdpkit.formats.blocks import reading
 from hdpkit.formats.counts import TOKEN_LIMIT, first_not_whole
 from hdpkit.formats.number_tables import NumberTable, read_number_table
-from hdpkit.io.corpora import check_place, reading
+from hdpkit.io.corpora import check_place
 from hdpkit.signatures.channels import CHANNELS, Channels, channels_of
 
 __all__ = ["ANY", "arranged", "given_channels", "in_order", "read_spectra", "read_table", "side_of"]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import choice, instance, items, whole_number
+from hdpkit.checks import choice, instance, items, made_by, whole_number
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise import Sample
 from hdpkit.random import Purpose, as_source
@@ -33,6 +33,7 @@ _TABLES = ("topics", "shares", "weights", "trace")
 _NOBODY = -1
 
 
+@made_by("align_topics or consensus")
 class AlignedTopics:
     """Topics (components of any measure) that samples have in common. See `align_topics`, which makes them.
 

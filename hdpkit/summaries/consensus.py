@@ -157,7 +157,7 @@ class Consensus(AlignedTopics):
             given = sparse_entries(name, given).matrix()
         try:
             counts = scipy.sparse.csr_array(given.to_counts() if isinstance(given, Corpus) else given)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError, RecursionError):
             raise DataError(name, given, "a Corpus, or a matrix of counts", "See Corpus.to_counts.") from None
         n_terms = self.topics.shape[1]
         wrong = counts.ndim != 2 or counts.shape[1] != n_terms or counts.dtype.kind not in "iufb"

@@ -12,7 +12,8 @@ from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import choice, items
 from hdpkit.data import Groups
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues, Restaurant, start
+from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues, Restaurant
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 
 __all__ = ["CORNERS", "SHAPES", "Corner", "TinyShape", "check_keys", "repeated", "tiny_franchise"]

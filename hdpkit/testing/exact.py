@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import flag, instance, number_array, positive_number
+from hdpkit.checks import flag, instance, number_array, positive_number, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, Known, KnownValues
 from hdpkit.moves import Move
@@ -73,6 +73,7 @@ class ExactModel:
     def __init__(
         self, franchise: Franchise, log_marginal: Callable[[list[Any]], float] | None = None
     ) -> None:
+        instance("franchise", franchise, Franchise, "a small Franchise", remedy="See tiny_franchise.")
         self.franchise = franchise.copy()
         t = franchise.topology
         self.shape = Shape(parent=tuple(t.parent.tolist()), home=tuple(t.home.tolist()))
@@ -120,7 +121,8 @@ class ExactModel:
 
     def enter(self, state: int) -> Franchise:
         """Put the franchise into a state, by number."""
-        return self._put(self._frozen[state])
+        number = whole_number("state", state, 0, len(self.states) - 1, remedy="A number of a state.")
+        return self._put(self._frozen[number])
 
     def _put(self, frozen: dict[str, Any]) -> Franchise:
         """Set the franchise to a frozen state, which was checked when the model was built."""

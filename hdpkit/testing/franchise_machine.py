@@ -16,7 +16,8 @@ from hypothesis.stateful import (
 
 from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
 from hdpkit.errors import AuditError
-from hdpkit.franchise import Component, Franchise, Random, start
+from hdpkit.franchise import Component, Franchise, Random
+from hdpkit.franchise.starts import start
 from hdpkit.moves import SplitMerge
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import stores

@@ -75,7 +75,7 @@ def check_part(
     if measure is not None:
         instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
     check_keys("shapes", shapes, SHAPES)
-    whole_number("seed", seed, 0)
+    whole_number("seed", seed)
     whole_number("replicas", replicas, 1)
     whole_number("rounds", rounds, 1)
     measure = measure or DirichletMultinomial(0.5, n_terms=3)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
+from hdpkit.checks import seed_number, text, whole_number
 from hdpkit.errors import ParameterError, RegistryError, StateError
 
 __all__ = [
@@ -124,8 +125,8 @@ class SampledTests:
     def __init__(self, *, fresh: bool = False, seed: int | None = None) -> None:
         if fresh and seed is not None:
             raise ParameterError("seed", seed, "left out with fresh=True", "Choose one of the two.")
-        if seed is not None and seed < 0:
-            raise ParameterError("seed", seed, "0 or more", "Give another seed.")
+        if seed is not None:
+            seed_number("seed", seed)
         self.seed: int = secrets.randbits(63) if fresh else (seed or 0)
         self.outcomes: list[Outcome] = []
         self._labels: dict[str, tuple[str, ...]] = {}
@@ -169,6 +170,7 @@ class SampledTests:
 
     def look_seed(self, name: str, look: int) -> int:
         """Seed of a look (0 first, 1 repeat): a function of the family's seed, the name and the look."""
+        name, look = text("name", name, remedy="As registered."), whole_number("look", look)
         source = np.random.SeedSequence([self.seed, zlib.crc32(name.encode()), look])
         return int(source.generate_state(1, np.uint64)[0] >> np.uint64(1))
 

@@ -400,7 +400,7 @@ def test_other_bad_files(tmp_path):
         Corpus.from_ldac(write(tmp_path / "c", "2 0:1 0:2147483647\n"))
     with pytest.raises(DataError, match="at most"):
         Corpus.from_ldac(write(tmp_path / "c", "1 2147483647:1\n"))
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(DataError, match="No such file"):
         Corpus.from_ldac(tmp_path / "nowhere")
 
 

@@ -15,7 +15,7 @@ from long_cases import some_long
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures.proportions import NAME
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves
 from hdpkit.testing.exact import check_exact

@@ -20,8 +20,8 @@ from slice_model import Model as SliceModel
 from slice_model import law_of_tables, stirling
 
 import hdpkit as hk
-from hdpkit.franchise import start
 from hdpkit.franchise.slices import SlicePlan
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, ScriptedSource, Streams
 
 FAULTS = {"weights of the root": 101, "tables of the root": 102, "tables above kept": 103}

@@ -22,7 +22,7 @@ from observed_checks import (
 
 import hdpkit as hk
 from hdpkit.errors import DataError, DeclarationError, ParameterError, ScheduleError, StateError
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.moves import DishGibbs, TableCounts, TableGibbs
 from hdpkit.random import ScriptedSource
 from hdpkit.stores import Detail

@@ -25,8 +25,8 @@ from smoothing_checks import *  # noqa: F403 - the same
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import AuditError, HdpkitError, ParameterError
-from hdpkit.franchise import start
 from hdpkit.franchise.simulate import draw_seating
+from hdpkit.franchise.starts import start
 from hdpkit.moves import MoveInfo
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import HistogramReference

@@ -17,7 +17,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures.dish_smoothing import SMOOTHING
 from hdpkit.base_measures.proportions import NAME
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves

@@ -10,7 +10,7 @@ from scipy.special import gammaln
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import Detail, at_least, detail_of, seating_out, stores
 from hdpkit.testing.cases import CORNERS, tiny_franchise

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.franchise import Snapshot, start
+from hdpkit.franchise import Snapshot
 from hdpkit.franchise.contexts import ContextTopology
+from hdpkit.franchise.starts import start
 from hdpkit.franchise.verbs import Verbs
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import Detail, at_least

@@ -8,8 +8,8 @@ from scipy import stats
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.franchise import start
 from hdpkit.franchise.simulate import draw_hyperparameters
+from hdpkit.franchise.starts import start
 from hdpkit.moves import hyperparameters
 from hdpkit.random import STARTS, Streams
 

@@ -9,7 +9,7 @@ from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit._compiled.generic_sweeps import sweeps
 from hdpkit.data import Groups
 from hdpkit.errors import StateError
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.machines import same
 

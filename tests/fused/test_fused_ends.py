@@ -11,7 +11,8 @@ import pytest
 
 import hdpkit as hk
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import kernels, start
+from hdpkit.franchise import kernels
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.production import exact_law, production_law
 from hdpkit.testing.sites import NEW

@@ -17,7 +17,7 @@ from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit._compiled.generic_sweeps import sweeps
 from hdpkit.base_measures.proportions import SelectionProportions
 from hdpkit.errors import KernelError, ParameterError
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.machines import same
 from hdpkit.testing.production import exact_law, production_law

@@ -14,7 +14,7 @@ from test_fused_sites import law_at
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.production import exact_law, production_law
 from hdpkit.testing.pvalues import SampledTests

@@ -14,7 +14,7 @@ from evaluation_checks import row_of
 from scipy import stats
 
 import hdpkit as hk
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.new_groups import NewGroupLaw
 from hdpkit.testing.planted import planted

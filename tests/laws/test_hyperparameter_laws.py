@@ -14,7 +14,7 @@ from bugs import BUGS
 from scipy import stats
 
 import hdpkit as hk
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.moves import Concentration, Discount
 from hdpkit.random import STARTS, Streams
 from hdpkit.stores import Detail, at_least, detail_of

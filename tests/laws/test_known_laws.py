@@ -10,7 +10,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel

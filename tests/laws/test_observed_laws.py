@@ -14,7 +14,8 @@ from long_cases import some_long
 from observed_checks import PREDICTIVES, STORES, atoms_of, observed
 
 import hdpkit as hk
-from hdpkit.franchise import Franchise, start
+from hdpkit.franchise import Franchise
+from hdpkit.franchise.starts import start
 from hdpkit.moves import Concentration, Discount, DishGibbs, Move, TableGibbs
 from hdpkit.random import ScriptedSource
 from hdpkit.testing.cases import TinyShape, tiny_franchise

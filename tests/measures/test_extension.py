@@ -14,7 +14,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import ExtensionError
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.random import RandomStream
 from hdpkit.testing import check_base_measure
 

@@ -7,7 +7,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.franchise import check_start, start
+from hdpkit.franchise.starts import check_start, start
 from hdpkit.random import STARTS, Streams
 
 V = 7

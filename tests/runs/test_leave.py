@@ -6,7 +6,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.record import Leave
+from hdpkit.record.leave import Leave
 from hdpkit.record.rebuild import rebuild
 
 MODULE = """

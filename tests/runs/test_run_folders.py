@@ -391,7 +391,7 @@ def test_a_module_that_a_file_names_is_not_imported(tmp_path):
     ],
 )
 def test_nothing_else_of_the_package_is_called(name):
-    from hdpkit.record import Leave
+    from hdpkit.record.leave import Leave
 
     with pytest.raises(errors.RunError):
         Leave().find(name)

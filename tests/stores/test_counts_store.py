@@ -12,9 +12,9 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit._compiled.stores import stirling
 from hdpkit._compiled.walk import table_counts as compiled
-from hdpkit.franchise import start
 from hdpkit.franchise.counts_rules import check_counts_store, check_no_discount
 from hdpkit.franchise.reference import table_counts as readable
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, ScriptedSource, Streams
 from hdpkit.stores import CountsReference, CountsStore, Detail, FrozenSeating, HistogramStore
 from hdpkit.stores.reference.stirling import log_stirling, one_alone, one_opens, one_shares

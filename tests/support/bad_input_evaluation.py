@@ -6,7 +6,7 @@ import numpy as np
 from bad_values import NO_SEED, POSITIVE, Row, Told, whole
 
 import hdpkit as hk
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 
 __all__ = ["EVALUATION"]

@@ -30,7 +30,7 @@ from bad_values import (
 )
 
 import hdpkit as hk
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.random import Streams
 
 __all__ = ["MODEL"]

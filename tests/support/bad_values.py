@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 import hdpkit as hk
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 
 NAN, INF = math.nan, math.inf

@@ -9,7 +9,7 @@ from hdpkit import moves
 from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit._compiled.generic_sweeps import units
 from hdpkit.data import Groups
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.machines import same
 from hdpkit.testing.sites import at_random

@@ -12,7 +12,8 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.franchise import Restaurant, start
+from hdpkit.franchise import Restaurant
+from hdpkit.franchise.starts import start
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.stores import CountsReference, Detail, FrozenSeating
 from hdpkit.stores.frozen import READABLE

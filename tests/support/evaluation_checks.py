@@ -7,8 +7,8 @@ import pytest
 from hdpkit._compiled.fixed_dishes.new_groups import NewGroups as CompiledGroups
 
 import hdpkit as hk
-from hdpkit.franchise import start
 from hdpkit.franchise.reference.new_groups import NewGroups as ReadableGroups
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.testing.new_groups import NewGroupLaw, state_of
 

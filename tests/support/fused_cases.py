@@ -5,7 +5,7 @@ from inspect import signature
 import numpy as np
 
 import hdpkit as hk
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import Detail, detail_of
 from hdpkit.testing.machines import same

@@ -5,7 +5,7 @@ from slice_model import ALPHA, WEIGHTS, Model, branches, holding, law_of_tables
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact

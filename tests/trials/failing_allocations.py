@@ -34,7 +34,7 @@ import hdpkit as hk
 import hdpkit.shards
 from hdpkit import moves
 from hdpkit.base_measures import base_measures
-from hdpkit.franchise import start
+from hdpkit.franchise.starts import start
 from hdpkit.random import Streams
 from hdpkit.testing.cases import repeated
 
