@@ -15,6 +15,7 @@ from hdpkit.data import Corpus
 from hdpkit.io.export import EXPORTS, export_topics, export_trace
 from hdpkit.io.run_topics import topics_of_run
 from hdpkit.signatures import write_signatures
+from hdpkit.signatures.nouns import nouns_of
 from hdpkit.signatures.settings import signatures_of_run
 
 __all__ = ["export"]
@@ -74,7 +75,7 @@ def export(
         told = f"{len(found)} signatures"
     else:
         topics, _ = topics_of_run(there, chain, intervals=True)
-        told = f"{topics.n_topics} topics of {topics.source}"
+        told = f"{topics.n_topics} {nouns_of(there.data, run).topics} of {topics.source}"
         written = export_topics(topics, cast(Corpus, there.data), to, out, terms, raw=raw)
     if not quiet:
         say(f"{told}: {', '.join(shown_path(path) for path in written)}", err=True)

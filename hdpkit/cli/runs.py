@@ -23,6 +23,7 @@ from hdpkit.cli.options import not_negative, path_type, positive, quiet_option
 from hdpkit.cli.output import say
 from hdpkit.cli.summary import (
     SHOWN,
+    echo_signatures,
     echo_table,
     franchise_facts,
     franchise_topics,
@@ -42,7 +43,8 @@ from hdpkit.record.leave import NotAllowed
 from hdpkit.record.run_folder import COMMAND, ESTIMATOR, MODEL, MODEL_FILE, READING, RUN, SIGNATURES
 from hdpkit.schedule import Run, open_run
 from hdpkit.schedule.progress_bar import ProgressBar
-from hdpkit.signatures.settings import load_settings
+from hdpkit.signatures.nouns import Nouns, nouns_of
+from hdpkit.signatures.settings import load_settings, signatures_of_run
 from hdpkit.summaries import diagnose
 
 __all__ = ["carry_out", "open_corpus_run", "resume", "run_argument", "topics", "verify"]
@@ -110,9 +112,9 @@ def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...
             continue
         if place == 0 and n_terms is not None:
             found = franchise_topics(franchise, n_terms)
-            echo_table(found, found[:SHOWN])
+            echo_table(found, found[:SHOWN], nouns_of(franchise.data, folder))
         which = f"chain {number}: " if hasattr(trace, "numbers") else ""
-        say(which + _facts_text(franchise, trace.seed))
+        say(which + _facts_text(franchise, trace.seed, nouns_of(franchise.data, folder)))
 
 
 def _verdict(trace: Any) -> str:
@@ -123,12 +125,13 @@ def _verdict(trace: Any) -> str:
         return "pip install 'hdpkit[arviz]' to see here whether the run has converged."
 
 
-def _facts_text(franchise: Franchise, seed: int | None) -> str:
+def _facts_text(franchise: Franchise, seed: int | None, nouns: Nouns) -> str:
     facts = franchise_facts(franchise, seed)
-    parts = [f"K = {facts['n_topics']} topics"]
+    parts = [f"K = {facts['n_topics']} {nouns.topics}"]
     for key, value in facts.items():
         if "/" in key and not isinstance(value, list):
             what, name = key.split("/", 1)
+            name = nouns.level(name)
             parts.append(printable(f"{name if what == 'base' else f'{name} {what}'} = {value:.4g}"))
     parts.append(f"log likelihood = {facts['log_likelihood']:,.1f}")
     return ", ".join([*parts, f"seed = {seed}", f"{franchise.sweep} sweeps"])
@@ -189,25 +192,27 @@ def topics(
       hdpkit topics run --format json > topics.json
     """
     there = open_corpus_run(run, allow)
+    nouns = nouns_of(there.data, run)
     if chain is None and sum(sweep is not None for sweep in there.sweeps) > 1:
         agreed = topics_of_run(there)[0]
         found = run_summaries(agreed, there, terms)
         rest = max(0.0, 1.0 - float(agreed.shares.sum()))
         facts = {"of": agreed.source, "n_topics": agreed.n_topics, "share_of_no_topic": rest}
         text = (
-            f"K = {agreed.n_topics} topics of {agreed.source}; {rest:.1%} of the tokens are in none of them"
+            f"K = {agreed.n_topics} {nouns.topics} of {agreed.source}; "
+            f"{rest:.1%} of the {nouns.tokens} are in none of them"
         )
     else:
         franchise = there.franchise(chain or 0)
         found = franchise_topics(franchise, terms)
         seed = franchise.streams.seed if franchise.streams is not None else None
-        facts, text = franchise_facts(franchise, seed), _facts_text(franchise, seed)
+        facts, text = franchise_facts(franchise, seed), _facts_text(franchise, seed, nouns)
     if format == "csv":
         say(topics_csv(found[:n_topics]), nl=False)
     elif format == "json":
         say(topics_json(found[:n_topics], facts), nl=False)
     else:
-        echo_table(found, found if every else found[: n_topics or SHOWN])
+        echo_table(found, found if every else found[: n_topics or SHOWN], nouns)
         say(text)
 
 
@@ -232,8 +237,11 @@ def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[
         resume_training(run, sweeps, quiet, allow)
         return
     there = open_run(run, allow)
-    before = len(there.trace.moves)
-    carry_out(lambda progress: there.resume(sweeps, progress=progress), run, terms, quiet, allow)
+    before, of_signatures = len(there.trace.moves), os.path.lexists(run / SIGNATURES)
+    n_terms = None if of_signatures else terms
+    carry_out(lambda progress: there.resume(sweeps, progress=progress), run, n_terms, quiet, allow)
+    if of_signatures:
+        echo_signatures(*signatures_of_run(open_run(run, allow)))
     if sweeps is None and len(there.trace.moves) == before:
         say("The run was already complete; --sweeps N runs N more.", err=True)
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from hdpkit.cli.folders import check_new_folder, held_for_a_run
 from hdpkit.cli.options import (
@@ -30,9 +25,9 @@ from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.parse import parse_init
 from hdpkit.cli.priors import prior_type
 from hdpkit.cli.runs import carry_out
-from hdpkit.cli.summary import WIDTH_OF_A_FILE
+from hdpkit.cli.summary import echo_signatures, plural
 from hdpkit.data import Corpus, downsample
-from hdpkit.errors import ParameterError, printable
+from hdpkit.errors import ParameterError
 from hdpkit.franchise import Known
 from hdpkit.io.labels import check_nested, read_labels
 from hdpkit.record.command import kept_command
@@ -40,7 +35,6 @@ from hdpkit.schedule import open_run
 from hdpkit.schedule.progress_bar import ProgressBar
 from hdpkit.signatures import (
     CHANNELS,
-    Signatures,
     channels_of,
     read_signatures,
     read_spectra,
@@ -50,7 +44,7 @@ from hdpkit.signatures.known import KnownSignatures, check_channels
 from hdpkit.signatures.settings import Settings, kept_settings, signatures_of_run
 from hdpkit.signatures.spectra import ANY
 
-__all__ = ["echo_signatures", "signatures"]
+__all__ = ["signatures"]
 
 share = click.FloatRange(0.0, 1.0)
 inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
@@ -290,65 +284,5 @@ def _start(sample: Any, corpus: Corpus, known: Known | None, options: dict[str, 
             sample, corpus, known=known, rng=options["seed"], progress=None if quiet else bar
         )
     if not quiet and start.topics is not None:
-        say(f"the start has {_plural(len(start.topics), 'new signature')}", err=True)
+        say(f"the start has {plural(len(start.topics), 'new signature')}", err=True)
     return start
-
-
-def _plural(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _shortened(decomposition: str, most: int = 3) -> str:
-    parts = decomposition.split(" + ")
-    return " + ".join(parts[:most]) + (" + ..." if len(parts) > most else "")
-
-
-def echo_signatures(found: Signatures, settings: Settings) -> None:
-    """Print signatures as a table, and a line about component "0".
-
-    Parameters
-    ----------
-    found : Signatures
-    settings : Settings
-    """
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("")
-    table.add_column("largest channels", overflow="fold")
-    for title in ("share of\nmutations", "samples\nwith it", "in samples\nof chains", "chains"):
-        table.add_column(title, justify="right", no_wrap=True)
-    if settings.known is not None:
-        table.add_column("most like", no_wrap=True)
-        table.add_column("cosine", justify="right", no_wrap=True)
-        table.add_column("as a sum", overflow="fold")
-    rows = found.overview(settings.known)
-    for k, name in enumerate(found.names):
-        top = (-found.matrix[k]).argsort(kind="stable")[:4]
-        words = [printable(found.vocabulary[v]) for v in top]
-        numbers = [f"{rows['share'][k]:.2%}", f"{int(rows['samples'][k]):,}", f"{rows['occurrence'][k]:.0%}"]
-        cells: list[Any] = [
-            Text(printable(name)),
-            Text(" ".join(words)),
-            *numbers,
-            str(int(rows["chains"][k])),
-        ]
-        if settings.known is not None:
-            sums = _shortened(rows["decomposition"][k])
-            cells += [
-                Text(printable(rows["best_match"][k])),
-                f"{rows['cosine'][k]:.3f}",
-                Text(printable(sums)),
-            ]
-        table.add_row(*cells)
-    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
-    console.print(table)
-    median = float(sorted(found.cosine.tolist())[len(found.cosine) // 2])
-    held = found.components
-    chains = _plural(len(held.chain_numbers), "chain")
-    say(
-        f"{len(found)} signatures of {len(held.samples)} states of {chains} ({held.sweeps}); "
-        f"{held.rest:.1%} of the mutations are in none (component 0); cosine of reconstructed spectra: "
-        f"median {median:.3f}"
-    )
-    if found.totals is not None:
-        n = int((found.totals > found.corpus.document_lengths).sum())
-        say(f"exposures are of all mutations of a sample; of {_plural(n, 'sample')} some were not drawn")

@@ -19,14 +19,19 @@ from hdpkit.franchise import Franchise
 from hdpkit.io.run_topics import RunTopics
 from hdpkit.io.topics import TopicSummary, summarise_topics
 from hdpkit.schedule import Run
+from hdpkit.signatures import Signatures
+from hdpkit.signatures.nouns import TOPICS, Nouns
+from hdpkit.signatures.settings import Settings
 
 __all__ = [
     "PRESENT",
     "SHOWN",
     "WORTH_A_ROW",
+    "echo_signatures",
     "echo_table",
     "franchise_facts",
     "franchise_topics",
+    "plural",
     "run_summaries",
     "topics_csv",
     "topics_json",
@@ -97,28 +102,34 @@ def run_summaries(topics: RunTopics, run: Run, n_terms: int) -> list[TopicSummar
     ]
 
 
-def topics_table(topics: Sequence[TopicSummary], *, at_least: float = PRESENT) -> Table:
+def topics_table(
+    topics: Sequence[TopicSummary], nouns: Nouns = TOPICS, *, at_least: float = PRESENT
+) -> Table:
     """A table with a row for each topic; if topics select terms, with their number and the sparsity.
 
     Parameters
     ----------
     topics : sequence of TopicSummary
         Topics in the order of the rows.
+    nouns : Nouns
+        What topics, tokens, documents and terms are called.
     at_least : float
         The smallest share of a document's tokens with which a topic counted as present, for the header.
     """
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("", justify="right", style="dim")
-    table.add_column("top terms", overflow="fold")
-    table.add_column("share of\ntokens", justify="right", no_wrap=True)
-    table.add_column(f"documents\n≥ {at_least:.0%} of it", justify="right", no_wrap=True)
+    table.add_column(f"top {nouns.terms}", overflow="fold")
+    table.add_column(f"share of\n{nouns.tokens}", justify="right", no_wrap=True)
+    table.add_column(f"{nouns.documents}\n≥ {at_least:.0%} of it", justify="right", no_wrap=True)
     sparse = any(topic.sparsity is not None for topic in topics)
     if sparse:
-        table.add_column("terms", justify="right", no_wrap=True)
+        table.add_column(nouns.terms, justify="right", no_wrap=True)
         table.add_column("sparsity", justify="right", no_wrap=True)
     aligned = any(topic.occurrence is not None for topic in topics)
     if aligned:
-        table.add_column("in samples", justify="right", no_wrap=True)
+        table.add_column(
+            "in states" if nouns.document == "sample" else "in samples", justify="right", no_wrap=True
+        )
     for rank, topic in enumerate(topics, start=1):
         # As text, so that a term like "[bold]" isn't markup, and escape sequences don't reach the terminal.
         words = Text(" ".join(printable(term) for term in topic.terms))
@@ -128,14 +139,14 @@ def topics_table(topics: Sequence[TopicSummary], *, at_least: float = PRESENT) -
     return table
 
 
-def echo_table(topics: Sequence[TopicSummary], shown: Sequence[TopicSummary]) -> None:
+def echo_table(topics: Sequence[TopicSummary], shown: Sequence[TopicSummary], nouns: Nouns = TOPICS) -> None:
     """Print the table of the topics that are shown, and a line about the others."""
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
-    console.print(topics_table(shown))
+    console.print(topics_table(shown, nouns))
     rest = topics[len(shown) :]
     if rest:
         share = sum(topic.token_share for topic in rest)
-        say(f"and {len(rest)} smaller topics, {share:.1%} of the tokens together\n")
+        say(f"and {len(rest)} smaller {nouns.topics}, {share:.1%} of the {nouns.tokens} together\n")
 
 
 def franchise_facts(franchise: Franchise, seed: int | None) -> dict[str, Any]:
@@ -187,3 +198,64 @@ def topics_json(topics: Sequence[TopicSummary], facts: dict[str, Any]) -> str:
         for rank, topic in enumerate(topics, start=1)
     ]
     return json_text({**facts, "topics": listed}, indent=1) + "\n"
+
+
+def plural(number: int, what: str) -> str:
+    """A number with its noun."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _shortened(decomposition: str, most: int = 3) -> str:
+    parts = decomposition.split(" + ")
+    return " + ".join(parts[:most]) + (" + ..." if len(parts) > most else "")
+
+
+def echo_signatures(found: Signatures, settings: Settings) -> None:
+    """Print signatures as a table, and a line about component "0".
+
+    Parameters
+    ----------
+    found : Signatures
+    settings : Settings
+    """
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("")
+    table.add_column("largest channels", overflow="fold")
+    for title in ("share of\nmutations", "samples\nwith it", "in samples\nof chains", "chains"):
+        table.add_column(title, justify="right", no_wrap=True)
+    if settings.known is not None:
+        table.add_column("most like", no_wrap=True)
+        table.add_column("cosine", justify="right", no_wrap=True)
+        table.add_column("as a sum", overflow="fold")
+    rows = found.overview(settings.known)
+    for k, name in enumerate(found.names):
+        top = (-found.matrix[k]).argsort(kind="stable")[:4]
+        words = [printable(found.vocabulary[v]) for v in top]
+        numbers = [f"{rows['share'][k]:.2%}", f"{int(rows['samples'][k]):,}", f"{rows['occurrence'][k]:.0%}"]
+        cells: list[Any] = [
+            Text(printable(name)),
+            Text(" ".join(words)),
+            *numbers,
+            str(int(rows["chains"][k])),
+        ]
+        if settings.known is not None:
+            sums = _shortened(rows["decomposition"][k])
+            cells += [
+                Text(printable(rows["best_match"][k])),
+                f"{rows['cosine'][k]:.3f}",
+                Text(printable(sums)),
+            ]
+        table.add_row(*cells)
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
+    console.print(table)
+    median = float(sorted(found.cosine.tolist())[len(found.cosine) // 2])
+    held = found.components
+    chains = plural(len(held.chain_numbers), "chain")
+    say(
+        f"{len(found)} signatures of {len(held.samples)} states of {chains} ({held.sweeps}); "
+        f"{held.rest:.1%} of the mutations are in none (component 0); cosine of reconstructed spectra: "
+        f"median {median:.3f}"
+    )
+    if found.totals is not None:
+        n = int((found.totals > found.corpus.document_lengths).sum())
+        say(f"exposures are of all mutations of a sample; of {plural(n, 'sample')} some were not drawn")

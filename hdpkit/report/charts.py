@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hdpkit.signatures.nouns import Nouns
+
 __all__ = [
     "AREAS",
     "bars",
@@ -43,12 +45,18 @@ def _quantitative(field: str, title: str | None, form: str | None = None, **more
 
 
 def bars(
-    values: Sequence[Any], category: str, value: str, title: str, form: str = ".1%", height: int | None = None
+    values: Sequence[Any],
+    category: str,
+    value: str,
+    title: str,
+    form: str = ".1%",
+    height: int | None = None,
+    noun: str | None = None,
 ) -> dict[str, Any]:
-    """Horizontal bars, in the order of the rows."""
+    """Horizontal bars, in the order of the rows; ``noun`` is what a category is called."""
     y = {"field": category, "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": 220}}
     tooltip = [
-        {"field": category, "type": "nominal"},
+        {"field": category, "type": "nominal", "title": noun or category},
         {"field": value, "type": "quantitative", "format": form},
     ]
     return _chart(
@@ -59,13 +67,15 @@ def bars(
     )
 
 
-def intervals(values: Sequence[Any], category: str, title: str, form: str = ".1%") -> dict[str, Any]:
+def intervals(
+    values: Sequence[Any], category: str, title: str, form: str = ".1%", noun: str | None = None
+) -> dict[str, Any]:
     """Shares as points with intervals, one row per topic; topics that fewer samples have are fainter."""
     y = {"field": category, "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": 260}}
     faint = {"field": "occurrence", "type": "quantitative", "legend": None,
              "scale": {"domain": [0, 1], "range": [0.35, 1]}}  # fmt: skip
     tooltip = [
-        {"field": category, "type": "nominal"},
+        {"field": category, "type": "nominal", "title": noun or category},
         *({"field": name, "type": "quantitative", "format": ".2%"} for name in ("share", "lower", "upper")),
         {"field": "occurrence", "type": "quantitative", "format": ".0%", "title": "states that have it"},
     ]
@@ -100,13 +110,13 @@ def lines(values: Sequence[Any], value: str, title: str, by: str | None, form: s
     return _chart(190, values, mark={"type": "line", "interpolate": "linear"}, encoding=encoding)
 
 
-def scatter(values: Sequence[Any], groups: Sequence[str], height: int = 460) -> dict[str, Any]:
+def scatter(values: Sequence[Any], groups: Sequence[str], nouns: Nouns, height: int = 460) -> dict[str, Any]:
     """The map: topics as circles with area by share and colour by group; the largest have words."""
     hidden = {"axis": None, "scale": {"zero": False, "nice": False, "padding": 34}}
     place = {axis: {"field": axis, "type": "quantitative", **hidden} for axis in ("x", "y")}
     tooltip = [
-        {"field": "number", "type": "quantitative", "title": "topic"},
-        {"field": "label", "type": "nominal", "title": "terms"},
+        {"field": "number", "type": "quantitative", "title": nouns.topic},
+        {"field": "label", "type": "nominal", "title": nouns.terms},
         {"field": "share", "type": "quantitative", "format": ".2%"},
         {"field": "group", "type": "nominal"},
     ]
@@ -150,7 +160,7 @@ def scatter(values: Sequence[Any], groups: Sequence[str], height: int = 460) -> 
     return _chart(height, values, params=[{"name": "chosen", "value": 0}], layer=[circle, words])
 
 
-def heat(values: Sequence[Any], n_rows: int, title: str) -> dict[str, Any]:
+def heat(values: Sequence[Any], n_rows: int, title: str, nouns: Nouns) -> dict[str, Any]:
     """Shares of topics (rows) in the documents of each label (columns)."""
     axis = {"title": None, "labelLimit": 240}
     return _chart(
@@ -165,10 +175,10 @@ def heat(values: Sequence[Any], n_rows: int, title: str) -> dict[str, Any]:
             },
             "color": {
                 "field": "share", "type": "quantitative", "scale": {"type": "sqrt"},
-                "legend": {"title": "share of tokens", "format": ".0%", "orient": "bottom"},
+                "legend": {"title": f"share of {nouns.tokens}", "format": ".0%", "orient": "bottom"},
             },
             "tooltip": [
-                {"field": "topic", "type": "nominal"},
+                {"field": "topic", "type": "nominal", "title": nouns.topic},
                 {"field": "label", "type": "nominal", "title": title},
                 {"field": "share", "type": "quantitative", "format": ".2%"},
             ],

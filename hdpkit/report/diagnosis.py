@@ -14,12 +14,7 @@ from hdpkit.summaries import diagnose
 __all__ = ["Verdict", "diagnosis_of"]
 
 _COLUMNS = ("Quantity", "Mean", "Standard deviation", "R-hat", "Effective draws", "Drift")
-_NAMES = {
-    "log_joint": "log joint",
-    "n_dishes": "topics",
-    "share_1": "share of the largest topic",
-    **{f"share_{i}": f"share of number {i}" for i in range(2, 10)},
-}
+_NAMES = {"log_joint": "log joint", **{f"share_{i}": f"share of number {i}" for i in range(2, 10)}}
 
 
 @attrs.frozen
@@ -47,8 +42,10 @@ def _reached(material: Material) -> Verdict:
         diagnosis = diagnose(material.trace)
     except HdpkitError as error:
         return Verdict(None, f"Convergence could not be judged. {error.remedy}")
+    nouns = material.nouns
+    names = {**_NAMES, "n_dishes": nouns.topics, "share_1": f"share of the largest {nouns.topic}"}
     rows = tuple(
-        (_NAMES.get(key, key), *map(_shown, (one.mean, one.sd, one.rhat, one.ess, one.drift)))
+        (names.get(key, key), *map(_shown, (one.mean, one.sd, one.rhat, one.ess, one.drift)))
         for key, one in diagnosis.numbers.items()
     )
     return Verdict(diagnosis.settled, diagnosis.sentence, _COLUMNS if rows else (), rows)

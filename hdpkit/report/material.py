@@ -17,6 +17,7 @@ from hdpkit.franchise import Franchise, Sample
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.report.layout import distances, frequent, number_of_groups
 from hdpkit.schedule import Run
+from hdpkit.signatures.nouns import Nouns, nouns_of
 from hdpkit.summaries import AlignedTopics, TopicGroups, align_topics, group_topics
 from hdpkit.summaries.states import settled_samples, states_of_run
 
@@ -67,11 +68,16 @@ class Material:
         return self.franchise.data  # type: ignore[return-value]
 
     @cached_property
+    def nouns(self) -> Nouns:
+        """What topics, tokens, documents and terms are called: of mutations their own words."""
+        return nouns_of(self.corpus, None if self.run is None else self.run.folder)
+
+    @cached_property
     def words(self) -> list[str]:
         """Word of each term, without control characters."""
         vocabulary = self.corpus.vocabulary
         if vocabulary is None:
-            return [f"term {v}" for v in range(self.corpus.n_terms)]
+            return [f"{self.nouns.term} {v}" for v in range(self.corpus.n_terms)]
         return [printable(word) for word in vocabulary]
 
     @cached_property
@@ -79,7 +85,7 @@ class Material:
         """Name of each document, without control characters."""
         names = self.corpus.names
         if names is None:
-            return [f"Document {d + 1}" for d in range(self.corpus.n_documents)]
+            return [f"{self.nouns.document.capitalize()} {d + 1}" for d in range(self.corpus.n_documents)]
         return [printable(str(name)) for name in names]
 
     @cached_property

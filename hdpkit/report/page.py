@@ -18,6 +18,7 @@ from typing import Any
 from hdpkit.errors import MissingExtraError, ParameterError
 from hdpkit.report.material import Material
 from hdpkit.report.section import Section
+from hdpkit.signatures.nouns import Nouns
 
 __all__ = ["as_json", "check_extra", "rendered"]
 
@@ -63,6 +64,11 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # numbers and arrays of NumPy
         return value.tolist()
     raise TypeError(f"{type(value).__name__} can't be written as JSON")
+
+
+def _forms(nouns: Nouns) -> dict[str, str]:
+    """The nouns in the singular, by which the script finds them."""
+    return {name: getattr(nouns, name) for name in ("topic", "token", "document", "term")}
 
 
 def _digest(script: str) -> str:
@@ -118,13 +124,14 @@ def rendered(material: Material, sections: Iterable[Section], written: str) -> s
                 template = environment.get_template(section.template)
             else:
                 template = environment.from_string(section.template)
-            body = template.render(**content.values, chart=chart)
+            body = template.render(**content.values, chart=chart, nouns=material.nouns)
+            title = environment.from_string(section.title).render(nouns=material.nouns)
         except jinja2.TemplateError as error:
             raise ParameterError(
                 f"sections[{section.key!r}].template", section.template, f"a template that works ({error})",
                 "See the templates of the package.",
             ) from error  # fmt: skip
-        bodies.append((section.key, section.title, Markup(body)))
+        bodies.append((section.key, Markup(title), Markup(body)))
     has_charts = bool(charts)
     scripts = ([_vega()] if has_charts else []) + ["\n".join(_own(name) for name in _SCRIPTS)]
     return str(
@@ -136,6 +143,7 @@ def rendered(material: Material, sections: Iterable[Section], written: str) -> s
             digests=[_digest(script) for script in scripts],
             style=Markup(_own("page.css")),
             licences=_own("licences.txt"),
-            data=Markup(as_json({**data, "charts": charts})),
+            nouns=material.nouns,
+            data=Markup(as_json({**data, "charts": charts, "nouns": _forms(material.nouns)})),
         )
     )

@@ -57,7 +57,8 @@ class Section:
     key : str
         Its name in links: lower-case letters, digits and hyphens.
     title : str
-        The heading, also used in the list of sections.
+        The heading, also used in the list of sections: a Jinja template, which can use ``nouns``, the words
+        for dishes and customers in the field of the run (``{{ nouns.topics }}``, ``{{ nouns.tokens }}``).
     template : str
         Jinja template that is filled with the values of the content: the name of a file in ``templates`` of
         the package if it ends in ``.html``, otherwise the text of a template. All values are escaped.

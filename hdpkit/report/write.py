@@ -21,6 +21,7 @@ from hdpkit.report.page import check_extra, rendered
 from hdpkit.report.section import Section
 from hdpkit.report.sections import SECTIONS
 from hdpkit.schedule import Run, open_run
+from hdpkit.signatures.nouns import nouns_of
 
 __all__ = ["check_place", "write_report"]
 
@@ -162,7 +163,8 @@ def _material(run: Any, trace: Any, chain: Any, allow: Any, **options: Any) -> M
         kept = load_command(opened.folder)
         options["command"] = None if kept is None else shlex.join(["hdpkit", *kept])
     if options["title"] is None:
-        options["title"] = "Topics" if opened is None else f"Topics of {opened.folder.name}"
+        subject = nouns_of(franchise.data, None if opened is None else opened.folder).title
+        options["title"] = subject if opened is None else f"{subject} of {opened.folder.name}"
     options["title"] = printable(options["title"])
     return Material(franchise=franchise, trace=trace, run=opened, chain=number, **options)
 

@@ -4,9 +4,11 @@ import pytest
 from browser import axe_violations, browser, messages, requests, wait_for
 from report_cases import HOSTILE
 
+import hdpkit as hk
 from hdpkit.errors import printable
 from hdpkit.report import charts
 from hdpkit.report.page import _vega
+from hdpkit.signatures.nouns import nouns_of
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +79,7 @@ NAMES = [
     *("__proto__", "constructor", "toString", "hasOwnProperty", "valueOf", "length", "prototype"),
     *("a.b", "a[0]", "it's", '"q"', "\\u0041", "undefined", "null", "NaN", "0", "datum.share", "</text>"),
 ]
+NOUNS = nouns_of(hk.Corpus.from_documents([["a"]]))
 ROWS = {"share": 0.05, "weight": 0.1, "cosine": 0.1, "lower": 0.01, "low": 0.01, "upper": 0.2, "high": 0.2}
 
 
@@ -92,10 +95,10 @@ def charts_of_names():
         "bars": charts.bars(rows, "term", "weight", "weight"),
         "intervals": charts.intervals(rows, "topic", "share"),
         "lines": charts.lines(rows, "value", "value", "chain"),
-        "scatter": charts.scatter(rows, NAMES),
+        "scatter": charts.scatter(rows, NAMES, NOUNS),
         "tree": charts.tree(rows, rows, 1.0),
         "channels": charts.channel_bars(rows, dict.fromkeys(NAMES, "#123456")),
-        "heat": charts.heat([{"topic": a, "label": b, "share": 0.1} for a, b in pairs], n, "kind"),
+        "heat": charts.heat([{"topic": a, "label": b, "share": 0.1} for a, b in pairs], n, "kind", NOUNS),
         "cosines": charts.cosines([{"signature": a, "known": b, "cosine": 0.1} for a, b in pairs], n),
         "stacked": charts.stacked([{"level": a, "signature": b, "share": 1 / n} for a, b in pairs], n, n),
     }

@@ -1,6 +1,7 @@
 """hdpkit signatures, and report, resume and export for its run."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -39,6 +40,9 @@ def files(tmp_path_factory):
     return folder
 
 
+OTHER_FIELD = re.compile(r"\b(topic|token|document|term|word)s?\b", re.IGNORECASE)
+
+
 def call(*arguments):
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
@@ -68,7 +72,14 @@ def test_a_run_over_cells_ends_with_a_table(run):
 
 def test_the_run_is_resumed_exported_and_reported(run, tmp_path):
     folder, _ = run
-    assert call("resume", folder, "--sweeps", 2, "--quiet").exit_code == 0
+    told = call("resume", folder, "--sweeps", 2, "--quiet")
+    assert told.exit_code == 0
+    assert "SBS96A" in told.output  # the table of signatures
+    assert "states of 1 chain (sweeps " in told.output
+    assert " components, " in told.output
+    told = told.output + call("topics", folder).output
+    assert "top channels" in told
+    assert not OTHER_FIELD.search(told), OTHER_FIELD.search(told)
     assert call("verify", folder).exit_code == 0
     result = call("export", folder, "--to", "signatures", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
@@ -76,9 +87,20 @@ def test_the_run_is_resumed_exported_and_reported(run, tmp_path):
     assert "decomposition" in (tmp_path / "out" / "overview.csv").read_text()
     page = write_report(folder, tmp_path / "page.html").read_text()
     assert "Signatures (SBS96)" in page
+    body = page.split("<body>")[1].split("<script")[0]
+    body = re.sub(r"<details><summary>Software.*?</details>|<pre.*?</pre>", "", body, flags=re.DOTALL)
+    shown = re.sub(r"<[^>]*>", " ", body) + " ".join(
+        re.findall(r'(?:aria-label|placeholder)="([^"]*)"', body)
+    )
+    assert not OTHER_FIELD.search(shown), shown[OTHER_FIELD.search(shown).start() - 60 :][:120]
+    assert "Signatures of run" in shown
+    assert "Components over states" in shown
     data = json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
     chart = data["charts"]["signatures-0"]
     assert len(chart["data"]["values"]) == 96
+    titles = re.findall(r'"(?:title|noun)": "([^"]*)"', json.dumps(data["charts"]))
+    assert not OTHER_FIELD.search(" ".join(titles))
+    assert list(data["nouns"].values()) == ["component", "mutation", "sample", "channel"]
     assert chart["layer"][0]["encoding"]["color"]["scale"]["range"] == list(SBS96.colours.values())
     assert {"signatures-levels", "signatures-cosines"} <= set(data["charts"])
 

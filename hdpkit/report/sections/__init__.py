@@ -17,12 +17,22 @@ __all__ = ["SECTIONS"]
 SECTIONS = (
     Section(key="overview", title="Overview", template="overview.html", read=read_overview),
     Section(key="signatures", title="Signatures", template="signatures.html", read=read_signatures_section),
-    Section(key="topics", title="Topics", template="topics.html", read=read_topics),
-    Section(key="samples", title="Topics over samples", template="samples.html", read=read_samples),
-    Section(key="map", title="Map of topics", template="map.html", read=read_map),
-    Section(key="groups", title="Groups of topics", template="groups.html", read=read_groups),
+    Section(key="topics", title="{{ nouns.topics | capitalize }}", template="topics.html", read=read_topics),
+    Section(
+        key="samples",
+        title="{{ nouns.topics | capitalize }} over states",
+        template="samples.html",
+        read=read_samples,
+    ),
+    Section(key="map", title="Map of {{ nouns.topics }}", template="map.html", read=read_map),
+    Section(key="groups", title="Groups of {{ nouns.topics }}", template="groups.html", read=read_groups),
     Section(key="labels", title="Shares by label", template="labels.html", read=read_labels),
-    Section(key="documents", title="Documents", template="documents.html", read=read_documents),
+    Section(
+        key="documents",
+        title="{{ nouns.documents | capitalize }}",
+        template="documents.html",
+        read=read_documents,
+    ),
     Section(key="convergence", title="Convergence", template="convergence.html", read=read_convergence),
     Section(key="reproduce", title="How to reproduce this", template="reproduce.html", read=read_reproduce),
 )

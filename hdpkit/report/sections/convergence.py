@@ -14,10 +14,6 @@ from hdpkit.report.section import Content
 __all__ = ["read_convergence"]
 
 _POINTS = 400
-_FIRST = (
-    ("log_joint", "log joint (nats)", "Log probability of the state and the data together."),
-    ("n_dishes", "topics", "Number of topics that have tokens."),
-)
 
 
 def read_convergence(material: Material) -> Content | None:
@@ -26,7 +22,12 @@ def read_convergence(material: Material) -> Content | None:
         return None
     charts: dict[str, Any] = {}
     panels = []
-    for key, title, meaning in [*_FIRST, *_hyperparameters(material)]:
+    nouns = material.nouns
+    first = (
+        ("log_joint", "log joint (nats)", "Log probability of the state and the data together."),
+        ("n_dishes", nouns.topics, f"Number of {nouns.topics} that have {nouns.tokens}."),
+    )
+    for key, title, meaning in [*first, *_hyperparameters(material)]:
         values, ends = _points(material, key)
         if not values:
             continue
@@ -51,7 +52,7 @@ def _hyperparameters(material: Material) -> list[tuple[str, str, str]]:
         if what in ("concentration", "discount", "base") and name:
             values = chain[key]
             if values.dtype != object and values.ndim == 1 and len(np.unique(values)) > 1:
-                title = name if what == "base" else f"{what} of {name}"
+                title = name if what == "base" else f"{what} of {material.nouns.level(name)}"
                 found.append((key, title, "Resampled in every sweep."))
     return found[:6]
 

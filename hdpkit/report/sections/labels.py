@@ -65,5 +65,5 @@ def _label(material: Material, name: str, place: int) -> dict[str, Any] | None:
             {"number": int(k) + 1, "label": material.labels[k], "shares": shares[:, k].tolist()}
             for k in topics
         ],
-        "specification": heat(values, len(rows), printable(name)),
+        "specification": heat(values, len(rows), printable(name), material.nouns),
     }

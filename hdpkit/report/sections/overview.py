@@ -11,12 +11,12 @@ __all__ = ["read_overview"]
 
 def read_overview(material: Material) -> Content:
     """Sizes, the largest topics, and whether the run has converged."""
-    corpus, franchise = material.corpus, material.franchise
+    corpus, franchise, nouns = material.corpus, material.franchise, material.nouns
     tiles = [
-        ("topics found", f"{franchise.n_dishes:,}"),
-        ("documents", f"{corpus.n_documents:,}"),
-        ("tokens", f"{corpus.n_tokens:,}"),
-        ("different terms", f"{corpus.n_terms:,}"),
+        (f"{nouns.topics} found", f"{franchise.n_dishes:,}"),
+        (nouns.documents, f"{corpus.n_documents:,}"),
+        (nouns.tokens, f"{corpus.n_tokens:,}"),
+        (f"different {nouns.terms}", f"{corpus.n_terms:,}"),
         ("sweeps", f"{franchise.sweep:,}"),
     ]
     if len(material.traces) > 1:

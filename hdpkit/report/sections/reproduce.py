@@ -25,7 +25,9 @@ def read_reproduce(material: Material) -> Content:
         settings.append(("Seed", str(material.trace.seed)))
     settings.append(("Sweeps", str(franchise.sweep)))
     if material.chain is not None:
-        settings.append(("Chains", f"{len(material.traces)}; topics are of chain {material.chain}"))
+        settings.append(
+            ("Chains", f"{len(material.traces)}; {material.nouns.topics} are of chain {material.chain}")
+        )
     settings.append(("Store", franchise.store_type.__name__))
     settings.append(("Root", str(franchise.root.declared)))
     if franchise.known is not None:
@@ -33,11 +35,15 @@ def read_reproduce(material: Material) -> Content:
     if material.trace is not None:
         settings.append(("All moves exact", "yes" if material.trace.exact else "no"))
     for declaration in reversed(franchise.declarations):
-        settings.append((f"Concentration of {declaration.name}", _hyperparameter(declaration.concentration)))
-        settings.append((f"Discount of {declaration.name}", _hyperparameter(declaration.discount)))
+        name = material.nouns.level(declaration.name)
+        settings.append((f"Concentration of {name}", _hyperparameter(declaration.concentration)))
+        settings.append((f"Discount of {name}", _hyperparameter(declaration.discount)))
     for name, value in franchise.measure.parameters.items():
         settings.append((f"Base measure, {name}", _hyperparameter(value)))
-    data = [("Kind", type(material.corpus).__name__), ("Customers (tokens)", f"{len(material.corpus):,}")]
+    data = [
+        ("Kind", type(material.corpus).__name__),
+        (f"Customers ({material.nouns.tokens})", f"{len(material.corpus):,}"),
+    ]
     versions = _versions()
     began: dict[str, str] = {}
     schedule: list[str] = []

@@ -69,7 +69,11 @@ def read_samples(material: Material) -> Content | None:
             "rest": aligned.rest,
             "n_charted": len(values),
         },
-        charts={"samples-shares": intervals(values, "topic", "share of the tokens")},
+        charts={
+            "samples-shares": intervals(
+                values, "topic", f"share of the {material.nouns.tokens}", noun=material.nouns.topic
+            )
+        },
         data={"common": _terms(material), "level": aligned.level},
     )
 

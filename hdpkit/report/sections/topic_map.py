@@ -48,7 +48,7 @@ def read_map(material: Material) -> Content | None:
     ]  # fmt: skip
     return Content(
         values={"rows": rows, "n": n, "n_topics": material.n_topics, "n_groups": n_groups},
-        charts={"map": scatter(values, names)},
+        charts={"map": scatter(values, names, material.nouns)},
     )
 
 

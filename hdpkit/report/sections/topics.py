@@ -22,7 +22,7 @@ _TOPICS_OF_A_TERM = 3
 
 def read_topics(material: Material) -> Content:
     """A row for each topic, and for the script terms in two orders, documents, and similar topics."""
-    shares = material.document_shares
+    shares, nouns = material.document_shares, material.nouns
     lengths = material.corpus.document_lengths
     present = np.asarray((shares >= _PRESENT).sum(axis=0)).ravel() / max(int((lengths > 0).sum()), 1)
     rows = [
@@ -44,7 +44,11 @@ def read_topics(material: Material) -> Content:
             "has_common": material.aligned is not None and len(material.aligned) > 0,
             "largest_share": float(material.shares.max(initial=0.0)),
         },
-        charts={"topic-terms": bars([], "term", "weight", "share of the topic", ".1%", height=0)},
+        charts={
+            "topic-terms": bars(
+                [], "term", "weight", f"share of the {nouns.topic}", ".1%", height=0, noun=nouns.term
+            )
+        },
         data=data,
     )
 

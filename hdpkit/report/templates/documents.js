@@ -10,7 +10,7 @@ function documentPlace(number) {
 
 function documentLink(number) {
   const place = documentPlace(number);
-  if (place < 0) return element("span", {}, "document " + (number + 1));
+  if (place < 0) return element("span", {}, nouns.document + " " + (number + 1));
   return element("a", { href: "#document-" + (number + 1) }, bdi(page.data.documents[place][0]));
 }
 
@@ -34,8 +34,8 @@ function showDocuments() {
   byId("documents-previous").disabled = first === 0;
   byId("documents-next").disabled = first + rows >= found.length;
   byId("documents-status").textContent = found.length
-    ? (first + 1).toLocaleString("en") + " to " + (first + shown.length).toLocaleString("en") + " of " + count(found.length, "document")
-    : "No document has a matching name.";
+    ? (first + 1).toLocaleString("en") + " to " + (first + shown.length).toLocaleString("en") + " of " + count(found.length, nouns.document)
+    : "No " + nouns.document + " has a matching name.";
 }
 
 function filterDocuments() {

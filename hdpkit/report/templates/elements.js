@@ -21,4 +21,6 @@ const percent = (share, digits = 1) => (100 * share).toFixed(digits) + "%";
 const topicLink = (number, text = null) =>
   element("a", { href: "#topic-" + number, class: "topic" },
     element("span", { class: "number" }, String(number)), text === null ? null : " ", text === null ? null : bdi(text));
+const nouns = page.data.nouns;
+const titled = (noun) => noun[0].toUpperCase() + noun.slice(1);
 const count = (number, one, many = one + "s") => number.toLocaleString("en") + " " + (number === 1 ? one : many);

@@ -26,28 +26,28 @@ function search() {
     return;
   }
   const { topics = [], words = [], searched = [], documents: rows = [], numbers } = page.data;
-  const numbered = /^(topic )?\d+$/.test(wanted) ? Number(wanted.replace("topic ", "")) : 0;
+  const numbered = /^\d+$/.test(wanted.replace(nouns.topic + " ", "")) ? Number(wanted.replace(nouns.topic + " ", "")) : 0;
   const topicPlaces = numbered && topics[numbered - 1] ? [numbered - 1] : matches(topics.map((topic) => topic.label), wanted);
   const termPlaces = matches(words.slice(0, searched.length), wanted);
   const documentPlaces = matches(rows.map((row) => row[0]), wanted);
   const lists = [
-    resultList("Topics", topicPlaces.length, topicPlaces.slice(0, MOST_RESULTS).map((place) =>
+    resultList(titled(nouns.topic) + "s", topicPlaces.length, topicPlaces.slice(0, MOST_RESULTS).map((place) =>
       element("li", {}, topicLink(place + 1, topics[place].label)))),
-    resultList("Terms", termPlaces.length, termPlaces.slice(0, MOST_RESULTS).map((place) => {
+    resultList(titled(nouns.term) + "s", termPlaces.length, termPlaces.slice(0, MOST_RESULTS).map((place) => {
       const links = [], row = searched[place];
       for (let i = 0; i < row.length; i += 2) {
-        const link = element("a", { href: "#topic-" + row[i], "data-term": words[place], "aria-label": words[place] + " in topic " + row[i] + ", " + percent(row[i + 1], 0) + " of its tokens" }, "topic " + row[i]);
+        const link = element("a", { href: "#topic-" + row[i], "data-term": words[place], "aria-label": words[place] + " in " + nouns.topic + " " + row[i] + ", " + percent(row[i + 1], 0) + " of its " + nouns.token + "s" }, nouns.topic + " " + row[i]);
         links.push(" ", link, " " + percent(row[i + 1], 0));
       }
       return element("li", {}, bdi(words[place]), element("span", { class: "quiet" }, ...links));
     })),
-    resultList("Documents", documentPlaces.length, documentPlaces.slice(0, MOST_RESULTS).map((place) =>
+    resultList(titled(nouns.document) + "s", documentPlaces.length, documentPlaces.slice(0, MOST_RESULTS).map((place) =>
       element("li", {}, documentLink(numbers ? numbers[place] : place)))),
   ].filter((list) => list !== null);
   results.replaceChildren(...(lists.length ? lists : [element("p", { class: "note" }, "Nothing found.")]));
   results.hidden = false;
   status.textContent = lists.length
-    ? [count(topicPlaces.length, "topic"), count(termPlaces.length, "term"), count(documentPlaces.length, "document")].join(", ") + " found"
+    ? [count(topicPlaces.length, nouns.topic), count(termPlaces.length, nouns.term), count(documentPlaces.length, nouns.document)].join(", ") + " found"
     : "Nothing found";
 }
 

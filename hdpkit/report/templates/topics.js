@@ -13,9 +13,9 @@ function showTopic(number, focus) {
       list.scrollTop = row.offsetTop - list.clientHeight / 3;
     }
   }
-  byId("topic-heading").replaceChildren("Topic " + number + ": ", bdi(topic.label));
+  byId("topic-heading").replaceChildren(titled(nouns.topic) + " " + number + ": ", bdi(topic.label));
   const group = page.data.groups ? ", group " + page.data.groups[number - 1] : "";
-  byId("topic-facts").textContent = count(topic.tokens, "token") + ", " + percent(topic.share, 2) + " of all" + group;
+  byId("topic-facts").textContent = count(topic.tokens, nouns.token) + ", " + percent(topic.share, 2) + " of all" + group;
   showCommon(number);
   byId("topic-previous").disabled = number === 1;
   byId("topic-next").disabled = number === topics.length;
@@ -42,7 +42,7 @@ function showCommon(number) {
   place.textContent = one
     ? "In " + percent(one[0], 0) + " of the kept states; share " + percent(one[1], 2) + ", interval of "
       + percent(page.data.level, 0) + " from " + percent(one[2], 2) + " to " + percent(one[3], 2)
-    : "No other kept state has this topic.";
+    : "No other kept state has this " + nouns.topic + ".";
 }
 
 /** Mean and interval of a term's probability over the states, as cells; empty where none is known. */
@@ -61,7 +61,7 @@ function showTerms() {
     element("tr", { class: term === page.term ? "chosen" : "" }, element("th", { scope: "row" }, bdi(term)),
       element("td", { class: "figure" }, percent(weight, 2)), element("td", { class: "figure" }, lift.toPrecision(2)), ...commonCells(place))));
   const place = byId("topic-chart"), bars = structuredClone(page.data.charts["topic-terms"]);
-  place.setAttribute("aria-label", "Bars of the " + values.length + " terms of topic " + page.topic + ". The table after it has the same numbers.");
+  place.setAttribute("aria-label", "Bars of the " + values.length + " " + nouns.term + "s of " + nouns.topic + " " + page.topic + ". The table after it has the same numbers.");
   bars.data.values = values;
   bars.height = 17 * values.length;
   draw(place, bars);
