@@ -30,11 +30,16 @@ AREAS = (25, 1600)
 """Areas of the circles for share zero and for the largest share, in square pixels."""
 
 
+def _no_key(value: Any) -> Any:
+    """The value, but "__proto__" with an invisible word joiner: no object of Vega can have it as a key."""
+    return "\u2060__proto__" if value == "__proto__" else value
+
+
 def _chart(height: Any, values: Sequence[Any], **parts: Any) -> dict[str, Any]:
     return {
         "width": "container",
         "height": height,
-        "data": {"values": list(values)},
+        "data": {"values": [{key: _no_key(value) for key, value in row.items()} for row in values]},
         **parts,
     }
 

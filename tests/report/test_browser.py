@@ -111,6 +111,7 @@ def test_charts_show_names_of_any_kind(driver, kind, tmp_path):
     place.write_text(
         f"<body><div id=c style='width:800px'></div><script>{_vega()}</script>", encoding="utf-8"
     )
+    messages(driver)
     driver.get(place.as_uri())
     found = driver.execute_async_script(
         "const [specification, done] = arguments, place = document.getElementById('c');"
@@ -119,7 +120,8 @@ def test_charts_show_names_of_any_kind(driver, kind, tmp_path):
         ".then(() => done(texts()), (error) => done([String(error)]));",
         charts_of_names()[kind],
     )
-    assert set(NAMES) <= set(found)
+    assert set(NAMES) <= {text.lstrip("\u2060") for text in found}
+    assert messages(driver) == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
