@@ -88,7 +88,14 @@ def carry_out(
     failures = getattr(trace, "failures", {})
     if interrupted:
         failures = {chain: error for chain, error in failures.items() if error.original is not None}
-    _report(folder, trace, n_terms, allow)
+    try:
+        _report(folder, trace, n_terms, allow)
+    except Exception as error:  # for instance a MemoryError; the run itself has ended well
+        what = printable(f"{type(error).__name__}: {error}".rstrip(": "))
+        say(
+            f"The run is saved in {printable(str(folder))}, but it couldn't be summarised ({what}).", err=True
+        )
+        say(f"To print its topics: hdpkit topics {shlex.quote(str(folder))}", err=True)
     if not (interrupted or failures) and trace is not None and trace.n_draws:
         say(_verdict(trace))
     for failure in failures.values():

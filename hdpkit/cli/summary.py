@@ -62,7 +62,7 @@ def franchise_topics(franchise: Franchise, n_terms: int) -> list[TopicSummary]:
     sample = franchise.sample()  # consists of counts, so its size doesn't depend on the number of tokens
     by_document = sample.label == "document" and sample.n_groups == corpus.n_documents
     return summarise_topics(
-        franchise.dish_counts,
+        franchise.dish_counts if sample.counts is None else sample.counts,
         () if by_document else franchise.dishes,
         () if by_document else corpus.document,
         corpus.vocabulary,

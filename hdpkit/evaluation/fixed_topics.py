@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
@@ -54,27 +55,34 @@ class FixedTopics:
     mass: Floats | None = None
 
     @classmethod
-    def of(cls, topics: Floats, new: Floats, prior: Floats, mass: Floats | None = None) -> Self:
+    def of(
+        cls, topics: Floats | Iterable[Floats], new: Floats, prior: Floats, mass: Floats | None = None
+    ) -> Self:
         """Make the topics from arrays.
 
         Parameters
         ----------
-        topics : array, shape (K, n_terms)
-            Rows sum to one.
+        topics : array, shape (K, n_terms), or iterable of arrays
+            Rows sum to one. They may be given in blocks of some rows.
         new : array, shape (n_terms,)
             Mean of a new topic.
         prior : array, shape (K + 1,)
             Not negative; the last entry is for a new topic.
         mass : array, shape (K + 1,), optional
         """
-        base = np.append(topics.min(axis=1), new.min())
-        rows = [*topics, new]
-        places = [np.flatnonzero(row > least * (1 + _EQUAL)) for row, least in zip(rows, base, strict=True)]
+        blocks: Iterable[Floats] = [topics] if isinstance(topics, np.ndarray) else topics
+        base, places, excess = [], [], []
+        for row in itertools.chain(itertools.chain.from_iterable(blocks), [new]):
+            least = row.min()
+            place = np.flatnonzero(row > least * (1 + _EQUAL))
+            base.append(least)
+            places.append(place.astype(np.int32))
+            excess.append(row[place] - least)
         ends = np.append(0, np.cumsum([len(place) for place in places]))
-        data = np.concatenate([row[p] - b for row, p, b in zip(rows, places, base, strict=True)])
-        shape = (len(rows), topics.shape[1])
-        by_topic = scipy.sparse.csr_array((data, np.concatenate(places), ends), shape=shape)
-        return cls(base, by_topic.tocsc(), np.ascontiguousarray(prior, dtype=np.float64), mass)
+        shape = (len(base), len(new))
+        by_topic = scipy.sparse.csr_array((np.concatenate(excess), np.concatenate(places), ends), shape=shape)
+        prior = np.ascontiguousarray(prior, dtype=np.float64)
+        return cls(np.array(base), by_topic.tocsc(), prior, mass)
 
     @property
     def n_topics(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +15,7 @@ from hdpkit.checks import DAMAGED, fitting, instance, made_by, whole_number
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.as_html import sample_table
 from hdpkit.franchise.sample_draws import TopicLaw, dirichlet, drawn_weights, topic_law
-from hdpkit.franchise.sample_parts import Level, TermMeans
+from hdpkit.franchise.sample_parts import Level, TermMeans, rows_at_once
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 __all__ = ["Sample"]
@@ -123,13 +123,24 @@ class Sample:
         StateError
             If the data are not terms.
         """
+        return self._topics_of(np.arange(self.n_dishes))
+
+    def _topic_blocks(self, dishes: Ints) -> Iterator[Floats]:
+        """Rows of `topics` for some dishes, a few at a time: all of them may not fit in memory."""
+        n = rows_at_once(1 if self.counts is None else self.counts.shape[1])
+        for first in range(0, len(dishes), n):
+            yield self._topics_of(dishes[first : first + n])
+
+    def _topics_of(self, dishes: Ints) -> Floats:
+        """Rows of `topics` for some dishes."""
         if self.counts is not None and self.term_means is not None:
             means = self.term_means
-            there = self.counts.toarray()
-            inside = (there + means.smoothing) * means.inside[:, None]
+            there = self.counts[dishes].toarray()
+            smoothing = means.smoothing[dishes] if means.smoothing.ndim == 2 else means.smoothing
+            inside = (there + smoothing) * means.inside[dishes, None]
             if np.array_equal(means.inside, means.outside):
                 return np.asarray(inside, dtype=np.float64)
-            topics: Floats = np.where(there > 0, inside, means.smoothing * means.outside[:, None])
+            topics: Floats = np.where(there > 0, inside, smoothing * means.outside[dishes, None])
             return topics
         mean = self.parameters.get("mean")
         if self.counts is None or mean is None or mean.shape != self.counts.shape:
@@ -137,7 +148,7 @@ class Sample:
                 "topics", "of data that are no terms", "of a measure over terms",
                 "See sample.parameters, which has the posterior means of the dishes.",
             )  # fmt: skip
-        return np.array(mean, dtype=np.float64)
+        return np.array(mean[dishes], dtype=np.float64)
 
     def topic_law(self, dish: int) -> TopicLaw | None:
         """The posterior distribution of the topic of a dish given its counts.

@@ -8,10 +8,15 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Level", "TermMeans"]
+__all__ = ["Level", "TermMeans", "rows_at_once"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+
+def rows_at_once(n_terms: int) -> int:
+    """Number of topics of which there are dense rows at once: at most 64, in 32 MB where terms are many."""
+    return max(1, min(64, (1 << 22) // max(n_terms, 1)))
 
 
 @attrs.frozen(eq=False)

@@ -12,12 +12,11 @@ from hdpkit.base_measures import BaseMeasure
 from hdpkit.errors import StateError
 from hdpkit.franchise.counts import columns_of
 from hdpkit.franchise.sample import Sample
-from hdpkit.franchise.sample_parts import Level, TermMeans
+from hdpkit.franchise.sample_parts import Level, TermMeans, rows_at_once
 from hdpkit.franchise.state import State
 
 __all__ = ["hyperparameter_values", "levels_of", "sample_of"]
 
-_DISHES = 64  # dishes whose dense counts are in memory at once
 _CUSTOMERS = 1 << 20  # customers of a flat mixture whose dishes are kept
 
 
@@ -200,9 +199,10 @@ def _term_counts(reading: Any, bank: Any, slots: npt.NDArray[np.int32]) -> Any:
     """Counts of terms by dish, sparse; if a bank has them, they are never dense for all dishes at once."""
     if not callable(getattr(bank, "counts", None)):
         return scipy.sparse.csr_array(reading.dish_counts())
+    n = rows_at_once(reading.state.data.n_terms)
     parts = [
-        scipy.sparse.csr_array(np.asarray(bank.counts(slots[first : first + _DISHES]), dtype=np.int64))
-        for first in range(0, len(slots), _DISHES)
+        scipy.sparse.csr_array(np.asarray(bank.counts(slots[first : first + n]), dtype=np.int64))
+        for first in range(0, len(slots), n)
     ]
     if not parts:
         return scipy.sparse.csr_array((0, reading.state.data.n_terms), dtype=np.int64)

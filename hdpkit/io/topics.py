@@ -7,9 +7,12 @@ from typing import Any
 
 import attrs
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from hdpkit.checks import check_unmasked
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.formats.sparse_entries import sparse_entries
 
 __all__ = ["TopicSummary", "document_shares", "summarise_topics", "token_shares", "top_terms"]
 
@@ -50,13 +53,13 @@ class TopicSummary:
 
 
 def top_terms(
-    dish_counts: ArrayLike, vocabulary: Sequence[str] | None = None, n_terms: int = 10
+    dish_counts: Any, vocabulary: Sequence[str] | None = None, n_terms: int = 10
 ) -> list[tuple[str, ...]]:
     """The most frequent terms of each topic.
 
     Parameters
     ----------
-    dish_counts : array_like of int, shape (K, V)
+    dish_counts : array_like or sparse matrix of int, shape (K, V)
         Tokens of each term in each topic.
     vocabulary : sequence of str, length V, optional
         The terms' words; by default their numbers.
@@ -79,15 +82,16 @@ def top_terms(
             "Pass the vocabulary of the corpus.",
         )
     tables = []
-    for row in counts:
+    for k in range(counts.shape[0]):
+        row = counts[[k]].toarray()[0]
         order = [int(term) for term in np.argsort(-row, kind="stable")[:n_terms] if row[term] > 0]
         tables.append(tuple(str(term) if vocabulary is None else str(vocabulary[term]) for term in order))
     return tables
 
 
-def token_shares(dish_counts: ArrayLike) -> NDArray[np.float64]:
+def token_shares(dish_counts: Any) -> NDArray[np.float64]:
     """Share of all tokens in each topic, shape (K,); zeros if there are no tokens."""
-    sizes = _checked_counts(dish_counts).sum(axis=1)
+    sizes = np.asarray(_checked_counts(dish_counts).sum(axis=1))
     return np.asarray(sizes / max(int(sizes.sum()), 1), dtype=np.float64)
 
 
@@ -128,7 +132,7 @@ def document_shares(
 
 
 def summarise_topics(
-    dish_counts: ArrayLike,
+    dish_counts: Any,
     dishes: ArrayLike,
     document: ArrayLike,
     vocabulary: Sequence[str] | None = None,
@@ -143,7 +147,7 @@ def summarise_topics(
 
     Parameters
     ----------
-    dish_counts : array_like of int, shape (K, V)
+    dish_counts : array_like or sparse matrix of int, shape (K, V)
         Tokens of each term in each topic.
     dishes, document : array_like of int, shape (N,)
         Topic and document of each token.
@@ -170,17 +174,17 @@ def summarise_topics(
     if n_documents is None:
         n_documents = int(where.max()) + 1 if where.size else 0
     terms = top_terms(counts, vocabulary, n_terms)
-    sizes, tokens = counts.sum(axis=1), token_shares(counts)
+    sizes, tokens, n_topics = np.asarray(counts.sum(axis=1)), token_shares(counts), counts.shape[0]
     if document_counts is None:
-        documents = document_shares(dishes, where, len(counts), n_documents, at_least)
+        documents = document_shares(dishes, where, n_topics, n_documents, at_least)
     else:
         lengths = np.asarray(document_counts.sum(axis=1)).ravel()
         cells = document_counts.tocoo()
         there = cells.data >= at_least * lengths[cells.row]
-        documents = np.bincount(cells.col[there], minlength=len(counts)) / max(int((lengths > 0).sum()), 1)
-    distinct = np.count_nonzero(counts, axis=1)
+        documents = np.bincount(cells.col[there], minlength=n_topics) / max(int((lengths > 0).sum()), 1)
+    distinct = np.diff(counts.indptr)
     if selected_terms is None:
-        sparsity: list[float] | list[None] = [None] * len(counts)
+        sparsity: list[float] | list[None] = [None] * n_topics
     else:
         sparsity = (1.0 - np.asarray(selected_terms, dtype=float) / max(counts.shape[1], 1)).tolist()
     return [
@@ -197,14 +201,22 @@ def summarise_topics(
     ]
 
 
-def _checked_counts(dish_counts: ArrayLike) -> NDArray[np.int64]:
-    counts = np.asarray(dish_counts)
-    if counts.ndim != 2 or (counts.size and (counts.dtype.kind not in "iu" or counts.min() < 0)):
+def _checked_counts(dish_counts: Any) -> scipy.sparse.csr_array:
+    """Counts as a sparse matrix without entries of zero: there may be many topics with few terms each."""
+    if scipy.sparse.issparse(dish_counts):
+        counts = scipy.sparse.csr_array(sparse_entries("dish_counts", dish_counts).matrix())
+    else:
+        check_unmasked("dish_counts", dish_counts)
+        counts = np.asarray(dish_counts)
+    values = counts.data if scipy.sparse.issparse(counts) else counts
+    if counts.ndim != 2 or (values.size and (values.dtype.kind not in "iu" or values.min() < 0)):
         what = f"{counts.dtype} of shape {counts.shape}"
         raise DataError(
             "dish_counts",
             what,
             "counts of shape (topics, terms)",
-            "Pass franchise.dish_counts, for instance.",
+            "Pass franchise.dish_counts, or sample.counts.",
         )
-    return counts.astype(np.int64, copy=False)
+    made = scipy.sparse.csr_array(counts.astype(np.int64))
+    made.eliminate_zeros()
+    return made

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError
 from hdpkit.evaluation.fixed_topics import FixedTopics
-from hdpkit.franchise import Franchise
+from hdpkit.franchise import Franchise, Sample
 from hdpkit.models import topic_saved
 from hdpkit.models.topic_input import seed_of
 from hdpkit.models.topic_parts import root_of, topic_measure, topic_restaurants
@@ -116,6 +116,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
     n_features_in_, feature_names_in_, n_iter_
         As in scikit-learn; ``n_iter_`` is the number of completed sweeps.
     """
+
+    _last: Sample  # the state of which the attributes are
+    _components: Floats | None
 
     def __init__(
         self,
@@ -340,6 +343,17 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
         return diagnose(self.trace_)
 
     @property
+    def components_(self) -> Floats:
+        """See the attributes. Computed at the first access: K x V numbers may not fit in memory."""
+        if not hasattr(self, "_last"):
+            raise AttributeError("components_: fit the model first")
+        if self._components is None:
+            topics = np.ascontiguousarray(self._last._topics_of(self.dishes_))
+            topics /= topics.sum(axis=1, keepdims=True)
+            self._components = topics
+        return self._components
+
+    @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
@@ -347,17 +361,19 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
         """Keep the fitted states, and set the attributes for predictions."""
         self.franchises_, self.trace_, self.samples_ = list(franchises), trace, tuple(trace.samples)
         self.franchise_ = franchise = self.franchises_[_best(trace)]
-        sizes = franchise.dish_counts.sum(axis=1)
+        sample = franchise.sample()
+        sizes = sample.sizes
         self.dishes_ = np.argsort(-sizes, kind="stable")
-        self.components_ = np.ascontiguousarray(franchise.dish_parameters()[self.dishes_])
-        self.components_ /= self.components_.sum(axis=1, keepdims=True)
+        self._last = sample
+        self._components = None
         self.n_components_ = len(self.dishes_)
         self.component_shares_ = sizes[self.dishes_] / sizes.sum()
         self.n_iter_ = int(franchise.sweep)
         weights, rest = franchise.root_weights()
         alpha = float(franchise.concentration("document"))
         prior = alpha * np.append(weights[self.dishes_], rest)
-        self._topics = FixedTopics.of(self.components_, new_topic(franchise), prior)
+        blocks = (block / block.sum(axis=1, keepdims=True) for block in sample._topic_blocks(self.dishes_))
+        self._topics = FixedTopics.of(blocks, new_topic(franchise), prior)
 
 
 def _go_on(

@@ -109,7 +109,7 @@ class TopicPredictions(TransformerMixin, TopicInput):
 
         def logs_of_states(cells: Any) -> Iterator[Floats]:
             for sample in joint.samples_ or (joint.franchise_.sample(),):
-                topics = FixedTopics.of(sample.topics(), new, sample.root_weights, None)
+                topics = FixedTopics.of(_blocks(sample), new, sample.root_weights, None)
                 yield topics.log_probabilities(sample.group_weights(slice(first, None)), cells)
 
         return mean_log_probability(logs_of_states, held)
@@ -119,7 +119,11 @@ class TopicPredictions(TransformerMixin, TopicInput):
         new = new_topic(self.franchise_)
         for sample in self.samples_ or (self.franchise_.sample(),):
             prior = float(sample.hyperparameters["concentration/document"]) * sample.root_weights
-            yield FixedTopics.of(sample.topics(), new, prior, _mass(sample) if learning else None)
+            yield FixedTopics.of(_blocks(sample), new, prior, _mass(sample) if learning else None)
+
+
+def _blocks(sample: Sample) -> Iterator[Floats]:
+    return sample._topic_blocks(np.arange(sample.n_dishes))
 
 
 def _mass(sample: Sample) -> Floats | None:

@@ -90,20 +90,24 @@ class Material:
 
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:
-        return np.argsort(-self._all_counts.sum(axis=1), kind="stable")[: self.most_topics]
+        return np.argsort(-np.asarray(self._all_counts.sum(axis=1)), kind="stable")[: self.most_topics]
 
     @cached_property
-    def _all_counts(self) -> npt.NDArray[np.int64]:
-        return self.franchise.dish_counts
+    def _all_counts(self) -> scipy.sparse.csr_array:
+        """Tokens of each term in every topic, sparse."""
+        counts = self.shown.counts
+        return scipy.sparse.csr_array(self.franchise.dish_counts) if counts is None else counts
 
     @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """Tokens of each term in each topic, shape (K, V)."""
-        return self._all_counts[self._order]
+        return np.asarray(self._all_counts[self._order].toarray())
 
     @cached_property
     def weights(self) -> npt.NDArray[np.float64]:
         """Posterior mean weights of terms in topics, shape (K, V), rows sum to one."""
+        if self.shown.counts is not None:
+            return self.shown._topics_of(self._order)
         return np.asarray(self.franchise.dish_parameters()[self._order], dtype=np.float64)
 
     @cached_property
@@ -124,7 +128,7 @@ class Material:
     @cached_property
     def term_counts(self) -> npt.NDArray[np.int64]:
         """Tokens of each term, shape (V,)."""
-        return self._all_counts.sum(axis=0)
+        return np.asarray(self._all_counts.sum(axis=0))
 
     @cached_property
     def document_counts(self) -> scipy.sparse.csr_array:
@@ -132,7 +136,7 @@ class Material:
         held = self.franchise.sample()
         if held.label == "document" and held.n_groups == self.corpus.n_documents:
             return scipy.sparse.csr_array(held.group_counts[:, self._order], dtype=np.int64)
-        rank = np.full(len(self._all_counts) + 1, -1, dtype=np.int64)  # the last is for -1, the unseated
+        rank = np.full(self._all_counts.shape[0] + 1, -1, dtype=np.int64)  # the last is for -1, the unseated
         rank[self._order] = np.arange(len(self._order))
         dishes, shape = self.franchise.dishes, (self.corpus.n_documents, self.n_topics)
         total = scipy.sparse.csr_array(shape, dtype=np.int64)

@@ -1,10 +1,14 @@
 """Finite models on the command line."""
 
+import tracemalloc
+
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import hdpkit as hk
 from hdpkit.cli.main import main
+from hdpkit.cli.summary import franchise_topics
 
 
 @pytest.fixture
@@ -53,3 +57,43 @@ def test_options_that_do_not_fit_are_refused(ldac, tmp_path, options, named):
     assert result.exit_code != 0
     assert named in result.output
     assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_a_run_whose_table_cannot_be_made_is_saved_and_says_how_to_get_it(ldac, tmp_path, monkeypatch):
+    def failing(franchise, n_terms):
+        raise MemoryError("Unable to allocate 7.45 GiB")
+
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr("hdpkit.cli.runs.franchise_topics", failing)
+        result = fit(ldac, folder)
+        assert result.exit_code == 0
+        assert "saved" in result.stderr
+        assert "MemoryError: Unable to allocate 7.45 GiB" in result.stderr
+        assert f"hdpkit topics {folder}" in result.stderr
+        resumed = CliRunner().invoke(main, ["resume", str(folder), "--sweeps", "5", "--quiet"])
+        assert resumed.exit_code == 0
+        assert "hdpkit topics" in resumed.stderr
+    assert hk.open_run(folder).trace.n_draws == 25
+    table = CliRunner().invoke(main, ["topics", str(folder)])
+    assert table.exit_code == 0
+    assert "share of" in table.stdout
+
+
+@pytest.mark.filterwarnings("ignore::hdpkit.errors.ManyTopicsWarning")
+def test_the_table_of_many_topics_needs_no_memory_for_all_pairs_of_topics_and_terms():
+    rng = np.random.default_rng(0)
+    corpus = hk.Corpus.from_documents([rng.integers(0, 8000, 10) for _ in range(400)], n_terms=8000)
+    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=hk.Gamma(5.0, 1.0))
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
+    scheduler = hk.Scheduler([hk.moves.Concentration()])
+    scheduler.run(franchise, 1, rng=0, init=hk.init.Random(2000))
+    assert franchise.n_dishes > 1500
+    franchise.sample()
+    tracemalloc.start()
+    topics = franchise_topics(franchise, 5)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert sum(topic.tokens for topic in topics) == 4000
+    assert all(topic.terms for topic in topics)
+    assert most < 40e6  # 1,700 x 8,000 numbers are 109 MB
