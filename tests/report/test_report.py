@@ -3,6 +3,7 @@
 import builtins
 import itertools
 import json
+import math
 import re
 import sys
 from html.parser import HTMLParser
@@ -99,6 +100,9 @@ def test_topics_are_those_that_samples_have_in_common(run, read):
     there = {(one.chain, one.sweep): one for one in [*run.samples, *newest]}
     aligned = hk.summaries.align_topics(sorted(there.values(), key=lambda one: (one.chain, one.sweep)))
     data, shown = read.data(), newest[chain]
+    told = " ".join(read.texts["p"])  # a twentieth of the states, in states
+    assert f"occur in at least {math.ceil(len(aligned.samples) / 20)} of these states" in told
+    assert f"({len(newest)} chains, {aligned.sweeps}, after the burn-in)" in told
     order = np.argsort(-franchise.dish_counts.sum(axis=1), kind="stable")
     common = aligned.which(shown)[order]
     assert any(common >= 0)
