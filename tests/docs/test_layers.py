@@ -190,3 +190,10 @@ def test_files_can_be_read_in_one_sitting():
     for path in MODULES:
         lines = len(path.read_text(encoding="utf-8").splitlines())
         assert lines <= 500, f"{path.relative_to(PACKAGE)}: {lines} lines; it wants to be two"
+
+
+def test_tables_of_text_are_written_in_one_place():
+    """Where cells are escaped: a formula or a control character in a name can't reach a file elsewhere."""
+    package = PACKAGE
+    found = [path for path in package.rglob("*.py") if "csv.writer" in path.read_text(encoding="utf-8")]
+    assert [path.relative_to(package).as_posix() for path in found] == ["formats/delimited.py"]
