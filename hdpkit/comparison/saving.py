@@ -16,10 +16,11 @@ _PLACE, _REMEDY = "a place where a file can be written", "Choose another one."
 
 def check_place(path: Path) -> None:
     """Raise a StorageError if no file can be written there: its parent is no folder, or it is itself one."""
-    if path.is_dir():
-        raise _refused(path, "it is a folder")
-    if not path.absolute().parent.is_dir():
-        raise _refused(path, "its folder does not exist")
+    with _refusals(path):  # a name that is too long
+        if path.is_dir():
+            raise _refused(path, "it is a folder")
+        if not path.absolute().parent.is_dir():
+            raise _refused(path, "its folder does not exist")
 
 
 def saved(path: Path, data: bytes) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hdpkit._compiled.measures.selection import Selection
 from hdpkit.base_measures.reference.selection import draw_topic
+from hdpkit.checks import instance, whole_number, whole_numbers
 from hdpkit.franchise.sample_parts import Level, TermMeans
 from hdpkit.random import ChoiceSource
 
@@ -61,6 +62,7 @@ class TopicLaw:
         ----------
         source : ChoiceSource
         """
+        _check_source(source)
         if self.selection is not None:
             shapes = np.zeros(self.n_terms)
             shapes[self.terms] = self.parameters
@@ -86,6 +88,9 @@ class TopicLaw:
         -------
         float64 array, shape (m, n)
         """
+        _check_source(source)
+        terms = whole_numbers("terms", terms, 0, self.n_terms - 1, remedy="Numbers of terms, ascending.")
+        n = whole_number("n", n)
         own = np.array(
             np.broadcast_to(self.smoothing, (len(terms),))
             if not self.smoothing.shape
@@ -110,6 +115,10 @@ class TopicLaw:
             left = max(self.n_terms - distinct, 1)
             drawn[alone] *= source.generator.random((np.count_nonzero(alone), n)) * left < more
         return np.asarray(drawn[kind])
+
+
+def _check_source(source: Any) -> None:
+    instance("source", source, ChoiceSource, "a choice source", remedy="hdpkit.random.as_source(0).")
 
 
 _LEAST = 1e-300  # a beta distribution has positive parameters

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
+from hdpkit.checks import made_by
 from hdpkit.franchise.counts import columns_of
 
 __all__ = ["Snapshot"]
@@ -20,6 +21,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
 
+@made_by("Franchise.snapshot")
 class Snapshot:
     """Counts by restaurant and dish, and the hyperparameters, of a franchise at one moment.
 

@@ -235,6 +235,8 @@ class Scheduled(Move):
 
 def needs_latent_dishes(move: Move, state: Franchise) -> None:
     """Raise an error if dishes are observed: a customer's dish is then its value and can't change."""
+    instance("move", move, Move, "a move", remedy="For instance hk.moves.TableGibbs().")
+    instance("state", state, Franchise, "a Franchise", remedy="The one over which the move runs.")
     if state.measure.atomic:
         raise ScheduleError(
             "moves", move.name, "moves that have something to do",

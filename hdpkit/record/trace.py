@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import flag, function, instance, seed_number, text
+from hdpkit.checks import flag, function, instance, seed_number, text, whole_number
 from hdpkit.errors import ParameterError, RegistryError
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.record.as_html import trace_table
@@ -106,7 +106,10 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         rows : int
             Number of recorded rows, possibly written by an earlier version with fewer keys.
         """
+        if not isinstance(key, str):
+            text("key", key, remedy="The name of a recorded number.")
         if key not in self._values:
+            rows = whole_number("rows", rows)
             # Values that aren't arrays of one shape raise an error when they are written.
             self._values[key] = [np.full(np.shape(value), np.nan)[()]] * rows if rows else []
         return self._values[key]

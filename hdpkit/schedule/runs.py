@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from hdpkit.checks import LARGEST, absolute_path, function, instance, items, whole_number
+from hdpkit.checks import LARGEST, absolute_path, function, instance, items, made_by, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import ParameterError, RunError, printable
 from hdpkit.franchise import Franchise
@@ -60,6 +60,7 @@ def open_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Run:
     return Run(absolute_path("folder", folder, remedy="What was given to Scheduler.run as folder."), allow)
 
 
+@made_by("open_run")
 class Run:
     """A run folder. See `open_run`.
 
