@@ -1,10 +1,13 @@
 """Calibration of intervals: parameters and data from the model, a chain, and where the truth lies.
 
-Topics of two known components with pseudo-counts have different priors, so that they have the same name in
-the truth and in every state. Chains are long enough that their states are draws from the posterior.
+Topics of two known components with pseudo-counts have different priors, so that they have the same id in the
+truth and in every state, by which they are aligned here. Chains are long enough that their states are draws
+from the posterior. The package draws with fixed seeds, whose error all replicates would have in common.
 
 All p-values are registered in FAMILY before the first is computed (see `SampledTests` for the error rate).
 """
+
+import importlib
 
 import attrs
 import numpy as np
@@ -14,6 +17,7 @@ from long_cases import some_long
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.summaries.aligned import AlignedTopics
+from hdpkit.summaries.vectors import TermVectors
 from hdpkit.testing.pvalues import SampledTests, one_sample_p, random_rank, rank_uniformity_p
 
 ETA, GAMMA, ALPHA = 0.2, 1.0, 3.0
@@ -94,6 +98,15 @@ def place(truth, ends):
 
 def one_replicate(case, generator):
     """The place of each truth in its intervals, and the rank of the exposure among thinned states."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("exposures", "aligned", "topic_intervals"):
+            own = int(generator.integers(2**31))
+            patch.setattr(importlib.import_module(f"hdpkit.summaries.{module}"), "_SEED", own)
+        return places(case, generator)
+
+
+def places(case, generator):
+    """The same with the seeds as they are."""
     words, truth = of_the_model(case, generator)
     franchise = franchise_of(case, words)
     samples = hk.Samples(after=AFTER, every=EVERY)
@@ -103,12 +116,11 @@ def one_replicate(case, generator):
     )
     totals = np.full(DOCUMENTS, WHOLE)
     ends = {name: [] for name in READ}
-    wide = hk.summaries.align_topics(trace, threshold=1.0, level=LEVELS[0])
-    labels = [wide.which(sample) for sample in wide.samples]
-    k = int(labels[0][0])
-    assert all(own[0] == k for own in labels)  # the first component is one topic
-    # The same topics with other intervals.
-    for aligned in (wide, AlignedTopics(wide.samples, labels, wide._vectors, LEVELS[1])):
+    drawn = list(trace.samples)
+    labels = [np.where(sample.ids < len(PSEUDO), sample.ids, -1) for sample in drawn]
+    for level in LEVELS:
+        aligned = AlignedTopics(drawn, labels, TermVectors(drawn, False), level)
+        k = int(aligned.which(drawn[0])[0])
         ends["topic"].append((aligned.topics_lower[k, 0], aligned.topics_upper[k, 0]))
         ends["share"].append((aligned.group_shares_lower[0, k], aligned.group_shares_upper[0, k]))
         counted = hk.summaries.exposures(aligned)
