@@ -79,6 +79,8 @@ def checked_counts(model: Any, X: Any, *, reset: bool) -> Any:
         X = sparse_entries("X", X).matrix()
     check_unmasked("X", X)
     try:
+        if scipy.sparse.issparse(X) and X.nnz:  # before entries of one cell are added up
+            check_non_negative(X, type(model).__name__)
         checked = validate_data(
             model, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32, np.int64, np.int32],
             accept_large_sparse=True,
