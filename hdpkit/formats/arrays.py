@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +27,7 @@ import numpy.typing as npt
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
 from hdpkit.formats.mapped import CHUNK, MappedFiles, check_ids
-from hdpkit.formats.mapped_arrays import ArrayMapping, damaged
+from hdpkit.formats.mapped_arrays import ArrayMapping, damaged, read_file
 from hdpkit.formats.names import Codes
 from hdpkit.formats.sealed_text import opened_text, sealed_text
 from hdpkit.formats.writing import storing
@@ -282,9 +281,7 @@ def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
 def _header(folder: Path) -> tuple[dict[str, Any], str]:
     path = folder / _HEADER
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe might block
-            raise damaged(path, "no regular file", "a file")
-        content = path.read_bytes()
+        content = read_file(path, damaged)
     except OSError as error:
         raise DataError(
             f"file {path}", error.strerror or str(error), "a file that can be read",

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from hdpkit.errors import DataError
 from hdpkit.formats.mapped import MappedFiles, Signature, signature
 
-__all__ = ["ArrayMapping", "Damage", "damaged", "open_file"]
+__all__ = ["ArrayMapping", "Damage", "damaged", "open_file", "read_file"]
 
 Damage = Callable[[Path, Any, str], DataError]
 """Makes the error about a file from its content and from what is allowed."""
@@ -79,6 +79,17 @@ def open_file(path: Path, damaged: Damage) -> Iterator[Any]:
         raise damaged(path, "no regular file", "a file")
     with open(path, "rb") as file:
         yield file
+
+
+def read_file(path: Path, damaged: Damage) -> bytes:
+    """Content of a regular file."""
+    with open_file(path, damaged) as file:
+        try:
+            content: bytes = file.read()
+        except MemoryError:
+            size = os.fstat(file.fileno()).st_size
+            raise damaged(path, f"{size} bytes", "a file that fits into memory") from None
+    return content
 
 
 def damaged(path: Path, value: Any, allowed: str) -> DataError:

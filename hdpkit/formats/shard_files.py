@@ -29,7 +29,7 @@ import attrs
 
 from hdpkit.errors import DataError
 from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT
-from hdpkit.formats.mapped_arrays import damaged, open_file
+from hdpkit.formats.mapped_arrays import damaged, read_file
 from hdpkit.formats.sealed_text import opened_text
 
 __all__ = [
@@ -208,14 +208,12 @@ def shard_at(folder: Path) -> tuple[Manifest, int] | None:
 
 def _content(path: Path) -> bytes:
     try:
-        with open_file(path, damaged) as file:
-            content: bytes = file.read()
+        return read_file(path, damaged)
     except OSError as error:
         raise DataError(
             f"file {path}", error.strerror or str(error), "a file that can be read",
             "Corpora in shards are written by hdpkit convert --shards.",
         ) from error  # fmt: skip
-    return content
 
 
 def _shards(path: Path, head: dict[str, Any]) -> list[ShardInfo]:

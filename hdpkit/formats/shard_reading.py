@@ -159,8 +159,11 @@ class _Opening:
         path, n = self.folder / NAMES, self.info.n_documents
         content = bytearray()
         found = hashlib.sha256()
-        for piece in self._pieces(path, 0, 1, found):
-            content += piece
+        try:
+            for piece in self._pieces(path, 0, 1, found):
+                content += piece
+        except MemoryError:
+            raise self.damaged(path, f"over {len(content)} bytes", "a file that fits into memory") from None
         self._compare(path, found)
         try:
             names: Any = json.loads(bytes(content))

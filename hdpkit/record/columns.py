@@ -11,6 +11,7 @@ import numpy.typing as npt
 from hdpkit.errors import RunError
 from hdpkit.record.encode import pack, unpack
 from hdpkit.record.files import reading
+from hdpkit.record.scalars import OF_ANY_SHAPE, is_standard
 from hdpkit.record.trace import MoveRecord, Trace
 
 __all__ = ["append_block", "check_columns", "pack_rows"]
@@ -47,7 +48,12 @@ def append_block(trace: Trace, payload: bytes, where: str) -> None:
     """Append to a trace the rows packed by `pack_rows`."""
     block = unpack(payload, where)
     with reading(where):
-        names = block["names"]
+        names, columns = block["names"], trace.columns()
+        for key, column in block["values"].items():
+            _check_column(key, column, columns.get(key, ()))
+        whole = all(isinstance(name, str) for name in names) and int(block["move"].min(initial=0)) >= 0
+        if not whole or len({len(column) for column in block["values"].values()}) > 1:
+            raise ValueError("columns of different lengths, or other names of moves")
         before = trace.n_draws
         for key, column in block["values"].items():
             if len(column):
@@ -61,6 +67,18 @@ def append_block(trace: Trace, payload: bytes, where: str) -> None:
                 strict=True,
             )
         )
+
+
+def _check_column(key: str, column: Any, before: Sequence[Any]) -> None:
+    """Raise an error unless this can be a column of a block; ``before`` has the values of earlier blocks."""
+    arrays = column if isinstance(column, list) else [column]
+    if not all(isinstance(array, np.ndarray | np.generic) and array.dtype.kind in _KINDS for array in arrays):
+        raise TypeError(f"{key}: not numbers")
+    if is_standard(key) and len(column):
+        row = np.shape(column[0])
+        wanted = np.shape(before[0]) if len(before) else row if key.startswith(OF_ANY_SHAPE) else ()
+        if not isinstance(column, np.ndarray) or column.dtype.kind not in "iuf" or row != wanted:
+            raise TypeError(f"{key}: numbers of another type or shape")
 
 
 def _column(key: str, values: Sequence[Any]) -> npt.NDArray[Any] | list[npt.NDArray[Any]]:

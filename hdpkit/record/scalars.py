@@ -15,6 +15,9 @@ __all__ = ["is_standard", "largest_shares", "scalars"]
 
 _SHARES = 5
 _KEYS = ("sweep", "n_dishes", "n_tables", "largest_shares", "log_likelihood", "log_joint")
+OF_ANY_SHAPE = ("largest_shares", "concentration/", "discount/", "base/")
+"""Keys, or their prefixes, with an array for each sweep; other standard keys have a number."""
+
 _PREFIXES = ("n_tables/", "concentration/", "discount/", "base/")
 
 

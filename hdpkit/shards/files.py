@@ -127,6 +127,9 @@ def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
         numbers = list(state["rows"])
         if not all(isinstance(row, dict) and row.keys() == numbers[0].keys() for row in numbers):
             raise ValueError("other numbers of sweeps")
+        for key in numbers[0] if numbers else ():
+            if np.array([row[key] for row in numbers]).dtype.kind not in "iuf":
+                raise TypeError(f"{key}: not numbers")
         return settings, state
 
 

@@ -319,6 +319,24 @@ def test_topics_in_all_formats_say_the_same(tmp_path, ldac, vocabulary):
     assert "from 0 to 1" in result.stderr
 
 
+def test_commands_on_documents_need_a_level_of_documents(tmp_path):
+    """They are an error over chains of other groups, where the shares have other rows than the corpus."""
+    corpus = hk.Corpus.from_documents([[0, 1], [1, 2], [2, 2]], n_terms=3, groups={"author": [0, 0, 1]})
+    declared = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(eta=0.5)), each="author")
+    for chains in (None, 2):
+        run = tmp_path / f"run-{chains}"
+        state = hk.Franchise(declared, corpus)
+        hk.Scheduler([moves.TableGibbs()]).run(state, 2, 0, folder=run, chains=chains)
+        for command in (["topics"], ["export", "--to", "csv", "--out", tmp_path / "tables"]):
+            result = hdpkit_command(command[0], run, *command[1:])
+            if command[0] == "topics" and chains is None:
+                assert result.exit_code == 0, result.stderr
+            else:
+                assert result.exit_code == 2, result.stderr
+                assert "with the documents as the groups" in result.stderr
+        assert hdpkit_command("topics", run, "--chain", 0).exit_code == 0
+
+
 def test_topics_need_a_run_of_a_corpus(tmp_path):
     result = hdpkit_command("topics", tmp_path)
     assert result.exit_code == 2
