@@ -20,7 +20,7 @@ from hdpkit.data.labels import encode_all
 from hdpkit.data.matrices import frame_names, read_matrix
 from hdpkit.data.shard_documents import mapped_shard
 from hdpkit.data.tokens import read_documents
-from hdpkit.errors import DataError
+from hdpkit.errors import DataError, short_repr
 from hdpkit.formats.arrays import FolderWriter, check_writable, open_folder
 from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
 from hdpkit.formats.ldac import read_ldac, read_vocabulary
@@ -396,7 +396,11 @@ def _empty(what: str) -> DataError:
 
 def _readable(names: Any) -> tuple[str, ...] | None:
     """Return names of documents for errors about tokens; whether they are valid is checked later."""
-    return tuple(map(str, names)) if isinstance(names, list | tuple) else None
+    return (
+        tuple(name if isinstance(name, str) else short_repr(name) for name in names)
+        if isinstance(names, list | tuple)
+        else None
+    )
 
 
 def _check_vocabulary(vocabulary: Any) -> tuple[str, ...] | None:

@@ -169,6 +169,9 @@ def test_nested_and_endless_lists():
         for call in (summaries.diversity, summaries.group_topics, hk.Corpus.from_counts):
             with pytest.raises(HdpkitError):
                 call(bad)
+        for names in ("names", "vocabulary"):
+            with pytest.raises(HdpkitError):
+                hk.Corpus.from_documents([[0]], **{names: bad})
 
 
 def test_a_file_that_is_closed():

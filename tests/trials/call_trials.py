@@ -17,9 +17,7 @@ import inspect
 import io
 import json
 import os
-import pickle
 import pkgutil
-import random
 import re
 import signal
 import subprocess
@@ -55,6 +53,7 @@ SIGNATURE = re.compile(r"(missing|takes) .*arguments?|unexpected keyword argumen
 SLOW = {
     "permutation.n": "a permutation of 2**31 takes as long as it takes",
 }
+LONG = ("sweeps", "n")  # so many are no mistake
 # Not called, for a reason.
 EXCLUDED = {
     "shards.MPI": "needs a communicator; its trials are shard_kills.py",
@@ -293,13 +292,15 @@ def judged(name, error, value=None):
 
 
 def pickled(name):
-    """Calls that read damaged pickles of an object: (what is damaged, the call)."""
+    """Calls that read damaged pickles of an object: (what is damaged, the call).
+
+    The content is damaged, not the bytes: damaged bytes end the process inside NumPy's own reading of arrays.
+    """
     import call_cases as cases
 
     thing = cases.OBJECTS[name]()
     try:
         parts = thing.__reduce_ex__(4)
-        data = pickle.dumps(thing)
     except Exception:  # it says that it can't be pickled
         return
     if isinstance(parts, tuple):
@@ -332,15 +333,6 @@ def pickled(name):
                         function, arguments, (*state[:place], bad, *state[place + 1 :])
                     ),
                 )
-    dice = random.Random(name)
-
-    def flip(bad):
-        changed = bytearray(data)
-        for _ in range(dice.choice((1, 1, 2, 4))):
-            changed[dice.randrange(len(changed))] = dice.choice((0, 255, dice.randrange(256)))
-        return pickle.loads(bytes(changed[: dice.choice((len(changed), dice.randrange(len(changed)))) or 1]))
-
-    yield "bytes", flip
 
 
 def restored(function, arguments, state):
@@ -419,6 +411,8 @@ class Worker:
         for place in places:
             for value, make in values.items():
                 if not self.wanted(target.name, place, value) or f"{target.short}.{place}" in SLOW:
+                    continue
+                if place in LONG and value == "int '2147483648'":
                     continue
                 if made is None:
                     made = target.build()
@@ -515,7 +509,7 @@ def campaign(options, part, told):
             if number <= begin:
                 told({"outcome": "no start", "call": names, "error": said[-3000:]})
                 return
-            told({"outcome": "hang" if hang else "end", "call": names, "error": f"{code}: {said[-1500:]}"})
+            told({"outcome": "hang" if hang else "end", "call": names, "error": f"{code}: {said[:1500]}"})
             begin = number
 
 
