@@ -113,6 +113,8 @@ setup(
             "cdivision": True,
             "binding": True,
             "embedsignature": True,
+            # Objects are made again from arrays: a pickle could contain any pointer or length.
+            "auto_pickle": False,
             # No module changes anything of its own after the import; objects are guarded by `turn.pyx`.
             "freethreading_compatible": True,
         },

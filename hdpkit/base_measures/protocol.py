@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import abc
 import copy
+import functools
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -19,13 +21,78 @@ from hdpkit._compiled.measures.measure import CapsuleBank
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
 from hdpkit.base_measures.parameters import Resampled
 from hdpkit.data import GroupedData
-from hdpkit.errors import DeclarationError
+from hdpkit.errors import DeclarationError, HdpkitError, ParameterError
 from hdpkit.parts import Part
 from hdpkit.priors import Prior
 from hdpkit.random import ChoiceSource
 from hdpkit.returned import log_densities, refuse
 
 __all__ = ["BaseMeasure"]
+
+_CHECKED = (
+    "add", "remove", "copy", "log_predictive", "log_block", "log_marginal", "log_observable", "draw_parameters",
+    "log_likelihood", "posterior_mean", "simulate", "selected_terms", "for_data", "draw",
+)  # fmt: skip
+
+
+def _checked(function: Any) -> Any:
+    """Return a method of a measure of the package that raises typed errors about its arguments.
+
+    They are looked at only if it fails: readable kernels call these methods for every customer.
+    """
+    names = list(inspect.signature(function).parameters)[1:]
+
+    @functools.wraps(function)
+    def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        try:
+            return function(self, *arguments, **named)
+        except (AttributeError, LookupError, OverflowError) as error:
+            if isinstance(error, HdpkitError):
+                raise
+            misuse = _misuse(self, {**dict(zip(names, arguments, strict=False)), **named})
+            if misuse is None:  # not by the caller
+                raise
+            raise misuse from error
+
+    method.checked = True  # type: ignore[attr-defined]
+    return method
+
+
+def _misuse(measure: Any, given: Mapping[str, Any]) -> ParameterError | None:
+    """The error for the first of these arguments of a method that doesn't fit, if there is one."""
+    kind: Any = type(measure.make())
+    kinds = {
+        "statistics": kind,
+        "source": ChoiceSource,
+        "generator": np.random.Generator,
+        "data": GroupedData,
+    }
+    for name, value in given.items():
+        if name in kinds:
+            fits = isinstance(value, kinds[name]) and not isinstance(value, type)
+        elif name == "many":
+            fits = isinstance(value, Sequence) and all(isinstance(one, kind) for one in value)
+        elif name in ("value", "values"):
+            fits = _counts(measure, [value] if name == "value" else value)
+        else:
+            fits = name != "parameters"
+        if not fits:
+            allowed = f"{name} of {type(measure).__name__}"
+            return ParameterError(name, value, allowed, "See the docstring of the method for what it takes.")
+    return None
+
+
+def _counts(measure: Any, values: Any) -> bool:
+    """Whether a dish can have these values."""
+    statistics = measure.make()
+    add, log_predictive = (inspect.unwrap(getattr(type(measure), name)) for name in ("add", "log_predictive"))
+    try:
+        for value in values:
+            add(measure, statistics, value)
+            log_predictive(measure, value, [statistics])
+    except Exception:  # whatever it is, they don't fit
+        return False
+    return True
 
 
 class BaseMeasure(abc.ABC):
@@ -61,6 +128,14 @@ class BaseMeasure(abc.ABC):
 
     exact_statistics: bool = False
     conjugate: bool = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in _CHECKED if cls.__module__.startswith("hdpkit.") else ():
+            own = cls.__dict__.get(name)
+            # Functions of a user (`NonConjugate`) may raise what they like.
+            if inspect.isfunction(own) and cls.__name__ != "NonConjugate" and not hasattr(own, "checked"):
+                setattr(cls, name, _checked(own))
 
     @property
     def predicts(self) -> bool:
@@ -280,6 +355,8 @@ class BaseMeasure(abc.ABC):
         sequence of n parameters
             As `draw_parameters` returns them.
         """
+        if not callable(getattr(bank, "statistics", None)):
+            raise ParameterError("bank", bank, "a bank that this measure made", "Pass measure.bank(data).")
         return [self.draw_parameters(one, source) for one in bank.statistics(slots, dishes)]
 
     def log_likelihood(self, value: Any, parameters: Any) -> float:

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.walk.contexts import ContextTree
+from hdpkit.checks import whole_number
 from hdpkit.data import GroupedData, NGrams
 from hdpkit.data.contexts import NO_SYMBOL
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.declarations import Restaurant
 
-__all__ = ["ContextTopology", "is_context_chain"]
+__all__ = ["ContextTopology", "declared", "is_context_chain", "path_of"]
 
 Ints = npt.NDArray[np.int32]
 
@@ -26,6 +27,23 @@ def is_context_chain(chain: Sequence[Restaurant], data: GroupedData) -> bool:
     wanted = [f"context {level}" for level in range(1, len(chain))]
     grows = len(chain) > 1 or chain[0].measure.atomic  # also unigrams, but not a flat mixture
     return isinstance(data, NGrams) and grows and [one.each for one in chain[1:]] == wanted
+
+
+def declared(declaration: int, n: int) -> int:
+    """Return the number of a declaration if it is one of n."""
+    remedy = "Declarations are numbered from the root's, 0."
+    return whole_number("declaration", declaration, 0, n - 1, remedy=remedy)
+
+
+def path_of(parent: Ints, node: int) -> list[int]:
+    """Restaurants from this one to the root."""
+    remedy = "Restaurants are numbered from the root, 0."
+    node = whole_number("node", node, 0, len(parent) - 1, remedy=remedy)
+    path = []
+    while node >= 0:
+        path.append(node)
+        node = int(parent[node])
+    return path
 
 
 class ContextTopology:
@@ -98,11 +116,12 @@ class ContextTopology:
 
     def nodes(self, declaration: int) -> npt.NDArray[np.int64]:
         """Restaurants of a declaration, ascending."""
+        declared(declaration, self.n_levels)
         return np.flatnonzero(self.level == declaration)
 
     def node(self, declaration: int, key: Any, name: str) -> int:
         """Number of the restaurant of a context: a tuple of symbols in reading order, or its only symbol."""
-        if declaration == 0 and key is None:
+        if declared(declaration, self.n_levels) == 0 and key is None:
             return 0
         context = key if isinstance(key, tuple) else (key,)
         ids = self.data.symbol_ids(context) if len(context) == declaration else ()
@@ -118,7 +137,7 @@ class ContextTopology:
 
     def keys_of(self, declaration: int) -> list[Any]:
         """The context of each restaurant of a declaration: a tuple of symbols in reading order."""
-        if declaration == 0:
+        if declared(declaration, self.n_levels) == 0:
             return [None]
         symbol = self.tree.symbol
         found = []
@@ -137,11 +156,7 @@ class ContextTopology:
 
     def path(self, node: int) -> list[int]:
         """Restaurants from this one to the root."""
-        path = []
-        while node >= 0:
-            path.append(node)
-            node = int(self.parent[node])
-        return path
+        return path_of(self.parent, node)
 
     def numbers_in(self, other: ContextTopology) -> Ints:
         """Number of each restaurant in another tree, -1 if it doesn't exist there: shape (n_nodes,)."""

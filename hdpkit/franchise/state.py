@@ -158,6 +158,7 @@ class State(Guarded):
         self.on_pulse = None
         self.held_nodes = np.empty(0, dtype=np.int32)
         self._elsewhere: Elsewhere | None = None  # a franchise over a part of a corpus
+        self._waiting: set[int] = set()  # slots of dishes that `open_dish` made, until they have customers
         self._changes = 0  # increased by verbs, and when the complete seating is replaced
 
     @property

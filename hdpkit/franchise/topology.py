@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hdpkit.data import Corpus, GroupedData, NGrams
 from hdpkit.data.cells import Cells
 from hdpkit.errors import DataError, DeclarationError, ParameterError
-from hdpkit.franchise.contexts import ContextTopology, is_context_chain
+from hdpkit.franchise.contexts import ContextTopology, declared, is_context_chain, path_of
 from hdpkit.franchise.declarations import Restaurant
 
 __all__ = ["Topology", "build_topology"]
@@ -126,6 +126,7 @@ class Topology:
 
     def nodes(self, declaration: int) -> slice:
         """Restaurants of a declaration."""
+        declared(declaration, len(self.first))
         return slice(self.first[declaration], self.first[declaration] + len(self.keys[declaration]))
 
     def memory_bytes(self) -> int:
@@ -136,6 +137,7 @@ class Topology:
 
     def node(self, declaration: int, key: Any, name: str) -> int:
         """Number of the restaurant with this key."""
+        declared(declaration, len(self.first))
         if key is None and len(self.keys[declaration]) == 1:
             return self.first[declaration]
         if declaration not in self._numbers:
@@ -150,15 +152,11 @@ class Topology:
 
     def keys_of(self, declaration: int) -> list[Any]:
         """The label value of each restaurant of a declaration."""
-        return list(self.keys[declaration])
+        return list(self.keys[declared(declaration, len(self.first))])
 
     def path(self, node: int) -> list[int]:
         """Restaurants from this one to the root."""
-        path = []
-        while node >= 0:
-            path.append(node)
-            node = int(self.parent[node])
-        return path
+        return path_of(self.parent, node)
 
 
 def build_topology(

@@ -139,6 +139,8 @@ class Verbs(Owner):
                 raise failure from None
             raise
         self.statistics.surface()
+        if state._waiting:
+            state._waiting.intersection_update(self.statistics.open_dishes())
         return done
 
     def _trust_seating(self) -> None:
@@ -378,6 +380,9 @@ class Verbs(Owner):
     def open_dish(self, source: ChoiceSource | None = None) -> int:
         """Create a dish without customers; the caller must seat some immediately.
 
+        Until it has customers, `freeze` and `copy` raise a StateError, and `settle` and verbs that need the
+        seating of customers raise one and close it.
+
         Parameters
         ----------
         source : ChoiceSource, optional
@@ -410,6 +415,7 @@ class Verbs(Owner):
         if self.state.slots.trouble is not None:
             self.state.slots.close(slot)
             self.statistics.surface()
+        self.state._waiting.add(slot)
         return slot
 
     def _occupied(self, dishes: Ints) -> bool:

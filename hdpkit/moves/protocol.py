@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import math
 import numbers
 from contextlib import nullcontext
@@ -10,8 +11,8 @@ from typing import Any
 
 import attrs
 
-from hdpkit.checks import instance, validator, whole_number
-from hdpkit.errors import ScheduleError
+from hdpkit.checks import instance, validator, whole_number, whole_numbers
+from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.random import ChoiceSource
 from hdpkit.returned import one_of_kind, refuse
@@ -33,6 +34,35 @@ class MoveInfo:
 
     def __add__(self, other: MoveInfo) -> MoveInfo:
         return MoveInfo(self.tried + other.tried, self.accepted + other.accepted)
+
+
+def _franchise(state: Any) -> None:
+    instance("state", state, Franchise, "a franchise", remedy="Pass the franchise that the move changes.")
+
+
+def _checked(name: str, function: Any) -> Any:
+    """Return a method of a move of the package that checks its arguments first."""
+
+    @functools.wraps(function)
+    def of_state(self: Any, state: Any) -> Any:
+        _franchise(state)
+        return function(self, state)
+
+    @functools.wraps(function)
+    def apply(self: Any, state: Any, rng: Any, steps: Any = None) -> Any:
+        _franchise(state)
+        instance("rng", rng, ChoiceSource, "a choice source", remedy="Pass a RandomStream.")
+        if steps is not None:
+            n = self.n_steps(state)
+            first, last = whole_numbers("steps", steps, 0, n, length=2, remedy="Give (first, last).").tolist()
+            if first > last:
+                raise ParameterError("steps", steps, f"first <= last <= {n}", "Give (first, last).")
+            steps = first, last
+        return function(self, state, rng, steps)
+
+    made: Any = apply if name == "apply" else of_state
+    made.checked = True
+    return made
 
 
 def checked_info(move: Move, info: Any) -> MoveInfo:
@@ -71,6 +101,13 @@ class Move(abc.ABC):
     needs_tables: bool = False
     by_cell: bool = False
     updates: tuple[str, ...] = ("seating",)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name in ("apply", "check", "n_steps"):
+            own = cls.__dict__.get(name)
+            if cls.__module__.startswith(f"{__package__}.") and own is not None and not hasattr(own, "checked"):
+                setattr(cls, name, _checked(name, own))
 
     @property
     def name(self) -> str:

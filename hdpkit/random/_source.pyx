@@ -13,7 +13,7 @@ from libc.float cimport DBL_MAX
 from libc.math cimport isfinite, isnan
 from libc.stdint cimport int64_t
 
-from hdpkit.checks import broadcast, number_array, numbers_between
+from hdpkit.checks import as_float, broadcast, number_array, numbers_between, whole_number
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.numerics cimport det_exp
 from hdpkit.numerics import exp_each
@@ -28,7 +28,7 @@ METHODS = (
 
 cdef _bad_weights(object weights):
     return ParameterError(
-        "weights", np.asarray(weights).tolist(), "finite, not negative, at least one positive",
+        "weights", weights.tolist() if isinstance(weights, np.ndarray) else weights, "finite, not negative, at least one positive",
         "A NaN or an overflow in a predictive probability is the usual cause.",
     )
 
@@ -54,6 +54,13 @@ cdef _shapes(str name, object values):
 cdef bint plain(object value) noexcept:
     """Whether a value is a single number of a type that needs no conversion."""
     return type(value) is float or (type(value) is int and -1 < value < 1000000000)
+
+
+cdef int64_t number_of(object n, int64_t least, int64_t most) except -1:
+    """A number of options, checked."""
+    if type(n) is int and least <= n < 1000000000:
+        return n
+    return whole_number("n", n, least, most, remedy="Give the number of options.")
 
 
 cdef bint rows(object n, object p) except -1:
@@ -147,9 +154,13 @@ cdef class ChoiceSource:
 
     def choose(self, weights):
         """Draw an index with probability proportional to ``weights``, shape (n,), not normalised."""
-        cdef const double[::1] w = np.ascontiguousarray(weights, dtype=np.float64)
+        cdef const double[::1] w
         cdef int64_t chosen
         cdef Py_ssize_t i
+        try:
+            w = np.ascontiguousarray(weights, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):      # no numbers, or not in a row
+            raise _bad_weights(weights) from None
         for i in range(w.shape[0]):
             if not (w[i] >= 0.0 and isfinite(w[i])):
                 raise _bad_weights(weights)
@@ -162,35 +173,35 @@ cdef class ChoiceSource:
 
     def choose_log(self, log_weights):
         """Draw an index with probability proportional to ``exp(log_weights)``, shape (n,), in nats."""
-        logs = np.asarray(log_weights, dtype=np.float64)
-        top = logs.max() if logs.size else np.nan
+        logs = number_array(log_weights)
+        top = logs.max() if logs is not None and logs.size else np.nan
         if not np.isfinite(top):
             raise _bad_weights(log_weights)
         return self.choose(exp_each(logs - top))
 
-    def bernoulli(self, double p):
+    def bernoulli(self, p):
         """True with probability min(``p``, 1)."""
-        if not p >= 0.0:
+        cdef double odds = p if type(p) is float else as_float(p)
+        if not odds >= 0.0:
             raise ParameterError("p", p, "a probability", "Check the ratio that it was computed from.")
-        cdef int64_t chosen = self.own.bernoulli(self.own.state, 1.0 if p > 1.0 else p)
+        cdef int64_t chosen = self.own.bernoulli(self.own.state, 1.0 if odds > 1.0 else odds)
         if chosen < 0:
             raise self.refusal("p", p)
         return chosen == 1
 
-    def index(self, int64_t n):
+    def index(self, n):
         """Draw one of ``0 .. n-1``, each with the same probability."""
-        if n <= 0:
-            raise ParameterError("n", n, "at least 1", "There is nothing to choose from.")
-        cdef int64_t chosen = self.own.index(self.own.state, n)
+        cdef int64_t options = number_of(n, 1, 2**63 - 1)
+        cdef int64_t chosen = self.own.index(self.own.state, options)
         if chosen < 0:
             raise self.refusal("n", n)
         return chosen
 
-    def permutation(self, int64_t n):
+    def permutation(self, n):
         """Draw a uniform permutation of ``0 .. n-1``: int64, shape (n,)."""
-        from_zero = np.arange(n, dtype=np.int64)
+        from_zero = np.arange(number_of(n, 0, 1 << 40), dtype=np.int64)
         cdef int64_t[::1] items = from_zero
-        if n > 1 and shuffle(&self.c, &items[0], n) < 0:
+        if items.shape[0] > 1 and shuffle(&self.c, &items[0], items.shape[0]) < 0:
             raise self.refusal("n", n)
         return from_zero
 

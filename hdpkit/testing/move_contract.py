@@ -121,4 +121,5 @@ def _check_production(move: Move, model: ExactModel) -> None:
     for state in range(0, len(model.states), 7):
         franchise = model.enter(state)
         move.apply(franchise, stream)
+        franchise.freeze()  # an error if a dish was opened for nobody
         franchise.audit()

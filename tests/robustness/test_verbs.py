@@ -13,6 +13,7 @@ from hdpkit._compiled.walk.walk import Walk
 from verb_trials import Liar, Thief, Unmade, go_on, numbers, topics, words
 
 import hdpkit as hk
+from hdpkit import moves
 from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.errors import BusyError, HdpkitError, KernelError, ParameterError, StateError
 from hdpkit.franchise.kernels import COMPILED_STORES, is_compiled
@@ -295,6 +296,68 @@ def test_a_seating_changed_by_hand_is_audited_before_it_is_relied_on():
         state.reseat(1, 2, RandomStream())
     state.thaw(before)
     go_on(state)
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("kernel", ["auto", "reference"])
+def test_a_dish_opened_outside_a_move_waits_for_customers(store, kernel):
+    state = started(topics, store, kernel)
+    slot = state.open_dish(None)
+    state.audit()
+    state.log_joint()
+    with pytest.raises(StateError, match="open_dish"):
+        state.freeze()
+    with pytest.raises(StateError, match="customers"):
+        state.reseat(0, 1, RandomStream())
+    go_on(state)
+    assert slot not in state.slots.occupied_slots() or state.seating.tables(0, slot) == 1
+    assert not state._waiting
+
+
+# ------------------------------------------------------------------ moves, and the tree
+
+
+NO_FRANCHISE = (None, 3, "a", object(), hk.Franchise)
+
+
+def test_moves_refuse_what_is_no_franchise_and_no_source():
+    state = started(topics, "histogram")
+    for name in moves.moves:
+        for move in moves.moves[name].examples():
+            for value in NO_FRANCHISE:
+                for call in (lambda v, m=move: m.apply(v, RandomStream()), move.check, move.n_steps):
+                    try:
+                        call(value)
+                    except HdpkitError as error:
+                        assert error.parameter == "state"  # noqa: PT017
+            for rng in (None, 3, RandomStream, np.random.default_rng()):
+                with pytest.raises(ParameterError, match="rng"):
+                    move.apply(state, rng)
+            for steps in (3, "ab", (1,), (0, 1, 2), (1, 0), (-1, 0), (0, 10**9), (0.0, 1.0), (None, 1), {0: 1}):
+                with pytest.raises(ParameterError, match="steps"):
+                    move.apply(state, RandomStream(), steps)
+    for needed in (moves.needs_marginals, moves.needs_latent_dishes):
+        for value in NO_FRANCHISE:
+            with pytest.raises(ParameterError, match="state"):
+                needed(moves.SplitMerge(), value)
+        for value in (None, 3, moves.SplitMerge):
+            with pytest.raises(ParameterError, match="move"):
+                needed(value, state)
+    state.audit()
+
+
+@pytest.mark.parametrize("build", [topics, words])
+def test_numbers_of_restaurants_and_declarations(build):
+    tree = started(build, "histogram").topology
+    for value in (-1, 10**6, None, "a", 0.5, 2**63, np.inf, [0], True):
+        for call in (tree.nodes, tree.keys_of, lambda v: tree.node(v, None, "x")):
+            with pytest.raises(ParameterError, match="declaration"):
+                call(value)
+        with pytest.raises(ParameterError, match="node"):
+            tree.path(value)
+    for key in (object(), [1], 10**9, None, ("a", "b", "c", "d")):
+        with pytest.raises(ParameterError, match="key"):
+            tree.node(1, key, "x")
 
 
 # ------------------------------------------------------------------ which classes a kernel serves

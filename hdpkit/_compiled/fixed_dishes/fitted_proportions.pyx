@@ -62,7 +62,7 @@ cdef class Fitting:
     cdef vector[int32_t] at
     cdef vector[double] extra
 
-    def __init__(self, base, entries, topic, excess, prior, begins, term, count):
+    def __cinit__(self, base, entries, topic, excess, prior, begins, term, count):
         self.base, self.entries, self.topic, self.excess = base, entries, topic, excess
         self.prior, self.begins, self.term, self.count = prior, begins, term, count
         check_length("prior", self.prior.shape[0], self.base.shape[0])

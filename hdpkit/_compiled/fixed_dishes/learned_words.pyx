@@ -41,7 +41,7 @@ cdef class Learning:
     cdef const int32_t[::1] topic
     cdef vector[double] r, a, own, weight
 
-    def __init__(self, base, entries, topic, excess, prior, mass, begins, term, count, held_begins, held_term):
+    def __cinit__(self, base, entries, topic, excess, prior, mass, begins, term, count, held_begins, held_term):
         self.base, self.entries, self.topic, self.excess = base, entries, topic, excess
         self.prior, self.mass, self.begins, self.term, self.count = prior, mass, begins, term, count
         self.held_begins, self.held_term = held_begins, held_term

@@ -69,7 +69,7 @@ cdef class NewGroups:
     cdef int64_t seated                 # seated customers
     cdef double probability             # of the value of the customer seated last, given the others
 
-    def __init__(self, density, share, row, begins, parent, double concentration, double discount):
+    def __cinit__(self, density, share, row, begins, parent, double concentration, double discount):
         self.density, self.share = density, share
         self.row, self.begins, self.parent = row, begins, parent
         self.theta, self.d = concentration, discount

@@ -139,7 +139,7 @@ cdef class Blocks:
     cdef int64_t stride
     cdef int32_t most_tables         # value in the store when memory for any event was last reserved
 
-    def __init__(self, Walk walk not None, DirichletMultinomialBank bank not None, Units units not None,
+    def __cinit__(self, Walk walk not None, DirichletMultinomialBank bank not None, Units units not None,
                  ChoiceSource source not None, int fault):
         cdef hdpkit_blocks *s = &self.s
         self.walk = walk

@@ -21,6 +21,7 @@ from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace
 from hdpkit._compiled.fused_sweeps.slices cimport share_out
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.stores.cells cimport PIECE, CellsStore
+from hdpkit._compiled.support.arguments cimport refuse, whole
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.errors import KernelError, StateError
@@ -37,6 +38,7 @@ cdef enum:
     LANES = 16
     LINE_BYTES = 64
 
+cdef int64_t LARGEST = 2**31 - 1
 FEW = 24            # labels with more expected customers are drawn by binomials (for up to 64 labels)
 
 
@@ -120,12 +122,15 @@ cdef extern from *:
     void keep "hdpkit_keep"(vector[int32_t] *runs, vector[int32_t] *room, int64_t words) noexcept nogil
 
 
-cdef int check_cells(Walk walk, CellsStore store) except -1:
+cdef int check_cells(Walk walk, CellsStore store, int64_t n_terms) except -1:
     cdef int64_t d
     cdef int64_t cell
     cdef int64_t n
     cdef int64_t node
     store.check_cells()
+    if store.n_terms > n_terms:
+        raise StateError("bank", f"of {n_terms} terms", f"of {store.n_terms} terms or more, as the cells have",
+                         "Use the bank of the same data.")
     for d in range(store.begin.shape[0] - 1):
         n = 0
         for cell in range(store.begin[d], store.begin[d + 1]):
@@ -160,10 +165,10 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
     walk.check_dishes()
     slots = np.asarray(plan.slots)
     bank.grow(int(slots.max()) + 1)
-    check_cells(walk, store)
+    check_cells(walk, store, bank.b.n_terms)
     stride = bank.b.stride
     work.index_rows(walk.parent)
-    begin_topics(bank, work, plan, source, scripted)
+    begin_topics(walk, bank, work, plan, source, scripted)
     begin(&sweep.ends, walk, bank, work, store, plan, source, scripted)
     work.s.fault = 0
     work.s.labels = NULL
@@ -209,8 +214,20 @@ cdef int share_scratch(hdpkit_cells *c, int8_t *at, int64_t n) noexcept:
     return 0
 
 
+cdef int check_stream(ChoiceSource source) except -1:
+    """Raise an error unless draws can be made from the state of a stream."""
+    if not isinstance(source, RandomStream) or source.overridden:
+        refuse("source", source, "a RandomStream", "Scripts and sources of your own draw one by one.")
+    return 0
+
+
 def binomial(ChoiceSource source not None, int64_t n, double p, int64_t size):
     """Binomial draws as in sweeps over cells, for tests: int64, shape (size,)."""
+    check_stream(source)
+    whole("n", n, 0, LARGEST)
+    whole("size", size, 1, 1 << 40)
+    if not 0.0 <= p <= 1.0:
+        refuse("p", p, "a number from 0 to 1", "Give a probability.")
     found = np.empty(size, dtype=np.int64)
     cdef int64_t[::1] out = found
     functions.binomials(<philox *>source.c.state, n, p, size, &out[0])
@@ -223,8 +240,13 @@ def multinomial(ChoiceSource source not None, int64_t n, weights, int64_t size, 
     Coarse: words have six bits, so that rounding leaves many customers for a second draw.
     """
     cdef int64_t n_labels = len(weights), blocks = (n_labels + LANES - 1) // LANES
+    check_stream(source)
+    whole("n", n, 0, LARGEST)
+    whole("size", size, 1, 1 << 40)
     padded = np.zeros(blocks * LANES)
     padded[:n_labels] = weights
+    if not (padded.min(initial=0.0) >= 0.0 and 0.0 < padded.sum() < np.inf):
+        refuse("weights", weights, "numbers that are not negative, with a positive sum", "Give one for each label.")
     found = np.zeros((size, blocks * LANES), dtype=np.int32)
     room = np.empty(blocks * LANES * 20 + LINE_BYTES, dtype=np.int8)
     cdef const double[::1] w = padded

@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._compiled.fused_sweeps.change_blocks cimport add_blocks
 from hdpkit._compiled.fused_sweeps.slice_ends cimport (
-    Sweep, add_up, begin, begin_topics, check_threads, end, finish, finish_held, settle)
+    Sweep, add_up, begin, begin_topics, check_plan, check_threads, end, finish, finish_held, settle)
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, functions
 from hdpkit._compiled.fused_sweeps.slices cimport (
     HDPKIT_SLICE_FAULTS_END, hdpkit_slice_faults_of, hdpkit_slice_thread, hdpkit_slices, share_out)
@@ -72,6 +72,14 @@ cdef int check_seated(Walk walk, SliceWorkspace work, CountsStore store) except 
     return 0
 
 
+cdef CountsStore counts_of(Walk walk):
+    """The store of a walk, if sweeps over documents can use it."""
+    if type(walk.store) is not CountsStore:
+        raise KernelError("store", type(walk.store).__name__, "CountsStore", "Build hk.Franchise(..., store='counts').")
+    walk.check_dishes()
+    return walk.store
+
+
 cdef bint is_scripted(ChoiceSource source):
     return not isinstance(source, RandomStream) or source.overridden
 
@@ -79,18 +87,17 @@ cdef bint is_scripted(ChoiceSource source):
 cdef int begin_documents(Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan,
                          ChoiceSource source) except -1:
     """Check and index the documents, and draw topics or a part of them."""
-    cdef CountsStore store
-    if type(walk.store) is not CountsStore:
-        raise KernelError("store", type(walk.store).__name__, "CountsStore", "Build hk.Franchise(..., store='counts').")
-    store = walk.store
-    walk.check_dishes()
+    cdef CountsStore store = counts_of(walk)
+    cdef int64_t n
     slots = np.asarray(plan.slots)
     bank.grow(int(slots.max()) + 1)
-    work.index_documents(walk.topology[0], bank.terms, walk.home, min(len(plan.values), walk.home.shape[0]),
-                         walk.parent.shape[0])
+    n = min(len(plan.values), walk.home.shape[0])
+    if bank.n_customers < n:
+        refuse("bank", f"of {bank.n_customers} customers", f"of {n} customers", "Use the bank of the same data.")
+    work.index_documents(walk.topology[0], bank.terms, walk.home, n, walk.parent.shape[0])
     work.index_rows(walk.parent)
     check_seated(walk, work, store)
-    begin_topics(bank, work, plan, source, is_scripted(source))
+    begin_topics(walk, bank, work, plan, source, is_scripted(source))
     return 0
 
 
@@ -102,7 +109,8 @@ cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank
     """
     cdef bint scripted = is_scripted(source)
     cdef int n_threads = 1 if scripted else plan.threads
-    cdef CountsStore store = walk.store
+    cdef CountsStore store = counts_of(walk)
+    check_plan(plan, walk, bank)
     begin(sweep, walk, bank, work, store, plan, source, scripted)
     work.s.fault = sweep.fault = plan.fault if scripted else 0
     work.s.labels = store.dish_of_customer.data()
@@ -180,7 +188,9 @@ def settle_parts(Walk walk not None, DirichletMultinomialBank bank not None, pla
     cdef Held hold = in_turn(walk.turn)
     cdef vector[int64_t] change, of_root
     cdef int64_t slot, n_slots = int(np.max(plan.slots)) + 1
-    cdef CountsStore store = walk.store
+    cdef CountsStore store = counts_of(walk)
+    bank.grow(n_slots)
+    check_plan(plan, walk, bank)
     check_length("customers", customers.shape[0], n_slots)
     check_length("tables", tables.shape[0], n_slots)
     change.assign(bank.b.stride, 0)

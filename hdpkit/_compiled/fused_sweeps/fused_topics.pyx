@@ -67,7 +67,7 @@ cdef class Stores:
     cdef CountsStore counts
     cdef WeightTable table
 
-    def __init__(self, Walk walk not None):
+    def __cinit__(self, Walk walk not None):
         weighted = isinstance(walk.root, WeightedRoot)
         serves = STORES_UNDER_WEIGHTS if weighted else STORES if type(walk.root) is LatentRoot else ()
         if type(walk.store) not in serves:

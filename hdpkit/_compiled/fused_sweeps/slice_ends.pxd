@@ -27,7 +27,8 @@ cdef cppclass Sweep:
 
 cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil
 cdef void finish_held(Sweep *sweep, int thread, int32_t node) noexcept nogil
-cdef int begin_topics(DirichletMultinomialBank bank, SliceWorkspace work, object plan, ChoiceSource source,
+cdef int check_plan(object plan, Walk walk, DirichletMultinomialBank bank) except -1
+cdef int begin_topics(Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan, ChoiceSource source,
                       bint scripted) except -1
 cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, CountsStore store, object plan,
                ChoiceSource source, bint scripted) except -1

@@ -16,26 +16,57 @@ from hdpkit._compiled.fused_sweeps.slices cimport (
     HDPKIT_LEAST_SHAPE, HDPKIT_NO_MEMORY, HDPKIT_TABLES_ABOVE_KEPT, HDPKIT_TABLES_OF_THE_ROOT, HDPKIT_WEIGHTS_OF_THE_ROOT,
     hdpkit_slice_thread, hdpkit_slices)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
-from hdpkit._compiled.support.arguments cimport check_length
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse, whole
 from hdpkit._compiled.stores.arena cimport arena_give, arena_take
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Entry, Node, room_for
 from hdpkit._compiled.walk.table_counts cimport tables_by_jumps, tables_of
 from hdpkit._compiled.walk.walk cimport Walk
-from hdpkit.errors import KernelError
+from hdpkit.errors import KernelError, StateError
 from hdpkit.numerics cimport det_exp
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.random.draws cimport draw_bernoulli, draw_log_gamma, draw_uniform
 from hdpkit.random.philox cimport philox, philox_next_uint64, philox_rekey
 
 
+cdef int MOST_THREADS = 4096
 cdef double NOTHING = -1e300     # the logarithm of 0
 
 
-cdef int begin_topics(DirichletMultinomialBank bank, SliceWorkspace work, object plan, ChoiceSource source,
+cdef int check_plan(object plan, Walk walk, DirichletMultinomialBank bank) except -1:
+    """Raise an error unless the arrays of a plan fit the bank and the restaurants; sweeps check nothing."""
+    cdef const int32_t[::1] slots = plan.slots
+    cdef const double[::1] weights = plan.weights
+    cdef const int8_t[::1] tail = plan.tail
+    cdef const double[:, ::1] rows
+    cdef int64_t i, n = slots.shape[0]
+    check_numbers32("slots", slots, 0, bank.b.stride - 1)
+    for i in range(1, n):
+        if slots[i] <= slots[i - 1]:
+            refuse("slots", slots[i], f"above {slots[i - 1]}, because slots ascend", "Give each slot once.")
+    check_length("weights", weights.shape[0], n)
+    check_length("tail", tail.shape[0], n)
+    whole("threads", plan.threads, 1, MOST_THREADS)
+    whole("before", plan.before, 0, 1 << 40)
+    if plan.topics is not None:
+        rows = plan.topics
+        check_length("topics", rows.shape[0], n)
+        check_length("topics", rows.shape[1], bank.b.n_terms)
+    if plan.above is not None:
+        rows = plan.above
+        check_length("above", rows.shape[0], walk.parent.shape[0])
+    if plan.proportions is not None:
+        rows = plan.proportions
+        check_length("proportions", rows.shape[0], walk.parent.shape[0])
+        check_length("proportions", rows.shape[1], bank.b.stride)
+    return 0
+
+
+cdef int begin_topics(Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan, ChoiceSource source,
                       bint scripted) except -1:
     """Lay out labels, and draw topics, or a part of them, unless the plan has topics."""
     cdef int i
+    check_plan(plan, walk, bank)
     work.lay_out(&bank.b, bank.b.stride, 1 if scripted else plan.threads, scripted)
     work.take_labels(plan)
     if plan.topics is not None:
@@ -56,6 +87,12 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
     cdef bint levels
     cdef const int8_t[::1] held
     cdef int i
+    if work.counts != &bank.b or work.s.stride != bank.b.stride or work.wide != scripted or (
+            work.n_threads != (1 if scripted else plan.threads)):
+        raise StateError("work", "laid out for another sweep", "the one to which topics_part was given, with the same plan",
+                         "Call topics_part first.")
+    if scripted and not plan.integrated and plan.proportions is None:
+        raise KernelError("proportions", None, "given to a script", "Proportions can't be enumerated: pass them.")
     sweep.held = NULL
     if plan.held is not None:
         held = plan.held         # the plan keeps a reference during the sweep

@@ -30,6 +30,7 @@ cdef enum:
     LANES = 16
     LINE_BYTES = 64
     TERMS = 256          # terms per piece of work
+    MOST_BLOCKS = 1 << 20
     COPIED = 1 << 26     # bytes of shared topics up to which a part uses a copy
 
 
@@ -167,6 +168,8 @@ cdef class SliceWorkspace:
             Largest size in bytes of topics of which this part uses a copy: in pages of the usual size sweeps
             over small topics take longer.
         """
+        if not 0 <= part < n_parts:
+            refuse("part", part, f"from 0 to {n_parts - 1}, the parts", "Number the parts from 0.")
         self.memory = memory
         self.most_copied = copied
         self.shared.part = part
@@ -196,6 +199,8 @@ cdef class SliceWorkspace:
             self.s.phi = on_a_line(&self.topics)
         if self.memory is not None:
             self.room = in_common = self.memory.room(stride * sizeof(double) + n_terms * stride * real)
+            if in_common.shape[0] < <int64_t>(stride * sizeof(double)) + n_terms * stride * real:
+                refuse("memory", f"{in_common.shape[0]} bytes", "as many bytes as it was asked for", "See share_topics.")
             self.sums = <double *>&in_common[0]
             self.s.phi = self.sums + stride
         self.s.terms = counts.terms
@@ -288,7 +293,8 @@ cdef class SliceWorkspace:
 
     def take_changes(self, int64_t n_slots, int64_t block, int64_t n_blocks):
         """Changes of a block of terms in a sweep over a part; they can be read once. See `change_blocks`."""
-        if not (self.apart and 0 < n_slots <= self.s.stride and 0 <= block < n_blocks):
+        if not (self.apart and 0 < n_slots <= self.s.stride and 0 <= block < n_blocks < MOST_BLOCKS
+                and <int64_t>self.changes.size() == self.s.n_terms * self.s.stride):
             refuse("block", block, f"of {n_blocks}, after a sweep over a part", "Call slice_part first.")
         return take_block(self.changes.data(), self.s.n_terms, self.s.stride, n_slots, block, n_blocks, self.n_threads)
 

@@ -28,7 +28,7 @@ cdef double unit_of(double smoothing) noexcept nogil:
 cdef class Workspace:
     """Data by slot and by term that fused sweeps keep between calls."""
 
-    def __init__(self, TermCountsBank bank not None):
+    def __cinit__(self, TermCountsBank bank not None):
         self.plain = NULL
         self.sparse = NULL
         if type(bank) is DirichletMultinomialBank:

@@ -76,7 +76,7 @@ cdef class AtomicBank(CompiledBank):
     cdef readonly object base
     cdef readonly object log_base
 
-    def __init__(self, values, measure):
+    def __cinit__(self, values, measure):
         cdef const int32_t[::1] view
         self.values = np.ascontiguousarray(values, dtype=np.int32)
         view = self.values

@@ -12,7 +12,8 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.turn cimport Held, in_turn
-from hdpkit._compiled.measures.dense_bank cimport DenseBank, take_numbers
+from hdpkit._compiled.measures.dense_bank cimport DenseBank, parameters_of, take_numbers
+from hdpkit._compiled.support.arguments cimport refuse
 from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
@@ -113,8 +114,10 @@ cdef class BetaBernoulliBank(DenseBank):
 
     cdef BetaBernoulliModel m
 
-    def __init__(self, values, measure, make_statistics):
+    def __cinit__(self, values, measure, make_statistics):
         bits = np.asarray(values, dtype=bool)
+        if bits.ndim != 2:
+            refuse("values", values, "an array of shape (n_customers, D)", "Give a row of bits for each customer.")
         self.make_statistics = make_statistics
         self.m.D = bits.shape[1]
         cdef const int32_t[::1] which = np.nonzero(bits)[1].astype(np.int32)
@@ -139,7 +142,7 @@ cdef class BetaBernoulliBank(DenseBank):
         """Replace the parameter values; statistics are kept. True: no recount is needed."""
         cdef Held hold = in_turn(self.turn)
         cdef int64_t j, tabulated = min(<int64_t>self.m.first.size(), <int64_t>TABULATED)  # counts 0 .. n
-        given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
+        given = parameters_of(measure, 2, self.m.D)
         cdef const double[::1] a = given[0]
         cdef const double[::1] b = given[1]
         cdef bint one_prior = bool(np.all(given[0] == a[0]) and np.all(given[1] == b[0]))

@@ -41,6 +41,7 @@ cdef extern from *:
                              const double *block) noexcept nogil
 
 
+cdef list parameters_of(object measure, int64_t n, int64_t width)
 cdef int take_numbers(vector[double] *to, const double[::1] numbers) except -1 nogil
 
 

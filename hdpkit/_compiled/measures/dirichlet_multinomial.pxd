@@ -23,4 +23,4 @@ cdef class DirichletMultinomialBank(TermCountsBank):
     cdef readonly double smallest_eta
 
     cdef int invert(self) noexcept
-    cdef bint shares_in_floats(self, object ends) except -1
+    cdef bint shares_in_floats(self, const double[:, ::1] ends) except -1

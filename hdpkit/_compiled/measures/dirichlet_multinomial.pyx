@@ -15,7 +15,7 @@ from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport check_length, refuse
 from hdpkit._compiled.measures.measure cimport as_weights
 from hdpkit._compiled.measures.term_counts cimport (
-    TermCountsBank, clear_slot, gather_block, grow_counts, wider)
+    TermCountsBank, clear_slot, gather_block, grow_counts, largest_hyperparameters, wider)
 from hdpkit.numerics cimport det_log, log_rising
 
 cdef enum:
@@ -208,7 +208,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
     eta : float64 array, shape (n_terms,)
     """
 
-    def __init__(self, terms, eta):
+    def __cinit__(self, terms, eta):
         self.c.self = &self.b
         self.c.born = dm_born
         self.c.died = dm_died
@@ -268,7 +268,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
     def adopt(self, measure):
         """Replace the parameter values; the counts are kept. True: no recount is needed."""
         cdef Held hold = in_turn(self.turn)
-        check_length("eta", len(measure.eta_vector), self.b.n_terms)
         self._set_eta(measure.eta_vector)
         self.invert()
         return True
@@ -277,6 +276,9 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         cdef Held hold = in_turn(self.turn)
         cdef const double[::1] e = np.ascontiguousarray(eta, dtype=np.float64)
         cdef int64_t v
+        check_length("eta", e.shape[0], self.b.n_terms)
+        if e.shape[0] == 0:
+            refuse("eta", eta, "a parameter for each of one or more terms", "Give a vocabulary.")
         cdef bint symmetric = bool(np.all(np.asarray(e) == e[0]))
         cdef double least = float(np.min(e)), total = float(np.sum(e))
         cdef int64_t n = self.terms.shape[0]      # 0 for a bank that counts by cell
@@ -298,16 +300,17 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         Parameters
         ----------
         ends : sequence of (float, float)
-            The largest concentration and the largest discount of each declaration, the root's first. longest
-            : int Customers of the largest restaurant.
+            The largest concentration and the largest discount of each declaration, the root's first.
+        longest : int
+            Customers of the largest restaurant.
         """
         cdef Held hold = in_turn(self.turn)
-        root_concentration, root_discount = ends[0]
+        cdef const double[:, ::1] given = largest_hyperparameters(ends)
         return bool(
             self.b.n_fixed == 0
-            and self.shares_in_floats(ends)
-            and 1.0 - root_discount >= ROOT_SHARE * (longest + self.b.eta_sum)
-            and root_concentration <= LARGEST_CONCENTRATION
+            and self.shares_in_floats(given)
+            and 1.0 - given[0, 1] >= ROOT_SHARE * (longest + self.b.eta_sum)
+            and given[0, 0] <= LARGEST_CONCENTRATION
         )
 
     def in_floats_given_weights(self, ends):
@@ -322,13 +325,13 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         cdef double n = self.terms.shape[0]
         return bool(
             self.b.n_fixed == 0
-            and self.shares_in_floats(ends)
+            and self.shares_in_floats(largest_hyperparameters(ends))
             and self.smallest_eta >= LOST * n * (1.0 + self.b.eta_sum) * (n + self.b.eta_sum)
         )
 
-    cdef bint shares_in_floats(self, object ends) except -1:
+    cdef bint shares_in_floats(self, const double[:, ::1] ends) except -1:
         """Whether the shares of a restaurant's own dishes can be in single precision."""
-        cdef double concentration = max([each[0] for each in ends[1:]]), discount = max([each[1] for each in ends[1:]])
+        cdef double concentration = np.max(ends[1:, 0]), discount = np.max(ends[1:, 1])
         cdef double n = self.terms.shape[0]
         return (
             self.smallest_eta >= SMALLEST_ETA

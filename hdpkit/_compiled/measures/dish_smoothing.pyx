@@ -84,7 +84,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         Draws and stores the smoothings.
     """
 
-    def __init__(self, terms, measure, kept):
+    def __cinit__(self, terms, measure, kept):
         self.kept = kept
         self.s.b = &self.b
         self.s.keeper = <void *>self
@@ -99,7 +99,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         self.s.n_lent = 0
         self.s.pending = False
         self.s.failed = False
-        SparseDirichletMultinomialBank.__init__(self, terms, measure)
+        self.kept.measure = measure
         self.c.self = &self.s
         self.c.born = own_born
         self.c.died = own_died

@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.turn cimport Held, in_turn
-from hdpkit._compiled.measures.dense_bank cimport DenseBank, take_numbers
+from hdpkit._compiled.measures.dense_bank cimport DenseBank, parameters_of, take_numbers
 from hdpkit.numerics cimport det_lgamma, det_log, det_log1p, log_gamma_ratio
 
 cdef double SHORT = 12.0     # largest count that is computed as a product
@@ -108,7 +108,7 @@ cdef class GammaPoissonBank(DenseBank):
     cdef GammaPoissonModel m
     cdef readonly object values
 
-    def __init__(self, values, measure, make_statistics):
+    def __cinit__(self, values, measure, make_statistics):
         cdef const double[:, ::1] view = np.ascontiguousarray(values, dtype=np.float64)
         cdef int64_t i, d
         cdef double total
@@ -135,7 +135,7 @@ cdef class GammaPoissonBank(DenseBank):
     def adopt(self, measure):
         """Replace the parameter values; statistics are kept. True: no recount is needed."""
         cdef Held hold = in_turn(self.turn)
-        given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
+        given = parameters_of(measure, 2, self.m.D)
         cdef const double[::1] shape = given[0]
         cdef const double[::1] rate = given[1]
         # Below, only the first call can fail.

@@ -252,7 +252,7 @@ cdef class CapsuleBank(CompiledBank):
     cdef object data
     cdef object capsule        # owns the memory that the struct points to
 
-    def __init__(self, measure, data):
+    def __cinit__(self, measure, data):
         self.data = data
         self.adopt(measure)
 

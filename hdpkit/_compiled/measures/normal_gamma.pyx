@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.turn cimport Held, in_turn
-from hdpkit._compiled.measures.dense_bank cimport DenseBank, take_numbers
+from hdpkit._compiled.measures.dense_bank cimport DenseBank, parameters_of, take_numbers
 from hdpkit._compiled.measures.dense_bank import exact_offset
 from hdpkit.numerics cimport det_log, det_log1p, log_gamma_ratio
 
@@ -147,7 +147,7 @@ cdef class NormalGammaBank(DenseBank):
     cdef readonly object values
     cdef readonly object offset
 
-    def __init__(self, values, measure, make_statistics):
+    def __cinit__(self, values, measure, make_statistics):
         given = np.asarray(values, dtype=np.float64)
         self.offset = exact_offset(given)
         cdef const double[:, ::1] view = np.ascontiguousarray(given - self.offset)
@@ -166,7 +166,7 @@ cdef class NormalGammaBank(DenseBank):
     def adopt(self, measure):
         """Replace the parameter values; statistics are kept. True: no recount is needed."""
         cdef Held hold = in_turn(self.turn)
-        given = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in measure.vectors]
+        given = parameters_of(measure, 4, self.m.D)
         cdef const double[::1] mean = given[0] - self.offset
         cdef const double[::1] strength = given[1]
         cdef const double[::1] shape = given[2]

@@ -13,6 +13,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.support.arguments cimport check_length
 from hdpkit._compiled.measures.dense_bank cimport DenseBank, take_numbers
 from hdpkit._compiled.measures.dense_bank import exact_offset
 from hdpkit.numerics cimport det_log, det_log1p, log_gamma_ratio
@@ -201,7 +202,7 @@ cdef class NormalInverseWishartBank(DenseBank):
     cdef readonly object values
     cdef readonly object offset
 
-    def __init__(self, values, measure, make_statistics):
+    def __cinit__(self, values, measure, make_statistics):
         given = np.asarray(values, dtype=np.float64)
         self.offset = exact_offset(given)
         cdef const double[:, ::1] view = np.ascontiguousarray(given - self.offset)
@@ -228,6 +229,7 @@ cdef class NormalInverseWishartBank(DenseBank):
         cdef const double[::1] mean = np.ascontiguousarray(given - self.offset, dtype=np.float64)
         # Rows of the upper triangle are columns of the lower triangle.
         cdef const double[::1] triangle = np.ascontiguousarray(scale[np.triu_indices(self.m.D)], dtype=np.float64)
+        check_length("mean", mean.shape[0], self.m.D)
         cdef double numbers[2]
         numbers[0] = strength
         numbers[1] = dof

@@ -273,7 +273,7 @@ cdef class Selection:
         Largest size of the table in bytes. A full table is emptied.
     """
 
-    def __init__(self, n_terms, smoothing, *, r=None, s=None, log_pi=None, log_rest=None, limit=LIMIT):
+    def __cinit__(self, n_terms, smoothing, *, r=None, s=None, log_pi=None, log_rest=None, limit=LIMIT):
         cdef int64_t V = whole("n_terms", n_terms, 2, MOST_TERMS)
         cdef double strength = number("smoothing", smoothing, SMALLEST, LARGEST)
         self.table.limit = whole("limit", limit, 1, 2**62)

@@ -15,7 +15,7 @@ from hdpkit._compiled.measures.selection import LIMIT
 from hdpkit._compiled.measures.sparse_counts cimport (
     SlotFactors, factors_of, law_of, sparse_add, sparse_born, sparse_died, sparse_grow, sparse_log_block,
     sparse_predictive, sparse_remove)
-from hdpkit._compiled.measures.term_counts cimport TermCountsBank
+from hdpkit._compiled.measures.term_counts cimport TermCountsBank, largest_hyperparameters
 from hdpkit._compiled.support.arguments cimport check_length
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit.numerics cimport log_rising
@@ -41,7 +41,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         Prepared for the data.
     """
 
-    def __init__(self, terms, measure):
+    def __cinit__(self, terms, measure, *kept):
         self.c.self = &self.b
         self.c.born = sparse_born
         self.c.died = sparse_died
@@ -65,14 +65,16 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         """Copy the parameters of a measure; the counts are kept."""
         cdef int64_t k
         cdef double smoothing = measure.smoothing_without_values
-        law = measure.law_numbers()
+        cdef double first, second
+        integrated, given = measure.law_numbers()
+        first, second = given if integrated is None else integrated
         self.b.table.resize(min(<int64_t>self.terms.shape[0] + 1, <int64_t>TABULATED))      # nothing below can fail
         self.measure = measure
         self.b.smoothing = smoothing
-        if law[0] is None:
-            set_given(&self.b.sums, &self.b.shared, self.b.n_terms, smoothing, law[1][0], law[1][1])
+        if integrated is None:
+            set_given(&self.b.sums, &self.b.shared, self.b.n_terms, smoothing, first, second)
         else:
-            set_integrated(&self.b.sums, &self.b.shared, self.b.n_terms, smoothing, law[0][0], law[0][1])
+            set_integrated(&self.b.sums, &self.b.shared, self.b.n_terms, smoothing, first, second)
         self.b.of_new.n_distinct = -1
         for k in range(<int64_t>self.b.factors.size()):
             self.b.factors[k].n_distinct = -1
@@ -134,8 +136,9 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         cdef const SlotFactors *of_new = factors_of(&self.b, -1)
         if of_new == NULL:
             raise MemoryError
-        cdef double theta = ends[0][0], fresh = (ends[0][0] + ends[0][1]) * of_new.outside
-        cdef double discount = max([each[1] for each in ends[1:]]), largest = max([each[0] for each in ends])
+        cdef const double[:, ::1] given = largest_hyperparameters(ends)
+        cdef double theta = given[0, 0], fresh = (given[0, 0] + given[0, 1]) * of_new.outside
+        cdef double discount = np.max(given[1:, 1]), largest = np.max(given[:, 0])
         return bool(
             fresh >= NEW_DISH * self.b.smoothing
             and fresh * min(least, 1.0) >= LOST * (theta + <double>self.n_customers)

@@ -23,6 +23,17 @@ cdef enum:
     TALLIED = 65536      # counts below this are tallied in an array
 
 
+cdef object largest_hyperparameters(object ends):
+    """Pairs of a concentration and a discount, of the root and of one or more levels below: float64, shape (n, 2)."""
+    try:
+        made = np.array(ends, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
+        made = None
+    if made is None or made.ndim != 2 or made.shape[0] < 2 or made.shape[1] != 2:
+        refuse("ends", ends, "two or more pairs of a concentration and a discount", "Give the root's first.")
+    return made
+
+
 cdef int clear_counts(TermCounts *b, int64_t stride) except -1 nogil:
     """Set all counts to 0, in rows of this many slots (a multiple of LINE), each beginning on a cache line."""
     if not in_large_pages(b.cells, b.n_terms * stride + LINE):      # nothing has changed
@@ -186,6 +197,7 @@ cdef class TermCountsBank(CompiledBank):
     def relabelled(self, mapping):
         """Move each slot's counts to its new number, which is never larger (so in place)."""
         cdef Held hold = in_turn(self.turn)
+        self.ready()
         self.relabel(ascending(mapping, self.rows.stride))
 
     cdef int relabel(self, const int32_t[::1] mapping) except -1:

@@ -14,10 +14,27 @@ from hdpkit.vectors cimport vector
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.stores.counts cimport CountsStore
-from hdpkit._compiled.stores.frozen_arrays import check_counts
+from hdpkit._compiled.stores.frozen_arrays import check_counts, columns
 from hdpkit._compiled.stores.seating cimport Seating
 from hdpkit.errors import StateError
 from hdpkit.random.philox cimport philox, philox_below, philox_rekey
+
+
+cdef int check_cells_of(const int64_t[::1] begin, const int32_t[::1] term, const int32_t[::1] count,
+                        int64_t n_customers) except -1:
+    """Raise an error unless these are the cells of documents with this many customers."""
+    cdef int64_t d, cell, n = term.shape[0], total = 0
+    check_length("count", count.shape[0], n)
+    check_numbers32("term", term, 0, 2**31 - 2)
+    check_numbers32("count", count, 1, 2**31 - 1)
+    for d in range(begin.shape[0]):
+        if begin[d] < (begin[d - 1] if d > 0 else 0) or begin[d] > n or (d == 0 and begin[d] != 0):
+            refuse("begin", begin[d], f"the first cell of each document, ascending from 0 to {n}", "See hdpkit.data.Cells.")
+    check_length("term", begin[begin.shape[0] - 1], n)
+    for cell in range(n):
+        total += count[cell]
+    check_length("count, added up", total, n_customers)
+    return 0
 
 
 cdef class CellsStore(CountsStore):
@@ -35,13 +52,20 @@ cdef class CellsStore(CountsStore):
     def observe_cells(self, cells):
         """Set the cells of the documents (`hdpkit.data.Cells`), and unseat all customers."""
         cdef Held hold = in_turn(self.turn)
-        self.begin, self.term, self.count = cells.begin, cells.term, cells.count
-        self.cells = cells
-        self.first = <int64_t>self.nodes.size() - (self.begin.shape[0] - 1)
-        if self.first < 1:
-            refuse("cells", self.begin.shape[0] - 1, f"of fewer documents than the {self.nodes.size()} restaurants",
+        cdef const int64_t[::1] begin = cells.begin
+        cdef const int32_t[::1] term = cells.term
+        cdef const int32_t[::1] count = cells.count
+        cdef int64_t first = <int64_t>self.nodes.size() - (begin.shape[0] - 1)
+        if first < 1 or begin.shape[0] == 0:
+            refuse("cells", begin.shape[0] - 1, f"of fewer documents than the {self.nodes.size()} restaurants",
                    "The root is not a document.")
         check_length("cells", cells.n_customers, self.n_customers)
+        check_cells_of(begin, term, count, self.n_customers)
+        self.begin_change()
+        self.begin, self.term, self.count = begin, term, count
+        self.cells = cells
+        self.first = first
+        self.n_terms = np.max(term, initial=-1) + 1
         self.clear()
 
     cdef int check_cells(self) except -1:
@@ -178,17 +202,20 @@ cdef class CellsStore(CountsStore):
     def thaw(self, frozen):
         """Replace the state by frozen runs and counts. If it fails after the checks, the store is empty."""
         cdef Held hold = in_turn(self.turn)
-        cdef const int32_t[::1] runs = np.ascontiguousarray(frozen["cell_runs"], dtype=np.int32)
-        cdef const int32_t[::1] eaten = np.ascontiguousarray(frozen["run_dish"], dtype=np.int32)
-        cdef const int32_t[::1] n = np.ascontiguousarray(frozen["run_count"], dtype=np.int32)
-        cdef const int32_t[::1] node = np.ascontiguousarray(frozen["count_node"], dtype=np.int32)
-        cdef const int32_t[::1] served = np.ascontiguousarray(frozen["count_dish"], dtype=np.int32)
-        cdef const int32_t[::1] customers = np.ascontiguousarray(frozen["count_customers"], dtype=np.int32)
-        cdef const int32_t[::1] tables = np.ascontiguousarray(frozen["count_tables"], dtype=np.int32)
-        cdef uint64_t[::1] key = np.ascontiguousarray(frozen["cell_key"], dtype=np.int32).view(np.uint64).copy()
+        found = columns(
+            frozen, "cell_runs", "run_dish", "run_count", "count_node", "count_dish", "count_customers", "count_tables", "cell_key")
+        cdef const int32_t[::1] runs = found[0]
+        cdef const int32_t[::1] eaten = found[1]
+        cdef const int32_t[::1] n = found[2]
+        cdef const int32_t[::1] node = found[3]
+        cdef const int32_t[::1] served = found[4]
+        cdef const int32_t[::1] customers = found[5]
+        cdef const int32_t[::1] tables = found[6]
+        cdef const int32_t[::1] words = found[7]
         cdef const int32_t[::1] nobody = np.empty(0, dtype=np.int32)
         self.check_cells()
-        check_length("cell_key", key.shape[0], 2)
+        check_length("cell_key", words.shape[0], 4)
+        cdef const uint64_t[::1] key = np.asarray(words).view(np.uint64)
         check_length("cell_runs", runs.shape[0], self.term.shape[0])
         check_numbers32("cell_runs", runs, 0, self.n_customers)
         check_numbers32("run_dish", eaten, 0, 2**31 - 2)
@@ -237,6 +264,25 @@ cdef class CellsStore(CountsStore):
         return {"cells": total, **Seating.memory_parts(self)}
 
 
+cdef int check_runs(const int32_t[::1] size, const int32_t[::1] runs, const int32_t[::1] count) except -1:
+    """Raise an error unless the counts of each cell's runs are its customers; a cell without runs is unseated."""
+    cdef int64_t cell, r, place = 0, total
+    check_length("cell_runs", runs.shape[0], size.shape[0])
+    for cell in range(size.shape[0]):
+        if not 0 <= runs[cell] <= count.shape[0] - place:
+            refuse("cell_runs", runs[cell], f"at most {count.shape[0] - place}, the runs that are left", "Pass what freeze() returned.")
+        total = 0
+        for r in range(place, place + runs[cell]):
+            if count[r] < 1:
+                refuse("run_count", count[r], "1 or more", "Pass what freeze() returned.")
+            total += count[r]
+        if runs[cell] > 0 and total != size[cell]:
+            refuse("run_count", total, f"{size[cell]}, the customers of the cell", "Pass what freeze() returned.")
+        place += runs[cell]
+    check_length("run_count", count.shape[0], place)
+    return 0
+
+
 def dishes_of(cells, const int32_t[::1] runs not None, const int32_t[::1] dish not None, const int32_t[::1] count not None,
               frozen_key):
     """Dish of each data customer, -1 if unseated, in the order within each cell that the key determines.
@@ -253,8 +299,12 @@ def dishes_of(cells, const int32_t[::1] runs not None, const int32_t[::1] dish n
     int32 array, shape (n_customers,)
     """
     cdef const int32_t[::1] size = cells.count
-    cdef const uint64_t[::1] key = np.ascontiguousarray(frozen_key, dtype=np.int32).view(np.uint64)
-    found = np.full(cells.n_customers, -1, dtype=np.int32)
+    words = np.ascontiguousarray(frozen_key, dtype=np.int32)
+    check_length("cell_key", words.size, 4)
+    check_runs(size, runs, count)
+    check_length("run_dish", dish.shape[0], count.shape[0])
+    cdef const uint64_t[::1] key = words.view(np.uint64)
+    found = np.full(int(np.sum(size, dtype=np.int64)), -1, dtype=np.int32)
     cdef int32_t[::1] eats = found
     cdef int64_t cell, at = 0, place = 0, i, j, r
     cdef int32_t held

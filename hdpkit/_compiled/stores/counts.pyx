@@ -16,7 +16,7 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.arguments cimport check_length, whole32
 from hdpkit._compiled.support.turn cimport Held, in_turn
-from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_counts, check_range
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_counts, check_range, columns
 from hdpkit._compiled.stores.arena cimport arena_give, arena_take
 from hdpkit._compiled.stores.seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, rename, room_for, unused_share
 from hdpkit._compiled.stores.stirling cimport log_discounted_sum
@@ -247,11 +247,12 @@ cdef class CountsStore(Seating):
     def thaw(self, frozen):
         """Replace the state by frozen dishes and counts. If it fails after the checks, the store is empty."""
         cdef Held hold = in_turn(self.turn)
-        cdef const int32_t[::1] dish = np.ascontiguousarray(frozen["dish"], dtype=np.int32)
-        cdef const int32_t[::1] node = np.ascontiguousarray(frozen["count_node"], dtype=np.int32)
-        cdef const int32_t[::1] served = np.ascontiguousarray(frozen["count_dish"], dtype=np.int32)
-        cdef const int32_t[::1] customers = np.ascontiguousarray(frozen["count_customers"], dtype=np.int32)
-        cdef const int32_t[::1] tables = np.ascontiguousarray(frozen["count_tables"], dtype=np.int32)
+        found = columns(frozen, "dish", "count_node", "count_dish", "count_customers", "count_tables")
+        cdef const int32_t[::1] dish = found[0]
+        cdef const int32_t[::1] node = found[1]
+        cdef const int32_t[::1] served = found[2]
+        cdef const int32_t[::1] customers = found[3]
+        cdef const int32_t[::1] tables = found[4]
         check_range("dish", dish, -1, LARGEST, self.n_customers)
         check_counts(node, served, customers, tables, self.nodes.size())
         self.clear()

@@ -9,7 +9,7 @@ from hdpkit.vectors cimport vector
 from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport refuse, whole32
 from hdpkit._compiled.stores.seating cimport Entry, Node, Seating, unused_share
-from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source
 
@@ -432,10 +432,11 @@ cdef class ExplicitStore(Seating):
         If it fails after the checks, the store is empty.
         """
         cdef Held hold = in_turn(self.turn)
-        cdef const int32_t[::1] seat = np.ascontiguousarray(frozen["seat"], dtype=np.int32)
-        cdef const int32_t[::1] table_node = np.ascontiguousarray(frozen["table_node"], dtype=np.int32)
-        cdef const int32_t[::1] table_dish = np.ascontiguousarray(frozen["table_dish"], dtype=np.int32)
-        cdef const int32_t[::1] table_seat = np.ascontiguousarray(frozen["table_seat"], dtype=np.int32)
+        found = columns(frozen, "seat", "table_node", "table_dish", "table_seat")
+        cdef const int32_t[::1] seat = found[0]
+        cdef const int32_t[::1] table_node = found[1]
+        cdef const int32_t[::1] table_dish = found[2]
+        cdef const int32_t[::1] table_seat = found[3]
         cdef int64_t n_tables = table_node.shape[0]
         cdef Table fresh
         check_range("seat", seat, -1, n_tables - 1, self.n_customers)

@@ -10,6 +10,23 @@ from hdpkit.errors import DataError
 LARGEST = 2**31 - 1
 
 
+def columns(frozen, *names):
+    """Return arrays of a frozen state as contiguous int32; raises a DataError if one is missing or of another kind."""
+    found = []
+    for name in names:
+        try:
+            given = np.asarray(frozen[name])
+        except (TypeError, LookupError, ValueError, AttributeError):      # frozen by nobody
+            given = None
+        good = given is not None and given.ndim == 1 and (given.size == 0 or given.dtype.kind in "iu")
+        if good and given.size and given.dtype != np.int32:
+            good = -LARGEST - 1 <= int(given.min()) and int(given.max()) <= LARGEST
+        if not good:
+            raise DataError(name, given, "a row of whole numbers below 2**31", "Pass what freeze() of a store returned.")
+        found.append(np.ascontiguousarray(given, dtype=np.int32))
+    return found
+
+
 def check_range(str name, const int32_t[::1] values not None, int64_t low, int64_t high, int64_t n):
     """Raise a DataError unless these are n numbers from low to high."""
     cdef int64_t i

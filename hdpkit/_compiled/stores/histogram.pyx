@@ -16,7 +16,7 @@ from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.stores.arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
 from hdpkit._compiled.stores.seating cimport ANONYMOUS, Entry, Node, Seating, rename, unused_share
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
-from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source
 
@@ -329,11 +329,12 @@ cdef class HistogramStore(Seating):
     def thaw(self, frozen):
         """Replace the state by frozen dishes and histograms. If it fails after the checks, the store is empty."""
         cdef Held hold = in_turn(self.turn)
-        cdef const int32_t[::1] dish = np.ascontiguousarray(frozen["dish"], dtype=np.int32)
-        cdef const int32_t[::1] bin_node = np.ascontiguousarray(frozen["bin_node"], dtype=np.int32)
-        cdef const int32_t[::1] bin_dish = np.ascontiguousarray(frozen["bin_dish"], dtype=np.int32)
-        cdef const int32_t[::1] bin_size = np.ascontiguousarray(frozen["bin_size"], dtype=np.int32)
-        cdef const int32_t[::1] bin_count = np.ascontiguousarray(frozen["bin_count"], dtype=np.int32)
+        found = columns(frozen, "dish", "bin_node", "bin_dish", "bin_size", "bin_count")
+        cdef const int32_t[::1] dish = found[0]
+        cdef const int32_t[::1] bin_node = found[1]
+        cdef const int32_t[::1] bin_dish = found[2]
+        cdef const int32_t[::1] bin_size = found[3]
+        cdef const int32_t[::1] bin_count = found[4]
         check_range("bin_node", bin_node, 0, <int64_t>self.nodes.size() - 1, bin_node.shape[0])
         check_range("bin_dish", bin_dish, 0, LARGEST, bin_node.shape[0])
         check_range("dish", dish, -1, LARGEST, self.n_customers)

@@ -42,11 +42,17 @@ cdef int SMALL = 4096    # sizes of tables below this are counted, or tabulated,
 include "seating_scores.pxi"
 
 
+cdef int absent() except -1 with gil:
+    raise StateError("store", "Seating", "one that seats customers", "This one holds counts.")
+
+
 cdef class Seating:
     """Base of the compiled stores. ``n_customers`` data customers, ``n_nodes`` restaurants."""
 
     def __init__(self, n_customers, n_nodes):
         self.begin_change()
+        if self.nodes.size() > 0:
+            raise StateError("store", type(self).__name__, "initialised once", "Make another one, or call clear().")
         self.n_customers = whole("n_customers", n_customers, 0, LARGEST)
         self.clear_nodes(whole("n_nodes", n_nodes, 0, LARGEST))
 
@@ -156,25 +162,25 @@ cdef class Seating:
 
     cdef int join_table(self, int32_t node, int32_t dish, int32_t customer, double discount,
                         choice_source *source) except -1 nogil:
-        return -1
+        absent()
 
     cdef int open_table(self, int32_t node, int32_t dish, int32_t customer,
                         int32_t *as_customer) except -1 nogil:
-        return -1
+        absent()
 
     cdef int remove_customer(self, int32_t node, int32_t dish, int32_t customer, choice_source *source,
                              int32_t *as_customer) except -1 nogil:
-        return -1
+        absent()
 
     cdef int sizes_of(self, int32_t node, int32_t place, vector[int32_t] *sizes,
                       vector[int32_t] *counts) except -1 nogil:
-        return -1
+        absent()
 
     cdef int relabel_extra(self, int32_t[::1] mapping) except -1:
-        return -1
+        absent()
 
     cdef int grow_customers(self, int64_t n_customers) except -1:
-        return -1
+        absent()
 
     cdef bint squeeze_entries(self, double share) except -1 nogil:
         """Compact blocks of entries, with minimal sizes, if more than this share is unused."""
@@ -214,11 +220,11 @@ cdef class Seating:
 
     cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
         """Raise a StateError unless a customer can be seated in a restaurant with this dish."""
-        raise StateError("store", type(self).__name__, "one that seats customers", "This one holds counts.")
+        return absent()
 
     cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
         """Raise a StateError unless a customer sits in a restaurant with this dish."""
-        raise StateError("store", type(self).__name__, "one that seats customers", "This one holds counts.")
+        return absent()
 
     cdef int begin_change(self) except -1:
         """Begin a change from Python; raises an error while compiled code is working on the store."""

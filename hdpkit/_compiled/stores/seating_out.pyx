@@ -7,6 +7,7 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, columns
 from hdpkit._compiled.stores.stirling cimport Ratios, clear_ratios, cover_ratios, one_alone
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
 from hdpkit.errors import StateError
@@ -158,10 +159,11 @@ cdef int discounted_sizes(int64_t n, int64_t t, Ratios *ratios, vector[int32_t] 
 
 def draw_sizes(frozen, ChoiceSource source not None, discount=None):
     """Draw sizes of tables given dishes and counts, and the discount of each restaurant (None: 0)."""
-    cdef const int32_t[::1] node = frozen["count_node"]
-    cdef const int32_t[::1] dish = frozen["count_dish"]
-    cdef const int32_t[::1] customers = frozen["count_customers"]
-    cdef const int32_t[::1] tables = frozen["count_tables"]
+    eaten, *counts = columns(frozen, "dish", "count_node", "count_dish", "count_customers", "count_tables")
+    cdef const int32_t[::1] node = counts[0]
+    cdef const int32_t[::1] dish = counts[1]
+    cdef const int32_t[::1] customers = counts[2]
+    cdef const int32_t[::1] tables = counts[3]
     cdef int64_t i, j, n = node.shape[0]
     cdef vector[int32_t] table, sizes, of_size, bins
     cdef int32_t size, largest
@@ -181,6 +183,7 @@ def draw_sizes(frozen, ChoiceSource source not None, discount=None):
     check_length("count_dish", dish.shape[0], n)
     check_length("count_customers", customers.shape[0], n)
     check_length("count_tables", tables.shape[0], n)
+    check_numbers32("count_customers", customers, 1, len(eaten))
     for i in range(n):
         if not 1 <= tables[i] <= customers[i]:
             raise StateError("count_tables", tables[i], f"from 1 to {customers[i]}, the customers",
@@ -209,12 +212,11 @@ def draw_sizes(frozen, ChoiceSource source not None, discount=None):
                     bins.push_back(dish[i])
                     bins.push_back(size)
                     bins.push_back(of_size[size])
-    columns = np.empty((4, bins.size() // 4), dtype=np.int32)
-    cdef int32_t[:, ::1] to = columns
+    rows = np.empty((4, bins.size() // 4), dtype=np.int32)
+    cdef int32_t[:, ::1] to = rows
     for i in range(<int64_t>bins.size()):
         to[i % 4, i // 4] = bins[i]
-    return {"dish": np.asarray(frozen["dish"], dtype=np.int32), "bin_node": columns[0], "bin_dish": columns[1],
-            "bin_size": columns[2], "bin_count": columns[3]}
+    return {"dish": eaten, "bin_node": rows[0], "bin_dish": rows[1], "bin_size": rows[2], "bin_count": rows[3]}
 
 
 # ------------------------------------------------------------------------- seats given sizes
@@ -222,11 +224,12 @@ def draw_sizes(frozen, ChoiceSource source not None, discount=None):
 def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent not None,
              const int32_t[::1] level not None, ChoiceSource source not None):
     """Draw a labelled seating uniformly among those that fit dishes and histograms."""
-    cdef const int32_t[::1] dish = frozen["dish"]
-    cdef const int32_t[::1] bin_node = frozen["bin_node"]
-    cdef const int32_t[::1] bin_dish = frozen["bin_dish"]
-    cdef const int32_t[::1] bin_size = frozen["bin_size"]
-    cdef const int32_t[::1] bin_count = frozen["bin_count"]
+    found = columns(frozen, "dish", "bin_node", "bin_dish", "bin_size", "bin_count")
+    cdef const int32_t[::1] dish = found[0]
+    cdef const int32_t[::1] bin_node = found[1]
+    cdef const int32_t[::1] bin_dish = found[2]
+    cdef const int32_t[::1] bin_size = found[3]
+    cdef const int32_t[::1] bin_count = found[4]
     cdef int64_t n = home.shape[0], n_bins = bin_node.shape[0], n_nodes = parent.shape[0]
     cdef int64_t n_dishes = 0, n_levels = 0, n_tables = 0, i, j, b, end, table = 0, size, left
     cdef int32_t at_level, node
@@ -238,10 +241,23 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
     check_length("bin_count", bin_count.shape[0], n_bins)
     check_numbers32("home", home, 0, n_nodes - 1)
     check_numbers32("bin_node", bin_node, 0, n_nodes - 1)
+    check_numbers32("bin_dish", bin_dish, 0, LARGEST - 1)
+    check_numbers32("bin_size", bin_size, 1, n)
+    check_numbers32("bin_count", bin_count, 1, n)
+    check_numbers32("dish", dish, -1, LARGEST - 1)
     for i in range(n_bins):
+        if i > 0 and bin_node[i] < bin_node[i - 1]:
+            refuse("bin_node", bin_node[i], f"{bin_node[i - 1]} or more, because bins are sorted by restaurant",
+                   "Pass what freeze() returned.")
         n_tables += bin_count[i]
         n_dishes = max(n_dishes, bin_dish[i] + 1)
+    for i in range(n):
+        n_dishes = max(n_dishes, dish[i] + 1)
     for i in range(n_nodes):
+        if (parent[i] != -1 or level[i] != 0) if i == 0 else (
+                not 0 <= parent[i] < i or level[i] != level[parent[i]] + 1):
+            refuse("parent", parent[i], "-1 for restaurant 0, a smaller number one level above for any other",
+                   "Pass the arrays of a topology.")
         n_levels = max(n_levels, level[i] + 1)
     seat = np.full(n, -1, dtype=np.int32)
     table_node = np.empty(n_tables, dtype=np.int32)

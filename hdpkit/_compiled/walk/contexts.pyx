@@ -34,7 +34,7 @@ cdef class ContextTree:
     cdef int32_t[::1] parents, symbols, levels, slots      # views of the arrays above, with spare capacity
     cdef uint64_t mask
 
-    def __init__(self):
+    def __cinit__(self):
         self.n_nodes = 1
         self._take(np.full(16, -1, np.int32), np.zeros(16, np.int32), np.zeros(16, np.int32))
         self._rehash(64)

@@ -55,12 +55,11 @@ cdef class CountsWalk(Walk):
         Number of each restaurant's declaration. Restaurants of a declaration share a discount.
     """
 
-    def __init__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
-                 Root root not None, declaration):
+    def __cinit__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
+                  Root root not None, declaration):
         cdef size_t i
         if type(store) is not CountsStore:
             refuse("store", store, "a CountsStore", "Use a Walk over any other.")
-        Walk.__init__(self, store, slots, parent, home, concentration, discount, root)
         self.tables_at_end = False
         self.counts = store
         self.declaration = declaration

@@ -134,7 +134,7 @@ cdef class AtomRoot(Root):
         Atom of each data customer.
     """
 
-    def __init__(self, base, value):
+    def __cinit__(self, base, value):
         self.base = base
         self.value = value
         check_numbers32("value", self.value, 0, self.base.shape[0] - 2)
@@ -204,7 +204,7 @@ cdef class WeightTable:
     Weights below the smallest normal number are replaced by it.
     """
 
-    def __init__(self):
+    def __cinit__(self):
         self.rest = 1.0
 
     cdef int make_room(self, int64_t n_slots) except -1:
@@ -306,7 +306,7 @@ cdef class WeightTable:
 cdef class WeightedRoot(Root):
     """Weights that are part of the state: the root's children are independent given them."""
 
-    def __init__(self, WeightTable table not None):
+    def __cinit__(self, WeightTable table not None, *n_dishes):
         self.table = table
 
     cdef int fill(self, double *row, int64_t n_live) noexcept nogil:
@@ -335,8 +335,7 @@ cdef class FixedRoot(WeightedRoot):
         K.
     """
 
-    def __init__(self, WeightTable table not None, n_dishes):
-        WeightedRoot.__init__(self, table)
+    def __cinit__(self, WeightTable table not None, n_dishes):
         self.n_dishes = whole32("n_dishes", n_dishes, 1, LARGEST)
 
     cdef bint complete(self) noexcept nogil:

@@ -67,14 +67,14 @@ cdef class DishSlots:
     source, customers)``, or ``born(slot)``, ``died(slot)``, ``holds(slot)`` and ``relabelled(mapping)``.
     """
 
-    def __init__(self):
+    def __cinit__(self):
         self.parts = []
         self.trouble = None
         self.bank = None
         self.measure = NULL
         self.source = None
         self.births = 0
-        self.reset([])
+        DishSlots.reset(self, [])
 
     def attach(self, bank):
         """Notify this bank of statistics from now on, instead of the previous one; None: no bank."""

@@ -287,7 +287,7 @@ cdef class Bulk:
     cdef CountsStore store
     cdef double theta
 
-    def __init__(self, Walk walk not None):
+    def __cinit__(self, Walk walk not None):
         cdef int64_t r
         self.store = counts_store(walk)
         for r in range(2, walk.concentration.shape[0]):

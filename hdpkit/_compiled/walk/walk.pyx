@@ -37,8 +37,8 @@ cdef class Walk:
         The distribution from which the root's children draw. It must not be used by another walk.
     """
 
-    def __init__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
-                 Root root not None):
+    def __cinit__(self, Seating store not None, DishSlots slots not None, parent, home, concentration, discount,
+                  Root root not None, *declaration):
         if type(slots) is not DishSlots:
             refuse("slots", slots, "DishSlots itself", "Compiled code ignores methods that a subclass overrides.")
         self.turn = store.turn
@@ -59,6 +59,8 @@ cdef class Walk:
     cdef int check_tree(self) except -1:
         """Raise an error unless the arrays describe a tree of the store's restaurants, parents first."""
         cdef int64_t r, n = <int64_t>self.store.nodes.size()
+        if n == 0:
+            refuse("store", self.store, "a store with restaurants", "Restaurant 0 is the root.")
         check_length("parent", self.parent.shape[0], n)
         check_length("concentration", self.concentration.shape[0], n)
         check_length("discount", self.discount.shape[0], n)

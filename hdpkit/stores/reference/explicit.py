@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import attrs
 import numpy as np
 
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns
 from hdpkit.random import ChoiceSource
 from hdpkit.stores.detail import Detail
 from hdpkit.stores.protocol import Frozen, Ints
@@ -141,10 +142,15 @@ class ExplicitReference(CountedStore):
 
     def thaw(self, frozen: Frozen) -> None:
         """Replace the state by a labelled seating; lists of tables get the order of the arrays."""
+        seats, nodes, dishes, above = columns(frozen, "seat", "table_node", "table_dish", "table_seat")
+        n = len(nodes)
+        check_range("seat", seats, -1, n - 1, self.n_customers)
+        check_range("table_node", nodes, 0, self.n_nodes - 1, n)
+        check_range("table_dish", dishes, 0, LARGEST, n)
+        check_range("table_seat", above, -1, n - 1, n)
         self.clear()
-        self._seats = frozen["seat"].tolist()
-        rows = zip(frozen["table_node"], frozen["table_dish"], frozen["table_seat"], strict=True)
-        for table, (node, dish, seat) in enumerate(rows):
+        self._seats = seats.tolist()
+        for table, (node, dish, seat) in enumerate(zip(nodes, dishes, above, strict=True)):
             self._tables[table] = _Table(int(node), int(dish), 0, int(seat))
             self._serving.setdefault((int(node), int(dish)), []).append(table)
         self._next_table = len(self._tables)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns
 from hdpkit.random import ChoiceSource
 from hdpkit.stores.detail import Detail
 from hdpkit.stores.protocol import Frozen, Ints
@@ -104,9 +105,14 @@ class HistogramReference(CountedStore):
 
     def thaw(self, frozen: Frozen) -> None:
         """Replace the state by frozen dishes and histograms."""
-        self.clear()
-        self._dish = frozen["dish"].tolist()
         names = ("bin_node", "bin_dish", "bin_size", "bin_count")
-        for node, dish, size, count in zip(*(frozen[name].tolist() for name in names), strict=True):
+        eaten, *bins = columns(frozen, "dish", *names)
+        check_range("dish", eaten, -1, LARGEST, self.n_customers)
+        lowest = {"bin_node": 0, "bin_dish": 0, "bin_size": 1, "bin_count": 1}
+        for name, column in zip(names, bins, strict=True):
+            check_range(name, column, lowest[name], self.n_nodes - 1 if name == "bin_node" else LARGEST, len(bins[0]))
+        self.clear()
+        self._dish = eaten.tolist()
+        for node, dish, size, count in zip(*(column.tolist() for column in bins), strict=True):
             self._change(node, dish, size, count)
             self._count(node, dish, customers=size * count, tables=count)

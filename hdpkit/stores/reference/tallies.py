@@ -8,6 +8,7 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_counts, check_range, columns
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
 from hdpkit.stores.detail import Detail
@@ -112,7 +113,10 @@ class CountsReference(CountedStore):
 
     def thaw(self, frozen: Frozen) -> None:
         """Replace the state by frozen dishes and counts."""
+        eaten, *counts = columns(frozen, "dish", *_NAMES)
+        check_range("dish", eaten, -1, LARGEST, self.n_customers)
+        check_counts(*counts, self.n_nodes)
         self.clear()
-        self._dish = frozen["dish"].tolist()
-        for node, dish, customers, tables in zip(*(frozen[name].tolist() for name in _NAMES), strict=True):
+        self._dish = eaten.tolist()
+        for node, dish, customers, tables in zip(*(column.tolist() for column in counts), strict=True):
             self._count(node, dish, customers=customers, tables=tables)
