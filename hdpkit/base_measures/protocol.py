@@ -30,8 +30,8 @@ from hdpkit.returned import log_densities, refuse
 __all__ = ["BaseMeasure"]
 
 _CHECKED = (
-    "add", "remove", "copy", "log_predictive", "log_block", "log_marginal", "log_observable", "draw_parameters",
-    "log_likelihood", "posterior_mean", "simulate", "selected_terms", "for_data", "draw",
+    "add", "remove", "copy", "log_predictive", "log_block", "log_marginal", "log_observable", "simulate",
+    "draw_parameters", "log_likelihood", "posterior_mean", "selected_terms", "for_data", "draw",
 )  # fmt: skip
 
 

@@ -89,7 +89,9 @@ def _latent(state: State, of_customer: Ints, root: dict[int, int], live: Ints) -
 
     A dish that `open_dish` has just made has no customers yet.
     """
-    expected = dict.fromkeys((slot for slot in live.tolist() if slot in root or slot not in state._waiting), 1)
+    expected = dict.fromkeys(
+        (slot for slot in live.tolist() if slot in root or slot not in state._waiting), 1
+    )
     _require(root == expected, "tables of the root", root, "one each of", live.tolist())
     _statistics(state, of_customer, live)
 

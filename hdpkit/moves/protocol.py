@@ -106,7 +106,11 @@ class Move(abc.ABC):
         super().__init_subclass__()
         for name in ("apply", "check", "n_steps"):
             own = cls.__dict__.get(name)
-            if cls.__module__.startswith(f"{__package__}.") and own is not None and not hasattr(own, "checked"):
+            if (
+                cls.__module__.startswith(f"{__package__}.")
+                and own is not None
+                and not hasattr(own, "checked")
+            ):
                 setattr(cls, name, _checked(name, own))
 
     @property

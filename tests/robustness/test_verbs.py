@@ -17,6 +17,7 @@ from hdpkit import moves
 from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.errors import BusyError, HdpkitError, KernelError, ParameterError, StateError
 from hdpkit.franchise.kernels import COMPILED_STORES, is_compiled
+from hdpkit.moves.registry import moves as registered
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.stores import CountsStore, ExplicitStore, HistogramStore
 
@@ -299,7 +300,7 @@ def test_a_seating_changed_by_hand_is_audited_before_it_is_relied_on():
 
 
 @pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("kernel", ["auto", "reference"])
+@pytest.mark.parametrize("kernel", ["auto", "generic"])
 def test_a_dish_opened_outside_a_move_waits_for_customers(store, kernel):
     state = started(topics, store, kernel)
     slot = state.open_dish(None)
@@ -322,8 +323,10 @@ NO_FRANCHISE = (None, 3, "a", object(), hk.Franchise)
 
 def test_moves_refuse_what_is_no_franchise_and_no_source():
     state = started(topics, "histogram")
-    for name in moves.moves:
-        for move in moves.moves[name].examples():
+    for name in registered:
+        for move in (
+            one for one in registered[name].examples() if type(one).__module__.startswith("hdpkit.")
+        ):
             for value in NO_FRANCHISE:
                 for call in (lambda v, m=move: m.apply(v, RandomStream()), move.check, move.n_steps):
                     try:
@@ -333,7 +336,18 @@ def test_moves_refuse_what_is_no_franchise_and_no_source():
             for rng in (None, 3, RandomStream, np.random.default_rng()):
                 with pytest.raises(ParameterError, match="rng"):
                     move.apply(state, rng)
-            for steps in (3, "ab", (1,), (0, 1, 2), (1, 0), (-1, 0), (0, 10**9), (0.0, 1.0), (None, 1), {0: 1}):
+            for steps in (
+                3,
+                "ab",
+                (1,),
+                (0, 1, 2),
+                (1, 0),
+                (-1, 0),
+                (0, 10**9),
+                (0.0, 1.0),
+                (None, 1),
+                {0: 1},
+            ):
                 with pytest.raises(ParameterError, match="steps"):
                     move.apply(state, RandomStream(), steps)
     for needed in (moves.needs_marginals, moves.needs_latent_dishes):
@@ -356,7 +370,7 @@ def test_numbers_of_restaurants_and_declarations(build):
         with pytest.raises(ParameterError, match="node"):
             tree.path(value)
     for key in (object(), [1], 10**9, None, ("a", "b", "c", "d")):
-        with pytest.raises(ParameterError, match="key"):
+        with pytest.raises(HdpkitError):
             tree.node(1, key, "x")
 
 

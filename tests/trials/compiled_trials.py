@@ -1,10 +1,10 @@
-"""Bad calls of all compiled code, by introspection: `python tests/trials/compiled_trials.py --count 20000 --seed 0`.
+"""Bad calls of all compiled code, by introspection: `python tests/trials/compiled_trials.py --count 20000`.
 
-Every function, class, method and attribute of every compiled module is called with one to three wrong arguments,
-also on objects that were never initialised. What fits comes from small runs: while they are made, the objects of
-compiled classes are kept, and the values of local variables by the names of parameters. Calls are made in forks
-of a process that has made such runs, a few in each, and then a chain goes on. Counted are calls that end the
-process or take longer than 20 seconds, by callable. `test_compiled.py` runs a few of them.
+Every function, class, method and attribute of every compiled module is called with one to three wrong
+arguments, also on objects that were never initialised. What fits comes from small runs: while they are made,
+objects of compiled classes are kept, and values of local variables by the names of parameters. Calls are made
+in forks of a process that has made such runs, a few in each, and then a chain goes on. Counted are calls that
+end the process or take longer than 20 seconds, by callable. `test_compiled.py` runs a few of them.
 """
 
 import argparse
@@ -227,17 +227,19 @@ def wrong(rng, kept):
     frozen.setflags(write=False)
     kind = kept.kinds[rng.integers(len(kept.kinds))]
     pool = [
-        None, "a", "", b"x", b"", bytearray(8), memoryview(b"abc"), 1.5, float("nan"), float("inf"), True, 0, 1, -1, -2,
-        n, 2**31 - 1, 2**31, -(2**31), 2**32, 2**62, 2**63 - 1, 2**63, -(2**63), 10**30, 1e300, 5e-324, 1j, [], [0],
-        [None], [-1], [n], [2**31], [2**63], [0, [1]], [[]], {}, {0}, {"a": 1}, (), (1, 2), np.array(3), np.int64(-5),
-        np.int32(n), np.arange(3.0), np.zeros((2, 2), dtype=np.int64), np.zeros((0, 3)), np.zeros((3, 0)),
+        None, "a", "", b"x", b"", bytearray(8), memoryview(b"abc"), 1.5, float("nan"), float("inf"), True,
+        0, 1, -1, -2, n, 2**31 - 1, 2**31, -(2**31), 2**32, 2**62, 2**63 - 1, 2**63, -(2**63), 10**30,
+        1e300, 5e-324, 1j, [], [0], [None], [-1], [n], [2**31], [2**63], [0, [1]], [[]], {}, {0}, {"a": 1},
+        (), (1, 2), np.array(3), np.int64(-5), np.int32(n), np.arange(3.0),
+        np.zeros((2, 2), dtype=np.int64), np.zeros((0, 3)), np.zeros((3, 0)),
         np.full(n, 2**31 - 1, dtype=np.int32), np.full(n, -7, dtype=np.int64), np.zeros(n, dtype=np.int32),
-        np.full(n, 2**62, dtype=np.int64), np.arange(2 * n, dtype=np.int64)[::2], np.arange(n, dtype=np.int32)[::-1],
-        np.array([], dtype=np.int64), np.array([], dtype=np.int32), np.array([]), np.array(["x"]), np.array([None]),
-        np.full(n, np.nan), np.zeros(n, dtype=np.int8), np.zeros(n, dtype=">i4"), np.ma.masked_array([1, 2], [0, 1]),
-        object(), lambda *_: 0, liar, Thief(), Unmade(), ScriptedSource([10**6] * 50), ScriptedSource([-1]),
-        RandomStream(), type, ChoiceSource, iter([1]), io.BytesIO(b"x"), frozen, uninitialised(kind),
-        some(rng, kept, kind), kind,
+        np.full(n, 2**62, dtype=np.int64), np.arange(2 * n, dtype=np.int64)[::2],
+        np.arange(n, dtype=np.int32)[::-1], np.array([], dtype=np.int64), np.array([], dtype=np.int32),
+        np.array([]), np.array(["x"]), np.array([None]), np.full(n, np.nan), np.zeros(n, dtype=np.int8),
+        np.zeros(n, dtype=">i4"), np.ma.masked_array([1, 2], [0, 1]), object(), lambda *_: 0, liar,
+        Thief(), Unmade(), ScriptedSource([10**6] * 50), ScriptedSource([-1]), RandomStream(), type,
+        ChoiceSource, iter([1]), io.BytesIO(b"x"), frozen, uninitialised(kind), some(rng, kept, kind),
+        kind,
     ]  # fmt: skip
     return pool[rng.integers(len(pool))]
 
@@ -262,7 +264,19 @@ def spoilt(value, rng, kept):
     if isinstance(value, bool) or value is None:
         return wrong(rng, kept)
     if isinstance(value, (int, np.integer)):
-        far = [-1, 0, int(value) + 1, int(value) - 1, 10**6, 2**31 - 1, 2**31, 2**62, 2**63 - 1, -(2**63), 2**63]
+        far = [
+            -1,
+            0,
+            int(value) + 1,
+            int(value) - 1,
+            10**6,
+            2**31 - 1,
+            2**31,
+            2**62,
+            2**63 - 1,
+            -(2**63),
+            2**63,
+        ]
         return far[rng.integers(len(far))]
     if isinstance(value, float):
         far = [0.0, -1.0, 1.0, 1e308, 5e-324, np.nan, np.inf, -np.inf, -value]
@@ -277,9 +291,11 @@ def spoilt(value, rng, kept):
         changed = [*value[:place], spoilt(value[place], rng, kept), *value[place + 1 :]]
         return type(value)(changed) if type(value) in (list, tuple) and rng.random() < 0.7 else value[:place]
     if isinstance(value, kept.kinds):
-        return [uninitialised(type(value)), some(rng, kept, type(value)), some(rng, kept, type(value).__base__)][
-            rng.integers(3)
-        ]
+        return [
+            uninitialised(type(value)),
+            some(rng, kept, type(value)),
+            some(rng, kept, type(value).__base__),
+        ][rng.integers(3)]
     fields = getattr(type(value), "__attrs_attrs__", ())
     if fields:
         changed = copy.copy(value)
@@ -293,7 +309,11 @@ def spoilt(value, rng, kept):
 def spoilt_array(value, rng):
     flat = value.reshape(-1)
     whole = value.dtype.kind in "iu"
-    far = [-1, -2, value.size, 10**6, np.iinfo(value.dtype).max] if whole else [np.nan, np.inf, -1.0, 0.0, 1e308]
+    far = (
+        [-1, -2, value.size, 10**6, np.iinfo(value.dtype).max]
+        if whole
+        else [np.nan, np.inf, -1.0, 0.0, 1e308]
+    )
     most = np.array(far[rng.integers(len(far))]).astype(value.dtype)  # may wrap around
     one = value.copy()
     if value.size:
@@ -302,23 +322,25 @@ def spoilt_array(value, rng):
     read_only.setflags(write=False)
     other = {"int32": "int64", "int64": "int32", "float64": "float32"}.get(value.dtype.name, "float64")
     pool = [
-        value[:0], value[:-1], np.concatenate([value, value]), value.astype(other), value.repeat(2, axis=0)[::2],
-        value[::-1], read_only, value.reshape(1, -1), flat, one, one, one, np.full_like(value, most),
+        value[:0], value[:-1], np.concatenate([value, value]), value.astype(other),
+        value.repeat(2, axis=0)[::2], value[::-1], read_only, value.reshape(1, -1), flat, one, one, one, np.full_like(value, most),
         value[..., :0], value.astype(value.dtype.newbyteorder()),
     ]  # fmt: skip
     return pool[rng.integers(len(pool))]
 
 
 FITTING = {
-    "a": lambda: 0.5, "a0": lambda: 0.5, "a1": lambda: 0.25, "n": lambda: 3, "n0": lambda: 3, "n1": lambda: 2,
-    "base": lambda: np.array([0.1, 0.2]), "entries": lambda: np.array([0, 1, 2]), "begins": lambda: np.array([0, 1, 2]),
-    "topic": lambda: np.array([0, 1], dtype=np.int32), "excess": lambda: np.array([0.3, 0.1]),
-    "prior": lambda: np.array([0.5, 0.5]), "mass": lambda: np.array([5.0, 6.0]), "term": lambda: np.array([0, 1]),
-    "count": lambda: np.array([1.0, 2.0]), "held_begins": lambda: np.array([0, 1, 2]), "held_term": lambda: np.array([1, 0]),
-    "frozen_key": lambda: np.arange(4, dtype=np.int32), "memory": lambda: bytearray(1 << 16), "part": lambda: 0,
-    "n_parts": lambda: 2, "n_slots": lambda: 16, "n_blocks": lambda: 2, "block": lambda: 0, "degree": lambda: 20,
-    "size": lambda: 5, "p": lambda: 0.3, "weights": lambda: np.array([1.0, 2.0]), "customers": lambda: 5,
-    "floats": lambda: True, "by_jumps": lambda: True, "coarse": lambda: False, "fault": lambda: 1,
+    "a": lambda: 0.5, "a0": lambda: 0.5, "a1": lambda: 0.25, "n": lambda: 3, "n0": lambda: 3,
+    "n1": lambda: 2, "base": lambda: np.array([0.1, 0.2]), "entries": lambda: np.array([0, 1, 2]),
+    "begins": lambda: np.array([0, 1, 2]), "topic": lambda: np.array([0, 1], dtype=np.int32),
+    "excess": lambda: np.array([0.3, 0.1]), "prior": lambda: np.array([0.5, 0.5]),
+    "mass": lambda: np.array([5.0, 6.0]), "term": lambda: np.array([0, 1]),
+    "count": lambda: np.array([1.0, 2.0]), "held_begins": lambda: np.array([0, 1, 2]),
+    "held_term": lambda: np.array([1, 0]), "frozen_key": lambda: np.arange(4, dtype=np.int32),
+    "memory": lambda: bytearray(1 << 16), "part": lambda: 0, "n_parts": lambda: 2, "n_slots": lambda: 16,
+    "n_blocks": lambda: 2, "block": lambda: 0, "degree": lambda: 20, "size": lambda: 5, "p": lambda: 0.3,
+    "weights": lambda: np.array([1.0, 2.0]), "customers": lambda: 5, "floats": lambda: True,
+    "by_jumps": lambda: True, "coarse": lambda: False, "fault": lambda: 1,
 }  # fmt: skip
 """What fits where no run has a variable of this name."""
 OTHER_NAMES = {"rng": "source", "work": "workspace", "node": "nodes"}
@@ -345,7 +367,9 @@ def arguments(signature, rng, kept):
     if rng.random() < 0.1:
         given = given[: rng.integers(len(given) + 1)]
     both = list(zip(signature, given, strict=False))
-    return [value for (_, named), value in both if not named], {name: value for (name, named), value in both if named}
+    return [value for (_, named), value in both if not named], {
+        name: value for (name, named), value in both if named
+    }
 
 
 # ------------------------------------------------------------------ a call
@@ -513,7 +537,9 @@ def main():
         work(*options.worker)
         return
     told = campaign(options.count, options.seed, options.first)
-    print(len(targets()), "callables;", dict(collections.Counter(one["outcome"] for one in told).most_common()))
+    print(
+        len(targets()), "callables;", dict(collections.Counter(one["outcome"] for one in told).most_common())
+    )
     by_callable = collections.Counter(
         (one["end"], one["outcome"])
         for one in told

@@ -110,7 +110,9 @@ class HistogramReference(CountedStore):
         check_range("dish", eaten, -1, LARGEST, self.n_customers)
         lowest = {"bin_node": 0, "bin_dish": 0, "bin_size": 1, "bin_count": 1}
         for name, column in zip(names, bins, strict=True):
-            check_range(name, column, lowest[name], self.n_nodes - 1 if name == "bin_node" else LARGEST, len(bins[0]))
+            check_range(
+                name, column, lowest[name], self.n_nodes - 1 if name == "bin_node" else LARGEST, len(bins[0])
+            )
         self.clear()
         self._dish = eaten.tolist()
         for node, dish, size, count in zip(*(column.tolist() for column in bins), strict=True):
