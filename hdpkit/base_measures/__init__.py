@@ -9,7 +9,7 @@ from hdpkit.base_measures.non_conjugate import Finite, NonConjugate, NonConjugat
 from hdpkit.base_measures.normal_gamma import NormalGamma
 from hdpkit.base_measures.normal_inverse_wishart import NormalInverseWishart
 from hdpkit.base_measures.parameters import Resampled, parameter
-from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.base_measures.protocol import BaseMeasure, check_arguments
 from hdpkit.base_measures.reference.beta_bernoulli import BetaBernoulliReference
 from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference
 from hdpkit.base_measures.reference.gamma_poisson import GammaPoissonReference
@@ -45,3 +45,5 @@ __all__ = [
     "base_measures",
     "parameter",
 ]
+
+check_arguments(BaseMeasure)

@@ -27,11 +27,11 @@ from hdpkit.priors import Prior
 from hdpkit.random import ChoiceSource
 from hdpkit.returned import log_densities, refuse
 
-__all__ = ["BaseMeasure"]
+__all__ = ["BaseMeasure", "check_arguments"]
 
 _CHECKED = (
     "add", "remove", "copy", "log_predictive", "log_block", "log_marginal", "log_observable", "simulate",
-    "draw_parameters", "log_likelihood", "posterior_mean", "selected_terms", "for_data", "draw",
+    "draw_parameters", "log_likelihood", "posterior_mean", "selected_terms", "for_data", "draw", "draw_many",
 )  # fmt: skip
 
 
@@ -72,6 +72,8 @@ def _misuse(measure: Any, given: Mapping[str, Any]) -> ParameterError | None:
             fits = isinstance(value, kinds[name]) and not isinstance(value, type)
         elif name == "many":
             fits = isinstance(value, Sequence) and all(isinstance(one, kind) for one in value)
+        elif name == "bank":
+            fits = callable(getattr(value, "statistics", None))
         elif name in ("value", "values"):
             fits = _counts(measure, [value] if name == "value" else value)
         else:
@@ -93,6 +95,24 @@ def _counts(measure: Any, values: Any) -> bool:
     except Exception:  # whatever it is, they don't fit
         return False
     return True
+
+
+def check_arguments(kind: type) -> None:
+    """Let methods of the package's measures that derive from this class raise typed errors: see `_checked`.
+
+    It is done when all are defined: attrs makes classes anew.
+    """
+    for own in kind.__subclasses__():
+        check_arguments(own)
+        for name in _CHECKED if own.__module__.startswith(f"{__package__}.") else ():
+            function = own.__dict__.get(name)
+            # Functions of a user (`NonConjugate`) may raise what they like.
+            if (
+                inspect.isfunction(function)
+                and own.__name__ != "NonConjugate"
+                and not hasattr(function, "checked")
+            ):
+                setattr(own, name, _checked(function))
 
 
 class BaseMeasure(abc.ABC):
@@ -128,14 +148,6 @@ class BaseMeasure(abc.ABC):
 
     exact_statistics: bool = False
     conjugate: bool = True
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        for name in _CHECKED if cls.__module__.startswith("hdpkit.") else ():
-            own = cls.__dict__.get(name)
-            # Functions of a user (`NonConjugate`) may raise what they like.
-            if inspect.isfunction(own) and cls.__name__ != "NonConjugate" and not hasattr(own, "checked"):
-                setattr(cls, name, _checked(own))
 
     @property
     def predicts(self) -> bool:

@@ -9,7 +9,14 @@ from hdpkit.moves.discount import Discount
 from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.dish_parameters import DishParameters
 from hdpkit.moves.documents import CountGibbs, DrawProportions, DrawRootWeights, DrawTopics, SliceGibbs
-from hdpkit.moves.protocol import Move, MoveInfo, Scheduled, needs_latent_dishes, needs_marginals
+from hdpkit.moves.protocol import (
+    Move,
+    MoveInfo,
+    Scheduled,
+    check_arguments,
+    needs_latent_dishes,
+    needs_marginals,
+)
 from hdpkit.moves.reseat_groups import ReseatGroups
 from hdpkit.moves.root_weights import RootWeights
 from hdpkit.moves.selectors import SelectorCounts, Selectors
@@ -43,3 +50,5 @@ __all__ = [
     "needs_latent_dishes",
     "needs_marginals",
 ]
+
+check_arguments(Move)

@@ -17,7 +17,15 @@ from hdpkit.franchise import Franchise
 from hdpkit.random import ChoiceSource
 from hdpkit.returned import one_of_kind, refuse
 
-__all__ = ["Move", "MoveInfo", "Scheduled", "checked_info", "needs_latent_dishes", "needs_marginals"]
+__all__ = [
+    "Move",
+    "MoveInfo",
+    "Scheduled",
+    "check_arguments",
+    "checked_info",
+    "needs_latent_dishes",
+    "needs_marginals",
+]
 
 _FROM_ONE = "Sweeps are numbered from 1."
 
@@ -65,6 +73,19 @@ def _checked(name: str, function: Any) -> Any:
     return made
 
 
+def check_arguments(kind: type) -> None:
+    """Make the moves of the package that derive from this class check their arguments.
+
+    It is done when all are defined: attrs makes classes anew.
+    """
+    for own in kind.__subclasses__():
+        check_arguments(own)
+        for name in ("apply", "check", "n_steps") if own.__module__.startswith(f"{__package__}.") else ():
+            function = own.__dict__.get(name)
+            if function is not None and not hasattr(function, "checked"):
+                setattr(own, name, _checked(name, function))
+
+
 def checked_info(move: Move, info: Any) -> MoveInfo:
     """Return the value returned by a move's `apply` if it is a valid MoveInfo; otherwise raise an error."""
     one_of_kind(move, "apply", info, MoveInfo, "a MoveInfo")
@@ -101,17 +122,6 @@ class Move(abc.ABC):
     needs_tables: bool = False
     by_cell: bool = False
     updates: tuple[str, ...] = ("seating",)
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        for name in ("apply", "check", "n_steps"):
-            own = cls.__dict__.get(name)
-            if (
-                cls.__module__.startswith(f"{__package__}.")
-                and own is not None
-                and not hasattr(own, "checked")
-            ):
-                setattr(cls, name, _checked(name, own))
 
     @property
     def name(self) -> str:

@@ -406,7 +406,10 @@ GIVEN = (
 @pytest.mark.parametrize("name", sorted(base_measures))
 def test_methods_name_what_they_can_t_use(name):
     """Called by hand, with one bad argument each; `NonConjugate` calls functions of its user."""
-    for measure in base_measures[name].examples() if name != "non-conjugate" else ():
+    mine = [
+        m for m in base_measures[name].examples() if type(m).__module__.startswith("hdpkit.base_measures")
+    ]
+    for measure in mine if name != "non-conjugate" else ():
         values = measure.example_values()
         values = [0, 1, 2] if values is None else list(values)
         measure = measure.for_data(hk.Groups.from_labels(values, {"g": [0] * len(values)}))
@@ -422,5 +425,6 @@ def test_methods_name_what_they_can_t_use(name):
                 }  # fmt: skip
                 given = [good.get(other) for other in names]
                 given[place] = bad
-                with contextlib.suppress(HdpkitError, TypeError, ValueError, NotImplementedError):
+                allowed = HdpkitError, TypeError, ValueError, NotImplementedError
+                with contextlib.suppress(*allowed), np.errstate(all="ignore"):
                     function(*given)

@@ -323,7 +323,8 @@ def spoilt_array(value, rng):
     other = {"int32": "int64", "int64": "int32", "float64": "float32"}.get(value.dtype.name, "float64")
     pool = [
         value[:0], value[:-1], np.concatenate([value, value]), value.astype(other),
-        value.repeat(2, axis=0)[::2], value[::-1], read_only, value.reshape(1, -1), flat, one, one, one, np.full_like(value, most),
+        value.repeat(2, axis=0)[::2], value[::-1], read_only, value.reshape(1, -1), flat, one, one,
+        one, np.full_like(value, most),
         value[..., :0], value.astype(value.dtype.newbyteorder()),
     ]  # fmt: skip
     return pool[rng.integers(len(pool))]
