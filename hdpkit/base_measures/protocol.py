@@ -102,7 +102,8 @@ def check_arguments(kind: type) -> None:
 
     It is done when all are defined: attrs makes classes anew.
     """
-    for own in kind.__subclasses__():
+    derived: list[type] = kind.__subclasses__()
+    for own in derived:
         check_arguments(own)
         for name in _CHECKED if own.__module__.startswith(f"{__package__}.") else ():
             function = own.__dict__.get(name)
