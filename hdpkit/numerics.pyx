@@ -6,8 +6,6 @@ import numpy as np
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
-from hdpkit.errors import ParameterError
-
 cdef int64_t MOST = 2**31
 
 
@@ -62,14 +60,14 @@ def lgamma(double x):
 def gamma_ratio(double a, double x):
     """log G(a + x) / G(a) for a > 0, x >= 0."""
     if not (0.0 < a < INFINITY and 0.0 <= x < INFINITY):
-        raise ParameterError("a, x", (a, x), "finite, a positive and x not negative", "Check what they were computed from.")
+        raise ValueError(f"a, x = {a, x}: must be finite, a positive and x not negative")
     return log_gamma_ratio(a, x)
 
 
 def rising(double a, double step, long n):
     """log of a (a+step) ... (a+(n-1)step) for a > 0, step >= 0; n below 2**31."""
     if n >= MOST:
-        raise ParameterError("n", n, "below 2**31", "It is a number of customers.")
+        raise ValueError(f"n = {n}: must be below 2**31, as it is a number of customers")
     return log_rising(a, n) if step == 1.0 else log_rising_by(a, step, n)
 
 
@@ -85,7 +83,7 @@ def rising_sum(const double[:] a not None, const double[:] step not None, const 
         raise ValueError("columns of different lengths")
     for i in range(rows):
         if n[i] >= MOST:
-            raise ParameterError("n", n[i], "below 2**31", "It is a number of customers.")
+            raise ValueError(f"n = {n[i]}: must be below 2**31, as it is a number of customers")
     with nogil:
         for i in range(rows):
             total += counts[i] * log_rising_steps(

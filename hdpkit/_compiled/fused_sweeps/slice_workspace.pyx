@@ -53,13 +53,7 @@ def inverse_of_gamma(shape, degree):
 
 
 def philox32(uint32_t first, uint32_t word1, uint32_t[::1] upper not None, uint32_t[::1] key not None):
-    """Words of sixteen counters (first, word1, *upper), first + 1, ... under a key of two words.
-
-    Returns
-    -------
-    numpy.ndarray
-        uint32, shape (16, 4): one row per counter.
-    """
+    """Words of sixteen counters (first, word1, *upper), first + 1, ... under a key of two words: uint32, shape (16, 4)."""
     cdef uint32_t[4 * HDPKIT_PHILOX32_COUNTERS] out
     if upper.shape[0] != 2 or key.shape[0] != 2:
         refuse("key", key.shape[0], "two words, and two words of the counter", "Give two of each.")
