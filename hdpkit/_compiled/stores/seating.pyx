@@ -413,13 +413,7 @@ cdef class Seating:
         self.n_customers = more_customers
 
     def counts(self):
-        """Customers and tables of every dish in every restaurant that serves it.
-
-        Returns
-        -------
-        node, dish, customers, tables : int32 arrays, shape (n_entries,)
-            Sorted by restaurant and dish.
-        """
+        """Restaurant, dish, customers, tables of every entry, sorted by the first two: int32, shape (n_entries,) each."""
         cdef Held hold = in_turn(self.turn)
         cdef int64_t n = 0, i = 0
         cdef int32_t node, place
