@@ -171,7 +171,7 @@ class SampledTests:
     def look_seed(self, name: str, look: int) -> int:
         """Seed of a look (0 first, 1 repeat): a function of the family's seed, the name and the look."""
         name, look = text("name", name, remedy="As registered."), whole_number("look", look)
-        source = np.random.SeedSequence([self.seed, zlib.crc32(name.encode()), look])
+        source = np.random.SeedSequence([self.seed, zlib.crc32(name.encode("utf-8", "surrogatepass")), look])
         return int(source.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
     def check(self, name: str, run: Run) -> Outcome:
