@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from hdpkit.data import Corpus
 from hdpkit.record.run_folder import SIGNATURES
 from hdpkit.signatures.channels import channels_of
 
@@ -80,4 +81,5 @@ def nouns_of(data: Any, folder: str | os.PathLike[str] | None = None) -> Nouns:
         Folder of the run, which has a file if it was begun by ``hdpkit signatures``.
     """
     declared = folder is not None and (Path(folder) / SIGNATURES).exists()
-    return _MUTATIONS if declared or channels_of(data.vocabulary or ()) is not None else TOPICS
+    terms = (data.vocabulary or ()) if isinstance(data, Corpus) else ()
+    return _MUTATIONS if declared or channels_of(terms) is not None else TOPICS
