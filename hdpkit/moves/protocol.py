@@ -78,7 +78,8 @@ def check_arguments(kind: type) -> None:
 
     It is done when all are defined: attrs makes classes anew.
     """
-    for own in kind.__subclasses__():
+    subclasses: list[type] = kind.__subclasses__()
+    for own in subclasses:
         check_arguments(own)
         for name in ("apply", "check", "n_steps") if own.__module__.startswith(f"{__package__}.") else ():
             function = own.__dict__.get(name)
