@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import reprlib
 import unicodedata
+from pathlib import PurePath
 from typing import Any, Self
 
 __all__ = [
@@ -83,8 +84,10 @@ def _number(letter: str) -> str:
 
 
 def short_repr(value: Any) -> str:
-    """Return a representation of about 30 characters, for any value."""
+    """Return a representation of about 30 characters, for any value; of a path, all of it."""
     try:
+        if isinstance(value, PurePath):
+            return printable(repr(str(value)))
         return printable(reprlib.repr(value).replace("\n", " "))
     except Exception:  # an int with more digits than Python prints, or a __repr__ that fails
         return f"<{type(value).__name__}>"
@@ -229,11 +232,11 @@ class StorageError(RunError):
     """An error of the file system, for instance a full disk. ``__cause__`` is the original error."""
 
     @classmethod
-    def of(cls, error: OSError, parameter: str, value: Any, allowed: str, remedy: str) -> Self:
-        """Make the error for one of the system; its remedy names space only where that is missing."""
+    def of(cls, error: OSError, parameter: str, path: Any, allowed: str, remedy: str) -> Self:
+        """Make the error for one of the system at a path; its remedy names space only where that is missing."""
         if error.errno in _FULL:
             remedy = f"Free some space, or {remedy[0].lower()}{remedy[1:]}"
-        return cls(parameter, value, f"{allowed} ({error.strerror or error})", remedy)
+        return cls(parameter, PurePath(path), f"{allowed} ({error.strerror or error})", remedy)
 
 
 class LockedRunError(RunError):

@@ -370,7 +370,8 @@ def read(kind, place):
     from hdpkit.io.arpa import read_arpa, write_arpa
     from hdpkit.io.corpora import read_corpus
     from hdpkit.io.sentences import read_sentences
-    from hdpkit.record.data_file import read_data
+    from hdpkit.record.data_file import DATA_MAGIC, unpack_data
+    from hdpkit.record.files import read_sealed
 
     if kind == "sentences":
         for words in read_sentences(place):
@@ -391,7 +392,7 @@ def read(kind, place):
         assert counts.shape == (len(corpus.names), len(corpus.vocabulary))
         assert (np.asarray(counts.sum(axis=1)) > 0).all()
     elif kind == "data":
-        sweep_over(read_data(place, place.read_bytes()[-32:].hex()))
+        sweep_over(unpack_data(read_sealed(place, DATA_MAGIC)[0], place))
     elif kind == "settings":
         values = read_config(place, fit, click.Context(fit))
         assert all(type(value) is str for value in values.values())
