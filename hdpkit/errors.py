@@ -233,7 +233,7 @@ class StorageError(RunError):
 
     @classmethod
     def of(cls, error: OSError, parameter: str, path: Any, allowed: str, remedy: str) -> Self:
-        """Make the error for one of the system at a path; its remedy names space only where that is missing."""
+        """Make the error for one of the system; its remedy names space only where that is missing."""
         if error.errno in _FULL:
             remedy = f"Free some space, or {remedy[0].lower()}{remedy[1:]}"
         return cls(parameter, PurePath(path), f"{allowed} ({error.strerror or error})", remedy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import queue
@@ -15,7 +16,7 @@ from typing import Any
 import attrs
 import cloudpickle
 
-from hdpkit.errors import ChainError, ScheduleError
+from hdpkit.errors import ChainError, HdpkitError, ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import Streams
@@ -174,17 +175,18 @@ class _Supervisor:
             self._progress(tick)
 
     def _fail(self, number: int, what: str, text: str = "", carried: bytes | None = None) -> None:
-        error = ChainError(
-            f"chain {number}", what, "a chain that ends without an error",
-            f"Traceback of its process:\n{text}" if text else "The other chains are not affected.",
-        )  # fmt: skip
-        error.remote_traceback = text
+        original = None
         if carried is not None:
-            try:
-                error.original = pickle.loads(carried)
-            except Exception:  # if it can't be unpickled, its text is used
-                error.original = None
-            error.trace = getattr(error.original, "trace", None)
+            with contextlib.suppress(Exception):  # if it can't be unpickled, its text is used
+                original = pickle.loads(carried)
+        if isinstance(original, HdpkitError):
+            remedy = str(original)  # an error of the package says all that helps
+        else:
+            remedy = f"Traceback of its process:\n{text}" if text else "The other chains are not affected."
+        error = ChainError(f"chain {number}", what, "a chain that ends without an error", remedy)
+        error.remote_traceback = text
+        error.original = original
+        error.trace = getattr(original, "trace", None)
         self.failures[number] = error
 
 

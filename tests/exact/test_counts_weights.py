@@ -15,6 +15,7 @@ from counts_checks import (
 
 import hdpkit as hk
 from hdpkit import errors, moves
+from hdpkit.franchise.starts import start
 from hdpkit.random import RandomStream, ScriptedSource
 
 STEPS = {
@@ -104,7 +105,7 @@ def test_tables_are_a_sum_of_bernoulli_draws(twin, alpha):
     restaurant = hk.Restaurant(restaurant, each="document", concentration=alpha)
     data = hk.Corpus.from_documents([[0] * n], n_terms=2)
     franchise = hk.Franchise(restaurant, data, store=kind, kernel=kernel, root="weights")
-    hk.franchise.start(franchise, "one", RandomStream((1, 1)))
+    start(franchise, "one", RandomStream((1, 1)))
     dish = int(franchise.slots.occupied_slots()[0])
     a = alpha * franchise.root.weights.table.get(dish)
     expected = np.array([0.0, 1.0])  # of 0, 1, ... tables
@@ -151,7 +152,7 @@ def test_a_probability_that_is_not_worked_out_changes_no_table(alpha):
     sizes = [*range(1, 70), 129, 1000] * 3
     data = hk.Corpus.from_documents([[0] * n for n in sizes], n_terms=2)
     franchise = hk.Franchise(restaurant, data, store="counts", root="weights")
-    hk.franchise.start(franchise, "one", RandomStream((1, 1)))
+    start(franchise, "one", RandomStream((1, 1)))
     dish = int(franchise.slots.occupied_slots()[0])
 
     def drawn(source):

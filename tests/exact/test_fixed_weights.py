@@ -10,6 +10,7 @@ from long_cases import some_long
 
 import hdpkit as hk
 from hdpkit import errors, moves
+from hdpkit.franchise.starts import start
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact, check_irreducible
@@ -87,7 +88,7 @@ def test_the_enumeration_is_that_of_finite_dirichlet_allocation():
 
 
 def _placed(franchise):
-    hk.franchise.start(franchise, "one", RandomStream((1, 1)))
+    start(franchise, "one", RandomStream((1, 1)))
     return franchise
 
 
@@ -273,7 +274,7 @@ def test_a_default_start_has_no_more_dishes():
 
 def test_states_of_more_dishes_are_refused():
     franchise = of_documents("histogram", 5)
-    hk.franchise.start(franchise, [0, 1, 2, 3, 4], RandomStream((1, 1)))
+    start(franchise, [0, 1, 2, 3, 4], RandomStream((1, 1)))
     with pytest.raises(errors.DataError, match="at most 3"):
         of_documents("histogram").thaw(franchise.freeze())
 

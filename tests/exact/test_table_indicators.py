@@ -12,6 +12,7 @@ from indicator_checks import (
 
 import hdpkit as hk
 from hdpkit import errors, moves
+from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import CountsReference
 from hdpkit.stores.frozen import COMPILED, READABLE
@@ -147,7 +148,7 @@ EVERYTHING = [
 def test_a_franchise_goes_through_everything(levels, kernel):
     franchise = larger(levels=levels, kernel=kernel)
     for init in ("one", "sequential", hk.init.Random(4)):
-        hk.franchise.start(franchise, init, Streams(3).source(STARTS))
+        start(franchise, init, Streams(3).source(STARTS))
         franchise.audit()
     hk.Scheduler(EVERYTHING).run(franchise, sweeps=2 if kernel == "reference" else 8, rng=0)
     franchise.audit()
@@ -212,7 +213,7 @@ def test_discounts_of_ones_own_are_refused():
 def test_a_sweep_that_runs_in_pieces_is_one():
     pieces, whole = larger(), larger()
     for franchise in (pieces, whole):
-        hk.franchise.start(franchise, "one", Streams(3).source(STARTS))
+        start(franchise, "one", Streams(3).source(STARTS))
     n, sources = whole.topology.n_customers, [RandomStream((1, 1)), RandomStream((1, 1))]
     whole.reseat(0, n, sources[0])
     for i in range(0, n, 7):
