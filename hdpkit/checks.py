@@ -13,6 +13,7 @@ import math
 import numbers
 import os
 import re
+import struct
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
@@ -358,8 +359,7 @@ def naming_keywords(kind: type) -> None:
             construct(self, *arguments, **options)
         except TypeError as error:
             unknown = _UNKNOWN_KEYWORD.search(str(error))
-            inside = error.__traceback__ is None or error.__traceback__.tb_next is not None
-            if unknown is None or inside or unknown[1] not in options:
+            if unknown is None or unknown[1] not in options or _takes(construct, self, arguments, options):
                 raise
             known = [name for name in inspect.signature(construct).parameters if name != "self"]
             near = difflib.get_close_matches(unknown[1], known, 1, 0.5)
@@ -375,6 +375,13 @@ DAMAGED = "It was damaged; restore a copy of it."
 """What to do about the content of a pickle that doesn't fit."""
 
 
+# What the use of a value that does not fit may raise. Other errors have other causes: a signal, for one.
+_UNFIT = (
+    TypeError, ValueError, AttributeError, LookupError, ArithmeticError, AssertionError, BufferError,
+    EOFError, ImportError, RuntimeError, struct.error,
+)  # fmt: skip
+
+
 @contextmanager
 def fitting(name: str, allowed: str, *, remedy: str) -> Iterator[None]:
     """Turn errors from values that don't fit, which are checked only in use, into a DataError.
@@ -383,9 +390,9 @@ def fitting(name: str, allowed: str, *, remedy: str) -> Iterator[None]:
     """
     try:
         yield
-    except (HdpkitError, MemoryError, OSError):
-        raise
-    except Exception as error:
+    except _UNFIT as error:
+        if isinstance(error, (HdpkitError, OSError)):
+            raise
         raise DataError(name, short_repr(error), allowed, remedy) from error
 
 
@@ -401,22 +408,28 @@ def made_by(maker: str) -> Callable[[type[T]], type[T]]:
         @functools.wraps(construct)
         def __init__(self: Any, *arguments: Any, **options: Any) -> None:
             remedy = f"Call {maker}; the constructor is only for the package."
-            with fitting(type(self).__name__, f"what {maker} makes", remedy=remedy):
-                try:
+            try:
+                with fitting(type(self).__name__, f"what {maker} makes", remedy=remedy):
                     construct(self, *arguments, **options)
-                except TypeError as error:
-                    unfit = error.__traceback__ is not None and error.__traceback__.tb_next is None
-                    if not unfit:
-                        raise
-                    mistaken = error
-                else:
-                    return
-            raise mistaken  # the call doesn't fit the signature
+            except DataError as error:
+                mistaken = error.__cause__
+                if isinstance(mistaken, TypeError) and not _takes(construct, self, arguments, options):
+                    raise mistaken from None
+                raise
 
         kind.__init__ = __init__  # type: ignore[method-assign]
         return kind
 
     return decorate
+
+
+def _takes(function: Any, owner: Any, arguments: Any, options: Any) -> bool:
+    """Whether a call with these arguments fits the signature."""
+    try:
+        inspect.signature(function).bind(owner, *arguments, **options)
+    except TypeError:
+        return False
+    return True
 
 
 _UNKNOWN_KEYWORD = re.compile(r"unexpected keyword argument '([^']*)'")

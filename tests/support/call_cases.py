@@ -598,7 +598,7 @@ def bad_values():
     made |= {
         "lone surrogate": lambda: "a\ud800",
         "NUL in a text": lambda: "a\0b",
-        "missing path": lambda: "/nowhere/at/all",
+        "missing path": lambda: f"{__file__}/at/all",  # nobody can create it
         "folder": lambda: str(place("folder").parent),
         "file": lambda: str(file()),
         "path through a file": lambda: file() / "more",

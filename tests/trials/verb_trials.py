@@ -427,6 +427,10 @@ def is_fault(told):
         return False
     if "after a thaw:" in told["after"] or "untyped" in told["after"]:
         return True
+    if told["call"] == "state.open_dish" and told["outcome"] == "accepted":
+        return (
+            False  # the dish waits for customers: as the docstring says, the next verb closes it and says so
+        )
     return not part
 
 
