@@ -35,17 +35,18 @@ class Parts(Model):
         common = {"slots": slots, "dish_ids": slots, "births": len(used), "sweep": 0}
         total = self.sum(counts)
         plan = self.plan(slot, fault)
-        changes = []
+        changes, plans = [], []
         for before, (part, seating) in enumerate(zip(self.parts, seatings, strict=True)):
             lengths = [len(document) for document in self.documents]
             elsewhere = Elsewhere(before, np.unique(lengths, return_counts=True))
             begin_part(part, dict(seating), total, common, elsewhere, Streams(1).source(1))
             rows = None if plan.proportions is None else plan.proportions[[0, before + 1]]
             own = attrs.evolve(plan, values=part.data.values, proportions=rows, before=before)
+            plans.append(own)
             part._turns.within(part._slices.run_topics, own, source)
             changes.append(part._turns.within(part._slices.run_part, own, source))
-        for part in self.parts:
-            part._turns.within(part._slices.settle_parts, plan, self.sum(changes))
+        for part, own in zip(self.parts, plans, strict=True):
+            part._turns.within(part._slices.settle_parts, own, self.sum(changes))
         return slot, [dish for part in self.parts for dish in part.store.dishes().tolist()]
 
     def sum(self, changes):
