@@ -41,7 +41,7 @@ def write_signatures(
     known : KnownSignatures, optional
         For matches and decompositions in ``overview.csv``.
     raw : bool
-        Write names as they are, even if a spreadsheet would evaluate them (`hdpkit.io.tables.write_table`).
+        Write names as they are, even if a spreadsheet would evaluate them.
 
     Returns
     -------
