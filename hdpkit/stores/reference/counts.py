@@ -3,18 +3,60 @@
 from __future__ import annotations
 
 import abc
+import functools
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from hdpkit.errors import HdpkitError, ParameterError
 from hdpkit.stores.protocol import Ints
 
 __all__ = ["CountedStore"]
 
 
+_VERBS = (
+    "join", "open", "remove", "set_tables", "dish_of", "table_at", "table_size", "table_node", "move_table",
+    "customers", "tables", "node_customers", "node_tables", "node_dishes", "table_sizes",
+)  # fmt: skip
+_FOLDER = str(Path(__file__).parent)
+
+
+def _refusing(verb: Any) -> Any:
+    """Return a verb that names its arguments if they make it fail; it looks at them only then."""
+
+    @functools.wraps(verb)
+    def method(self: Any, *arguments: Any, **named: Any) -> Any:
+        try:
+            return verb(self, *arguments, **named)
+        except (LookupError, ArithmeticError, AttributeError, TypeError, NotImplementedError) as error:
+            last = error.__traceback__
+            while last is not None and last.tb_next is not None:
+                last = last.tb_next
+            # Errors of a source, and of a call that doesn't fit the signature, are passed on.
+            inside = last is not error.__traceback__ and last is not None
+            if isinstance(error, HdpkitError) or not inside:
+                raise
+            if not last.tb_frame.f_code.co_filename.startswith(_FOLDER):  # type: ignore[union-attr]
+                raise
+            allowed = "numbers of restaurants, dishes, customers and tables that the store has"
+            raise ParameterError(
+                verb.__name__, (*arguments, *named.values()), allowed, "Look them up in the franchise."
+            ) from error
+
+    return method
+
+
 class CountedStore(abc.ABC):
     """Counts of customers and tables; a subclass keeps the tables."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name in _VERBS:
+            if name in cls.__dict__ and cls.__module__.startswith(__package__):
+                setattr(cls, name, _refusing(cls.__dict__[name]))
 
     def __init__(self, n_customers: int, n_nodes: int) -> None:
         self.n_customers = n_customers
@@ -89,3 +131,8 @@ class CountedStore(abc.ABC):
     def memory_bytes(self) -> int:
         """Not measured for a store of Python objects: 0."""
         return 0
+
+
+for _name in _VERBS:
+    if _name in CountedStore.__dict__ and _name != "dish_of":
+        setattr(CountedStore, _name, _refusing(CountedStore.__dict__[_name]))
