@@ -15,7 +15,7 @@ import os
 import re
 import struct
 from abc import ABCMeta
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -394,6 +394,22 @@ def fitting(name: str, allowed: str, *, remedy: str) -> Iterator[None]:
         if isinstance(error, (HdpkitError, OSError)):
             raise
         raise DataError(name, short_repr(error), allowed, remedy) from error
+
+
+def wrap_methods(kind: type, package: str, names: Sequence[str], wrap: Callable[[str, Any], Any]) -> None:
+    """Wrap these methods of a package's classes that derive from this one, if they define them.
+
+    Called when all classes are defined, since attrs makes classes anew. ``wrap`` gets a name and a function.
+    """
+    derived: list[type] = kind.__subclasses__()
+    for own in derived:
+        wrap_methods(own, package, names, wrap)
+        for name in names if own.__module__.startswith(f"{package}.") else ():
+            function = own.__dict__.get(name)
+            if inspect.isfunction(function) and not hasattr(function, "checked"):
+                made = wrap(name, function)
+                made.checked = True
+                setattr(own, name, made)
 
 
 def made_by(maker: str) -> Callable[[type[T]], type[T]]:

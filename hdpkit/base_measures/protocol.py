@@ -20,6 +20,7 @@ import numpy.typing as npt
 from hdpkit._compiled.measures.measure import CapsuleBank
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
 from hdpkit.base_measures.parameters import Resampled
+from hdpkit.checks import wrap_methods
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, HdpkitError, ParameterError
 from hdpkit.parts import Part
@@ -40,6 +41,8 @@ def _checked(function: Any) -> Any:
 
     They are looked at only if it fails: readable kernels call these methods for every customer.
     """
+    if function.__qualname__.startswith("NonConjugate."):
+        return function
     names = list(inspect.signature(function).parameters)[1:]
 
     @functools.wraps(function)
@@ -54,7 +57,6 @@ def _checked(function: Any) -> Any:
                 raise
             raise misuse from error
 
-    method.checked = True  # type: ignore[attr-defined]
     return method
 
 
@@ -100,20 +102,9 @@ def _counts(measure: Any, values: Any) -> bool:
 def check_arguments(kind: type) -> None:
     """Let methods of the package's measures that derive from this class raise typed errors: see `_checked`.
 
-    It is done when all are defined: attrs makes classes anew.
+    Functions of a user (`NonConjugate`) may raise what they like.
     """
-    derived: list[type] = kind.__subclasses__()
-    for own in derived:
-        check_arguments(own)
-        for name in _CHECKED if own.__module__.startswith(f"{__package__}.") else ():
-            function = own.__dict__.get(name)
-            # Functions of a user (`NonConjugate`) may raise what they like.
-            if (
-                inspect.isfunction(function)
-                and own.__name__ != "NonConjugate"
-                and not hasattr(function, "checked")
-            ):
-                setattr(own, name, _checked(function))
+    wrap_methods(kind, str(__package__), _CHECKED, lambda _, function: _checked(function))
 
 
 class BaseMeasure(abc.ABC):

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from hdpkit.checks import instance, validator, whole_number, whole_numbers
+from hdpkit.checks import instance, validator, whole_number, whole_numbers, wrap_methods
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.random import ChoiceSource
@@ -68,23 +68,12 @@ def _checked(name: str, function: Any) -> Any:
             steps = first, last
         return function(self, state, rng, steps)
 
-    made: Any = apply if name == "apply" else of_state
-    made.checked = True
-    return made
+    return apply if name == "apply" else of_state
 
 
 def check_arguments(kind: type) -> None:
-    """Make the moves of the package that derive from this class check their arguments.
-
-    It is done when all are defined: attrs makes classes anew.
-    """
-    subclasses: list[type] = kind.__subclasses__()
-    for own in subclasses:
-        check_arguments(own)
-        for name in ("apply", "check", "n_steps") if own.__module__.startswith(f"{__package__}.") else ():
-            function = own.__dict__.get(name)
-            if function is not None and not hasattr(function, "checked"):
-                setattr(own, name, _checked(name, function))
+    """Make the moves of the package that derive from this class check their arguments."""
+    wrap_methods(kind, str(__package__), ("apply", "check", "n_steps"), _checked)
 
 
 def checked_info(move: Move, info: Any) -> MoveInfo:
