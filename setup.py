@@ -34,6 +34,11 @@ if debug:
     compile_args += [] if sys.platform == "win32" else ["-O1", "-g"]
 if not optimize:
     compile_args = ["-O0" if flag == "-O3" else "/Od" if flag == "/O2" else flag for flag in compile_args]
+# The sweep over observed dishes is compiled for streams and for scripts. GCC would merge functions that are
+# the same in both, and so not inline them: 1.4 % more instructions.
+compilers = [os.environ.get(name) or sysconfig.get_config_var(name) or "" for name in ("CC", "CXX")]
+gcc = all(("gcc" in name or "g++" in name) and "clang" not in name for name in compilers)
+own_args = {"fused_observed": ["-fno-ipa-icf"]} if gcc else {}
 link_args = [] if sys.platform == "win32" else ["-pthread"]
 if sanitize:
     # The vector macro reports access to memory between a vector's size and its capacity.
@@ -55,7 +60,7 @@ extensions = [
         [str(source)],
         include_dirs=[np.get_include(), *folders],
         define_macros=macros,
-        extra_compile_args=compile_args,
+        extra_compile_args=[*compile_args, *own_args.get(source.stem, [])],
         extra_link_args=link_args,
         language="c++",
         depends=headers if source.parent.name == "fused_sweeps" else shared,
@@ -115,7 +120,7 @@ setup(
             "embedsignature": True,
             # Objects are made again from arrays: a pickle could contain any pointer or length.
             "auto_pickle": False,
-            # No module changes anything of its own after the import; objects are guarded by `turn.pyx`.
+            # No module changes anything of its own after the import; objects are guarded by `guarded.pyx`.
             "freethreading_compatible": True,
         },
     ),

@@ -18,7 +18,7 @@ import machine
 import numpy as np
 
 import hdpkit as hk
-from hdpkit.cli.parse import parse_number_or_prior
+from hdpkit.cli.options import parse_number_or_prior
 from hdpkit.summaries import align_topics, consensus
 
 

@@ -17,6 +17,13 @@ from machine import block
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import (
+    BetaBernoulliReference,
+    DirichletMultinomialReference,
+    GammaPoissonReference,
+    NormalGammaReference,
+    NormalInverseWishartReference,
+)
 
 N_GROUPS = 20
 
@@ -30,21 +37,21 @@ def cases(n, dishes, generator):
         values = x if D else x[:, 0]
         name = f"D={D}" if D else "numbers"
         prior = (0.0, 0.05, 2.0, 2.0)
-        yield f"NormalGamma, {name}", hk.NormalGamma(*prior), hk.NormalGammaReference(*prior), values
+        yield f"NormalGamma, {name}", hk.NormalGamma(*prior), NormalGammaReference(*prior), values
         if D:
             own = (np.zeros(D), 0.05, D + 2.0, np.eye(D))
-            wishart = hk.NormalInverseWishart(*own), hk.NormalInverseWishartReference(*own)
+            wishart = hk.NormalInverseWishart(*own), NormalInverseWishartReference(*own)
             yield f"NormalInverseWishart, {name}", *wishart, values
     for D in (0, 10):
         rates = generator.gamma(1.0, 10.0, size=(dishes, max(D, 1)))
         x = generator.poisson(rates[which])
         name = f"D={D}" if D else "numbers"
-        both = hk.GammaPoisson(1.0, 0.1), hk.GammaPoissonReference(1.0, 0.1)
+        both = hk.GammaPoisson(1.0, 0.1), GammaPoissonReference(1.0, 0.1)
         yield f"GammaPoisson, {name}", *both, (x if D else x[:, 0])
     for D in (10, 100):
         p = generator.beta(0.3, 0.3, size=(dishes, D))
         x = (generator.random((n, D)) < p[which]).astype(np.uint8)
-        yield f"BetaBernoulli, D={D}", hk.BetaBernoulli(0.3, 0.3), hk.BetaBernoulliReference(0.3, 0.3), x
+        yield f"BetaBernoulli, D={D}", hk.BetaBernoulli(0.3, 0.3), BetaBernoulliReference(0.3, 0.3), x
 
 
 def rate(measure, values, dishes, settle, sweeps):
@@ -75,7 +82,7 @@ def main():
         words = np.asarray(corpus.values)[: options.values]
         n_terms = corpus.n_terms
         both = (
-            kind(0.1, n_terms=n_terms) for kind in (hk.DirichletMultinomial, hk.DirichletMultinomialReference)
+            kind(0.1, n_terms=n_terms) for kind in (hk.DirichletMultinomial, DirichletMultinomialReference)
         )
         found.append(("DirichletMultinomial", *both, words))
     print(block())

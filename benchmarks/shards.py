@@ -81,7 +81,7 @@ def over_all(folder, topics, sweeps, threads):
     declared, corpus, init = arguments(folder, topics)
     start = shards.run(declared, corpus, SCHEDULE, sweeps=0, rng=1, init=init).state()
     franchise = hk.Franchise(declared, corpus.corpus(), store="counts", root="weights")
-    franchise.tell_apart()
+    franchise.expand_cells()
     franchise.thaw(start)
     trace = hk.Scheduler(SCHEDULE, threads=threads).run(franchise, sweeps=sweeps, rng=1, init=None)
     seconds = trace.moves["seconds"].reshape(sweeps, -1).sum(axis=1)

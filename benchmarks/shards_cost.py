@@ -37,6 +37,7 @@ from hdpkit import moves, shards
 from hdpkit.shards.worker import Worker
 
 PHASES = ("draw", "sweep", "finish")
+METHODS = {"start": "draw", "sweep": "sweep", "go_on": "finish"}  # of a worker, with one move over documents
 CASES = (  # tokens, terms, topics, ranks, threads of each, ranks on a machine
     (768e6, 90_000, 1_000, 1, 2, 1),
     (768e6, 90_000, 1_000, 1, 16, 1),
@@ -56,10 +57,10 @@ def child(folder, topics, threads, sweeps):
     def timed(part, verb, *given):
         began = time.perf_counter()
         answer = call(part, verb, *given)
-        if verb in seconds:
-            seconds[verb].append(time.perf_counter() - began)
-        if verb == "draw":
-            plan = part.franchise._slices._under_way[0]
+        if verb in METHODS:
+            seconds[METHODS[verb]].append(time.perf_counter() - began)
+        if verb == "start":
+            plan = part.franchise._under_way[0]
             slots = (int(plan.slots.max()) // 16 + 1) * 16
             shapes.append((int(np.count_nonzero(plan.tail == 0)), slots, part.franchise.n_dishes))
         return answer

@@ -25,9 +25,9 @@ import numpy as np
 import scipy.special
 
 import hdpkit as hk
-from hdpkit.cli.parse import parse_init, parse_moves, parse_number_or_prior
+from hdpkit.cli.options import parse_init, parse_moves, parse_number_or_prior
 from hdpkit.comparison.convergence import joint_rhat
-from hdpkit.franchise.common_scores import dish_sizes, log_joint_of_counts
+from hdpkit.franchise.scores import dish_sizes, log_joint_of_counts
 
 MOVES = "table-gibbs,dish-gibbs,concentration"
 LARGEST = 20

@@ -20,7 +20,7 @@ import machine
 import numpy as np
 
 import hdpkit as hk
-from hdpkit.cli.parse import parse_moves
+from hdpkit.cli.options import parse_moves
 
 MOVES = "table-gibbs,dish-gibbs,split-merge:until=50,concentration"
 STARTS = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.moves.metropolis import accepts
+from hdpkit.moves.protocol import accepts
 
 
 class DishWeights(hk.Part):

@@ -12,7 +12,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.moves.metropolis import accepts
+from hdpkit.moves.protocol import accepts
 from hdpkit.moves.registry import moves as registry
 
 
@@ -27,7 +27,7 @@ class AdoptDish(moves.Move):
     def apply(self, state, rng, steps=None):
         if steps == (0, 0):
             return moves.MoveInfo()
-        with state.seated_out(rng):
+        with state.labelled_seating(rng):
             units = state.units(1, with_customers=True)
             dishes = state.unit_dishes(units)
             if len(units) < 2:

@@ -21,20 +21,14 @@ from hdpkit.base_measures import (
     AtomicMeasure,
     BaseMeasure,
     BetaBernoulli,
-    BetaBernoulliReference,
     Categorical,
     DirichletMultinomial,
-    DirichletMultinomialReference,
     Finite,
     GammaPoisson,
-    GammaPoissonReference,
     NonConjugate,
     NormalGamma,
-    NormalGammaReference,
     NormalInverseWishart,
-    NormalInverseWishartReference,
     SparseDirichletMultinomial,
-    SparseDirichletMultinomialReference,
     Uniform,
     base_measures,
 )
@@ -47,7 +41,6 @@ from hdpkit.comparison import (
     compare_schedules,
 )
 from hdpkit.data import Corpus, Groups, Limits, NGrams, ShardedCorpus, downsample
-from hdpkit.elicitation import expected_tables
 from hdpkit.evaluation import (
     Evaluation,
     GroupLogLikelihood,
@@ -69,6 +62,7 @@ from hdpkit.franchise import (
     Sample,
 )
 from hdpkit.models import NGramModel, Spelling
+from hdpkit.prior_expectations import expected_tables
 from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record import ChainTrace, Draw, Samples, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
@@ -76,8 +70,8 @@ from hdpkit.schedule.progress_bar import ProgressBar
 from hdpkit.stores import SeatingStore, stores
 
 if TYPE_CHECKING:
+    from hdpkit.models.topic import SparseTopicModel as SparseTopicModel
     from hdpkit.models.topic import TopicModel as TopicModel
-    from hdpkit.models.topic_sparse import SparseTopicModel as SparseTopicModel
 
 __version__ = "0.1.0"
 
@@ -92,7 +86,6 @@ __all__ = [
     "BaseMeasure",
     "Beta",
     "BetaBernoulli",
-    "BetaBernoulliReference",
     "Candidate",
     "Categorical",
     "ChainTrace",
@@ -102,7 +95,6 @@ __all__ = [
     "ConvergenceRule",
     "Corpus",
     "DirichletMultinomial",
-    "DirichletMultinomialReference",
     "Draw",
     "Each",
     "Evaluation",
@@ -112,7 +104,6 @@ __all__ = [
     "Franchise",
     "Gamma",
     "GammaPoisson",
-    "GammaPoissonReference",
     "GroupLogLikelihood",
     "Groups",
     "IntegrablePart",
@@ -125,9 +116,7 @@ __all__ = [
     "NonConjugate",
     "Normal",
     "NormalGamma",
-    "NormalGammaReference",
     "NormalInverseWishart",
-    "NormalInverseWishartReference",
     "Part",
     "ProgressBar",
     "RankedAllocations",
@@ -141,7 +130,6 @@ __all__ = [
     "ShardedCorpus",
     "Shifted",
     "SparseDirichletMultinomial",
-    "SparseDirichletMultinomialReference",
     "Spelling",
     "Tick",
     "Trace",

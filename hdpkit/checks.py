@@ -1,7 +1,10 @@
-"""Checks of arguments: each returns the value in the required type, or raises an error.
+"""Checks of arguments, of names and labels, and of values returned by user code.
 
-All functions of the package use them, so the same input raises the same error everywhere. A bool is never
-accepted as a number, a string never as a number or a sequence, and a number must be in the range of a double.
+Each check returns the value in the required type, or raises an error. All functions of the package use them,
+so the same input raises the same error everywhere. A bool is never accepted as a number, a string never as a
+number or a sequence, and a number must be in the range of a double. Values returned by user code (a measure,
+a move, a prior, a component, a store) are checked once, where they enter the package; the error names the
+class and the method.
 """
 
 from __future__ import annotations
@@ -23,7 +26,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
+from hdpkit.errors import DataError, HdpkitError, ParameterError, ReturnValueError, short_repr
+
+if TYPE_CHECKING:
+    _OfProtocols = ABCMeta
+else:
+    _OfProtocols = type(Protocol)
 
 __all__ = [
     "DAMAGED",
@@ -32,24 +40,35 @@ __all__ = [
     "MOST_CHAINS",
     "MOST_SAMPLES",
     "ByClass",
+    "Codes",
     "absolute_path",
     "array_in_place",
     "as_float",
+    "as_sequence",
     "broadcast",
+    "check_names",
     "check_unmasked",
     "choice",
     "fitting",
     "flag",
     "function",
+    "hashable",
     "instance",
+    "is_missing",
     "items",
+    "log_densities",
+    "log_density",
     "made_by",
     "naming_keywords",
     "number_array",
     "numbers_between",
+    "one_of_kind",
     "path",
+    "plain",
     "positive_number",
     "real_number",
+    "real_values",
+    "refuse",
     "seed_number",
     "shape_of",
     "text",
@@ -57,12 +76,6 @@ __all__ = [
     "whole_number",
     "whole_numbers",
 ]
-
-if TYPE_CHECKING:
-    _OfProtocols = ABCMeta
-else:
-    _OfProtocols = type(Protocol)
-
 
 T = TypeVar("T")
 
@@ -258,7 +271,7 @@ def _has_bool(values: Any) -> bool:
     return isinstance(values, (bool, np.bool_))
 
 
-def path(name: str, value: Any, *, remedy: str) -> Path:
+def path(name: str, value: Any, *, remedy: str = "Give a str or a pathlib.Path.") -> Path:
     """Return `value` as a path of the file system: a nonempty string, or a path object."""
     if isinstance(value, (str, os.PathLike)):
         given = os.fspath(value)
@@ -449,3 +462,154 @@ def _takes(function: Any, owner: Any, arguments: Any, options: Any) -> bool:
 
 
 _UNKNOWN_KEYWORD = re.compile(r"unexpected keyword argument '([^']*)'")
+
+
+Codes = tuple[npt.NDArray[np.int64], Sequence[Any]]
+"""Codes (one per customer, -1 = missing) and keys."""
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a label's value is missing: None, NaN, NaT or pandas.NA. The number -1 is a value."""
+    # Every comparison with pandas.NA is NA; it is recognised by the name of its type, without importing
+    # pandas.
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    try:
+        return bool(value != value)  # only NaN and NaT differ from themselves
+    except (TypeError, ValueError):
+        return False
+
+
+def as_sequence(parameter: str, values: Any, what: str) -> npt.NDArray[Any] | list[Any]:
+    """Return `values` as a list, or as an array if it can be converted to one."""
+    remedy = f"Pass a list or a one-dimensional array of {what}."
+    if isinstance(values, np.ma.MaskedArray) and values.ndim == 1:
+        mask = np.ma.getmaskarray(values)
+        return [None if masked else value for value, masked in zip(values, mask, strict=True)]
+    if isinstance(values, str | bytes | Set | Mapping) or not isinstance(values, Iterable):
+        raise DataError(parameter, values, f"a list of {what}", remedy)
+    sequence = np.asarray(values) if hasattr(values, "__array__") else list(values)
+    if isinstance(sequence, np.ndarray) and sequence.ndim != 1:
+        raise DataError(parameter, f"array of shape {sequence.shape}", f"a list of {what}", remedy)
+    return sequence
+
+
+def hashable(value: Any) -> bool:
+    """Whether a value is hashable."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def plain(value: Any) -> Any:
+    """Return the Python object of a NumPy scalar; dates are unchanged, since their unit would be lost."""
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
+        return value.item()
+    return value
+
+
+def check_names(
+    parameter: str, values: Any, n: int | None, unit: str, *, strings: bool = True
+) -> tuple[Any, ...]:
+    """Check names (of documents, groups or terms) and return them as a tuple."""
+    names = tuple(plain(name) for name in as_sequence(parameter, values, f"names, one per {unit}"))
+    if n is not None and len(names) != n:
+        raise DataError(
+            parameter, f"{len(names)} names", f"{n} names, one per {unit}", f"Give one name per {unit}."
+        )
+    first: dict[Any, int] = {}
+    for position, name in enumerate(names):
+        if (strings and not isinstance(name, str)) or not hashable(name) or is_missing(name):
+            allowed = "a string" if strings else "a hashable value that isn't missing"
+            raise DataError(f"{parameter}, {unit} {position}", name, allowed, f"Name every {unit}.")
+        if first.setdefault(name, position) != position:
+            raise DataError(
+                f"{parameter}, {unit} {position}",
+                name,
+                f"different from all others ({unit} {first[name]} has this name)",
+                "Remove or rename duplicates.",
+            )
+    return names
+
+
+_ATTRIBUTES = ("mean", "support", "parameters", "name")
+_REMEDY = "Correct the method; hdpkit.testing.check_base_measure says more."
+
+
+def refuse(owner: Any, method: str, value: Any, allowed: str, remedy: str = _REMEDY) -> ReturnValueError:
+    """Return the error for a value that this method of a user's object (or class) returned."""
+    kind = owner if isinstance(owner, (type, str)) else type(owner)
+    name = kind if isinstance(kind, str) else kind.__name__
+    shape = np.shape(value) if isinstance(value, np.ndarray) else None
+    what = f"{allowed}, not of shape {shape} and type {value.dtype}" if shape is not None else allowed
+    call = "" if method in _ATTRIBUTES else "()"
+    return ReturnValueError(f"{name}.{method}{call}", value, what, remedy)
+
+
+def log_densities(owner: Any, method: str, value: Any, n: int) -> npt.NDArray[np.float64]:
+    """Return n logarithms as a float64 array: numbers or -inf, shape (n,)."""
+    plain = type(value) is np.ndarray and value.dtype == np.float64
+    logs: npt.NDArray[np.float64] | None = value if plain else _as_array(value)
+    if logs is None:
+        raise refuse(owner, method, value, f"logarithms, shape ({n},): an array or a list of numbers")
+    if logs.shape != (n,):
+        raise refuse(owner, method, value, f"logarithms, one per dish: shape ({n},)")
+    if n and not logs.max() < math.inf:  # NaN too
+        raise refuse(
+            owner, method, value, f"logarithms, finite or -inf: shape ({n},)",
+            "A NaN or an overflow is the usual cause.",
+        )  # fmt: skip
+    return logs
+
+
+def log_density(owner: Any, method: str, value: Any) -> float:
+    """Return one logarithm as a float: a number or -inf."""
+    number = _as_number(value)
+    if number is None or not number < math.inf:  # NaN too
+        raise refuse(owner, method, value, "a logarithm: one number, finite or -inf")
+    return number
+
+
+def real_values(owner: Any, method: str, value: Any, shape: tuple[int, ...] | None) -> Any:
+    """Return finite numbers of this shape (None: of any shape) unchanged."""
+    array = _as_array(value)
+    if array is None or not np.isfinite(array).all():
+        raise refuse(owner, method, value, "finite numbers: one, or an array")
+    if shape is not None and array.shape != shape:
+        raise refuse(owner, method, value, f"finite numbers, shape {shape}")
+    return value
+
+
+def one_of_kind(owner: Any, method: str, value: Any, kind: type | tuple[type, ...], allowed: str) -> Any:
+    """Return the value if it is an instance of a class."""
+    if isinstance(value, kind) and not isinstance(value, type):
+        return value
+    raise refuse(owner, method, value, allowed, "Return one.")
+
+
+def _as_number(value: Any) -> float | None:
+    if type(value) is float:
+        return value
+    if isinstance(value, np.ndarray):
+        if value.size != 1:
+            return None
+        value = value.item() if value.dtype.kind in "iuf" else None
+    if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
+        return None
+    try:
+        return float(value)
+    except (OverflowError, TypeError, ValueError):
+        return math.nan
+
+
+def _as_array(value: Any) -> npt.NDArray[np.float64] | None:
+    """Real numbers as a float64 array; None for generators, objects, strings, bools, complex numbers."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):  # ragged, or not convertible to an array
+        return None
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        return None
+    return np.asarray(array, dtype=np.float64) if array.dtype.kind in "iuf" else None

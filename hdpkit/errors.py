@@ -17,6 +17,7 @@ __all__ = [
     "BusyError",
     "ChainError",
     "ChangedDataError",
+    "ClosedError",
     "CorruptRunError",
     "DataError",
     "DeclarationError",
@@ -190,6 +191,10 @@ class ReturnValueError(StateError):
 
 class BusyError(StateError):
     """A second thread used a franchise, or a move used it from inside a verb."""
+
+
+class ClosedError(StateError):
+    """A franchise is used after a change of it failed half way (see `hdpkit.Franchise.transaction`)."""
 
 
 class MissingExtraError(HdpkitError, ImportError):

@@ -12,17 +12,7 @@ __all__ = ["html_table"]
 
 
 def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], note: str = "") -> str:
-    """A table with a caption, a heading for each column, and a note below.
-
-    Parameters
-    ----------
-    caption : str
-    columns : sequence of str
-    rows : iterable of sequences
-        Texts are shown unchanged, integers with thousands separators, floats with four significant digits.
-    note : str
-        Text below the table.
-    """
+    """A table with a caption, a heading for each column, and a note below."""
     head = "".join(f'<th scope="col">{_text(column)}</th>' for column in columns)
     body = "".join(f"<tr>{''.join(f'<td>{_text(value)}</td>' for value in row)}</tr>" for row in rows)
     below = f"<p>{_text(note)}</p>" if note else ""

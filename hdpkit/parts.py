@@ -3,17 +3,43 @@
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Component", "IntegrablePart", "Part"]
+__all__ = ["Attached", "Component", "IntegrablePart", "Part"]
 
 Ints = npt.NDArray[np.int32]
+
+
+class Attached:
+    """An object that belongs to a franchise.
+
+    Its reference to the franchise is weak, since the franchise refers to it: the memory of an unused
+    franchise is released at once, without garbage collection of cycles.
+    """
+
+    def __init__(self, state: Any) -> None:
+        self._of = weakref.ref(state)
+
+    @property
+    def state(self) -> Any:
+        """The franchise that it belongs to."""
+        state = self._of()
+        if state is None:
+            raise StateError(
+                "franchise",
+                None,
+                "one that still exists",
+                "Keep a reference to the franchise while its parts are in use.",
+            )
+        return state
 
 
 class Part:
@@ -28,9 +54,13 @@ class Part:
         Whether all that the part draws comes from ``choose``, ``bernoulli`` and ``index`` of the choice
         source. Then moves over a franchise with this part can be tested by enumeration, with `key` as the
         part's state; otherwise they are tested by one step from exact draws and by Geweke's test.
+    of_run : bool
+        Whether it belongs to a run over the franchise, such as the further chains of an ensemble move. It
+        is in frozen states, but copies of the franchise don't have it.
     """
 
     enumerable: bool = False
+    of_run: bool = False
 
     def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
         """A dish was born.

@@ -14,11 +14,20 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import as_float, instance, positive_number, real_number, shape_of, validator
+from hdpkit.checks import (
+    as_float,
+    instance,
+    log_density,
+    positive_number,
+    real_number,
+    real_values,
+    refuse,
+    shape_of,
+    validator,
+)
 from hdpkit.errors import ParameterError
 from hdpkit.numerics import gamma_ratio, lgamma, log, log1p
 from hdpkit.random import ChoiceSource
-from hdpkit.returned import log_density, real_values, refuse
 
 __all__ = [
     "Beta",

@@ -3,13 +3,13 @@
 from hdpkit.base_measures.atomic import AtomicMeasure, Categorical, Uniform
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
 from hdpkit.base_measures.beta_bernoulli import BetaBernoulli
+from hdpkit.base_measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.base_measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.base_measures.gamma_poisson import GammaPoisson
 from hdpkit.base_measures.non_conjugate import Finite, NonConjugate, NonConjugateBank
 from hdpkit.base_measures.normal_gamma import NormalGamma
 from hdpkit.base_measures.normal_inverse_wishart import NormalInverseWishart
-from hdpkit.base_measures.parameters import Resampled, parameter
-from hdpkit.base_measures.protocol import BaseMeasure, check_arguments
+from hdpkit.base_measures.protocol import BaseMeasure, Resampled, check_arguments, parameter
 from hdpkit.base_measures.reference.beta_bernoulli import BetaBernoulliReference
 from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference
 from hdpkit.base_measures.reference.gamma_poisson import GammaPoissonReference
@@ -18,12 +18,14 @@ from hdpkit.base_measures.reference.normal_inverse_wishart import NormalInverseW
 from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDirichletMultinomialReference
 from hdpkit.base_measures.registry import base_measures
 from hdpkit.base_measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
+from hdpkit.checks import naming_keywords
 
 __all__ = [
     "AtomicMeasure",
     "BaseMeasure",
     "BetaBernoulli",
     "BetaBernoulliReference",
+    "ByRestaurant",
     "Categorical",
     "DirichletMultinomial",
     "DirichletMultinomialReference",
@@ -36,6 +38,7 @@ __all__ = [
     "NormalGammaReference",
     "NormalInverseWishart",
     "NormalInverseWishartReference",
+    "Placed",
     "PythonBank",
     "Resampled",
     "SparseDirichletMultinomial",
@@ -47,3 +50,14 @@ __all__ = [
 ]
 
 check_arguments(BaseMeasure)
+
+for _readable in (
+    BetaBernoulliReference,
+    DirichletMultinomialReference,
+    GammaPoissonReference,
+    NormalGammaReference,
+    NormalInverseWishartReference,
+    SparseDirichletMultinomialReference,
+):
+    naming_keywords(_readable)  # of the others `hdpkit` does it
+del _readable

@@ -198,7 +198,7 @@ class Uniform(AtomicMeasure):
         return super(Uniform, known).for_data(data)
 
     def example_values(self) -> Sequence[int]:
-        """As for every measure with atoms; the first two atoms if V is not known yet."""
+        """Return some terms for the harness; the first two if V is not known yet."""
         return [0, 0, 0, 1, 0, 0] if self.n_terms is None else super().example_values()
 
     def log_probabilities(self) -> Floats:

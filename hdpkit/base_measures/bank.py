@@ -1,4 +1,12 @@
-"""Statistics of all dishes of a franchise, by slot: the interface, and its Python implementation."""
+"""Statistics of all dishes of a franchise, by slot: the interface, and its Python implementation.
+
+The bank belongs to the measure. `PythonBank` calls the methods of a measure in Python; `CompiledBank` has a C
+struct (``include/hdpkit/measure.h``), and `CapsuleBank` the struct of another package. A subclass of a
+measure of the package that overrides its methods gets the readable bank. What can't be computed from values
+and dishes, such as parameters of dishes, is in the `freeze` of a bank
+(`hdpkit.base_measures.kept_parameters`). Measures are immutable: when a parameter changes, the franchise has
+another measure, which the bank adopts, keeping its statistics.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +16,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import ByClass, whole_number
+from hdpkit.checks import ByClass, log_densities, log_density, whole_number
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
-from hdpkit.returned import log_densities, log_density
 
 __all__ = ["FixedBank", "KeepsParameters", "PythonBank", "ReadsParts", "StatisticsBank"]
 
@@ -237,7 +244,7 @@ class PythonBank:
 
 
 class FixedBank(PythonBank):
-    """The same for a measure over terms, with fixed topics of some dishes.
+    """Statistics of dishes for a Python measure over terms, some of which have fixed topics.
 
     Parameters
     ----------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
@@ -14,11 +13,11 @@ import numpy.typing as npt
 from hdpkit.base_measures.kept_parameters import KeptParameters
 from hdpkit.base_measures.proportions import SelectionBank
 from hdpkit.base_measures.reference.selection import LARGEST, SMALLEST, check_smoothing
-from hdpkit.errors import AuditError, DataError, ParameterError, StateError
-from hdpkit.parts import Part
+from hdpkit.checks import log_densities
+from hdpkit.errors import AuditError, DataError, ParameterError
+from hdpkit.parts import Attached, Part
 from hdpkit.priors import draw_from, log_density_at
 from hdpkit.random import ChoiceSource
-from hdpkit.returned import log_densities
 
 __all__ = ["SMOOTHING", "DishSmoothings", "SmoothingBank", "SmoothingOfDishes"]
 
@@ -82,7 +81,7 @@ class SmoothingBank(SelectionBank):
         super().born(slot)
 
     def died(self, slot: int) -> None:
-        """The smoothing is gone with the dish, but for the step under way."""
+        """Remove the smoothing of the dish, except for the current step."""
         self.kept.died(slot)
         super().died(slot)
 
@@ -178,7 +177,7 @@ class SmoothingBank(SelectionBank):
         return super().memory_bytes() + self.kept.memory_bytes()
 
 
-class SmoothingOfDishes(Part):
+class SmoothingOfDishes(Attached, Part):
     """The smoothings of dishes as a part of the state. The bank of the measure stores them.
 
     Parameters
@@ -186,22 +185,6 @@ class SmoothingOfDishes(Part):
     state : Franchise
         Its measure is a `SparseDirichletMultinomial` with ``smoothing=hk.Each(prior)``.
     """
-
-    def __init__(self, state: Any) -> None:
-        self._state = weakref.ref(state)  # weak, because the state refers to this part
-
-    @property
-    def state(self) -> Any:
-        """The franchise that it belongs to."""
-        state = self._state()
-        if state is None:
-            raise StateError(
-                "franchise",
-                None,
-                "one that still exists",
-                "Keep a reference to the franchise while its parts are in use.",
-            )
-        return state
 
     def smoothings(self) -> Floats:
         """Return the smoothing of each dish, in the order of the dishes."""

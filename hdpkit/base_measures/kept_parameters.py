@@ -23,7 +23,7 @@ _KEY, _REMEDY = "bank, in the frozen state", "Thaw a state over the same data an
 
 
 class KeptParameters:
-    """Parameters of all dishes, by slot, and the auxiliary dishes of the present step.
+    """Parameters of all dishes, by slot, and the auxiliary dishes of the current step.
 
     Parameters
     ----------

@@ -14,11 +14,10 @@ from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.kept_parameters import KeptParameters
 from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.base_measures.registry import base_measures
-from hdpkit.checks import function, items, number_array, validator, whole_number
+from hdpkit.checks import function, items, log_density, number_array, real_values, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, HdpkitError, ParameterError
 from hdpkit.random import ChoiceSource
-from hdpkit.returned import log_density, real_values
 
 __all__ = ["Finite", "NonConjugate", "NonConjugateBank"]
 
@@ -185,7 +184,7 @@ class NonConjugate(BaseMeasure):
         return self.simulate_value(statistics, generator)
 
     def posterior_mean(self, statistics: Any) -> Any:
-        """The present parameter of a dish, because its mean is not known."""
+        """The current parameter of a dish, because its mean is not known."""
         return statistics
 
     def example_values(self) -> Sequence[Any] | None:
@@ -198,7 +197,7 @@ class NonConjugate(BaseMeasure):
 
 
 class NonConjugateBank(KeptParameters):
-    """Parameters of all dishes, by slot, and the auxiliary dishes of the present step."""
+    """Parameters of all dishes, by slot, and the auxiliary dishes of the current step."""
 
     def __init__(self, measure: NonConjugate, values: Any) -> None:
         super().__init__(measure, values)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -15,7 +14,7 @@ from hdpkit.base_measures.bank import PythonBank
 from hdpkit.checks import number_array
 from hdpkit.errors import AuditError, DataError, StateError
 from hdpkit.numerics import exp_each, gamma_ratio, lgamma, log
-from hdpkit.parts import IntegrablePart, Part
+from hdpkit.parts import Attached, IntegrablePart, Part
 from hdpkit.random import ChoiceSource
 
 __all__ = ["NAME", "SelectionBank", "SelectionProportions"]
@@ -26,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 NAME = "selection proportions"
 
 
-class SelectionProportions(IntegrablePart):
+class SelectionProportions(Attached, IntegrablePart):
     """The proportion pi_k of the vocabulary that each dish selects, its selectors integrated out.
 
     pi_k ~ Beta(r, s) independently. Given the data of the dish it is drawn together with the number R of its
@@ -41,21 +40,8 @@ class SelectionProportions(IntegrablePart):
     """
 
     def __init__(self, state: Any) -> None:
-        self._of = weakref.ref(state)  # weak, because the state refers to this part
+        super().__init__(state)
         self.table = ProportionTable()
-
-    @property
-    def state(self) -> Any:
-        """The franchise that it belongs to."""
-        state = self._of()
-        if state is None:
-            raise StateError(
-                "franchise",
-                None,
-                "one that still exists",
-                "Keep a reference to the franchise while its parts are in use.",
-            )
-        return state
 
     @property
     def integrated(self) -> ChoiceSource | None:

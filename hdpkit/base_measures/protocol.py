@@ -10,7 +10,7 @@ import abc
 import copy
 import functools
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import attrs
@@ -19,16 +19,66 @@ import numpy.typing as npt
 
 from hdpkit._compiled.measures.measure import CapsuleBank
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
-from hdpkit.base_measures.parameters import Resampled
-from hdpkit.checks import wrap_methods
+from hdpkit.checks import log_densities, number_array, refuse, wrap_methods
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, HdpkitError, ParameterError
 from hdpkit.parts import Part
-from hdpkit.priors import Prior
+from hdpkit.priors import Prior, mean_of
 from hdpkit.random import ChoiceSource
-from hdpkit.returned import log_densities, refuse
 
-__all__ = ["BaseMeasure", "check_arguments"]
+__all__ = ["BaseMeasure", "Resampled", "check_arguments", "parameter"]
+
+
+class Resampled(float):
+    """The current value of a parameter, and the prior from which it is resampled.
+
+    It is a float, so it can be used in formulas.
+    """
+
+    prior: Prior
+
+    def __new__(cls, value: float, prior: Prior) -> Self:
+        """Return the value with its prior."""
+        made = super().__new__(cls, value)
+        made.prior = prior
+        return made
+
+    def __repr__(self) -> str:
+        return f"{float(self)!r} (prior {self.prior!r})"
+
+    def __reduce__(self) -> Any:
+        return type(self), (float(self), self.prior)
+
+
+def parameter(*, validator: Callable[[Any, Any, Any], None], default: Any = attrs.NOTHING) -> Any:
+    """Declare a parameter in an attrs class: a number, an array, or a prior.
+
+    Parameters
+    ----------
+    validator : callable
+        Called with (instance, attribute, value); raises a ParameterError outside the parameter's domain. The
+        value is a float, a read-only float64 array or, for a prior, a `Resampled`.
+    default : object, optional
+    """
+    converter = attrs.Converter(_convert, takes_field=True)
+    return attrs.field(default=default, converter=converter, validator=validator)
+
+
+def _convert(value: Any, field: attrs.Attribute[Any]) -> Any:
+    if isinstance(value, Resampled):
+        return value
+    # Numbers first, because an isinstance check of a protocol takes ten microseconds.
+    if not isinstance(value, float | int) and isinstance(value, Prior) and not isinstance(value, type):
+        return Resampled(mean_of(value), value)
+    array = number_array(value)
+    if array is not None and array.size and not np.isnan(array).any():
+        array.setflags(write=False)
+        return float(array) if array.ndim == 0 else array
+    raise ParameterError(
+        field.name, value, "a number, an array of numbers, or a prior",
+        "A number is fixed; a prior (for instance hk.Gamma(1, 1)) is resampled.",
+    )  # fmt: skip
+
 
 _CHECKED = (
     "add", "remove", "copy", "log_predictive", "log_block", "log_marginal", "log_observable", "simulate",
@@ -270,6 +320,27 @@ class BaseMeasure(abc.ABC):
         """Log marginal probability of all observations of a dish, in nats."""
         raise NotImplementedError(f"{type(self).__name__} has no closed form")
 
+    def log_marginals(
+        self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Log marginal probability of the dishes in these slots of a bank.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+            One that this measure made, or another measure with the same statistics (see `tempered`).
+        slots : int32 array, shape (n,)
+            Slots of the dishes.
+        dishes : int32 array, shape (n_customers,)
+            Slot of each customer's dish.
+
+        Returns
+        -------
+        float64 array, shape (n,)
+            In nats.
+        """
+        return np.array([self.log_marginal(one) for one in bank.statistics(slots, dishes)], dtype=float)
+
     def log_observable(self, statistics: Any) -> float:
         """Log probability that the next value of a dish is one that data can have, in nats; 0 by default.
 
@@ -362,6 +433,49 @@ class BaseMeasure(abc.ABC):
         if not callable(getattr(bank, "statistics", None)):
             raise ParameterError("bank", bank, "a bank that this measure made", "Pass measure.bank(data).")
         return [self.draw_parameters(one, source) for one in bank.statistics(slots, dishes)]
+
+    def draw_term_weights(
+        self, bank: Any, slots: npt.NDArray[np.int32], occupied: npt.NDArray[np.bool_], source: ChoiceSource
+    ) -> npt.NDArray[np.float64] | None:
+        """Draw what terms weigh under each dish, for sweeps over documents that don't draw it themselves.
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+            One that this measure made.
+        slots : int32 array, shape (n,)
+        occupied : bool array, shape (n,)
+            Whether each is the slot of a dish; the others have no data.
+        source : ChoiceSource
+            For the draws.
+
+        Returns
+        -------
+        float64 array, shape (n, V), or None
+            None, the default: the sweep draws parameters as `draw_parameters` does.
+        """
+        return None
+
+    def tempered(self, power: float) -> BaseMeasure:
+        """Return this measure with a power of the likelihood; `moves.ReplicaExchange` needs it.
+
+        Parameters
+        ----------
+        power : float
+            Above 0, up to 1. The likelihood of an observation given the parameters of its dish is raised to
+            it before parameters are integrated out.
+
+        Returns
+        -------
+        BaseMeasure
+            With the same statistics. For power 1 a measure with the distribution of this one.
+
+        Raises
+        ------
+        NotImplementedError
+            Unless a class defines it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no powers of its likelihood")
 
     def log_likelihood(self, value: Any, parameters: Any) -> float:
         """Log density of one observation given a dish's parameters, in nats.

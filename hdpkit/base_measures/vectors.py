@@ -10,8 +10,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.base_measures.parameters import Resampled
-from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.base_measures.protocol import BaseMeasure, Resampled
 from hdpkit.checks import number_array, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError

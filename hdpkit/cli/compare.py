@@ -11,25 +11,31 @@ import click
 from rich.console import Console
 from rich.status import Status
 
-from hdpkit.cli.corpus import corpus_options, given_corpus, group_labels
+from hdpkit.cli.corpus import corpus_argument, corpus_options, given_corpus, group_labels
 from hdpkit.cli.folders import INTERRUPTED
-from hdpkit.cli.options import Parsed, config_option, path_type, positive, quiet_option, seed_option
-from hdpkit.cli.output import say, shown_path
-from hdpkit.cli.parse import parse_init, parse_moves
-from hdpkit.cli.priors import (
+from hdpkit.cli.options import (
+    Command,
+    Parsed,
     base_measure_of,
-    concentrations_of,
+    config_option,
     model_options,
+    parse_init,
+    parse_moves,
+    path_type,
+    positive,
+    quiet_option,
     restaurants_of,
-    updates_of,
+    seed_option,
 )
+from hdpkit.cli.output import say, shown_path
 from hdpkit.comparison.candidates import Candidate
 from hdpkit.comparison.chains import CLOCKS, Standing
 from hdpkit.comparison.picture import check_picture
 from hdpkit.comparison.ready_made import all_names, parts_of, ready_made
-from hdpkit.comparison.saving import check_place
 from hdpkit.errors import InterruptedRunWarning, ParameterError, printable
+from hdpkit.formats.writing import check_place
 from hdpkit.franchise import Franchise
+from hdpkit.models.topic_parts import updates_of
 from hdpkit.moves import Move
 from hdpkit.record.inference_data import load_arviz
 
@@ -54,7 +60,8 @@ def _parse_own(text: str) -> tuple[str, list[Move]]:
     return name.strip(), parse_moves(moves)
 
 
-@click.command()
+@click.command(cls=Command)
+@corpus_argument
 @corpus_options
 @config_option
 @model_options
@@ -138,7 +145,7 @@ def compare(corpus: Path, **options: Any) -> None:
         options["schedules"],
         restaurant,
         data,
-        lambda: updates_of(base, concentrations_of(options, groups)),
+        lambda: updates_of(restaurant),
         options["threads"],
     )
     schedules |= {name: Candidate(Franchise(restaurant, data), moves) for name, moves in own.items()}

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from hdpkit.cli.corpus import corpus_options, given_layout, given_text
-from hdpkit.cli.options import given_limits, path_type, positive, quiet_option
+from hdpkit.cli.corpus import corpus_argument, corpus_options, given_layout, given_text
+from hdpkit.cli.options import Command, given_limits, path_type, positive, quiet_option
 from hdpkit.cli.output import say, shown_path
 from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.io.corpora import convert_corpus
@@ -17,7 +17,8 @@ from hdpkit.io.shards import convert_shards
 __all__ = ["convert"]
 
 
-@click.command()
+@click.command(cls=Command)
+@corpus_argument
 @corpus_options
 @click.argument("folder", type=path_type)
 @click.option(

@@ -9,16 +9,16 @@ from typing import Any
 import click
 
 from hdpkit.cli.folders import allow_option
-from hdpkit.cli.options import given_limits, limit_options, path_type, positive
+from hdpkit.cli.options import given_limits, group, limit_options, options_of, path_type, positive
 from hdpkit.cli.output import say, shown_path
 from hdpkit.errors import ParameterError
 from hdpkit.formats.records import Layout, ReadingNotes
 from hdpkit.io.corpora import CONVERTED, FORMATS, ReadCorpus, detect_format, read_any, skipped_text
-from hdpkit.io.stop_words import stop_words_of, with_stop_words
-from hdpkit.io.text_options import TextOptions
-from hdpkit.record.leave import Leave
+from hdpkit.io.text_options import TextOptions, stop_words_of, with_stop_words
+from hdpkit.record.describe import Allowed
 
 __all__ = [
+    "corpus_argument",
     "corpus_options",
     "format_option",
     "given_corpus",
@@ -27,7 +27,6 @@ __all__ = [
     "group_labels",
     "layout_options",
     "say_notes",
-    "words_options",
 ]
 
 _LAYOUT = (
@@ -37,94 +36,61 @@ _LAYOUT = (
 format_option = click.option(
     "--format", type=click.Choice(FORMATS), help="Format of the corpus.  [default: detected]"
 )
-
-_layout_options: list[Any] = [
-    click.option("--text-column", metavar="NAME|N", help="Tables, JSON lines: the column with the text."),
-    click.option("--id-column", metavar="NAME|N", help="Tables, JSON lines: the column with the ids."),
+layout_options = group(
+    "Layout of texts",
+    *options_of(Layout, unset=True, text_column="NAME|N", id_column="NAME|N"),
     click.option(
         "--group-column", multiple=True, metavar="NAME|N",
         help="Tables, JSON lines: a column of groups of documents, which become a level of the model; "
         "may be given several times, the widest groups first. Arrays, shards: a label.",
     ),
-    click.option("--encoding", help="Text: its encoding.  [default: detected]"),
-    click.option("--delimiter", metavar="CHARACTER", help="Tables: separator of fields; also 'tab'."),
-    click.option(
-        "--quotes/--no-quotes", default=None, help="Tables: whether fields can be in double quotes."
-    ),
-    click.option("--header/--no-header", default=None, help="Tables: whether the first row has names."),
-    click.option(
-        "--escaped", is_flag=True, default=None,
-        help="Tables written by hdpkit: cells that begin with ' are escaped.",
-    ),
-    click.option("--files", metavar="PATTERN", help="Folders: names of the text files.  [default: *.txt]"),
-    click.option(
-        "--strict", is_flag=True, default=None,
-        help="Folders: fail if a file can't be decoded.  [default: report it, and leave it out]",
-    ),
-]  # fmt: skip
+    *options_of(Layout, unset=True, encoding="NAME", delimiter="CHARACTER", quotes=None, header=None),
+    *options_of(Layout, unset=True, escaped=None, files="PATTERN", strict=None),
+)  # fmt: skip
+"""Adds the options of the layout of texts; `given_layout` reads them."""
 
-_words_options: list[Any] = [
-    click.option("--min-documents", type=positive, help="Text: leave out words in fewer documents."),
-    click.option(
-        "--max-document-share",
-        type=click.FloatRange(0, 1, min_open=True),
-        help="Text: leave out words that occur in more than this share of the documents.",
+words_options = group(
+    "Words of texts",
+    *options_of(
+        TextOptions, unset=True, min_documents=positive,
+        max_document_share=click.FloatRange(0, 1, min_open=True),
     ),
     click.option(
         "--stop-words", metavar="LANGUAGE,...",
-        help="Text: leave out function words of these languages (english, german, ...; none).",
+        help="Leave out function words of these languages (english, german, ...; none).",
     ),
     click.option(
-        "--stop-words-file", type=path_type, metavar="FILE", help="Text: leave out these words, one per line."
+        "--stop-words-file", type=path_type, metavar="FILE", help="Leave out these words, one per line."
     ),
     click.option(
         "--tokenizer", metavar="MODULE:FUNCTION",
-        help="Text: your function that splits a text into a list of words; needs --allow MODULE.",
+        help="Your function that splits a text into a list of words; needs --allow MODULE.",
     ),
     allow_option,
-]  # fmt: skip
-
-
-def _with(options: list[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
-
-layout_options = _with(_layout_options)
-"""Adds the options of the layout of texts; `given_layout` reads them."""
-
-words_options = _with(_words_options)
+)  # fmt: skip
 """Adds the options for counting words; `given_text` reads them."""
 
-corpus_options = _with(
-    [
-        click.argument("corpus", type=path_type),
-        click.option(
-            "--vocabulary",
-            type=path_type,
-            metavar="FILE",
-            help="Terms, one per line: names of the columns; for text, the words to count.",
-        ),
-        format_option,
-        layout_options,
-        words_options,
-        limit_options,
-    ]
-)
-"""Adds the argument CORPUS and the options for reading it; `given_corpus` reads them."""
+
+corpus_argument = click.argument("corpus", type=path_type)
+_corpus = group(
+    "Corpus",
+    format_option,
+    click.option(
+        "--vocabulary", type=path_type, metavar="FILE",
+        help="Terms, one per line: names of the columns; for text, the words to count.",
+    ),
+)  # fmt: skip
+
+
+def corpus_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for reading the argument CORPUS; `given_corpus` reads them."""
+    for add in (limit_options, words_options, layout_options, _corpus):
+        command = add(command)
+    return command
 
 
 def given_layout(options: dict[str, Any]) -> Layout | None:
-    """The layout given by the options of `layout_options`; None if none is given.
-
-    Parameters
-    ----------
-    options : dict
-    """
+    """The layout given by the options of `layout_options`; None if none is given."""
     given = {name: options[name] for name in _LAYOUT if options.get(name) not in (None, ())}
     if "group_column" in given:
         given["group_columns"] = given.pop("group_column")
@@ -132,34 +98,20 @@ def given_layout(options: dict[str, Any]) -> Layout | None:
 
 
 def given_text(options: dict[str, Any]) -> TextOptions | None:
-    """The text options given by the options of `words_options`; None if none is given.
-
-    Parameters
-    ----------
-    options : dict
-    """
+    """The text options given by the options of `words_options`; None if none is given."""
     names = ("min_documents", "max_document_share", "tokenizer")
     given = {name: options[name] for name in names if options[name] is not None}
     languages, file = options["stop_words"], options["stop_words_file"]
     if not given and languages is None and file is None:
         return None
     if "tokenizer" in given:
-        given["tokenizer"] = Leave(options["allow"]).find(TextOptions(**given).tokenizer, "function")
+        given["tokenizer"] = Allowed(options["allow"]).find(TextOptions(**given).tokenizer, "function")
     listed = [] if languages is None else [name.strip() for name in languages.split(",")]
     return with_stop_words(TextOptions(**given), stop_words_of(listed, file))
 
 
 def given_corpus(path: Path, options: dict[str, Any], quiet: bool) -> ReadCorpus:
-    """Read the corpus given by the options, and print its size.
-
-    Parameters
-    ----------
-    path : Path
-    options : dict
-        Options of `corpus_options`.
-    quiet : bool
-        Whether to print nothing.
-    """
+    """Read the corpus given by the options, and print its size."""
     if not quiet:
         say(f"reading {shown_path(path)}", err=True)
     limits, text = given_limits(options), given_text(options)
@@ -181,15 +133,8 @@ def given_corpus(path: Path, options: dict[str, Any], quiet: bool) -> ReadCorpus
 
 
 def group_labels(read: ReadCorpus, options: dict[str, Any]) -> list[str]:
-    """The labels named by --group-column, the largest groups first.
-
-    Parameters
-    ----------
-    read : ReadCorpus
-    options : dict
-        Options of `corpus_options`.
-    """
-    if read.layout is not None:
+    """The labels named by --group-column, the largest groups first."""
+    if read.settings.layout is not None:
         return list(read.notes.groups)
     known = [label for label in read.corpus.label_names if label != "document"]
     for label in options["group_column"]:
@@ -201,14 +146,7 @@ def group_labels(read: ReadCorpus, options: dict[str, Any]) -> list[str]:
 
 
 def say_notes(notes: ReadingNotes, quiet: bool) -> None:
-    """Print which files were left out, and which encodings were detected.
-
-    Parameters
-    ----------
-    notes : ReadingNotes
-    quiet : bool
-        Whether to print only which files were left out.
-    """
+    """Print which files were left out, and which encodings were detected."""
     if notes.encodings and not quiet:
         found = [
             encoding if n_files == 1 else f"{encoding} ({n_files:,} files)"

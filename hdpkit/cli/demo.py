@@ -11,13 +11,14 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from hdpkit.cli.options import path_type, positive, quiet_option, seed_type
-from hdpkit.cli.output import say
+from hdpkit.cli.options import path_type, positive, quiet_option, seed_option
+from hdpkit.cli.output import WORTH_A_ROW, echo_table, say, state_topics
 from hdpkit.cli.report import where
-from hdpkit.cli.summary import WORTH_A_ROW, echo_table, franchise_topics
 from hdpkit.errors import MissingExtraError, printable
+from hdpkit.formats.writing import check_place
 from hdpkit.io.installed_docs import DemoDocuments, demo_documents
 from hdpkit.schedule.progress_bar import ProgressBar, format_seconds
+from hdpkit.schedule.states import state_of
 
 __all__ = ["RunFacts", "demo", "facts_text"]
 
@@ -88,7 +89,7 @@ def _read(quiet: bool) -> DemoDocuments:
 
 @click.command()
 @click.option("--sweeps", type=positive, default=150, show_default=True, help="Sweeps to run.")
-@click.option("--seed", type=seed_type, default=0, show_default=True, help="Seed of the chain.")
+@seed_option
 @click.option(
     "--store",
     type=click.Choice(["histogram", "explicit"]),
@@ -126,7 +127,7 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, pag
     """
     import hdpkit as hk
     from hdpkit import moves
-    from hdpkit.report.write import check_place, write_report
+    from hdpkit.report.write import write_report
 
     check_place(page.absolute())
 
@@ -153,7 +154,7 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, pag
         )
     seconds_fitting = time.perf_counter() - began
 
-    found = franchise_topics(franchise, terms)
+    found = state_topics(state_of(franchise), terms)
     echo_table(found, found[:topics] if topics else [t for t in found if t.token_share >= WORTH_A_ROW])
     say(
         facts_text(

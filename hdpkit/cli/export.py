@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import click
 
@@ -11,12 +10,10 @@ from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import not_negative, path_type, positive, quiet_option, raw_option
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
-from hdpkit.data import Corpus
-from hdpkit.io.export import EXPORTS, export_topics, export_trace
-from hdpkit.io.run_topics import topics_of_run
 from hdpkit.signatures import write_signatures
-from hdpkit.signatures.nouns import nouns_of
-from hdpkit.signatures.settings import signatures_of_run
+from hdpkit.signatures.runs import nouns_of, signatures_of_run
+from hdpkit.summaries.export import EXPORTS, export_topics, export_trace
+from hdpkit.summaries.run_topics import topics_of_run
 
 __all__ = ["export"]
 
@@ -76,6 +73,6 @@ def export(
     else:
         topics, _ = topics_of_run(there, chain, intervals=True)
         told = f"{topics.n_topics} {nouns_of(there.data, run).topics} of {topics.source}"
-        written = export_topics(topics, cast(Corpus, there.data), to, out, terms, raw=raw)
+        written = export_topics(topics, to, out, terms, raw=raw)
     if not quiet:
         say(f"{told}: {', '.join(shown_path(path) for path in written)}", err=True)

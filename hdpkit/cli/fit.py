@@ -7,120 +7,115 @@ from typing import Any
 
 import click
 
-from hdpkit.cli.corpus import corpus_options, given_corpus, group_labels
-from hdpkit.cli.fit_shards import CARRIERS, fit_shards
+from hdpkit.cli.carriers import CARRIERS
+from hdpkit.cli.corpus import corpus_argument, corpus_options, given_corpus, group_labels
+from hdpkit.cli.fit_shards import fit_shards
 from hdpkit.cli.folders import check_new_folder, held_for_a_run
 from hdpkit.cli.options import (
-    ARGUMENTS,
+    Command,
     Parsed,
+    above_zero,
+    base_measure_of,
     chains_type,
+    checkpoint_seconds_option,
+    checkpoint_sweeps_option,
     config_option,
+    group,
+    model_options,
     not_negative,
+    option_of,
+    parse_init,
+    parse_moves,
     path_type,
     positive,
     quiet_option,
-    seed_option,
-)
-from hdpkit.cli.parse import parse_init, parse_moves
-from hdpkit.cli.priors import (
-    base_measure_of,
-    concentrations_of,
-    default_moves,
-    model_options,
     restaurants_of,
     root_of,
+    seed_option,
 )
 from hdpkit.cli.runs import carry_out
 from hdpkit.errors import ParameterError
-from hdpkit.io.reading import Reading, kept_reading
-from hdpkit.record.command import kept_command
+from hdpkit.franchise import Franchise
+from hdpkit.models.topic_parts import default_moves
+from hdpkit.record.run_folder import READING
+from hdpkit.schedule import Checkpoint, Scheduler
 from hdpkit.stores import stores
 
 __all__ = ["fit"]
 
 
-@click.command()
-@corpus_options
+@click.command(cls=Command)
+@corpus_argument
 @click.option(
-    "--out",
-    required=True,
-    type=path_type,
-    metavar="RUN",
-    help="Folder for the run; must be new or empty.",
+    "--out", required=True, type=path_type, metavar="RUN", help="Folder for the run; must be new or empty."
 )
-@config_option
-@model_options
-@click.option(
-    "--topics", type=click.IntRange(1, 2**30), metavar="K",
-    help="A finite model with K topics of equal weight: latent Dirichlet allocation.",
-)  # fmt: skip
-@click.option(
-    "--moves",
-    type=Parsed("MOVE[:KEY=VALUE]...,...", parse_moves),
-    help="Moves of a sweep.  [default: table-gibbs,dish-gibbs,split-merge:until=50, and updates of all "
-    "parameters with a prior]",
-)
-@click.option(
-    "--store", type=click.Choice(sorted(stores)), default="histogram", show_default=True,
-    help="How seating is stored.",
-)  # fmt: skip
-@click.option(
-    "--root", type=click.Choice(["restaurant", "weights"]), default="restaurant", show_default=True,
-    help="Root shared by all documents: a restaurant, or sampled weights, which slice-gibbs needs.",
-)  # fmt: skip
-@click.option(
-    "--threads", type=positive, default=1, show_default=True,
-    help="Threads, for moves that can use them (slice-gibbs, count-gibbs). They don't change the chain.",
-)  # fmt: skip
-@click.option(
-    "--kernel", type=click.Choice(["auto", "fused", "generic", "reference"]), default="auto",
-    show_default=True, help="Which implementation runs.",
-)  # fmt: skip
-@click.option("--sweeps", type=positive, default=500, show_default=True, help="Sweeps to run.")
-@click.option(
-    "--init", type=Parsed("auto|sequential|one|random:K|clusters:K|factors:K", parse_init), default="auto",
-    show_default=True, help="The start of a chain.",
-)  # fmt: skip
+@option_of(Scheduler.run, "sweeps", positive, default=500, show_default=True)
 @seed_option
-@click.option("--chains", type=chains_type, default=1, show_default=True, help="Chains, one process each.")
-@click.option("--thin", type=positive, default=1, show_default=True, help="Record every n-th sweep.")
-@click.option("--checkpoint-sweeps", type=positive, help="Save the state after this many sweeps.")
-@click.option(
-    "--checkpoint-seconds",
-    type=click.FloatRange(0, min_open=True),
-    help="Save the state after this many seconds.  [default: 60, without the option above]",
-)
-@click.option(
-    "--samples", type=not_negative, default=10, show_default=True,
-    help="States to keep of each chain for summaries, from the second half of its sweeps.",
-)  # fmt: skip
+@option_of(Scheduler.run, "chains", chains_type, default=1, show_default=True)
 @click.option("--terms", type=positive, default=10, show_default=True, help="Top terms of each topic.")
-@click.option(
-    "--shards",
-    is_flag=True,
-    help="CORPUS is a folder of hdpkit convert --shards: every process reads its own shards. The run goes "
-    "on if RUN has a checkpoint.",
-)
-@click.option(
-    "--carrier",
-    default="auto",
-    metavar=CARRIERS,
-    help="With --shards: ranks of MPI, workers of the Dask cluster at this address, or this process.  "
-    "[default: MPI under mpiexec, else this process]",
-)
-@click.option(
-    "--spool",
-    type=click.Path(path_type=Path),
-    help="With --shards: folder on a local disk where each process keeps the terms and documents of its "
-    "tokens, instead of in memory.",
-)
-@click.option(
-    "--patience",
-    type=click.FloatRange(min=0.0, min_open=True),
-    help="With --shards: seconds after which a process that doesn't answer ends the run.  "
-    "[default: no limit]",
-)
+@config_option
 @quiet_option
+@corpus_options
+@model_options
+@group(
+    "Model",
+    click.option(
+        "--topics", type=click.IntRange(1, 2**30), metavar="K",
+        help="A finite model with K topics of equal weight: latent Dirichlet allocation.",
+    ),
+)  # fmt: skip
+@group(
+    "Sampler",
+    click.option(
+        "--moves",
+        type=Parsed("MOVE[:KEY=VALUE]...,...", parse_moves),
+        help="Moves of a sweep.  [default: table-gibbs,dish-gibbs,split-merge:until=50, and updates of all "
+        "parameters with a prior]",
+    ),
+    option_of(
+        Scheduler.run, "init", Parsed("auto|sequential|one|random:K|clusters:K|factors:K", parse_init),
+        help="The start of a chain.",
+    ),
+    option_of(Franchise, "store", click.Choice(sorted(stores)), help="How seating is stored."),
+    option_of(
+        Franchise, "root", click.Choice(["restaurant", "weights"]),
+        help="Root shared by all documents: a restaurant, or sampled weights, which slice-gibbs needs.",
+    ),
+    option_of(Franchise, "kernel", click.Choice(["auto", "fused", "generic", "reference"])),
+    option_of(Scheduler, "threads", positive),
+)  # fmt: skip
+@group(
+    "What is kept",
+    click.option(
+        "--samples", type=not_negative, default=10, show_default=True,
+        help="States to keep of each chain for summaries, from the second half of its sweeps.",
+    ),
+    option_of(Scheduler.run, "thin", positive),
+    checkpoint_sweeps_option,
+    checkpoint_seconds_option,
+)  # fmt: skip
+@group(
+    "Corpora in shards",
+    click.option(
+        "--shards", is_flag=True,
+        help="CORPUS is a folder of hdpkit convert --shards: every process reads its own shards. The run "
+        "goes on if RUN has a checkpoint.",
+    ),
+    click.option(
+        "--carrier", default="auto", metavar=CARRIERS,
+        help="Ranks of MPI, workers of the Dask cluster at this address, or this process.  "
+        "[default: MPI under mpiexec, else this process]",
+    ),
+    click.option(
+        "--spool", type=click.Path(path_type=Path),
+        help="Folder on a local disk where each process keeps the terms and documents of its tokens, "
+        "instead of in memory.",
+    ),
+    click.option(
+        "--patience", type=above_zero,
+        help="Seconds after which a process that doesn't answer ends the run.  [default: no limit]",
+    ),
+)  # fmt: skip
 def fit(corpus: Path, **options: Any) -> None:
     """Find the topics of a corpus and save the run in a folder.
 
@@ -144,9 +139,8 @@ def fit(corpus: Path, **options: Any) -> None:
     A the proportions of a document are Dirichlet(A/K, ..., A/K). The number of topics that is shown counts
     only topics with tokens.
 
-    With --shards the sampler is slice-gibbs over counts, with sampled weights of the root, and topics.json
-    and the topic counts of the documents of each shard are written to RUN. The same command continues a run
-    that was stopped, with any number of processes.
+    With --shards the sampler is slice-gibbs over counts, with sampled weights of the root. The same command
+    continues a run that was stopped, with any number of processes; so does hdpkit resume.
 
     Ctrl-C stops the run, and hdpkit resume RUN continues it. The same seed gives the same chain.
 
@@ -162,8 +156,6 @@ def fit(corpus: Path, **options: Any) -> None:
       hdpkit fit --config study.toml --seed 7 --out run-7
       mpiexec -n 4 hdpkit fit --shards shards/ --eta 0.1 --sweeps 200 --out run
     """
-    import hdpkit as hk
-
     if options.pop("shards"):
         fit_shards(corpus, options)
         return
@@ -179,9 +171,9 @@ def fit(corpus: Path, **options: Any) -> None:
     groups = group_labels(read, options)
     restaurant = restaurants_of(base, options, groups)
     store, kernel = options["store"], options["kernel"]
-    franchise = hk.Franchise(restaurant, data, store=store, kernel=kernel, root=root)
-    moves = options["moves"] or default_moves(base, concentrations_of(options, groups))
-    scheduler = hk.Scheduler(moves, threads=options["threads"])
+    franchise = Franchise(restaurant, data, store=store, kernel=kernel, root=root)
+    moves = options["moves"] or default_moves(restaurant)
+    scheduler = Scheduler(moves, threads=options["threads"])
 
     def run(progress: Any) -> Any:
         return scheduler.run(
@@ -194,10 +186,8 @@ def fit(corpus: Path, **options: Any) -> None:
             samples=options["samples"] or None,
             progress=progress,
             folder=folder,
-            checkpoint=hk.Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
+            checkpoint=Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
         )
 
-    arguments = click.get_current_context().meta.get(ARGUMENTS, ())
-    reading = Reading.of(read)
-    with held_for_a_run(folder), kept_reading(folder, reading), kept_command(folder, arguments):
+    with held_for_a_run(folder, {READING: read.settings.as_data()}):
         carry_out(run, folder, options["terms"], quiet)

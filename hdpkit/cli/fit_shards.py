@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from hdpkit import shards
-from hdpkit.cli.output import json_text, say, shown_path
-from hdpkit.cli.priors import base_measure_of, concentrations_of, restaurants_of
+from hdpkit.cli.carriers import carrier_of, ended_together
+from hdpkit.cli.folders import held_for_a_run
+from hdpkit.cli.options import base_measure_of, restaurants_of
+from hdpkit.cli.output import say
+from hdpkit.cli.runs import carry_out
 from hdpkit.data import ShardedCorpus
-from hdpkit.errors import MissingExtraError, ParameterError
-from hdpkit.formats.writing import write_aside
+from hdpkit.errors import ParameterError
 from hdpkit.franchise import FixedWeights
-from hdpkit.moves import BaseMeasureParameters, Concentration, Move, RootWeights, SliceGibbs
-from hdpkit.record.chain_folder import holding
+from hdpkit.io.corpora import ReadingSettings
+from hdpkit.models.topic_parts import updates_of
+from hdpkit.moves import RootWeights, SliceGibbs
+from hdpkit.record import Trace
+from hdpkit.record.run_folder import READING, RUN, holding
 
-__all__ = ["CARRIERS", "fit_shards"]
+__all__ = ["fit_shards"]
 
-CARRIERS = "auto|local|mpi|tcp://HOST:PORT"
 SERVING = frozenset(
     {
         *("corpus", "out", "eta", "document_concentration", "root_concentration", "topics", "moves"),
@@ -33,48 +35,47 @@ SERVING = frozenset(
 )
 """Options of ``hdpkit fit`` that apply to a run over shards."""
 
-LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
-"""Environment variables that MPI launchers set for their processes."""
-
 
 def fit_shards(corpus: Path, options: dict[str, Any]) -> None:
-    """Run a chain over a corpus in shards.
-
-    Parameters
-    ----------
-    corpus : Path
-        A folder of ``hdpkit convert --shards``.
-    options : dict
-        Options of ``hdpkit fit``.
-    """
+    """Run a chain over a corpus in shards."""
     _check_options(options)
-    carrier = _carrier(options["carrier"], options["patience"])
-    try:
-        with ExitStack() as stack:  # the run ends before the last files are written
-            source = ShardedCorpus.open(corpus)
-            carrier.lead(partial(stack.enter_context, holding(options["out"])))
+    carrier, out = carrier_of(options["carrier"], options["patience"]), options["out"]
+    with ended_together(carrier), ExitStack() as stack:
+        source = ShardedCorpus.open(corpus)
+        if carrier.leads:
+            sizes = f"{source.n_documents:,} documents, {source.n_tokens:,} tokens, {source.n_terms:,} terms"
+            if not options["quiet"]:
+                say(f"{sizes}, {source.n_shards:,} shards, {carrier}", err=True)
+        carrier.lead(partial(_hold, stack, out))
+        if carrier.leads:
+            carry_out(lambda _: _fit(source, carrier, options), out, options["terms"], options["quiet"])
+        else:
             _fit(source, carrier, options)
-    except BaseException:
-        carrier.give_up()
-        raise
 
 
-def _fit(source: ShardedCorpus, carrier: shards.Carrier, options: dict[str, Any]) -> None:
+def _hold(stack: ExitStack, folder: Path) -> None:
+    """Hold the folder of a run, which may be there already."""
+    if (folder / RUN).exists():
+        stack.enter_context(holding(folder))
+    else:
+        reading = ReadingSettings(format="shards")
+        stack.enter_context(held_for_a_run(folder, {READING: reading.as_data()}))
+
+
+def _fit(source: ShardedCorpus, carrier: shards.Carrier, options: dict[str, Any]) -> Trace:
     quiet = options["quiet"] or not carrier.leads
-    if not quiet:
-        sizes = f"{source.n_documents:,} documents, {source.n_tokens:,} tokens, {source.n_terms:,} terms"
-        say(f"{sizes}, {source.n_shards:,} shards, {carrier}", err=True)
 
     def progress(sweep: int, numbers: dict[str, Any]) -> None:
         if not quiet:
             likelihood = f"log likelihood {numbers['log_likelihood']:,.0f}"
             say(f"sweep {sweep}: {numbers['n_dishes']} topics, {likelihood}", err=True)
 
-    finite = options["topics"]
+    finite, restaurant = options["topics"], restaurants_of(base_measure_of(options), options)
+    weights = [] if finite is not None else [RootWeights()]
     run = shards.run(
-        restaurants_of(base_measure_of(options), options),
+        restaurant,
         source,
-        options["moves"] or _moves(options),
+        options["moves"] or [SliceGibbs(), *weights, *updates_of(restaurant)],
         sweeps=options["sweeps"],
         rng=options["seed"],
         carrier=carrier,
@@ -86,10 +87,7 @@ def _fit(source: ShardedCorpus, carrier: shards.Carrier, options: dict[str, Any]
         checkpoint=options["checkpoint_sweeps"] or 10,
         progress=progress,
     )
-    run.write_document_counts(options["out"] / "documents")
-    counts = run.dish_counts()
-    if counts is not None:
-        _show(counts, source, options)
+    return run.trace
 
 
 def _check_options(options: dict[str, Any]) -> None:
@@ -100,61 +98,5 @@ def _check_options(options: dict[str, Any]) -> None:
         if name not in SERVING and given not in (None, click.core.ParameterSource.DEFAULT):
             raise ParameterError(
                 name.replace("_", "-"), options[name], "left out with --shards",
-                "A run over shards is one chain of a topic model over documents, and keeps its last state.",
+                "A run over shards is one chain of a topic model over documents, and keeps no samples.",
             )  # fmt: skip
-
-
-def _carrier(name: str, patience: float | None) -> shards.Carrier:
-    """The carrier with this name; "auto" is MPI if an MPI launcher has started this process."""
-    if name == "auto":
-        name = "mpi" if any(variable in os.environ for variable in LAUNCHERS) else "local"
-    if name == "local":
-        return shards.Local()
-    if name == "mpi":
-        return shards.MPI(patience=patience)
-    if "://" not in name:
-        raise ParameterError("carrier", name, CARRIERS, "Give the address of a scheduler of Dask.")
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise MissingExtraError(
-            "carrier", name, "with distributed installed", 'pip install "hdpkit[dask]"'
-        ) from error
-    return shards.Dask(Client(name), patience=patience)
-
-
-def _moves(options: dict[str, Any]) -> list[Move]:
-    """The moves: documents, then all hyperparameters with a prior."""
-    moves: list[Move] = [SliceGibbs()]
-    if options["topics"] is None:
-        moves.append(RootWeights())
-    if any(not isinstance(one, int | float) for one in concentrations_of(options)):
-        moves.append(Concentration())
-    if base_measure_of(options).priors:
-        moves.append(BaseMeasureParameters())
-    return moves
-
-
-def _show(counts: np.ndarray[Any, Any], source: ShardedCorpus, options: dict[str, Any]) -> None:
-    """Write topics.json: topics with their shares and top terms, the largest first; print them."""
-    sizes = counts.sum(axis=1)
-    words = source.vocabulary or tuple(map(str, range(source.n_terms)))
-    topics: list[dict[str, Any]] = [
-        {
-            "topic": int(k),
-            "share": float(sizes[k] / sizes.sum()),
-            "terms": [
-                {"term": words[v], "count": int(counts[k, v])}
-                for v in np.argsort(-counts[k], kind="stable")[: options["terms"]].tolist()
-                if counts[k, v] > 0
-            ],
-        }
-        for k in np.argsort(-sizes, kind="stable").tolist()
-    ]
-    path = options["out"] / "topics.json"
-    with write_aside(path, path.with_name(path.name + ".tmp")) as file:
-        file.write(json_text(topics, indent=1).encode())
-    if not options["quiet"]:
-        for one in topics:
-            say(f"{one['share']:6.1%}  {' '.join(each['term'] for each in one['terms'])}")
-        say(f"{len(topics)} topics in {shown_path(path)}", err=True)

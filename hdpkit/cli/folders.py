@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
+from hdpkit.cli.options import ARGUMENTS
 from hdpkit.errors import RunError
 from hdpkit.models import NGramModel
-from hdpkit.record.chain_folder import holding
 from hdpkit.record.files import refusals
-from hdpkit.record.run_folder import BESIDE, MODEL_FILE
+from hdpkit.record.run_folder import BESIDE, COMMAND, MODEL_FILE, holding, kept
 
 __all__ = [
     "INTERRUPTED",
@@ -39,15 +40,7 @@ allow_option = click.option(
 
 
 def check_new_folder(folder: Path, name: str = "out") -> None:
-    """Raise an error, before any input is read, unless a run can begin in the folder.
-
-    ``name`` is the name of the option.
-
-    Raises
-    ------
-    RunError
-        If it contains a run or other files, or is a file; StorageError if it can't be read.
-    """
+    """Raise an error, before any input is read, unless a run can begin in the folder."""
     if (folder / "run.json").exists():
         raise RunError(
             f"{name} {folder}", "a folder that holds a run", "a new or an empty folder",
@@ -66,10 +59,14 @@ def check_new_folder(folder: Path, name: str = "out") -> None:
 
 
 @contextmanager
-def held_for_a_run(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder in which a run begins inside the block, with files of its own before it."""
-    with holding(folder):
+def held_for_a_run(folder: Path, files: Mapping[str, Any]) -> Iterator[None]:
+    """Hold the lock of a folder in which a run begins inside the block; keep files and the command there."""
+    arguments = click.get_current_context().meta.get(ARGUMENTS, ())
+    with ExitStack() as stack:
+        stack.enter_context(holding(folder))
         check_new_folder(folder)  # another process may have been faster
+        for name, content in {**files, COMMAND: [str(argument) for argument in arguments]}.items():
+            stack.enter_context(kept(folder, name, content))
         yield
 
 
@@ -84,13 +81,7 @@ def is_language_model(folder: Path) -> bool:
 
 
 def open_language_model(folder: Path, allow: tuple[str, ...], *, ready: bool = True) -> NGramModel:
-    """Open the folder of a language model; with ``ready`` it must have samples for predictions.
-
-    Raises
-    ------
-    RunError
-        If the folder has no model, or the model isn't ready or is damaged.
-    """
+    """Open the folder of a language model; with ``ready`` it must have samples for predictions."""
     if not is_language_model(folder):
         raise RunError(
             f"folder {folder}", "no language model", "a folder with a language model",

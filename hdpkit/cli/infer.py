@@ -11,6 +11,7 @@ import click
 from hdpkit.cli.corpus import format_option, given_layout, layout_options, say_notes
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import (
+    Command,
     given_limits,
     limit_options,
     not_negative,
@@ -22,15 +23,15 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
-from hdpkit.io.export import share_columns
 from hdpkit.io.reading import load_reading, read_like
-from hdpkit.io.run_topics import topics_of_run
 from hdpkit.io.tables import table_suffix, table_text, write_table
+from hdpkit.summaries.export import share_columns
+from hdpkit.summaries.run_topics import topics_of_run
 
 __all__ = ["infer"]
 
 
-@click.command()
+@click.command(cls=Command)
 @run_argument
 @click.argument("new", type=path_type)
 @click.option(
@@ -84,11 +85,12 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
     if not quiet:
         say(f"topics: {topics.source}", err=True)
     folded = [
-        state.fold_in(corpus, options["sweeps"], burn_in=options["burn_in"], rng=options["seed"])
+        state.franchise.fold_in(corpus, options["sweeps"], burn_in=options["burn_in"], rng=options["seed"])
         for state in states
     ]
     shares = topics.gather([each.proportions for each in folded])
     table = share_columns(folded[0].names, shares)
+    assert read.n_words is not None
     lengths = {"words": read.n_words, "unknown": read.n_words - corpus.document_lengths}
     columns = {"document": table.pop("document"), **lengths, **table}
     if out is None:

@@ -20,9 +20,9 @@ from hdpkit.cli.lm_report import (
     word_text,
     write_rows,
 )
-from hdpkit.cli.lm_text import Reading, read_text, reading_options
+from hdpkit.cli.lm_text import SentenceOptions, read_text, reading_options
 from hdpkit.cli.lm_train import add, train
-from hdpkit.cli.options import path_type, positive, quiet_option, seed_option, text_type
+from hdpkit.cli.options import Command, path_type, positive, quiet_option, seed_option, text_type
 from hdpkit.cli.output import json_text, say
 from hdpkit.errors import ParameterError
 
@@ -44,7 +44,7 @@ def lm() -> None:
     """
 
 
-@lm.command()
+@lm.command(cls=Command)
 @folder_argument
 @click.argument("text", type=text_type)
 @click.option("--per-token", is_flag=True, help="Print a row for each token.")
@@ -88,7 +88,7 @@ def score(
         )
     model = open_language_model(folder, allow)
     with open_output(output) as out:  # errors about the file come before the work
-        scores = model.score(read_text(text, Reading(**how), quiet))
+        scores = model.score(read_text(text, SentenceOptions(**how), quiet))
         hint = case_hint(model, scores)
         if hint is not None:
             say(hint, err=True)

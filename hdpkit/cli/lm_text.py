@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,18 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from hdpkit.cli.options import group, options_of
 from hdpkit.cli.output import say
 from hdpkit.data import NGrams
 from hdpkit.errors import DataError, printable
-from hdpkit.formats.lines import place_of
-from hdpkit.formats.sentences import read_sentences
+from hdpkit.formats.text_files import place_of
+from hdpkit.io.sentences import read_sentences
 
-__all__ = ["Reading", "read_text", "read_words", "reading_options", "without_rare_words"]
+__all__ = ["SentenceOptions", "read_text", "read_words", "reading_options", "without_rare_words"]
 
 
 @attrs.frozen
-class Reading:
+class SentenceOptions:
     """How a file is split into words; attributes as the parameters of `read_sentences`."""
 
     lowercase: bool
@@ -38,35 +39,18 @@ class Reading:
         return read_sentences(source, **attrs.asdict(self), progress=progress)
 
 
-def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for reading a text."""
-    options = [
-        click.option("--lowercase", is_flag=True, help="Convert words to lower case."),
-        click.option(
-            "--encoding", default="utf-8", show_default=True, metavar="NAME", help="Encoding of the text."
-        ),
-        click.option(
-            "--errors", type=click.Choice(["strict", "replace"]), default="strict", show_default=True,
-            help="Invalid bytes: refuse them, or replace them by U+FFFD.",
-        ),
-        click.option(
-            "--empty", type=click.Choice(["skip", "keep"]), default="skip", show_default=True,
-            help="Lines without words: skip them, or keep them as empty sentences.",
-        ),
-    ]  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
+reading_options = group(
+    "Reading the text",
+    *options_of(
+        read_sentences, lowercase=None, encoding="NAME", errors=click.Choice(["strict", "replace"]),
+        empty=click.Choice(["skip", "keep"]),
+    ),
+)  # fmt: skip
+"""Adds the options for reading a text."""
 
 
-def read_text(source: str, reading: Reading, quiet: bool) -> Iterator[list[str]]:
-    """Yield the sentences of a text, with a progress bar on standard error.
-
-    Raises
-    ------
-    DataError
-        If the text can't be read or isn't valid; at its end, if it had no sentences.
-    """
+def read_text(source: str, reading: SentenceOptions, quiet: bool) -> Iterator[list[str]]:
+    """Yield the sentences of a text, with a progress bar on standard error."""
     n_sentences = n_words = 0
     with contextlib.ExitStack() as stack:
         progress = None if quiet else stack.enter_context(_reading_bar(source))
@@ -107,7 +91,7 @@ def _reading_bar(source: str) -> Iterator[Any]:
         yield show
 
 
-def read_words(path: Path, reading: Reading) -> tuple[str, ...]:
+def read_words(path: Path, reading: SentenceOptions) -> tuple[str, ...]:
     """Read a vocabulary: the words of a file, each once, in the order of their first appearance."""
     words = tuple(dict.fromkeys(word for line in reading.sentences(str(path)) for word in line))
     if not words:

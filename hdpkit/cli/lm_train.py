@@ -18,16 +18,22 @@ from hdpkit.cli.folders import (
 )
 from hdpkit.cli.lm_report import echo_levels, model_facts, score_text, treatment
 from hdpkit.cli.lm_text import (
-    Reading,
+    SentenceOptions,
     read_text,
     read_words,
     reading_options,
     without_rare_words,
 )
 from hdpkit.cli.options import (
+    Command,
     Parsed,
+    checkpoint_seconds_option,
+    checkpoint_sweeps_option,
     config_option,
+    group,
     not_negative,
+    option_of,
+    parse_levels,
     path_type,
     positive,
     quiet_option,
@@ -35,7 +41,6 @@ from hdpkit.cli.options import (
     text_type,
 )
 from hdpkit.cli.output import say
-from hdpkit.cli.parse import parse_levels
 from hdpkit.data import NGrams
 from hdpkit.errors import HdpkitError, ParameterError
 from hdpkit.models import NGramModel, Spelling
@@ -51,72 +56,66 @@ def _levels(name: str) -> Parsed:
     return Parsed("number|prior,...", lambda text: parse_levels(name, text))
 
 
-def _run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options common to `train` and `add`: the new folder, sweeps, reading and scoring of texts."""
-    options: list[Callable[..., Any]] = [
-        click.option(
-            "--into", "--out", required=True, type=path_type, metavar="FOLDER",
-            help="Folder for the model; must be new or empty.",
-        ),
-        click.option(
-            "--sweeps", type=positive, default=30, show_default=True, help="Sweeps, including burn-in."
-        ),
-        click.option(
-            "--burn-in", type=not_negative,
-            help="Sweeps before the first sample.  [default: 10, at most a third of the sweeps]",
-        ),
-        click.option(
-            "--samples", type=positive,
-            help="States to keep for predictions.  [default: 10, at most one per sweep after the burn-in]",
-        ),
-        reading_options,
-        click.option("--heldout", type=text_type, metavar="FILE", help="Text to score at the end."),
-        click.option("--checkpoint-sweeps", type=positive, help="Save the state after this many sweeps."),
-        click.option(
-            "--checkpoint-seconds", type=click.FloatRange(0, min_open=True),
-            help="Save the state after this many seconds.  [default: 60, without the option above]",
-        ),
-        quiet_option,
-    ]  # fmt: skip
-    for option in reversed(options):
-        command = option(command)
-    return command
+_run_options = group(
+    "Options",
+    click.option(
+        "--into", "--out", required=True, type=path_type, metavar="FOLDER",
+        help="Folder for the model; must be new or empty.",
+    ),
+    click.option(
+        "--sweeps", type=positive, default=30, show_default=True, help="Sweeps, including burn-in."
+    ),
+    click.option(
+        "--burn-in", type=not_negative,
+        help="Sweeps before the first sample.  [default: 10, at most a third of the sweeps]",
+    ),
+    click.option(
+        "--samples", type=positive,
+        help="States to keep for predictions.  [default: 10, at most one per sweep after the burn-in]",
+    ),
+    click.option("--heldout", type=text_type, metavar="FILE", help="Text to score at the end."),
+    checkpoint_sweeps_option,
+    checkpoint_seconds_option,
+    quiet_option,
+    reading_options,
+)  # fmt: skip
+"""The options common to `train` and `add`: the new folder, sweeps, reading and scoring of texts."""
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("text", type=text_type)
-@config_option
-@click.option(
-    "--order", type=click.IntRange(1, ORDER_LIMIT), default=3, show_default=True, help="Length of an n-gram."
-)
-@click.option(
-    "--discount", type=_levels("discount"), default="beta(1,1)", show_default=True,
-    help="Discounts: one for all levels, or one per level, starting with the unigrams.",
-)  # fmt: skip
-@click.option(
-    "--concentration", type=_levels("concentration"), default="gamma(1,1)", show_default=True,
-    help="Concentrations, in the same form.",
-)  # fmt: skip
-@seed_option
-@click.option(
-    "--store", type=click.Choice(sorted(at_least(Detail.SIZES))), default="histogram", show_default=True,
-    help="How seating is stored.",
-)  # fmt: skip
-@click.option("--start/--no-start", default=True, show_default=True, help="<s> before a sentence.")
-@click.option("--end/--no-end", default=True, show_default=True, help="</s>, a word, after a sentence.")
-@click.option(
-    "--unknown", default="<unk>", show_default=True, metavar="WORD",
-    help='Word for unknown words, if the training text contains it; "": none.',
-)  # fmt: skip
-@click.option(
-    "--min-count", type=positive, metavar="N", help="Words with fewer occurrences become the unknown word."
-)
-@click.option(
-    "--vocabulary", type=path_type, metavar="FILE",
-    help="The possible words. Others become the unknown word if it is one of them.",
-)  # fmt: skip
-@click.option("--open-vocabulary", is_flag=True, help="Give every word a probability, by its spelling.")
 @_run_options
+@seed_option
+@config_option
+@group(
+    "Model",
+    option_of(NGramModel, "order", click.IntRange(1, ORDER_LIMIT), default=3, show_default=True),
+    click.option(
+        "--discount", type=_levels("discount"), default="beta(1,1)", show_default=True,
+        help="Discounts: one for all levels, or one per level, starting with the unigrams.",
+    ),
+    click.option(
+        "--concentration", type=_levels("concentration"), default="gamma(1,1)", show_default=True,
+        help="Concentrations, in the same form.",
+    ),
+    option_of(
+        NGramModel, "store", click.Choice(sorted(at_least(Detail.SIZES))), help="How seating is stored."
+    ),
+    click.option("--start/--no-start", default=True, show_default=True, help="<s> before a sentence."),
+    click.option("--end/--no-end", default=True, show_default=True, help="</s>, a word, after a sentence."),
+    click.option(
+        "--unknown", default="<unk>", show_default=True, metavar="WORD",
+        help='Word for unknown words, if the training text contains it; "": none.',
+    ),
+    click.option(
+        "--min-count", type=positive, metavar="N", help="Rarer words become the unknown word."
+    ),
+    click.option(
+        "--vocabulary", type=path_type, metavar="FILE",
+        help="The possible words. Others become the unknown word if it is one of them.",
+    ),
+    click.option("--open-vocabulary", is_flag=True, help="Give every word a probability, by its spelling."),
+)  # fmt: skip
 def train(text: str, **options: Any) -> None:
     """Train a language model on a text: one sentence per line, words separated by blanks.
 
@@ -155,7 +154,7 @@ def train(text: str, **options: Any) -> None:
     )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("folder", type=path_type)
 @click.argument("text", type=text_type)
 @_run_options
@@ -202,8 +201,8 @@ def resume_training(folder: Path, sweeps: int | None, quiet: bool, allow: tuple[
         say("The run was already complete; --sweeps N runs N more.", err=True)
 
 
-def _reading(options: dict[str, Any]) -> Reading:
-    return Reading(**{name: options[name] for name in ("lowercase", "encoding", "errors", "empty")})
+def _reading(options: dict[str, Any]) -> SentenceOptions:
+    return SentenceOptions(**{name: options[name] for name in ("lowercase", "encoding", "errors", "empty")})
 
 
 def _plan(options: dict[str, Any]) -> dict[str, Any]:
@@ -222,7 +221,9 @@ def _plan(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _held_out(text: str, reading: Reading, model: NGramModel, options: dict[str, Any]) -> NGrams | None:
+def _held_out(
+    text: str, reading: SentenceOptions, model: NGramModel, options: dict[str, Any]
+) -> NGrams | None:
     """Read the held-out text now, although it is scored at the end, so that its errors appear early."""
     source = options["heldout"]
     if source is None:
@@ -269,7 +270,7 @@ def _carry_out(
         say(score_text(model.score(held_out), treatment(model)))
 
 
-def _declared(options: dict[str, Any], reading: Reading) -> NGramModel:
+def _declared(options: dict[str, Any], reading: SentenceOptions) -> NGramModel:
     """The model declared by the options; incompatible options raise an error."""
     unknown = options["unknown"] or None
     if unknown is not None and len(unknown.split()) != 1:

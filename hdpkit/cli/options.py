@@ -1,38 +1,70 @@
-"""Types of options, and options from a file."""
+"""Options of commands: their groups in help, the Python signatures that they mirror, and their values.
+
+Values are read from the command line or from a settings file: numbers, paths, priors, starts, moves.
+"""
 
 from __future__ import annotations
 
+import difflib
+import inspect
+import math
 import os
+import re
 import stat
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import LARGEST, LARGEST_SEED, MOST_CHAINS
-from hdpkit.cli.parse import closest
 from hdpkit.data import Limits
-from hdpkit.errors import DataError, ParameterError, short_repr
+from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
+from hdpkit.franchise import FixedWeights, Restaurant
+from hdpkit.init import Factors, Random, TermClusters
+from hdpkit.models.topic_parts import root_of as root_above
+from hdpkit.models.topic_parts import topic_measure, topic_restaurants
+from hdpkit.moves import Move
+from hdpkit.moves.registry import moves
+from hdpkit.priors import Beta, Each, Gamma, Shifted
 
 __all__ = [
     "ARGUMENTS",
+    "Command",
     "Parsed",
+    "above_zero",
+    "base_measure_of",
     "chains_type",
+    "checkpoint_seconds_option",
+    "checkpoint_sweeps_option",
+    "closest",
     "config_option",
     "given_limits",
+    "group",
     "limit_options",
+    "model_options",
     "not_negative",
+    "option_of",
+    "options_of",
+    "parse_init",
+    "parse_levels",
+    "parse_moves",
+    "parse_number_or_prior",
+    "parse_selection",
     "path_type",
     "positive",
+    "prior_type",
     "quiet_option",
     "raw_option",
     "read_config",
+    "restaurants_of",
+    "root_of",
     "seed_option",
-    "seed_type",
     "text_type",
 ]
+
 
 ARGUMENTS = "hdpkit.arguments"
 """Key of the context's ``meta`` for the arguments after the name of the program."""
@@ -61,20 +93,6 @@ class _Whole(click.IntRange):
         return number
 
 
-positive = _Whole(1)
-not_negative = _Whole(0)
-chains_type = _Whole(1, MOST_CHAINS)
-seed_type = _Whole(0, LARGEST_SEED)
-seed_option = click.option(
-    "--seed", type=seed_type, default=0, show_default=True, help="Seed of all random numbers."
-)
-quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
-raw_option = click.option(
-    "--raw", is_flag=True,
-    help="CSV, TSV files: don't escape texts that a spreadsheet would evaluate, or control characters.",
-)  # fmt: skip
-
-
 class _Place(click.Path):
     """A path. An empty string isn't one, although `pathlib` treats it as the current folder."""
 
@@ -85,24 +103,15 @@ class _Place(click.Path):
         return super().convert(value, param, ctx)
 
 
+positive = _Whole(1)
+not_negative = _Whole(0)
+chains_type = _Whole(1, MOST_CHAINS)
+above_zero = click.FloatRange(0, min_open=True)
+
+
 path_type = _Place(path_type=Path)
 text_type = _Place(allow_dash=True)
 """A file, or "-" for standard input."""
-
-
-def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for the largest corpus accepted; `given_limits` reads them."""
-    for what in ("tokens", "documents", "terms"):
-        command = click.option(
-            f"--max-{what}", type=click.IntRange(1, 2**31 - 1), help=f"Refuse a file with more {what}."
-        )(command)
-    return command
-
-
-def given_limits(options: dict[str, Any]) -> Limits:
-    """The limits given by the options of `limit_options`, which are removed from ``options``."""
-    given = {name: options.pop(name) for name in ("max_terms", "max_documents", "max_tokens")}
-    return Limits(**{name: value for name, value in given.items() if value is not None})
 
 
 class Parsed(click.ParamType):
@@ -125,32 +134,114 @@ class Parsed(click.ParamType):
         return self._parse(value) if isinstance(value, str) else value
 
 
-def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click.Context) -> dict[str, Any]:
-    """Read options from a TOML file.
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-    Keys are the names of options and arguments, with ``-`` or ``_``. Values are numbers, strings, booleans,
-    or lists, whose items are joined by commas or, for options that may be repeated, used one by one. Paths in
-    the file are relative to its folder. Options that let code run are refused.
 
-    Parameters
-    ----------
-    path : path
-    command : click.Command
-        The command with these options.
-    ctx : click.Context
+class Command(click.Command):
+    """A command whose help shows its options in groups, those of no group first."""
 
-    Returns
-    -------
-    dict
-        Parameter name -> text, as if written on the command line.
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of each group under its title."""
+        groups: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                groups.setdefault(getattr(param, "group", "Options"), []).append(record)
+        for title, records in groups.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
-    Raises
-    ------
-    DataError
-        If the file can't be read or isn't TOML.
-    ParameterError
-        If a key isn't known (the message suggests a similar one) or is duplicated, or its value isn't valid.
+
+def group(title: str, *options: Decorator) -> Decorator:
+    """Add options, in this order; in help they are under a title."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        known = list(getattr(command, "__click_params__", ()))
+        for option in reversed(options):
+            command = option(command)
+        for param in command.__click_params__:  # type: ignore[attr-defined]
+            if param not in known and not hasattr(param, "group"):
+                param.group = title
+        return command
+
+    return add
+
+
+def option_of(thing: Any, parameter: str, type: Any = None, *, unset: bool = False, **more: Any) -> Decorator:
+    """An option with the name, default and description that a parameter of a class or function has.
+
+    With ``unset`` its value is None unless it is given. ``more`` is passed to `click.option`, and takes
+    precedence; ``name`` is the name of the option if it differs.
     """
+    name = more.pop("name", parameter).replace("_", "-")
+    default = inspect.signature(thing).parameters[parameter].default
+    told = more.pop("help", None) or _described(thing, parameter)
+    flag = isinstance(default, bool) and type is None
+    if default not in (None, inspect.Parameter.empty):
+        if not unset:
+            more = {"default": default, "show_default": not flag} | more
+        elif not flag and "default" not in told:
+            told += f"  [default: {default}]"
+    if flag:
+        more = {"is_flag": True} | more
+    names = f"--{name}/--no-{name}" if flag and default else f"--{name}"
+    return click.option(names, type=type, help=told, **({"default": None} if unset else {}), **more)
+
+
+def options_of(thing: Any, unset: bool = False, **types: Any) -> list[Decorator]:
+    """An option for each of these parameters: the type of its value, or its metavar."""
+    return [
+        option_of(
+            thing, name, unset=unset, **({"metavar": type} if isinstance(type, str) else {"type": type})
+        )
+        for name, type in types.items()
+    ]
+
+
+def _described(thing: Any, parameter: str) -> str:
+    """The first sentence about a parameter in the documentation of a class or function, as plain text."""
+    section = (inspect.getdoc(thing) or "").partition("Parameters\n----------\n")[2]
+    for entry in re.split(r"\n(?=\S)", section):
+        names, _, text = entry.partition("\n")
+        if parameter in names.partition(" : ")[0].split(", "):
+            sentence = re.split(r"(?<=\.)\s", " ".join(text.split()), maxsplit=1)[0]
+            plain = re.sub(r"\s\[\w+\]|`|^Whether to ", "", sentence)
+            return plain[:1].upper() + plain[1:]
+    return ""
+
+
+seed_option = click.option(
+    "--seed", type=_Whole(0, LARGEST_SEED), default=0, show_default=True, help="Seed of all random numbers."
+)
+quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
+raw_option = click.option(
+    "--raw", is_flag=True,
+    help="CSV, TSV files: don't escape texts that a spreadsheet would evaluate, or control characters.",
+)  # fmt: skip
+checkpoint_sweeps_option = click.option(
+    "--checkpoint-sweeps", type=positive, help="Save the state after this many sweeps."
+)
+checkpoint_seconds_option = click.option(
+    "--checkpoint-seconds", type=above_zero,
+    help="Save the state after this many seconds.  [default: 60, without the option above]",
+)  # fmt: skip
+_NUMBERS = ("max_terms", "max_documents", "max_tokens")
+limit_options = group(
+    "Largest corpus",
+    *options_of(Limits, unset=True, **dict.fromkeys(_NUMBERS, click.IntRange(1, 2**31 - 1))),
+)
+"""Adds the options for the largest corpus accepted; `given_limits` reads them."""
+
+
+def given_limits(options: dict[str, Any]) -> Limits:
+    """The limits given by the options of `limit_options`, which are removed from ``options``."""
+    given = {name: options.pop(name) for name in _NUMBERS}
+    return Limits(**{name: value for name, value in given.items() if value is not None})
+
+
+def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click.Context) -> dict[str, Any]:
+    """Read options from a TOML file."""
     try:
         if not Path(path).is_dir() and not stat.S_ISREG(os.stat(path).st_mode):  # may never end
             raise DataError(
@@ -252,3 +343,272 @@ config_option = click.option(
     metavar="FILE",
     help="TOML file with any of these options; those on the command line take precedence.",
 )
+
+
+TIME_TABLES = ("until", "after", "every", "repeat")
+"""Keys of a move that are methods of all moves, not arguments of the constructor."""
+
+_GAMMA = re.compile(r"gamma\(([^(),]+),([^(),]+)\)", re.IGNORECASE)
+
+_EACH = re.compile(r"each\((.*)\)", re.IGNORECASE)
+
+
+def closest(name: str, known: Iterable[str]) -> str:
+    """A sentence with the known name most similar to an unknown one, or with all known names."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"Did you mean {near[0]!r}?" if near else f"Known names: {', '.join(names)}."
+
+
+def parse_smoothing(text: str) -> float | Gamma | Each:
+    """Read a positive number, ``gamma(shape, rate)``, or ``each(gamma(shape, rate))`` (one per topic)."""
+    call = _EACH.fullmatch(re.sub(r"\s+", "", text))
+    found = parse_number_or_prior("smoothing", call[1] if call else text)
+    if call is None:
+        return found
+    if isinstance(found, Gamma):
+        return Each(found)
+    raise ParameterError(
+        "smoothing", text, "each(gamma(shape, rate)), if each topic has its own",
+        "For one number for all topics, leave each out.",
+    )  # fmt: skip
+
+
+def parse_number_or_prior(name: str, text: str) -> float | Gamma:
+    """Read a positive number (fixed) or ``gamma(shape, rate)`` (resampled)."""
+    prior = _GAMMA.fullmatch(re.sub(r"\s+", "", text))
+    try:
+        numbers = [float(part) for part in (prior.groups() if prior else [text])]
+    except ValueError:
+        numbers = [math.nan]
+    if not all(0.0 < number < math.inf for number in numbers):
+        raise ParameterError(
+            name, text, "a number above 0, or gamma(shape, rate)",
+            "A number is fixed; a prior is resampled, for instance gamma(1, 1).",
+        )  # fmt: skip
+    return Gamma(*numbers) if prior else numbers[0]
+
+
+_BETA = re.compile(r"beta\(([^(),]+),([^(),]+)\)", re.IGNORECASE)
+
+
+def parse_selection(text: str) -> float | Beta:
+    """Read ``beta(r, s)``, the prior of the share of the vocabulary that a topic selects, or that share."""
+    prior = _BETA.fullmatch(re.sub(r"\s+", "", text))
+    try:
+        numbers = [float(part) for part in (prior.groups() if prior else [text])]
+    except ValueError:
+        numbers = [math.nan]
+    if prior and all(0.0 < number < math.inf for number in numbers):
+        return Beta(*numbers)
+    if not prior and 0.0 < numbers[0] < 1.0:
+        return numbers[0]
+    raise ParameterError(
+        "selection", text, "beta(r, s) of positive numbers, or a number above 0 and below 1",
+        "For instance beta(1, 1), the uniform prior.",
+    )  # fmt: skip
+
+
+_OUTSIDE_BRACKETS = re.compile(r",(?![^()]*\))")  # a comma before the next "(" or the end
+_CALL = re.compile(r"([a-z]+)\((.*)\)")
+_LEVEL_FORMS = "a number, beta(a,b), gamma(shape,rate), shifted(PRIOR) or each(PRIOR)"
+
+
+def parse_levels(name: str, text: str) -> Any:
+    """Read hyperparameters: one for all levels, or one for each level, separated by commas."""
+    parts = _OUTSIDE_BRACKETS.split(re.sub(r"\s+", "", text.lower()))
+    values = [_level(name, part) for part in parts]
+    return values[0] if len(values) == 1 else values
+
+
+def _level(name: str, text: str) -> Any:
+    call = _CALL.fullmatch(text)
+    inner = call[2] if call else ""
+    try:
+        if call is None:
+            number = float(text)
+            if math.isfinite(number):
+                return number
+        elif call[1] == "each":
+            return Each(_level(name, inner))
+        elif call[1] == "shifted":
+            return Shifted(_level(name, inner))
+        elif call[1] in ("beta", "gamma"):
+            one, other = (float(part) for part in inner.split(","))
+            return (Beta if call[1] == "beta" else Gamma)(one, other)
+    except HdpkitError as error:
+        if error.parameter == name:
+            raise
+        raise ParameterError(
+            name, text, f"such that {error.parameter} is {error.allowed}", error.remedy
+        ) from error
+    except ValueError:
+        pass
+    raise ParameterError(
+        name, text, _LEVEL_FORMS,
+        "One for all levels, or one for each, separated by commas, the unigrams' first.",
+    )  # fmt: skip
+
+
+def parse_init(text: str) -> str | Random | TermClusters | Factors:
+    """Read a start: ``auto``, ``sequential``, ``one``, ``random:K``, ``clusters:K`` or ``factors:K``."""
+    name, _, count = text.strip().partition(":")
+    if name in ("auto", "sequential", "one") and not count:
+        return name
+    kinds = {"random": Random, "clusters": TermClusters, "factors": Factors}
+    if name in kinds and re.fullmatch(r"[0-9]{1,18}", count):
+        made: Random | TermClusters | Factors = kinds[name](int(count))
+        return made
+    raise ParameterError(
+        "init", text, "auto, sequential, one, random:K, clusters:K or factors:K", "For instance clusters:100."
+    )
+
+
+def parse_moves(text: str) -> list[Move]:
+    """Read moves: names with arguments and time tables, for instance ``table-gibbs,split-merge:until=50``."""
+    return [_move(part.strip()) for part in text.split(",")]
+
+
+def _move(text: str) -> Move:
+    name, *settings = (part.strip() for part in text.split(":"))
+    if name not in moves:
+        raise ParameterError("moves", name, "the name of a move", closest(name, moves))
+    kind = moves[name].thing
+    known = list(inspect.signature(kind).parameters)
+    arguments: dict[str, Any] = {}
+    times: list[tuple[str, int]] = []
+    for setting in settings:
+        key, equals, value = (part.strip() for part in setting.partition("="))
+        if not equals or not value:
+            raise ParameterError(f"moves, {name}", setting, "key=value", "For instance split-merge:until=50.")
+        if key in TIME_TABLES:
+            if not re.fullmatch(r"[0-9]{1,18}", value):
+                raise ParameterError(
+                    f"moves, {name}", setting, "a whole number", "Sweeps are numbered from 1."
+                )
+            times.append((key, int(value)))
+        elif key not in known:
+            raise ParameterError(
+                f"moves, {name}", key, "an argument of the move or a time table",
+                closest(key, [*known, *TIME_TABLES]),
+            )  # fmt: skip
+        elif key in arguments:
+            raise ParameterError(f"moves, {name}", setting, "given once", "Remove one of the two.")
+        else:
+            arguments[key] = _value(value)
+    try:
+        move = kind(**arguments)
+    except HdpkitError:
+        raise
+    except Exception as error:  # a registered move of a user may raise any error
+        raise ParameterError(
+            f"moves, {name}", arguments, f"arguments that it takes ({type(error).__name__}: {error})",
+            "See the documentation of the move.",
+        ) from error  # fmt: skip
+    for key, number in times:
+        move = getattr(move, key)(number)
+    return move
+
+
+def _value(text: str) -> Any:
+    constants = {"true": True, "false": False, "none": None}
+    if text.lower() in constants:
+        return constants[text.lower()]
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+ETA = 0.05
+"""Default Dirichlet parameter of topics over terms."""
+OF_SPARSE = ("smoothing", "selection", "proportions")
+
+
+def prior_type(name: str) -> Parsed:
+    """The type of an option that takes a number or a gamma prior."""
+    return Parsed("number|gamma(a,b)", lambda text: parse_number_or_prior(name, text))
+
+
+model_options = group(
+    "Model",
+    click.option(
+        "--eta",
+        type=prior_type("eta"),
+        help="Dirichlet parameter of topics over terms. Give it a number: see below.  [default: 0.05]",
+    ),
+    click.option("--sparse", is_flag=True, help="Sparse topics: each one selects its own terms."),
+    click.option(
+        "--smoothing",
+        type=Parsed("number|gamma(a,b)|each(gamma(a,b))", parse_smoothing),
+        help="With --sparse: Dirichlet parameter of the terms that a topic selects.  [default: 0.1]",
+    ),
+    click.option(
+        "--selection",
+        type=Parsed("beta(r,s)|share", parse_selection),
+        help="With --sparse: prior of the share of the terms that a topic selects.  [default: beta(1,1)]",
+    ),
+    click.option(
+        "--proportions",
+        type=click.Choice(["integrated", "stored"]),
+        help="With --sparse: whether each topic's share is part of the state.  [default: integrated]",
+    ),
+    click.option(
+        "--document-concentration",
+        type=prior_type("document-concentration"),
+        default="gamma(1,1)",
+        show_default=True,
+        help="Concentration of documents over topics (alpha).",
+    ),
+    click.option(
+        "--root-concentration",
+        type=prior_type("root-concentration"),
+        help="Concentration of the whole corpus over topics (gamma).  [default: gamma(1,1)]",
+    ),
+    click.option(
+        "--group-concentration",
+        type=prior_type("group-concentration"),
+        help="With --group-column: concentration of groups at each level.  [default: gamma(1,1)]",
+    ),
+)
+"""Adds the options of the topic model; `base_measure_of` and `restaurants_of` read them."""
+
+
+def restaurants_of(base: BaseMeasure, options: dict[str, Any], groups: Iterable[str] = ()) -> Restaurant:
+    """The restaurants of the documents, with those of groups of documents and the root above them."""
+    names = ("document_concentration", "root_concentration", "topics")
+    document, root, n_topics = (options.get(name) for name in names)
+    return topic_restaurants(base, document, root, n_topics, groups, options.get("group_concentration"))
+
+
+def root_of(options: dict[str, Any]) -> str | FixedWeights:
+    """The root above the documents: fixed weights if a number of topics is given."""
+    finite = options["topics"] is not None
+    if finite and options["root"] != "restaurant":
+        raise ParameterError(
+            "root", options["root"], "left out with --topics",
+            "Topics of a finite model have fixed weights.",
+        )  # fmt: skip
+    if finite and options["root_concentration"] is not None:
+        raise ParameterError(
+            "root-concentration", options["root_concentration"], "left out with --topics",
+            "Topics of a finite model weigh the same: --document-concentration is K alpha.",
+        )  # fmt: skip
+    return root_above(options["root"], options["topics"])
+
+
+def base_measure_of(options: dict[str, Any]) -> BaseMeasure:
+    """The base measure declared by the options."""
+    given = {name: options[name] for name in OF_SPARSE if options[name] is not None}
+    if options["sparse"]:
+        if options["eta"] is not None:
+            raise ParameterError(
+                "eta", options["eta"], "left out with --sparse",
+                "The Dirichlet parameter of the selected terms is --smoothing.",
+            )  # fmt: skip
+        return topic_measure(None, True, **given)
+    for name, value in given.items():
+        raise ParameterError(name, value, "left out without --sparse", "Add --sparse, or leave it out.")
+    return topic_measure(ETA if options["eta"] is None else options["eta"], False)

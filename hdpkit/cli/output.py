@@ -1,4 +1,4 @@
-"""All output of the command line: text from files is made safe for a terminal.
+"""All output of the command line: text that is safe for a terminal; topics, signatures and facts of a run.
 
 Progress bars and tables are drawn by rich; texts that go into them pass `printable` first.
 """
@@ -6,14 +6,44 @@ Progress bars and tables are drawn by rich; texts that go into them pass `printa
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from hdpkit.errors import printable
+from hdpkit.formats.delimited import table_of_rows
+from hdpkit.io.topics import TopicSummary, summarise_topics
+from hdpkit.schedule import Run
+from hdpkit.schedule.states import ChainState
+from hdpkit.signatures import Signatures
+from hdpkit.signatures.runs import TOPICS, Nouns, Settings
+from hdpkit.summaries.run_topics import RunTopics
 
-__all__ = ["json_text", "say", "shown_path"]
+__all__ = [
+    "PRESENT",
+    "SHOWN",
+    "WORTH_A_ROW",
+    "echo_signatures",
+    "echo_table",
+    "json_text",
+    "plural",
+    "run_summaries",
+    "say",
+    "shown_path",
+    "state_facts",
+    "state_topics",
+    "topics_csv",
+    "topics_json",
+    "topics_table",
+]
 
 
 def say(text: str, *, err: bool = False, nl: bool = True, file: TextIO | None = None) -> None:
@@ -36,3 +66,195 @@ def json_text(value: Any, *, indent: int | None = None, default: Any = None) -> 
         json.dumps(letter)[1:-1] if letter != "\n" and printable(letter) != letter else letter
         for letter in text
     )
+
+
+PRESENT = 0.05
+"""A topic counts as present in a document if it has at least this share of the document's tokens."""
+WORTH_A_ROW = 0.001
+"""Topics below this share of the tokens are only counted, unless all are requested."""
+SHOWN = 30
+"""Number of topics listed by default."""
+WIDTH_OF_A_FILE = 132
+"""Width of the table in columns if there is no terminal."""
+
+
+def state_topics(state: ChainState, n_terms: int) -> list[TopicSummary]:
+    """Topics of a state over a corpus, the largest first; a DataError if its data aren't a corpus."""
+    corpus, franchise = state.check_corpus(), state.franchise
+    counts = state.sample.counts
+    return summarise_topics(
+        franchise.dish_counts if counts is None else counts,
+        (),
+        (),
+        corpus.vocabulary,
+        n_documents=corpus.n_documents,
+        n_terms=n_terms,
+        at_least=PRESENT,
+        selected_terms=(franchise.selected_terms() if franchise.measure.supports("selected_terms") else None),
+        document_counts=(block.counts for block in state.documents()),
+    )
+
+
+def run_summaries(topics: RunTopics, run: Run, n_terms: int) -> list[TopicSummary]:
+    """Topics of several chains, in the same form as those of one chain."""
+    corpus = run.data
+    present, filled = np.zeros(topics.n_topics), 0
+    for block in topics.documents():
+        there = block.lengths > 0
+        present += (block.shares[there, :-1] >= PRESENT).sum(axis=0)
+        filled += int(there.sum())
+    return [
+        TopicSummary(
+            k,
+            tuple(map(str, topics.words(topics.top_terms(k, n_terms)))),
+            round(float(topics.shares[k]) * corpus.n_tokens),
+            float(topics.shares[k]),
+            float(present[k] / max(filled, 1)),
+            occurrence=None if topics.occurrence is None else float(topics.occurrence[k]),
+        )
+        for k in range(topics.n_topics)
+    ]
+
+
+def topics_table(
+    topics: Sequence[TopicSummary], nouns: Nouns = TOPICS, *, at_least: float = PRESENT
+) -> Table:
+    """A table with a row for each topic; if topics select terms, with their number and the sparsity."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("", justify="right", style="dim")
+    table.add_column(f"top {nouns.terms}", overflow="fold")
+    table.add_column(f"share of\n{nouns.tokens}", justify="right", no_wrap=True)
+    table.add_column(f"{nouns.documents}\n≥ {at_least:.0%} of it", justify="right", no_wrap=True)
+    sparse = any(topic.sparsity is not None for topic in topics)
+    if sparse:
+        table.add_column(nouns.terms, justify="right", no_wrap=True)
+        table.add_column("sparsity", justify="right", no_wrap=True)
+    aligned = any(topic.occurrence is not None for topic in topics)
+    if aligned:
+        table.add_column(
+            "in states" if nouns.document == "sample" else "in samples", justify="right", no_wrap=True
+        )
+    for rank, topic in enumerate(topics, start=1):
+        # As text, so that a term like "[bold]" isn't markup, and escape sequences don't reach the terminal.
+        words = Text(" ".join(printable(term) for term in topic.terms))
+        selection = [f"{topic.distinct_terms:,}", f"{topic.sparsity:.2%}"] if sparse else []
+        selection += [f"{topic.occurrence:.0%}"] if aligned else []
+        table.add_row(str(rank), words, f"{topic.token_share:.2%}", f"{topic.document_share:.2%}", *selection)
+    return table
+
+
+def echo_table(topics: Sequence[TopicSummary], shown: Sequence[TopicSummary], nouns: Nouns = TOPICS) -> None:
+    """Print the table of the topics that are shown, and a line about the others."""
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
+    console.print(topics_table(shown, nouns))
+    rest = topics[len(shown) :]
+    if rest:
+        share = sum(topic.token_share for topic in rest)
+        say(f"and {len(rest)} smaller {nouns.topics}, {share:.1%} of the {nouns.tokens} together\n")
+
+
+def state_facts(state: ChainState, seed: int | None) -> dict[str, Any]:
+    """Number of topics, hyperparameters, score, sweep and seed, by name."""
+    franchise = state.franchise
+    values: dict[str, Any] = {"n_topics": franchise.n_dishes}
+    for declaration in franchise.declarations:
+        theta = franchise.concentration(declaration.name)
+        values[f"concentration/{declaration.name}"] = theta if isinstance(theta, float) else theta.tolist()
+    for name, value in franchise.measure.parameters.items():
+        values[f"base/{name}"] = value.tolist() if hasattr(value, "tolist") else value
+    return values | {"log_likelihood": franchise.log_likelihood(), "sweep": franchise.sweep, "seed": seed}
+
+
+def _selection(topic: TopicSummary) -> dict[str, Any]:
+    """Additional columns of a topic that selects terms, or that is aligned over samples."""
+    if topic.occurrence is not None:
+        return {"occurrence": topic.occurrence}
+    if topic.sparsity is None:
+        return {}
+    return {"distinct_terms": topic.distinct_terms, "sparsity": topic.sparsity}
+
+
+def topics_csv(topics: Sequence[TopicSummary]) -> str:
+    """A line per topic: rank, tokens, both shares, and its terms separated by blanks.
+
+    If topics select terms, the number of distinct terms and the sparsity come before the terms.
+
+    Texts are escaped (`hdpkit.formats.delimited.escaped`).
+    """
+    of_selection = list(_selection(topics[0])) if topics else []
+    rows: list[list[Any]] = [["topic", "tokens", "token_share", "document_share", *of_selection, "terms"]]
+    for rank, topic in enumerate(topics, start=1):
+        shares = [topic.tokens, topic.token_share, topic.document_share]
+        rows.append([rank, *shares, *_selection(topic).values(), " ".join(topic.terms)])
+    return table_of_rows(rows)
+
+
+def topics_json(topics: Sequence[TopicSummary], facts: dict[str, Any]) -> str:
+    """The facts, and under ``topics`` a list of objects with the columns of the table."""
+    listed = [
+        {
+            "topic": rank,
+            "tokens": topic.tokens,
+            "token_share": topic.token_share,
+            "document_share": topic.document_share,
+            **_selection(topic),
+            "terms": list(topic.terms),
+        }
+        for rank, topic in enumerate(topics, start=1)
+    ]
+    return json_text({**facts, "topics": listed}, indent=1) + "\n"
+
+
+def plural(number: int, what: str) -> str:
+    """A number with its noun."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _shortened(decomposition: str, most: int = 3) -> str:
+    parts = decomposition.split(" + ")
+    return " + ".join(parts[:most]) + (" + ..." if len(parts) > most else "")
+
+
+def echo_signatures(found: Signatures, settings: Settings) -> None:
+    """Print signatures as a table, and a line about component "0"."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("")
+    table.add_column("largest channels", overflow="fold")
+    for title in ("share of\nmutations", "samples\nwith it", "in samples\nof chains", "chains"):
+        table.add_column(title, justify="right", no_wrap=True)
+    if settings.known is not None:
+        table.add_column("most like", no_wrap=True)
+        table.add_column("cosine", justify="right", no_wrap=True)
+        table.add_column("as a sum", overflow="fold")
+    rows = found.overview(settings.known)
+    for k, name in enumerate(found.names):
+        top = (-found.matrix[k]).argsort(kind="stable")[:4]
+        words = [printable(found.vocabulary[v]) for v in top]
+        numbers = [f"{rows['share'][k]:.2%}", f"{int(rows['samples'][k]):,}", f"{rows['occurrence'][k]:.0%}"]
+        cells: list[Any] = [
+            Text(printable(name)),
+            Text(" ".join(words)),
+            *numbers,
+            str(int(rows["chains"][k])),
+        ]
+        if settings.known is not None:
+            sums = _shortened(rows["decomposition"][k])
+            cells += [
+                Text(printable(rows["best_match"][k])),
+                f"{rows['cosine'][k]:.3f}",
+                Text(printable(sums)),
+            ]
+        table.add_row(*cells)
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
+    console.print(table)
+    median = float(sorted(found.cosine.tolist())[len(found.cosine) // 2])
+    held = found.components
+    chains = plural(len(held.chain_numbers), "chain")
+    say(
+        f"{len(found)} signatures of {len(held.samples)} states of {chains} ({held.sweeps}); "
+        f"{held.rest:.1%} of the mutations are in none (component 0); cosine of reconstructed spectra: "
+        f"median {median:.3f}"
+    )
+    if found.totals is not None:
+        n = int((found.totals > found.corpus.document_lengths).sum())
+        say(f"exposures are of all mutations of a sample; of {plural(n, 'sample')} some were not drawn")

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from hdpkit.cli.carriers import carrier_of, ended_together
 from hdpkit.cli.folders import (
     INTERRUPTED,
     allow_option,
@@ -20,32 +21,31 @@ from hdpkit.cli.folders import (
 )
 from hdpkit.cli.lm_train import resume_training
 from hdpkit.cli.options import not_negative, path_type, positive, quiet_option
-from hdpkit.cli.output import say
-from hdpkit.cli.summary import (
+from hdpkit.cli.output import (
     SHOWN,
     echo_signatures,
     echo_table,
-    franchise_facts,
-    franchise_topics,
     run_summaries,
+    say,
+    state_facts,
+    state_topics,
     topics_csv,
     topics_json,
 )
+from hdpkit.cli.verification import Check, verify_run, verify_shards
 from hdpkit.errors import HdpkitError, MissingExtraError, RunError, printable
-from hdpkit.formats.shard_files import is_sharded_folder
-from hdpkit.franchise import Franchise
+from hdpkit.formats.shards import is_sharded_folder
 from hdpkit.io.reading import load_reading
-from hdpkit.io.run_topics import topics_of_run
-from hdpkit.io.verification import Check, verify_run, verify_shards
 from hdpkit.models.topic_saved import load as load_estimator
 from hdpkit.record.command import load_command
-from hdpkit.record.leave import NotAllowed
+from hdpkit.record.describe import NotAllowed
 from hdpkit.record.run_folder import COMMAND, ESTIMATOR, MODEL, MODEL_FILE, READING, RUN, SIGNATURES
 from hdpkit.schedule import Run, open_run
 from hdpkit.schedule.progress_bar import ProgressBar
-from hdpkit.signatures.nouns import Nouns, nouns_of
-from hdpkit.signatures.settings import load_settings, signatures_of_run
+from hdpkit.schedule.states import ChainState
+from hdpkit.signatures.runs import Nouns, load_settings, nouns_of, signatures_of_run
 from hdpkit.summaries import diagnose
+from hdpkit.summaries.run_topics import topics_of_run
 
 __all__ = ["carry_out", "open_corpus_run", "resume", "run_argument", "topics", "verify"]
 
@@ -58,20 +58,7 @@ terms_option = click.option(
 def carry_out(
     run: Callable[[Any], Any], folder: Path, n_terms: int | None, quiet: bool, allow: tuple[str, ...] = ()
 ) -> None:
-    """Run with a progress bar, print topics and facts, and print how to continue an interrupted run.
-
-    Parameters
-    ----------
-    run : callable
-        Takes a progress function or None, and returns the trace.
-    folder : Path
-        Folder of the run.
-    n_terms : int
-        Number of top terms per topic; None prints no topics.
-    quiet : bool
-    allow : tuple of str
-        Modules that may be imported, as given for the run.
-    """
+    """Run with a progress bar, print topics and facts, and print how to continue an interrupted run."""
     again = f"Go on with it: {resume_command(folder)}"
     trace, interrupted = None, False
     try:
@@ -114,14 +101,14 @@ def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...
     for place, number in enumerate(numbers):
         assert there is not None
         try:
-            franchise = there.franchise(number)
+            state = there.state(number)
         except RunError:  # it ended before its start was complete
             continue
         if place == 0 and n_terms is not None:
-            found = franchise_topics(franchise, n_terms)
-            echo_table(found, found[:SHOWN], nouns_of(franchise.data, folder))
+            found = state_topics(state, n_terms)
+            echo_table(found, found[:SHOWN], nouns_of(state.data, folder))
         which = f"chain {number}: " if hasattr(trace, "numbers") else ""
-        say(which + _facts_text(franchise, trace.seed, nouns_of(franchise.data, folder)))
+        say(which + _facts_text(state, trace.seed, nouns_of(state.data, folder)))
 
 
 def _verdict(trace: Any) -> str:
@@ -132,8 +119,8 @@ def _verdict(trace: Any) -> str:
         return "pip install 'hdpkit[arviz]' to see here whether the run has converged."
 
 
-def _facts_text(franchise: Franchise, seed: int | None, nouns: Nouns) -> str:
-    facts = franchise_facts(franchise, seed)
+def _facts_text(state: ChainState, seed: int | None, nouns: Nouns) -> str:
+    facts = state_facts(state, seed)
     parts = [f"K = {facts['n_topics']} {nouns.topics}"]
     for key, value in facts.items():
         if "/" in key and not isinstance(value, list):
@@ -141,17 +128,11 @@ def _facts_text(franchise: Franchise, seed: int | None, nouns: Nouns) -> str:
             name = nouns.level(name)
             parts.append(printable(f"{name if what == 'base' else f'{name} {what}'} = {value:.4g}"))
     parts.append(f"log likelihood = {facts['log_likelihood']:,.1f}")
-    return ", ".join([*parts, f"seed = {seed}", f"{franchise.sweep} sweeps"])
+    return ", ".join([*parts, f"seed = {seed}", f"{facts['sweep']} sweeps"])
 
 
 def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
-    """Open a run over a corpus.
-
-    Raises
-    ------
-    RunError
-        If the folder has no run, or a language model.
-    """
+    """Open a run over a corpus."""
     if is_language_model(folder):
         raise RunError(
             f"run {folder}", "a language model", "a run over a corpus, whose dishes are topics",
@@ -210,10 +191,9 @@ def topics(
             f"{rest:.1%} of the {nouns.tokens} are in none of them"
         )
     else:
-        franchise = there.franchise(chain or 0)
-        found = franchise_topics(franchise, terms)
-        seed = franchise.streams.seed if franchise.streams is not None else None
-        facts, text = franchise_facts(franchise, seed), _facts_text(franchise, seed, nouns)
+        state = there.state(chain or 0)
+        found = state_topics(state, terms)
+        facts, text = state_facts(state, state.seed), _facts_text(state, state.seed, nouns)
     if format == "csv":
         say(topics_csv(found[:n_topics]), nl=False)
     elif format == "json":
@@ -244,12 +224,20 @@ def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[
         resume_training(run, sweeps, quiet, allow)
         return
     there = open_run(run, allow)
-    before, of_signatures = len(there.trace.moves), os.path.lexists(run / SIGNATURES)
+    before, of_signatures = there.sweeps, os.path.lexists(run / SIGNATURES)
     n_terms = None if of_signatures else terms
-    carry_out(lambda progress: there.resume(sweeps, progress=progress), run, n_terms, quiet, allow)
+    carrier = carrier_of("auto", None) if hasattr(there.data, "shards") else None
+    with ended_together(carrier):
+        if carrier is not None and not carrier.leads:  # the first rank tells
+            there.resume(sweeps, carrier=carrier)
+            return
+        carry_out(
+            lambda progress: there.resume(sweeps, progress=progress, carrier=carrier),
+            run, n_terms, quiet, allow,
+        )  # fmt: skip
     if of_signatures:
         echo_signatures(*signatures_of_run(open_run(run, allow)))
-    if sweeps is None and len(there.trace.moves) == before:
+    if sweeps is None and there.sweeps == before:
         say("The run was already complete; --sweeps N runs N more.", err=True)
 
 

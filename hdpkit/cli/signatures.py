@@ -9,39 +9,42 @@ import click
 
 from hdpkit.cli.folders import check_new_folder, held_for_a_run
 from hdpkit.cli.options import (
-    ARGUMENTS,
+    Command,
     Parsed,
+    above_zero,
     chains_type,
     config_option,
     given_limits,
+    group,
     limit_options,
     not_negative,
+    option_of,
+    parse_init,
     path_type,
     positive,
+    prior_type,
     quiet_option,
     seed_option,
 )
-from hdpkit.cli.output import say, shown_path
-from hdpkit.cli.parse import parse_init
-from hdpkit.cli.priors import prior_type
+from hdpkit.cli.output import echo_signatures, plural, say, shown_path
 from hdpkit.cli.runs import carry_out
-from hdpkit.cli.summary import echo_signatures, plural
 from hdpkit.data import Corpus, downsample
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Known
 from hdpkit.io.labels import check_nested, read_labels
-from hdpkit.record.command import kept_command
-from hdpkit.schedule import open_run
+from hdpkit.record.run_folder import SIGNATURES
+from hdpkit.schedule import Scheduler, open_run
 from hdpkit.schedule.progress_bar import ProgressBar
 from hdpkit.signatures import (
     CHANNELS,
     channels_of,
+    extract_signatures,
     read_signatures,
     read_spectra,
     start_from_part,
 )
 from hdpkit.signatures.known import KnownSignatures, check_channels
-from hdpkit.signatures.settings import Settings, kept_settings, signatures_of_run
+from hdpkit.signatures.runs import Settings, signatures_of_run
 from hdpkit.signatures.spectra import ANY
 
 __all__ = ["signatures"]
@@ -50,85 +53,108 @@ share = click.FloatRange(0.0, 1.0)
 inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("matrix", type=path_type)
 @click.option(
-    "--out", required=True, type=path_type, metavar="RUN",
-    help="Folder to keep the run in; a new or an empty one.",
-)  # fmt: skip
-@config_option
-@click.option(
-    "--channels", type=click.Choice([*CHANNELS, ANY]),
-    help="What the channels are; any: names as they are.  [default: what most names are of]",
-)  # fmt: skip
-@click.option(
-    "--samples-in", type=click.Choice(["auto", "rows", "columns"]), default="auto", show_default=True,
-    help="Where the samples are.",
-)  # fmt: skip
-@click.option("--drop-empty", is_flag=True, help="Leave samples without a mutation out.")
-@click.option(
-    "--levels", type=path_type, metavar="TABLE",
-    help="Table with a row per sample: its name, and labels that become levels, the widest first.",
-)  # fmt: skip
-@click.option("--level-column", multiple=True, metavar="NAME", help="A column of TABLE.  [default: all]")
-@click.option("--id-column", metavar="NAME", help="The column of TABLE with the names.  [default: the first]")
-@click.option(
-    "--flat", is_flag=True,
-    help="Keep the labels for pictures and tables, but put no level above the samples.",
-)  # fmt: skip
-@click.option(
-    "--known", type=path_type, metavar="FILE",
-    help="Reference signatures, as COSMIC has them: best matches, and decompositions into them.",
-)  # fmt: skip
-@click.option(
-    "--known-as", type=click.Choice(["match", "prior", "frozen"]), default="match", show_default=True,
-    help="What known ones are: compared with the signatures afterwards; components that the run begins with, "
-    "worth --pseudo-counts mutations each; or components that never change.",
-)  # fmt: skip
-@click.option("--known-names", metavar="NAME,...", help="Only these of FILE.")
-@click.option(
-    "--pseudo-counts", type=click.FloatRange(0, min_open=True), default=1000.0, show_default=True,
-    help="With --known-as prior: mutations that a known signature is worth.",
-)  # fmt: skip
-@click.option(
-    "--max-per-sample", type=positive, metavar="N",
-    help="Draw N mutations of each sample that has more: see below.",
-)  # fmt: skip
-@click.option("--eta", type=prior_type("eta"), default="0.5", show_default=True,
-              help="Dirichlet parameter of signatures over channels.")  # fmt: skip
-@click.option("--sample-concentration", type=prior_type("sample-concentration"), default="gamma(1,1)",
-              show_default=True, help="Of samples over signatures.")  # fmt: skip
-@click.option("--level-concentration", type=prior_type("level-concentration"), default="gamma(1,1)",
-              show_default=True, help="Of each level over signatures.")  # fmt: skip
-@click.option("--root-concentration", type=prior_type("root-concentration"), default="gamma(1,1)",
-              show_default=True, help="Of the signatures of all samples.")  # fmt: skip
-@click.option("--sweeps", type=positive, default=1000, show_default=True, help="Sweeps to run.")
-@click.option("--chains", type=chains_type, default=4, show_default=True, help="Chains, a process each.")
-@click.option(
-    "--samples", type=positive, default=50, show_default=True,
-    help="States of each chain to keep, from the second half of its sweeps.",
-)  # fmt: skip
-@click.option(
-    "--init", type=Parsed("auto|sequential|one|random:K|clusters:K|factors:K", parse_init),
-    help="The start of a chain.  [default: what two chains over 300 mutations of each sample agree on]",
-)  # fmt: skip
+    "--out", required=True, type=path_type, metavar="RUN", help="Folder for the run; must be new or empty."
+)
+@option_of(Scheduler.run, "sweeps", positive, default=1000, show_default=True)
 @seed_option
-@click.option("--threads", type=positive, default=1, show_default=True, help="Of each chain.")
-@click.option("--checkpoint-seconds", type=click.FloatRange(0, min_open=True), default=60.0,
-              show_default=True, help="Save the state after this many seconds.")  # fmt: skip
-@click.option("--similarity", type=inside, default=0.9, show_default=True,
-              help="Cosine from which components are merged.")  # fmt: skip
-@click.option("--occurrence", type=share, default=0.5, show_default=True,
-              help="Smallest share of a chain's samples that must have a signature.")  # fmt: skip
-@click.option("--agreement", type=share, default=0.5, show_default=True,
-              help="Smallest share of the chains that must have it.")  # fmt: skip
-@click.option(
-    "--min-samples", type=not_negative, default=1, show_default=True,
-    help="Samples that must have a signature with an interval above zero.",
-)  # fmt: skip
-@click.option("--interval", type=inside, default=0.9, show_default=True, help="Probability of intervals.")
-@limit_options
+@option_of(Scheduler.run, "chains", chains_type, default=4, show_default=True)
+@config_option
 @quiet_option
+@group(
+    "Counts of mutations",
+    click.option(
+        "--channels", type=click.Choice([*CHANNELS, ANY]),
+        help="What the channels are; any: names as they are.  [default: what most names are of]",
+    ),
+    option_of(read_spectra, "samples", click.Choice(["auto", "rows", "columns"]), name="samples-in"),
+    option_of(read_spectra, "drop_empty"),
+    click.option(
+        "--max-per-sample", type=positive, metavar="N",
+        help="Draw N mutations of each sample that has more: see below.",
+    ),
+)  # fmt: skip
+@limit_options
+@group(
+    "Levels",
+    click.option(
+        "--levels", type=path_type, metavar="TABLE",
+        help="Table with a row per sample: its name, and labels that become levels, the widest first.",
+    ),
+    click.option("--level-column", multiple=True, metavar="NAME", help="A column of TABLE.  [default: all]"),
+    click.option("--id-column", metavar="NAME", help="The column with the names.  [default: the first]"),
+    click.option(
+        "--flat", is_flag=True,
+        help="Keep the labels for pictures and tables, but put no level above the samples.",
+    ),
+)  # fmt: skip
+@group(
+    "Known signatures",
+    click.option(
+        "--known", type=path_type, metavar="FILE",
+        help="Reference signatures, as COSMIC has them: best matches, and decompositions into them.",
+    ),
+    click.option(
+        "--known-as", type=click.Choice(["match", "prior", "frozen"]), default="match", show_default=True,
+        help="What known ones are: compared with the signatures afterwards; components that the run begins "
+        "with, worth --pseudo-counts mutations each; or components that never change.",
+    ),
+    click.option("--known-names", metavar="NAME,...", help="Only these of FILE."),
+    click.option(
+        "--pseudo-counts", type=above_zero, default=1000.0, show_default=True,
+        help="With --known-as prior: mutations that a known signature is worth.",
+    ),
+)  # fmt: skip
+@group(
+    "Model",
+    click.option(
+        "--eta", type=prior_type("eta"), default="0.5", show_default=True,
+        help="Dirichlet parameter of signatures over channels.",
+    ),
+    *(
+        click.option(
+            f"--{name}-concentration", type=prior_type(f"{name}-concentration"), default="gamma(1,1)",
+            show_default=True, help=told,
+        )
+        for name, told in {
+            "sample": "Of samples over signatures.",
+            "level": "Of each level over signatures.",
+            "root": "Of the signatures of all samples.",
+        }.items()
+    ),
+)  # fmt: skip
+@group(
+    "Sampler",
+    click.option(
+        "--samples", type=positive, default=50, show_default=True,
+        help="States of each chain to keep, from the second half of its sweeps.",
+    ),
+    click.option(
+        "--init", type=Parsed("auto|sequential|one|random:K|clusters:K|factors:K", parse_init),
+        help="The start of a chain.  [default: what two chains over 300 mutations of each sample agree on]",
+    ),
+    option_of(Scheduler, "threads", positive, help="Threads of each chain."),
+    click.option(
+        "--checkpoint-seconds", type=above_zero, default=60.0, show_default=True,
+        help="Save the state after this many seconds.",
+    ),
+)  # fmt: skip
+@group(
+    "Signatures of the run",
+    option_of(extract_signatures, "similarity", inside),
+    option_of(extract_signatures, "occurrence", share),
+    option_of(
+        extract_signatures, "chains", share, name="agreement",
+        help="The smallest share of the chains in which it must do so.",
+    ),
+    option_of(
+        extract_signatures, "min_samples", not_negative,
+        help="Samples that must have a signature with an interval above zero.",
+    ),
+    option_of(extract_signatures, "level", inside, name="interval"),
+)  # fmt: skip
 def signatures(matrix: Path, **options: Any) -> None:
     """Find mutational signatures in a matrix of counts and save the run in a folder.
 
@@ -195,12 +221,7 @@ def signatures(matrix: Path, **options: Any) -> None:
             checkpoint=hk.Checkpoint(None, options["checkpoint_seconds"]),
         )
 
-    arguments = click.get_current_context().meta.get(ARGUMENTS, ())
-    with (
-        held_for_a_run(folder),
-        kept_settings(folder, settings),
-        kept_command(folder, arguments),
-    ):
+    with held_for_a_run(folder, {SIGNATURES: settings.as_data()}):
         carry_out(run, folder, None, quiet)
     echo_signatures(*signatures_of_run(open_run(folder)))
 

@@ -11,7 +11,7 @@ import numpy as np
 from hdpkit.checks import instance, text
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.common_scores import INTEGRATED_OUT
+from hdpkit.franchise.scores import INTEGRATED_OUT
 from hdpkit.franchise.starts import check_start
 from hdpkit.schedule import Scheduler
 
@@ -68,7 +68,7 @@ def candidates_of(schedules: Any, franchise: Any) -> dict[str, Candidate]:
     for name, candidate in found.items():
         _check_model(first, found[first].franchise, name, candidate.franchise)
         for move in candidate.schedule.moves:
-            candidate.franchise._turns.within(move.check, candidate.franchise)
+            candidate.franchise._within(move.check, candidate.franchise)
     return found
 
 
@@ -91,14 +91,14 @@ def starts_of(inits: Any, candidates: Mapping[str, Candidate]) -> tuple[Any, ...
         if init is None:
             raise ParameterError("inits", init, "starts, not None", "Every chain begins at a start.")
         for candidate in candidates.values():
-            candidate.franchise._turns.within(check_start, init, candidate.franchise)
+            candidate.franchise._within(check_start, init, candidate.franchise)
     return tuple(inits)
 
 
 def _taken(init: str, candidates: Mapping[str, Candidate]) -> bool:
     try:
         for candidate in candidates.values():
-            candidate.franchise._turns.within(check_start, init, candidate.franchise)
+            candidate.franchise._within(check_start, init, candidate.franchise)
     except ParameterError:
         return False
     return True

@@ -1,9 +1,9 @@
-"""One chain of a comparison, and its records by the time that its moves have taken."""
+"""The chains of a comparison, one after the other, and their records by the time that moves have taken."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -11,14 +11,22 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.comparison.candidates import Candidate
+from hdpkit.comparison.report import shown
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.common_scores import dish_sizes, log_joint_of_counts
+from hdpkit.franchise.scores import dish_sizes, log_joint_of_counts
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.record import Draw, MoveRecord
 from hdpkit.schedule.interrupt import deferred_interrupt
 
-__all__ = ["CLOCKS", "ChainRecord", "MoveTotals", "Standing", "run_chain"]
+__all__ = [
+    "CLOCKS",
+    "ChainRecord",
+    "MoveTotals",
+    "Runs",
+    "Standing",
+    "run_all",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -162,27 +170,7 @@ def run_chain(
     clock: str,
     tell: Callable[[float, int, int, float, bool], Any],
 ) -> ChainRecord:
-    """Run one chain until its moves have taken this many seconds; the current sweep is completed.
-
-    Parameters
-    ----------
-    candidate : Candidate
-    init : start
-    seed : int
-    seconds : float
-    n_shares : int
-        How many of the largest shares are recorded.
-    clock : str
-        One of `CLOCKS`.
-    tell : callable
-        Called at intervals with the seconds so far, sweeps, dishes, log joint, and whether the chain has
-        ended.
-
-    Returns
-    -------
-    ChainRecord
-        After Ctrl-C, the chain so far.
-    """
+    """Run one chain until its moves have taken this many seconds; the current sweep is completed."""
     franchise = candidate.franchise.copy()
     start(franchise, init, Streams(seed).source(STARTS))
     rows = _Rows(n_shares)
@@ -247,3 +235,92 @@ def _kept(values: Any, dtype: Any) -> npt.NDArray[Any]:
     array = np.array(values, dtype=dtype)
     array.setflags(write=False)
     return array
+
+
+@attrs.define
+class Runs:
+    """What was run.
+
+    Attributes
+    ----------
+    records : dict of lists
+        Chains by the name of the schedule.
+    failures : dict
+        Errors of schedules, by name: what a move or a franchise raised. Such a schedule has no more chains.
+    interrupted : bool
+        Whether Ctrl-C ended it early.
+    """
+
+    records: dict[str, list[ChainRecord]]
+    failures: dict[str, Exception] = attrs.field(factory=dict)
+    interrupted: bool = False
+
+    @property
+    def whole(self) -> dict[str, tuple[ChainRecord, ...]]:
+        """Completed chains of each schedule; if it has none, the one that Ctrl-C ended."""
+        found = {}
+        for name, chains in self.records.items():
+            ended = tuple(chain for chain in chains if chain.finished)
+            if ended or chains:
+                found[name] = ended or tuple(chains)
+        return found
+
+
+def run_all(
+    candidates: Mapping[str, Candidate],
+    seconds: float,
+    chains: int,
+    seed: int,
+    starts: tuple[Any, ...],
+    shares: int,
+    clock: str,
+    progress: Callable[[Standing], Any] | None,
+) -> Runs:
+    """Run every first chain, then every second one, and so on. Parameters as for `compare_schedules`."""
+    runs = Runs({name: [] for name in candidates})
+    try:
+        for c in range(chains):
+            init = starts[c % len(starts)]
+            for place, (name, candidate) in enumerate(candidates.items()):
+                if name in runs.failures:
+                    continue
+                known = {"schedule": name, "init": shown(init), "chain": c, "chains": chains, "place": place}
+                known |= {"schedules": len(candidates), "budget": seconds}
+                tell = _teller(progress, known)
+                try:
+                    record = run_chain(candidate, init, seed + c, seconds, shares, clock, tell)
+                except Exception as error:  # of user code, for example: others' chains are kept
+                    runs.failures[name] = error
+                    continue
+                runs.records[name].append(record)
+                if not record.finished:
+                    runs.interrupted = True
+                    return runs
+    except _ProgressFailed as failed:
+        raise failed.error from None
+    except KeyboardInterrupt:
+        runs.interrupted = True
+    return runs
+
+
+class _ProgressFailed(BaseException):
+    """Wraps an error of the progress function, to distinguish it from errors that a schedule raises."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def _teller(progress: Callable[[Standing], Any] | None, known: Mapping[str, Any]) -> Callable[..., None]:
+    """The function that a chain calls to report progress."""
+
+    def tell(spent: float, sweeps: int, n_dishes: int, log_joint: float, finished: bool) -> None:
+        if progress is None:
+            return
+        now = {"seconds": spent, "sweeps": sweeps, "n_dishes": n_dishes, "log_joint": log_joint}
+        try:
+            progress(Standing(**{**known, **now, "finished": finished}))
+        except Exception as error:
+            raise _ProgressFailed(error) from error
+
+    return tell

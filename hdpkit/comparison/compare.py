@@ -20,18 +20,17 @@ from hdpkit.checks import (
     whole_number,
 )
 from hdpkit.comparison.candidates import candidates_of, starts_of
-from hdpkit.comparison.chains import CLOCKS, ChainRecord, Standing
+from hdpkit.comparison.chains import CLOCKS, ChainRecord, Runs, Standing, run_all
 from hdpkit.comparison.convergence import (
     ConvergenceRule,
-    Kept,
+    LaterDraws,
     diagnosed,
     joint_rhat,
-    kept_of,
+    later_draws,
     reasons_of,
     worst_of,
 )
 from hdpkit.comparison.result import Comparison, ScheduleResult
-from hdpkit.comparison.running import Runs, run_all
 from hdpkit.errors import InterruptedRunWarning, ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.random import Seed, Streams
@@ -165,7 +164,7 @@ def _compared(
     runs: Runs, seconds: float, burn_in: float, within: float, rule: ConvergenceRule, seed: int, clock: str
 ) -> Comparison:
     done = runs.whole
-    kept = {name: kept_of(chains, burn_in) for name, chains in done.items()}
+    kept = {name: later_draws(chains, burn_in) for name, chains in done.items()}
     diagnoses = {
         name: {key: diagnosed(values) for key, values in own.values.items()} for name, own in kept.items()
     }
@@ -194,7 +193,7 @@ def _compared(
 
 
 def _disagreements(
-    kept: Mapping[str, Kept], reasons: Mapping[str, tuple[str, ...]], rule: ConvergenceRule
+    kept: Mapping[str, LaterDraws], reasons: Mapping[str, tuple[str, ...]], rule: ConvergenceRule
 ) -> dict[str, tuple[str, ...]]:
     """Reasons for schedules whose chains agree with each other, but not with those of most others."""
     settled = [name for name, own in reasons.items() if not own]
@@ -219,7 +218,7 @@ def _disagreements(
     }
 
 
-def _best(kept: Mapping[str, Kept]) -> tuple[float, tuple[str, int] | None]:
+def _best(kept: Mapping[str, LaterDraws]) -> tuple[float, tuple[str, int] | None]:
     """The highest mean log joint of a chain, and its schedule and number."""
     means = {
         (name, c): float(values.mean())

@@ -17,11 +17,11 @@ from hdpkit.record.inference_data import load_arviz
 
 __all__ = [
     "ConvergenceRule",
-    "Kept",
+    "LaterDraws",
     "NumberDiagnosis",
     "diagnosed",
     "joint_rhat",
-    "kept_of",
+    "later_draws",
     "reasons_of",
     "worst_of",
 ]
@@ -99,7 +99,7 @@ class NumberDiagnosis:
 
 
 @attrs.frozen(eq=False)
-class Kept:
+class LaterDraws:
     """States of the chains of a schedule after burn-in: the last ``n_draws`` of each chain.
 
     Attributes
@@ -119,7 +119,7 @@ class Kept:
         return int(next(iter(self.values.values())).shape[1])
 
 
-def kept_of(chains: Sequence[ChainRecord], burn_in: float) -> Kept:
+def later_draws(chains: Sequence[ChainRecord], burn_in: float) -> LaterDraws:
     """Drop this share of each chain's time, and more from the start of longer chains: all get one length."""
     rest = [int(np.count_nonzero(chain.seconds[1:] > burn_in * chain.seconds[-1])) for chain in chains]
     n = min(rest)
@@ -137,7 +137,7 @@ def kept_of(chains: Sequence[ChainRecord], burn_in: float) -> Kept:
     seconds = sum(
         float(chain.seconds[-1] - chain.seconds[i - 1]) for i, chain in zip(first, chains, strict=True)
     )
-    return Kept(values, seconds)
+    return LaterDraws(values, seconds)
 
 
 def diagnosed(values: Floats) -> NumberDiagnosis:
@@ -178,7 +178,7 @@ def _drift(values: Floats) -> float:
 
 
 def reasons_of(
-    kept: Kept, diagnoses: Mapping[str, NumberDiagnosis], n_chains: int, rule: ConvergenceRule
+    kept: LaterDraws, diagnoses: Mapping[str, NumberDiagnosis], n_chains: int, rule: ConvergenceRule
 ) -> tuple[str, ...]:
     """Why the chains of a schedule have not converged; empty if they have."""
     if kept.n_draws < FEWEST_DRAWS:

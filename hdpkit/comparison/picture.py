@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.comparison.saving import check_place, saved
 from hdpkit.errors import ParameterError
+from hdpkit.formats.writing import check_place, save
 from hdpkit.plots.canvas import LINES, evenly, load_matplotlib, plain
 
 __all__ = ["check_picture", "draw_picture"]
@@ -60,7 +60,7 @@ def draw_picture(comparison: Any, path: Path) -> None:
     _draw_bars(bars, comparison, colours)
     data = io.BytesIO()
     figure.savefig(data, format=ending, dpi=90)
-    saved(path, data.getvalue())
+    save(path, data.getvalue())
 
 
 def _axes(axes: Any, title: str, seconds: float) -> None:

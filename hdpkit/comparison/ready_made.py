@@ -79,18 +79,7 @@ ADDITIONS: dict[str, Callable[[], list[Move]]] = {
 
 
 def parts_of(name: str) -> tuple[Scheme, list[Move]]:
-    """The scheme of a name, and all moves: those of the scheme and of the additions.
-
-    Parameters
-    ----------
-    name : str
-        A scheme, followed by additions to its moves, each after a plus sign: ``direct+split-merge``.
-
-    Raises
-    ------
-    ParameterError
-        If a scheme or an addition isn't known.
-    """
+    """The scheme of a name, and all moves: those of the scheme and of the additions."""
     first, *more = name.split("+")
     _check_name(first, SCHEMES, "scheme")
     for one in more:
@@ -123,23 +112,7 @@ def ready_made(
     updates: Callable[[], list[Move]],
     threads: int = 1,
 ) -> dict[str, Candidate]:
-    """Candidates for `compare_schedules`, by name.
-
-    Parameters
-    ----------
-    names : iterable of str
-        As `parts_of` takes them.
-    restaurant : Restaurant
-    data : Corpus or Groups
-    updates : callable
-        Returns the moves of hyperparameters, which come last in each sweep.
-    threads : int
-        How many threads are used by moves that can process documents in parallel.
-
-    Returns
-    -------
-    dict
-    """
+    """Candidates for `compare_schedules`, by name."""
     found = {}
     for name in names:
         scheme, moves = parts_of(name)

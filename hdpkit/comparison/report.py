@@ -23,7 +23,7 @@ _HEAD = (
 
 
 def schedules_table(comparison: Any) -> str:
-    """See `Comparison.table`."""
+    """The table of schedules, as text: `Comparison.table`."""
     return _markdown(_HEAD, [_row(result, comparison) for result in comparison.values()])
 
 
@@ -70,7 +70,7 @@ def _number(value: float) -> str:
 
 
 def moves_table(comparison: Any) -> str:
-    """See `Comparison.moves_table`."""
+    """The table of moves, as text: `Comparison.moves_table`."""
     head = ("schedule", "move", "turns", "ms a turn", "share of time", "tried", "accepted")
     rows = []
     for result in comparison.values():

@@ -16,8 +16,8 @@ from hdpkit.comparison.chains import ChainRecord, MoveTotals
 from hdpkit.comparison.convergence import ConvergenceRule, NumberDiagnosis
 from hdpkit.comparison.picture import draw_picture
 from hdpkit.comparison.report import CSV_ROWS, csv_text, moves_table, report, schedules_table
-from hdpkit.comparison.saving import saved
 from hdpkit.errors import RegistryError
+from hdpkit.formats.writing import save
 
 __all__ = ["Comparison", "ScheduleResult"]
 
@@ -185,7 +185,7 @@ class Comparison(Mapping[str, ScheduleResult]):
             If the file can't be written.
         """
         choice("rows", rows, CSV_ROWS, remedy="Leave it out for one row per schedule.")
-        saved(_path(path), csv_text(self, rows).encode("utf-8"))
+        save(_path(path), csv_text(self, rows).encode("utf-8"))
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Write a picture: log joint and K by time, and effective draws per second.

@@ -5,6 +5,6 @@ from hdpkit.data.downsampling import downsample
 from hdpkit.data.groups import GroupedData, Groups
 from hdpkit.data.ngrams import NGrams
 from hdpkit.data.sharded import ShardedCorpus
-from hdpkit.formats.limits import Limits
+from hdpkit.formats.counts import Limits
 
 __all__ = ["Corpus", "GroupedData", "Groups", "Limits", "NGrams", "ShardedCorpus", "downsample"]

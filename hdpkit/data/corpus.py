@@ -1,41 +1,141 @@
-"""Documents of words."""
+"""Documents of words: `Corpus`, with its tokens stored one by one or as cells of a matrix of counts."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import attrs
 import numpy as np
 import numpy.typing as npt
+import scipy
 
-from hdpkit.checks import choice, flag, instance, whole_number
+from hdpkit.checks import DAMAGED, Codes, check_names, choice, fitting, flag, instance, whole_number
 from hdpkit.checks import path as path_of
-from hdpkit.data.cells import Cells, Tokens
-from hdpkit.data.documents import Documents
-from hdpkit.data.joining import check_joinable, joined_groups, joined_names, joined_tokens
-from hdpkit.data.labels import encode_all
-from hdpkit.data.matrices import frame_names, read_matrix
-from hdpkit.data.shard_documents import mapped_shard
-from hdpkit.data.tokens import read_documents
-from hdpkit.errors import DataError, short_repr
+from hdpkit.data.groups import GroupedData, encode_all
+from hdpkit.data.matrices import as_numbers, frame_names, read_matrix
+from hdpkit.data.tokens import check_ids, read_documents
+from hdpkit.errors import DataError, StorageError, printable, short_repr
 from hdpkit.formats.arrays import FolderWriter, check_writable, open_folder
-from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
+from hdpkit.formats.counts import ID_LIMIT, Counts, Limits, add_counts, check_total, limited
 from hdpkit.formats.ldac import read_ldac, read_vocabulary
-from hdpkit.formats.limits import Limits, limited
-from hdpkit.formats.names import check_names
-from hdpkit.formats.shard_files import shard_at
+from hdpkit.formats.mapped import CHUNK, MappedFiles, array_on_disk
+from hdpkit.formats.shards import Manifest, MappedShard, open_shard, shard_at
 from hdpkit.formats.uci import read_uci
 
-__all__ = ["Corpus", "reopen"]
+__all__ = [
+    "Cells",
+    "Corpus",
+    "Tokens",
+    "joined_pieces",
+    "piece_of",
+    "reopen",
+    "tokens_of_shard",
+]
+
+Ints = npt.NDArray[np.int32]
+Wide = npt.NDArray[np.int64]
+
+
+@attrs.frozen(eq=False)
+class Cells:
+    """Counts of the terms in each document. Read-only.
+
+    Attributes
+    ----------
+    begin : int64 array, shape (n_documents + 1,)
+        First cell of each document, and the end.
+    term, count : int32 arrays, shape (n_cells,)
+        Term and count of each cell; terms ascend within a document, and counts are positive.
+    n_customers : int
+        Sum of the counts.
+    """
+
+    begin: Wide
+    term: Ints
+    count: Ints
+    n_customers: int
+
+    @classmethod
+    def of(cls, begin: Wide, term: Ints, count: Ints) -> Cells:
+        """Make the arrays read-only and return them as cells."""
+        for array in (begin, term, count):
+            array.setflags(write=False)
+        return cls(begin, term, count, int(count.sum(dtype=np.int64)))
+
+    @classmethod
+    def of_counts(cls, counts: Counts) -> Cells:
+        """Return the cells of counts."""
+        matrix = counts.matrix()
+        begin, term = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32)
+        return cls.of(begin, term, matrix.data.astype(np.int32))
+
+    @property
+    def lengths(self) -> Wide:
+        """Number of customers of each document: int64, shape (n_documents,)."""
+        lengths: Wide = np.zeros(len(self.begin) - 1, np.int64)
+        for first in range(0, len(self.count), CHUNK):
+            add_counts(lengths, self.begin, first, self.count[first : first + CHUNK])
+        return lengths
+
+    def tokens(self) -> Ints:
+        """Term of each customer, in the order of the cells: int32, shape (n_customers,)."""
+        return np.repeat(self.term, self.count)
+
+    def documents(self) -> Ints:
+        """Document of each cell: int32, shape (n_cells,)."""
+        return np.repeat(np.arange(len(self.begin) - 1, dtype=np.int32), np.diff(self.begin))
+
+
+class Tokens:
+    """Term of each customer of a corpus: an array, or cells from which it is computed when needed.
+
+    Parameters
+    ----------
+    terms : int32 array, optional
+    cells : Cells, optional
+        Exactly one of the two is given.
+    """
+
+    __slots__ = ("_cells", "_terms")
+
+    def __init__(self, terms: Ints | None = None, cells: Cells | None = None) -> None:
+        self._terms = terms
+        self._cells = cells
+
+    @property
+    def cells(self) -> Cells | None:
+        """The cells, if the corpus was made from counts; otherwise None."""
+        return self._cells
+
+    def terms(self) -> Ints:
+        """Term of each customer; computed from the cells at the first access, and kept."""
+        terms = self._terms
+        if terms is None:
+            assert self._cells is not None
+            terms = self._cells.tokens()
+            terms.setflags(write=False)
+            self._terms = terms  # two threads may both compute it, with equal results
+        return terms
+
+    def __getstate__(self) -> tuple[Ints | None, Cells | None]:
+        return (self._terms if self._cells is None else None), self._cells
+
+    def __setstate__(self, state: tuple[Ints | None, Cells | None]) -> None:
+        with fitting("pickle of a corpus", "its terms or its cells", remedy=DAMAGED):
+            self._terms, self._cells = state
+            if not isinstance(self._terms, np.ndarray) and not isinstance(self._cells, Cells):
+                raise TypeError("terms")
+
 
 _BLOCK = 1 << 18  # tokens written at once
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
-class Corpus(Documents):
+class Corpus(GroupedData):
     """Documents of words: customers are tokens, groups are documents.
 
     Built by `Corpus.from_documents`, `Corpus.from_counts`, `Corpus.from_ldac` or `Corpus.from_uci`, or
@@ -61,6 +161,16 @@ class Corpus(Documents):
         Label name -> (codes, keys), one code per token. It always contains "document", whose keys are the
         names of all documents, or 0..n_documents - 1.
     """
+
+    _tokens: Tokens
+    n_terms: int
+    vocabulary: tuple[str, ...] | None
+    names: tuple[str, ...] | None
+    document_lengths: npt.NDArray[np.int64]
+    _offsets: npt.NDArray[np.int64]
+    _numbers: npt.NDArray[np.int32] | None = None
+    _files: MappedFiles | None = None
+    _origin: tuple[Path, str] | None = None  # folder and digest of a corpus that is mapped into memory
 
     @classmethod
     def from_documents(
@@ -231,6 +341,144 @@ class Corpus(Documents):
         cells = Cells.of(begin, *columns)
         return cls._build(Tokens(cells=cells), cells.lengths, most, words, names, groups)
 
+    def __len__(self) -> int:
+        return int(self._offsets[-1])
+
+    @property
+    def values(self) -> npt.NDArray[np.int32]:
+        """Id of each token's term, shape (n_tokens,); computed at the first access if made from counts."""
+        return self._tokens.terms()
+
+    @property
+    def cells(self) -> Cells | None:
+        """Counts of the terms in each document, if the corpus was made from counts; otherwise None."""
+        return self._tokens.cells
+
+    @property
+    def origin(self) -> tuple[Path, str] | None:
+        """Folder from which tokens are mapped and the SHA-256 of its header; None if they are in memory."""
+        return self._origin
+
+    def _empty_row(self, n: int) -> npt.NDArray[np.int32]:
+        """Return an int32 array for one number a customer: in memory, or in a file if the tokens are mapped.
+
+        Raises
+        ------
+        StorageError
+            If there is no room for the file in the folder of temporary files.
+        """
+        if self._origin is None:
+            return super()._empty_row(n)
+        try:
+            return np.asarray(array_on_disk(n))
+        except OSError as error:
+            raise StorageError.of(
+                error, "state", tempfile.gettempdir(), f"a place with room for {4 * n:,} bytes",
+                "Set TMPDIR to a folder on another disk.",
+            ) from error  # fmt: skip
+
+    def check_unchanged(self) -> None:
+        """Raise a ChangedDataError if the mapped files of the corpus were changed or truncated.
+
+        It is called when a franchise is built, and in a run before and after each move and several times per
+        second.
+        """
+        if self._files is not None:
+            self._files.check()
+
+    @property
+    def terms(self) -> npt.NDArray[np.int32]:
+        """Id of each token's term, shape (n_tokens,)."""
+        return self.values
+
+    @property
+    def document(self) -> npt.NDArray[np.int64]:
+        """Document of each token, shape (n_tokens,)."""
+        return self.codes("document")
+
+    @property
+    def document_labels(self) -> dict[str, Codes]:
+        """Labels with one code per document: name -> (codes, keys), codes of shape (n_documents,)."""
+        return dict(self._labels)
+
+    def numbers(self, name: str) -> npt.NDArray[np.int32] | None:
+        """Return the codes of label `name` plus one as an int32 array, if these are stored; otherwise None.
+
+        If only this label defines restaurants, they are also the numbers of the restaurants.
+        """
+        self._label(name)
+        return self._numbers if name == "document" else None
+
+    def codes_between(self, name: str, first: int, last: int) -> npt.NDArray[np.int64]:
+        """Return the codes of label `name` for customers first .. last - 1; only these are computed."""
+        codes = self._label(name)[0]
+        first, last = self._range(first, last)
+        begin = int(np.searchsorted(self._offsets, first, side="right")) - 1
+        end = int(np.searchsorted(self._offsets, last, side="left"))
+        ends = np.clip(self._offsets[begin : end + 1], first, last)
+        found = np.repeat(codes[begin:end], np.diff(ends))
+        found.setflags(write=False)
+        return found
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents, including empty ones."""
+        return len(self.document_lengths)
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return len(self)
+
+    def term(self, v: int) -> str | int:
+        """Return the word of term `v`, or `v` itself if there is no vocabulary."""
+        v = _check_index("term", v, self.n_terms)
+        return v if self.vocabulary is None else self.vocabulary[v]
+
+    def document_of(self, customer: int) -> str | int:
+        """Return the name of a customer's document, or its index if documents have no names."""
+        i = _check_index("customer", customer, len(self))
+        d = int(np.searchsorted(self._offsets, i, side="right")) - 1
+        return d if self.names is None else self.names[d]
+
+    def document_customers(self, d: int) -> slice:
+        """Return the customers of document `d` (an index), which are consecutive."""
+        d = _check_index("document", d, self.n_documents)
+        return slice(int(self._offsets[d]), int(self._offsets[d + 1]))
+
+    def to_counts(self) -> scipy.sparse.csr_array:
+        """Return the counts of terms, shape (n_documents, n_terms), int64, indices sorted."""
+        if self.cells is not None:
+            cells, shape = self.cells, (self.n_documents, self.n_terms)
+            known = (cells.count.astype(np.int64), cells.term.copy(), cells.begin.astype(np.int32))
+            return scipy.sparse.csr_array(known, shape=shape)
+        ones = np.ones(len(self), np.int64)
+        # Copies, since duplicates are summed in place. The ends of fewer than 2^31 tokens fit 32 bits; with
+        # 64 bits SciPy would convert the terms to 64 bits too.
+        matrix = scipy.sparse.csr_array(
+            (ones, self.values.copy(), self._offsets.astype(np.int32)), shape=(self.n_documents, self.n_terms)
+        )
+        matrix.sum_duplicates()
+        return matrix
+
+    def with_values(self, values: Any) -> Self:
+        """Return the same documents with other terms (used to simulate data) and the same vocabulary.
+
+        Parameters
+        ----------
+        values : array-like of int, shape (n_tokens,)
+            Term ids.
+
+        Raises
+        ------
+        DataError
+            If the number isn't n_tokens or an id isn't a whole number from 0 to n_terms - 1.
+        """
+        array = as_numbers(values, (len(self),), "term", "token")
+        terms = check_ids(array, self.n_terms, self.document_lengths, self.names)
+        terms.setflags(write=False)
+        return attrs.evolve(self, tokens=Tokens(terms), origin=None, files=None)
+
     def plus(self, more: Corpus) -> Corpus:
         """Return these documents followed by others over the same terms.
 
@@ -246,10 +494,10 @@ class Corpus(Documents):
             If its terms differ, or a name is duplicated.
         """
         instance("more", more, Corpus, "a Corpus", remedy="hk.Corpus.from_counts(X, vocabulary=...).")
-        check_joinable(self, more)
+        _check_joinable(self, more)
         return self._build(
-            joined_tokens(self, more), np.concatenate([self.document_lengths, more.document_lengths]),
-            self.n_terms, self.vocabulary, joined_names(self, more), joined_groups(self, more),
+            _joined_tokens(self, more), np.concatenate([self.document_lengths, more.document_lengths]),
+            self.n_terms, self.vocabulary, _joined_names(self, more), _joined_groups(self, more),
         )  # fmt: skip
 
     # ------------------------------------------------------------------ on disk
@@ -354,7 +602,7 @@ class Corpus(Documents):
         given = _folder(folder)
         shard = shard_at(given)
         if shard is not None:
-            return mapped_shard(cls, *shard, flag("verify", verify))
+            return cls._of_shard(*shard, flag("verify", verify))
         place = Path(os.path.realpath(given))
         found = open_folder(place, flag("verify", verify))
         found.terms.setflags(write=False)
@@ -386,6 +634,55 @@ class Corpus(Documents):
         checked = None if names is None else check_names("names", names, n, "document")
         by_document = encode_all("groups", groups, n, "document", taken=["document"])
         return cls._checked(tokens, lengths, n_terms, vocabulary, checked, by_document)
+
+    @classmethod
+    def _of_shard(cls, manifest: Manifest, number: int, verify: bool = True) -> Self:
+        """Return the documents of a shard; errors as in `open_shard`."""
+        shard = open_shard(manifest, number, verify)
+        tokens = tokens_of_shard(shard, manifest.shards[number].n_tokens)
+        return cls._checked(
+            tokens, shard.arrays["lengths"], manifest.n_terms, manifest.vocabulary, shard.names, shard.labels,
+            numbers=shard.arrays.get("document"), origin=(manifest.path(number), manifest.digest),
+            files=shard.files,
+        )  # fmt: skip
+
+    @classmethod
+    def _checked(
+        cls,
+        tokens: Tokens,
+        lengths: npt.NDArray[np.int64],
+        n_terms: int,
+        vocabulary: tuple[str, ...] | None,
+        checked: tuple[str, ...] | None,
+        by_document: dict[str, Codes],
+        **on_disk: Any,
+    ) -> Self:
+        """Build from checked parts; labels have one code per document, and don't include "document"."""
+        n = len(lengths)
+        own: dict[str, Codes] = {"document": (np.arange(n, dtype=np.int64), checked or range(n))}
+        offsets = np.zeros(n + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        for array in (lengths, offsets, own["document"][0]):
+            array.setflags(write=False)
+        return cls(
+            tokens=tokens,
+            labels=own | by_document,
+            n_terms=n_terms,
+            vocabulary=vocabulary,
+            names=checked,
+            document_lengths=lengths,
+            offsets=offsets,
+            **on_disk,
+        )
+
+    def __repr__(self) -> str:
+        others = {name: keys for name, (_, keys) in self._labels.items() if name != "document"}
+        more = [printable(f"{name} ({len(keys)})") for name, keys in others.items()]
+        labels = f", labels: {', '.join(more)}" if more else ""
+        return (
+            f"<Corpus: {self.n_documents} documents, {self.n_terms} terms"
+            f"{'' if self.vocabulary is None else ' (named)'}, {self.n_tokens} tokens{labels}>"
+        )
 
 
 def _empty(what: str) -> DataError:
@@ -433,10 +730,7 @@ def _folder(folder: Any) -> Path:
 
 
 def reopen(folder: Path, digest: str, verify: bool = False) -> Corpus:
-    """Open a folder again.
-
-    Raises a DataError if it doesn't exist, or contains another corpus.
-    """
+    """Open a folder again."""
     corpus = Corpus.open(folder, verify)
     if corpus.origin != (folder, digest):
         raise DataError(
@@ -458,3 +752,93 @@ def _check_n_terms(n_terms: Any, vocabulary: tuple[str, ...] | None) -> int | No
             "Leave n_terms out or correct it.",
         )
     return n_terms
+
+
+def tokens_of_shard(shard: MappedShard, n_tokens: int) -> Tokens:
+    """Return the tokens of a shard."""
+    arrays = shard.arrays
+    if "terms" in arrays:
+        return Tokens(arrays["terms"])
+    return Tokens(cells=Cells(arrays["begin"], arrays["term"], arrays["count"], n_tokens))
+
+
+def piece_of(corpus: Corpus, first: int, last: int) -> Corpus:
+    """Return documents first .. last - 1 as a separate corpus, without names and labels."""
+    begin = int(corpus.document_lengths[:first].sum())
+    lengths = corpus.document_lengths[first:last].copy()
+    terms = corpus.values[begin : begin + int(lengths.sum())].copy()
+    terms.setflags(write=False)
+    return Corpus._build(Tokens(terms), lengths, corpus.n_terms, corpus.vocabulary, None, None)
+
+
+def joined_pieces(pieces: Iterable[Corpus]) -> Corpus:
+    """Return the documents of all pieces as one corpus, without names and labels; a single piece unchanged.
+
+    Pieces are iterated over once, and only one of them is in memory at a time.
+    """
+    several = iter(pieces)
+    first = last = next(several)
+    terms: list[Any] = []
+    lengths: list[Any] = []
+    for last in several:
+        if not terms:
+            terms, lengths = [first.values], [first.document_lengths]
+        terms.append(last.values)
+        lengths.append(last.document_lengths)
+    if not terms:
+        return first
+    del first
+    joined = np.concatenate(terms)
+    terms.clear()
+    joined.setflags(write=False)
+    return Corpus._build(Tokens(joined), np.concatenate(lengths), last.n_terms, last.vocabulary, None, None)
+
+
+def _check_index(parameter: str, value: Any, n: int) -> int:
+    return whole_number(parameter, value, 0, n - 1, remedy="Indices start at 0.")
+
+
+def _check_joinable(before: Any, more: Any) -> None:
+    """Raise a DataError if the two corpora number terms differently."""
+    if more.n_terms != before.n_terms or (
+        more.vocabulary is not None and before.vocabulary is not None and more.vocabulary != before.vocabulary
+    ):
+        raise DataError(
+            "more", more, f"documents over the current vocabulary, {before.n_terms} terms",
+            "Build them with vocabulary=corpus.vocabulary, or n_terms=corpus.n_terms.",
+        )  # fmt: skip
+
+
+def _joined_tokens(before: Any, more: Any) -> Tokens:
+    """Tokens of the first corpus followed by those of the second; cells remain cells."""
+    one, other = before.cells, more.cells
+    if one is None or other is None:
+        terms = np.concatenate([before.values, more.values])
+        terms.setflags(write=False)
+        return Tokens(terms)
+    begin = np.concatenate([one.begin, other.begin[1:] + one.begin[-1]])
+    columns = [np.concatenate([getattr(cells, name) for cells in (one, other)]) for name in ("term", "count")]
+    return Tokens(cells=Cells.of(begin, *columns))
+
+
+def _joined_names(before: Any, more: Any) -> list[str] | None:
+    """Names of all documents; None if one of the corpora has none."""
+    if before.names is None or more.names is None:
+        return None
+    return [*before.names, *more.names]
+
+
+def _joined_groups(before: Any, more: Any) -> dict[str, list[Any]]:
+    """Labels of all documents: one value each, None if a corpus lacks the label."""
+    names = dict.fromkeys(name for data in (before, more) for name in data.label_names if name != "document")
+    groups = {}
+    for name in names:
+        values: list[Any] = []
+        for data in (before, more):
+            if name in data.label_names:
+                codes, keys = data.document_labels[name]
+                values += [None if code < 0 else keys[code] for code in np.asarray(codes).tolist()]
+            else:
+                values += [None] * data.n_documents
+        groups[name] = values
+    return groups

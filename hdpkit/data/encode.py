@@ -1,4 +1,4 @@
-"""Encoding of sentences, and of pairs of a word and a context, as ids, for `NGrams`."""
+"""Words and contexts as numbers: sentences, pairs of a word and a context, and contexts as labels."""
 
 from __future__ import annotations
 
@@ -11,29 +11,86 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.data.contexts import NO_SYMBOL, Ints, as_context
+from hdpkit.checks import Codes, as_sequence, check_names, check_unmasked, is_missing, plain
+from hdpkit.data.groups import encode
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.names import as_sequence, check_names, is_missing, plain
+from hdpkit.formats.counts import check_total
 
 __all__ = [
-    "TOKEN_LIMIT",
+    "NO_SYMBOL",
+    "UNKNOWN_SYMBOL",
     "EncodedPairs",
     "EncodedSentences",
+    "Ints",
     "OutsideIds",
     "SymbolIds",
     "WordIds",
+    "as_context",
     "as_sentences",
     "check_hashable",
     "check_markers",
-    "check_total",
     "check_vocabulary",
+    "context_labels",
+    "contexts_of",
     "encode_pairs",
     "encode_sentences",
     "outside_sentences",
 ]
 
-TOKEN_LIMIT = 2**31 - 1
-"""The number of tokens must be below this: the compiled layer numbers customers in 32 bits."""
+Ints = npt.NDArray[np.int32]
+
+NO_SYMBOL = -(2**31)
+"""Number in contexts for positions before the sentence's start."""
+
+UNKNOWN_SYMBOL = NO_SYMBOL + 1
+"""Number in contexts for a symbol that doesn't occur in the data, and so in no restaurant."""
+
+
+def as_context(context: Any) -> tuple[Any, ...]:
+    """Return a context as a tuple of symbols; a single symbol is a context of one."""
+    check_unmasked("context", context)
+    if isinstance(context, np.ndarray):
+        context = context.tolist()
+    return tuple(context) if isinstance(context, list | tuple) else (context,)
+
+
+def contexts_of(
+    history: Ints, offsets: npt.NDArray[np.int64], first: int, last: int, width: int, start: int
+) -> Ints:
+    """Return the contexts of the tokens first..last-1 of sentences."""
+    contexts = np.full((last - first, width), NO_SYMBOL, np.int32)
+    if first == last or width == 0:
+        return contexts
+    token = np.arange(first, last)
+    # of several equal offsets (empty sentences), the last one begins the sentence of a token
+    place = token - offsets[np.searchsorted(offsets, token, side="right") - 1]
+    reach = min(width, int(place.max()) + 1)
+    for j in range(reach):
+        inside = np.flatnonzero(place > j)
+        contexts[inside, j] = history[token[inside] - (j + 1)]
+        contexts[place == j, j] = start
+    return contexts
+
+
+def context_labels(contexts: Ints, names: Sequence[str], symbol: Callable[[int], Any]) -> dict[str, Codes]:
+    """Return contexts as labels: the first symbol, the first two, and so on."""
+    code = np.zeros(len(contexts), np.int64)  # of the context with one symbol less, at first the empty one
+    keys: list[tuple[Any, ...]] = [()]
+    labels: dict[str, Codes] = {}
+    for j, name in enumerate(names):
+        there = np.flatnonzero(contexts[:, j] != NO_SYMBOL)
+        # combined in one number: a longer context is the shorter one and one more symbol
+        packed = code[there] * 2**32 + (contexts[there, j].astype(np.int64) - NO_SYMBOL)
+        found, numbers = encode(name, packed, len(there), "customer")
+        code = np.full(len(contexts), -1, np.int64)
+        code[there] = found
+        code.setflags(write=False)
+        keys = [(symbol(number % 2**32 + NO_SYMBOL), *keys[number >> 32]) for number in numbers]
+        labels[name] = code, keys
+    return labels
+
+
+_REMEDY = "Drop sentences."
 
 
 class _Refused(Exception):
@@ -137,39 +194,14 @@ class EncodedSentences:
 def encode_sentences(
     sentences: Any, words: Iterable[Any], *, fixed: bool, start: Any, end: Any, n_before: int = 0
 ) -> EncodedSentences:
-    """Encode sentences one by one, without keeping all of them in memory.
-
-    Parameters
-    ----------
-    sentences : iterable of sequences
-        Tokens of each sentence.
-    words : iterable
-        Words that already have ids.
-    fixed : bool
-        Whether no other words are allowed.
-    start, end : hashable or None
-        Symbols of the sentence's start and end; the end gets an id when the first sentence ends.
-    n_before : int
-        Number of earlier tokens.
-
-    Raises
-    ------
-    DataError
-        With sentence and position (both from 0), if a token isn't valid.
-    """
+    """Encode sentences one by one, without keeping all of them in memory."""
     known = WordIds(words, fixed, _markers(start, end))
     end_id = -1 if end is None or end not in known.words else known.words.index(end)
     return _encode_all(sentences, known, end, end_id, n_before)
 
 
 def outside_sentences(sentences: Any, inside: Mapping[Any, int], *, start: Any, end: Any) -> EncodedSentences:
-    """Encode sentences as `encode_sentences` does, with a fixed vocabulary (see `OutsideIds`).
-
-    Raises
-    ------
-    DataError
-        As for `encode_sentences`.
-    """
+    """Encode sentences as `encode_sentences` does, with a fixed vocabulary (see `OutsideIds`)."""
     return _encode_all(sentences, OutsideIds(inside, _markers(start, end)), end, inside.get(end, -1), 0)
 
 
@@ -188,31 +220,18 @@ def _encode_all(
                 end_id = known.append(end)
             ids.append(end_id)
         offsets.append(len(ids))
-        check_total(n_before + len(ids))
+        check_total(n_before + len(ids), _REMEDY)
     return EncodedSentences(_array(ids, np.int32), _array(offsets, np.int64), tuple(known.words))
 
 
 def as_sentences(sentences: Any) -> Iterator[Sequence[Any]]:
-    """Tokens of each sentence, one by one.
-
-    Raises
-    ------
-    DataError
-        Immediately if the argument isn't an iterable of sentences; or when an invalid sentence is reached,
-        with its number (from 0).
-    """
+    """Tokens of each sentence, one by one."""
     if not _in_order(sentences):
         raise DataError(
             "sentences", sentences, "an iterable of sentences, each a list of tokens",
             "Split a text into lines and lines into tokens, as in [s.split() for s in text.splitlines()].",
         )  # fmt: skip
     return (_tokens(number, sentence) for number, sentence in enumerate(sentences))
-
-
-def check_total(n_tokens: int) -> None:
-    """Raise a DataError if there are too many tokens."""
-    if n_tokens >= TOKEN_LIMIT:
-        raise DataError("number of tokens", n_tokens, f"below {TOKEN_LIMIT}", "Drop sentences.")
 
 
 def _tokens(number: int, sentence: Any) -> Sequence[Any]:
@@ -282,28 +301,7 @@ class EncodedPairs:
 def encode_pairs(
     words: Any, contexts: Any, known: Iterable[Any], symbols: Iterable[Any], *, fixed: bool, width: int | None
 ) -> EncodedPairs:
-    """Encode one word and one context per observation.
-
-    Parameters
-    ----------
-    words : sequence
-        Words.
-    contexts : sequence
-        Context of each word: a tuple or list of symbols in reading order, or a single symbol.
-    known : iterable
-        Words that already have ids.
-    symbols : iterable
-        Symbols that already have negative numbers.
-    fixed : bool
-        Whether no other words are allowed.
-    width : int or None
-        How many symbols of a context are used, the nearest ones; None for the length of the longest context.
-
-    Raises
-    ------
-    DataError
-        With the number of the pair (from 0), if it isn't valid.
-    """
+    """Encode one word and one context per observation."""
     listed = list(as_sequence("words", words, "words"))
     if isinstance(contexts, np.ndarray) and contexts.ndim == 2:
         contexts = list(contexts)
@@ -313,7 +311,7 @@ def encode_pairs(
             "contexts", f"{len(given)} contexts", f"{len(listed)} contexts, one per word",
             "Give one context per word; an empty one is ().",
         )  # fmt: skip
-    check_total(len(listed))
+    check_total(len(listed), _REMEDY)
     numbers = WordIds(known, fixed, ())
     ids = array("i")
     _encode(listed, numbers, ids, "words, pair {}".format)

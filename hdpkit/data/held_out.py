@@ -9,8 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, contexts_of
-from hdpkit.data.encode import outside_sentences
+from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, contexts_of, outside_sentences
 from hdpkit.data.ngrams import NGrams
 
 __all__ = ["HeldOut", "held_out"]

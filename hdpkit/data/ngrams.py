@@ -9,21 +9,24 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import check_unmasked, made_by, whole_number
-from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, as_context, context_labels, contexts_of
+from hdpkit.checks import Codes, check_unmasked, made_by, whole_number
 from hdpkit.data.encode import (
+    NO_SYMBOL,
+    UNKNOWN_SYMBOL,
+    Ints,
+    as_context,
     check_hashable,
     check_markers,
-    check_total,
     check_vocabulary,
+    context_labels,
+    contexts_of,
     encode_pairs,
     encode_sentences,
 )
 from hdpkit.data.groups import GroupedData
 from hdpkit.data.matrices import as_numbers
 from hdpkit.errors import DataError
-from hdpkit.formats.counts import first_not_whole
-from hdpkit.formats.names import Codes
+from hdpkit.formats.counts import check_total, first_not_whole
 
 __all__ = ["NO_SYMBOL", "ORDER_LIMIT", "UNKNOWN_SYMBOL", "NGrams"]
 
@@ -379,7 +382,7 @@ class NGrams(GroupedData):
             width=self.order - 1,
         )
         n = len(self) + len(encoded.ids)
-        check_total(n)
+        check_total(n, "Drop sentences.")
         return attrs.evolve(
             self,
             values=np.concatenate([self.values, encoded.ids]),

@@ -1,4 +1,8 @@
-"""A corpus in shards: folders of consecutive documents, which are mapped into memory separately."""
+"""A corpus in shards: folders of consecutive documents, which are mapped into memory separately.
+
+A shard is an ordinary `Corpus` with mapped arrays. Code that uses a document's number adds the shard's
+``first_document``.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +13,103 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import numpy as np
 import scipy
 
-from hdpkit.checks import flag, instance, whole_number
+from hdpkit.checks import Codes, check_names, flag, instance, whole_number
 from hdpkit.checks import path as path_of
-from hdpkit.data.corpus import Corpus
-from hdpkit.data.labels import encode_all
+from hdpkit.data.corpus import Cells, Corpus, Tokens, tokens_of_shard
+from hdpkit.data.groups import encode_all
 from hdpkit.data.matrices import read_matrix
-from hdpkit.data.shard_documents import content_of, content_of_shards, mapped_shard, shards_joined
 from hdpkit.errors import DataError, printable
-from hdpkit.formats.cell_spool import CellSpool
 from hdpkit.formats.counts import ID_LIMIT, Counts
-from hdpkit.formats.names import check_names
-from hdpkit.formats.shard_files import Manifest, ShardInfo, read_manifest
-from hdpkit.formats.shard_reading import open_shard
-from hdpkit.formats.shard_writing import Content, check_shards, folder_aside, storing_shards, write_shards
+from hdpkit.formats.counts_on_disk import CellSpool
+from hdpkit.formats.mapped import CHUNK
+from hdpkit.formats.shards import (
+    Manifest,
+    Piece,
+    ShardInfo,
+    ShardsContent,
+    check_shards,
+    folder_aside,
+    open_shard,
+    read_manifest,
+    storing_shards,
+    write_shards,
+)
 
-__all__ = ["Described", "ShardInfo", "ShardedCorpus", "write_again", "write_blocks"]
+__all__ = [
+    "Described",
+    "ShardInfo",
+    "ShardedCorpus",
+    "reopen_shards",
+    "write_again",
+    "write_blocks",
+]
+
+
+def shards_joined(manifest: Manifest) -> Corpus:
+    """Return the documents of all shards, in memory; errors as in `open_shard`."""
+    content = content_of_shards(manifest)
+    pieces = list(content.read(0, manifest.n_tokens if manifest.n_cells is None else manifest.n_cells))
+    columns = [np.concatenate(column) for column in zip(*pieces, strict=True)]
+    if content.cells is None:
+        columns[0].setflags(write=False)
+        tokens = Tokens(columns[0])
+    else:
+        tokens = Tokens(cells=Cells.of(np.append(0, np.cumsum(content.cells)), *columns))
+    names = None if content.names is None else tuple(content.names)
+    return Corpus._checked(
+        tokens, content.lengths, manifest.n_terms, manifest.vocabulary, names, dict(content.labels)
+    )
+
+
+def content_of_shards(manifest: Manifest) -> ShardsContent:
+    """Return the content of all shards, for reading in pieces; errors as in `open_shard`."""
+    shards = [open_shard(manifest, number) for number in range(len(manifest.shards))]
+    tokens = [tokens_of_shard(one, info.n_tokens) for one, info in zip(shards, manifest.shards, strict=True)]
+    if manifest.kind == "cells":
+        cells = [one.cells for one in tokens if one.cells is not None]
+        columns: list[tuple[Any, ...]] = [(one.term, one.count) for one in cells]
+        own: Any = np.concatenate([np.diff(one.begin) for one in cells])
+    else:
+        columns = [(one.terms(),) for one in tokens]
+        own = None
+    ends = np.cumsum([0] + [len(column[0]) for column in columns])
+
+    def read(first: int, last: int) -> Iterator[Piece]:
+        for begin, end, arrays in zip(ends[:-1], ends[1:], columns, strict=True):
+            yield from _pieces(arrays, max(first - int(begin), 0), min(last, int(end)) - int(begin))
+
+    labels: dict[str, Codes] = {}
+    for name, keys in manifest.labels.items():
+        codes = np.concatenate([shard.labels[name][0] for shard in shards])
+        codes.setflags(write=False)
+        labels[name] = (codes, keys)
+    return ShardsContent(
+        lengths=np.concatenate([one.arrays["lengths"] for one in shards]), cells=own, read=read,
+        n_terms=manifest.n_terms,
+        vocabulary=manifest.vocabulary, labels=labels,
+        names=[name for shard in shards for name in shard.names or ()] if manifest.named else None,
+    )  # fmt: skip
+
+
+def content_of(corpus: Corpus) -> ShardsContent:
+    """Return the content of a corpus, for reading in pieces."""
+    cells = corpus.cells
+    columns: tuple[Any, ...] = (corpus.values,) if cells is None else (cells.term, cells.count)
+
+    return ShardsContent(
+        lengths=corpus.document_lengths, cells=None if cells is None else np.diff(cells.begin),
+        read=partial(_pieces, columns), n_terms=corpus.n_terms,
+        vocabulary=corpus.vocabulary, names=corpus.names,
+        labels={name: codes for name, codes in corpus.document_labels.items() if name != "document"},
+    )  # fmt: skip
+
+
+def _pieces(columns: tuple[Any, ...], first: int, last: int) -> Iterator[Piece]:
+    for begin in range(first, last, CHUNK):
+        yield tuple(column[begin : min(begin + CHUNK, last)] for column in columns)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -131,7 +215,7 @@ class ShardedCorpus:
         return ("document", *self._manifest.labels)
 
     def is_present(self, number: int) -> bool:
-        """Whether the folder of a shard is present on this machine.
+        """Whether the folder of a shard is on this machine.
 
         Parameters
         ----------
@@ -159,7 +243,7 @@ class ShardedCorpus:
         ShardError
             If a file is missing, truncated or damaged; the message names shard and file.
         """
-        return mapped_shard(Corpus, self._manifest, self._number(number), flag("verify", verify))
+        return Corpus._of_shard(self._manifest, self._number(number), flag("verify", verify))
 
     def verify(self, number: int) -> None:
         """Check all files of a shard: sizes, ranges of numbers, SHA-256. Parameters and errors as in `shard`.
@@ -183,14 +267,14 @@ class ShardedCorpus:
         ShardError
             As for `shard`; all shards must be present.
         """
-        return shards_joined(Corpus, self._manifest)
+        return shards_joined(self._manifest)
 
     def _number(self, number: Any) -> int:
         return whole_number("number", number, 0, self.n_shards - 1, remedy="Shards are numbered from 0.")
 
     def __reduce__(self) -> Any:
         # Another process opens the manifest again.
-        return _reopen, (self.folder, self.digest)
+        return reopen_shards, (self.folder, self.digest)
 
     def __repr__(self) -> str:
         labels = [name for name in self.label_names if name != "document"]
@@ -276,25 +360,13 @@ def write_blocks(
     shards: int,
     described: Callable[[], Described],
 ) -> ShardedCorpus:
-    """Write blocks of documents as they arrive.
-
-    Parameters
-    ----------
-    blocks : callable
-        Takes a folder for temporary files, and yields the blocks.
-    folder : Path
-    shards : int
-    described : callable
-        Called after the last block; returns vocabulary, names and groups.
-
-    Raises the errors of `ShardedCorpus.from_counts`.
-    """
+    """Write blocks of documents as they arrive."""
     refusals = partial(storing_shards, folder)
     with folder_aside(folder) as aside, CellSpool(aside / "spool", refusals) as spool:
         spool.fill(blocks(aside))
         vocabulary, names, groups = described()
         lengths = spool.lengths
-        content = Content(
+        content = ShardsContent(
             lengths=lengths, cells=spool.cells, read=spool.read, n_terms=spool.n_terms, vocabulary=vocabulary,
             names=None if names is None else check_names("names", names, len(lengths), "document"),
             labels=encode_all("groups", groups, len(lengths), "document", taken=["document"]),
@@ -356,11 +428,8 @@ def _folder(folder: Any) -> Path:
     return path_of("folder", folder, remedy="Name a folder, for instance Path('shards').")
 
 
-def _reopen(folder: Path, digest: str) -> ShardedCorpus:
-    """Open a corpus in shards that another process has open.
-
-    Raises a DataError if it doesn't exist or has changed.
-    """
+def reopen_shards(folder: Path, digest: str) -> ShardedCorpus:
+    """Open a corpus in shards that another process has open."""
     sharded = ShardedCorpus.open(folder)
     if sharded.digest != digest:
         raise DataError(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import as_sequence
 from hdpkit.errors import DataError
 from hdpkit.formats.counts import ID_LIMIT, check_total, first_not_whole
-from hdpkit.formats.names import as_sequence
 
 __all__ = ["check_ids", "locate", "read_documents"]
 
@@ -33,11 +33,7 @@ def _place(d: int, position: int | None, names: tuple[str, ...] | None) -> str:
 def check_ids(
     ids: npt.NDArray[Any], n_terms: int | None, lengths: npt.NDArray[np.int64], names: tuple[str, ...] | None
 ) -> npt.NDArray[np.int32]:
-    """Return ids of terms as int32.
-
-    Raises a DataError that names document and position if an id isn't an integer from 0 to n_terms - 1
-    (2^31 - 2 if `n_terms` is None).
-    """
+    """Return ids of terms as int32."""
     limit = ID_LIMIT if n_terms is None else n_terms
     bad = first_not_whole(ids, limit)
     if bad is not None:
@@ -53,30 +49,7 @@ def check_ids(
 def read_documents(
     docs: Any, n_terms: int | None, vocabulary: tuple[str, ...] | None, names: tuple[str, ...] | None
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], tuple[str, ...] | None]:
-    """Read documents of term ids or of words.
-
-    Parameters
-    ----------
-    docs : sequence of sequences
-        Tokens of each document: all of them ids, or all of them words.
-    n_terms : int or None
-        Ids must be below it; None for no bound.
-    vocabulary : tuple of str or None
-        Word of each id. None, with documents of words: built in order of first appearance.
-    names : tuple of str or None
-        Names of the documents, for errors.
-
-    Returns
-    -------
-    terms : ndarray of int32, shape (n_tokens,)
-    lengths : ndarray of int64, shape (n_documents,)
-    vocabulary : tuple of str or None
-
-    Raises
-    ------
-    DataError
-        With document and position, if a token is neither an id nor a word of the vocabulary.
-    """
+    """Read documents of term ids or of words."""
     words: list[Words] = []
     ids: list[npt.NDArray[Any]] = []
     parts: list[Words | npt.NDArray[Any]] = []

@@ -83,7 +83,7 @@ def rank_allocations(franchise: Franchise, allocations: npt.ArrayLike) -> Ranked
     """
     instance("franchise", franchise, Franchise, "a Franchise", remedy="Pass the one that was sampled.")
     rows = _allocations(franchise, allocations)
-    found: RankedAllocations = franchise._turn.call(franchise, _ranked, (franchise, rows), reading=True)
+    found: RankedAllocations = franchise._lock.call(_ranked, (franchise, rows), reading=True)
     return found
 
 
@@ -194,7 +194,7 @@ def _check_finite(franchise: Any) -> int:
 
 
 def _by_first(row: Ints) -> Ints:
-    """The same allocation with dishes numbered in order of their first customer."""
+    """Renumber the dishes of an allocation in the order of their first customers."""
     _, first, inverse = np.unique(row, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))

@@ -18,11 +18,9 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.checks import check_unmasked, number_array, positive_number
-from hdpkit.data.matrices import check_whole
+from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.sparse_entries import sparse_entries
-from hdpkit.franchise.fixed_dishes import FixedDishes
-from hdpkit.franchise.fold_in import sample_groups
+from hdpkit.franchise.fixed_dishes import FixedDishes, sample_groups
 from hdpkit.random import ChoiceSource
 
 __all__ = ["TOLERANCE", "by_em", "by_gibbs", "completion_perplexity", "fit_proportions"]
@@ -125,7 +123,7 @@ def by_em(observed: FixedDishes, held: FixedDishes, tolerance: float) -> Floats:
 def by_gibbs(
     observed: FixedDishes, held: FixedDishes, particles: int, sweeps: int, burn_in: int, source: ChoiceSource
 ) -> Floats:
-    """The same under posterior means of proportions by Gibbs; one row for each independent sampler."""
+    """Log density of each held-out value under mean proportions by Gibbs; a row per independent sampler."""
     logs = np.empty((particles, len(held.row)))
     for particle in range(particles):
         proportions, _ = sample_groups(observed, sweeps, burn_in, source)

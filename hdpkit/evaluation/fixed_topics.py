@@ -322,7 +322,7 @@ def _half_of_tokens(repeats: Ints, sizes: Ints, generator: np.random.Generator) 
 
 
 def _half_of_counts(repeats: Ints, generator: np.random.Generator) -> Ints:
-    """The same for one document, without its tokens: each is observed or not, and then some are changed."""
+    """Number of observed tokens of each cell of one document, from its counts: binomial, then corrected."""
     chosen = generator.binomial(repeats, 0.5)
     excess = int(chosen.sum()) - int(repeats.sum()) // 2
     pool = chosen if excess > 0 else repeats - chosen

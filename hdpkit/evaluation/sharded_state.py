@@ -18,9 +18,9 @@ from hdpkit.errors import DataError, ParameterError, RunError
 from hdpkit.evaluation.completion import TOLERANCE
 from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves
 from hdpkit.franchise import FixedWeights, Restaurant
-from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
 from hdpkit.random import Purpose, Seed, as_source
-from hdpkit.shards.files import FromFolder, read_run, state_folder
+from hdpkit.schedule import open_run
+from hdpkit.schedule.states import ChainState
 from hdpkit.shards.source import Source
 
 __all__ = ["HeldOutScore", "ShardedState", "numbers_of"]
@@ -82,65 +82,66 @@ class ShardedState:
     concentration: float
     eta: Floats
     corpus: Source
-    _order: Ints  # slot of each topic
-    _start: FromFolder
+    _order: Ints  # dish of each topic
+    _state: ChainState
 
     @classmethod
     def open(
         cls,
         folder: str | os.PathLike[str],
-        restaurant: Restaurant,
-        corpus: Source,
-        root: str | FixedWeights = "weights",
+        restaurant: Restaurant | None = None,
+        corpus: Source | None = None,
+        root: str | FixedWeights | None = None,
     ) -> ShardedState:
-        """Read the last checkpoint of a run. All shards are read once, one after another.
+        """Read the last checkpoint of a run.
 
         Parameters
         ----------
         folder : path
-            Folder of the run: ``hdpkit.shards.run(..., folder=folder)``.
-        restaurant : Restaurant
-        corpus : ShardedCorpus or CutCorpus
-        root : "weights" or FixedWeights
-            All three as given when the run was begun.
+            Folder of the run: ``hdpkit.shards.run(..., folder=folder)`` or ``hdpkit fit --shards``.
+        restaurant : Restaurant, optional
+        corpus : ShardedCorpus or CutCorpus, optional
+        root : "weights" or FixedWeights, optional
+            All three are compared with those of the run; it has its own.
 
         Raises
         ------
         RunError
-            If the folder has no checkpoint, or the checkpoint is of another run.
+            If the folder has no run over shards, or the run has no checkpoint or is another one.
         ShardError
-            If a shard, or its state, is missing or damaged; the message names the shard.
+            If a shard, or its state, is missing or damaged, when it is needed; the message names the shard.
         """
         place = path_of("folder", folder, remedy="Name the folder of a run over shards.")
-        instance("restaurant", restaurant, Restaurant, "a Restaurant", remedy="As for hdpkit.shards.run.")
-        _check_source("corpus", corpus)
-        found = read_run(place)
-        if found is None:
+        if restaurant is not None:
+            instance("restaurant", restaurant, Restaurant, "a Restaurant", remedy="As for hdpkit.shards.run.")
+        if corpus is not None:
+            _check_source("corpus", corpus)
+        run = open_run(place)
+        if not hasattr(run.data, "shards"):
             raise RunError(
                 "folder", str(place), "the folder of a run over shards", "hdpkit.shards.run(..., folder=...)."
             )
-        settings, state = found
-        declared = {"restaurant": repr(restaurant), "corpus": corpus.digest, "root": repr(root)}
-        for name, given in declared.items():
-            if settings.get(name) != given:
+        state = run.state()
+        declared = state.franchise
+        for name, kept, given in (
+            ("restaurant", declared.restaurant_declared, restaurant),
+            ("corpus", run.data.digest, None if corpus is None else corpus.digest),
+            ("root", declared.root.declared, root),
+        ):
+            if given is not None and repr(kept) != repr(given):
                 raise RunError(
-                    f"{name}, in {place}",
-                    settings.get(name),
-                    f"the argument given now, {given}",
-                    "Give the arguments of the run.",
+                    f"{name}, in {place}", kept, f"the argument given now, {given}", "Leave it out."
                 )
-        common = state["common"]
-        start = FromFolder(str(state_folder(place, common["sweep"])), common, state["digests"])
-        counts = _counts(corpus, start)
-        slots = np.asarray(common["slots"])
-        order = slots[np.argsort(-counts[slots].sum(axis=1), kind="stable")].astype(np.int64)
-        eta = common["measure"].get("eta", next(iter(restaurant.chain())).base.eta)
+        sample = state.sample
+        order = np.argsort(-sample.sizes, kind="stable")
+        measure: Any = declared.measure
+        eta = declared.base_parameters.get("eta", measure.eta)
         return cls(
-            sweep=int(common["sweep"]), dish_counts=counts[order],
-            weights=_weights(common["components"], root, slots, order),
-            concentration=float(common["concentration"][1]),
-            eta=np.broadcast_to(np.asarray(eta, np.float64), (corpus.n_terms,)),
-            order=order, corpus=corpus, start=start,
+            sweep=sample.sweep, dish_counts=sample.counts[order].toarray(),
+            weights=sample.root_weights[[*order.tolist(), -1]],
+            concentration=float(declared.concentration("document")),
+            eta=np.broadcast_to(np.asarray(eta, np.float64), (run.data.n_terms,)),
+            corpus=run.data, order=order, state=state,
         )  # fmt: skip
 
     @property
@@ -189,21 +190,16 @@ class ShardedState:
         ShardError
             If the shard's state is missing or damaged.
         """
-        number = self._number(number)
-        info, corpus = self.corpus.shards[number], self.corpus.shard(number)
-        seating = self._start.seating(number, info, corpus)
-        topic_of = np.full(int(self._order.max()) + 1, -1)
-        topic_of[self._order] = np.arange(self.n_topics)
-        document = seating["count_node"].astype(np.int64) - 1
-        topic, tokens = topic_of[seating["count_dish"]], seating["count_customers"].astype(np.int64)
-        order = np.lexsort((topic, document))
-        document, topic, tokens = document[order], topic[order], tokens[order]
-        total = np.asarray(corpus.document_lengths)[document] + self.concentration
+        block = self._state.blocks[self._number(number)]()
+        cells = block.counts[:, self._order].tocoo()
+        order = np.lexsort((cells.col, cells.row))
+        document, topic, tokens = cells.row[order], cells.col[order], cells.data[order]
+        total = np.asarray(block.corpus.document_lengths)[document] + self.concentration
         share = (tokens + self.concentration * self.weights[topic]) / total
-        names: Any = document + info.first_document
-        if corpus.names is not None:
-            names = [corpus.names[d] for d in document.tolist()]
-        return {"document": names, "topic": topic + 1, "tokens": tokens, "share": share}
+        names: Any = document.astype(np.int64) + block.first
+        if block.corpus.names is not None:
+            names = [block.corpus.names[d] for d in document.tolist()]
+        return {"document": names, "topic": topic.astype(np.int64) + 1, "tokens": tokens, "share": share}
 
     def score(
         self,
@@ -276,29 +272,6 @@ class ShardedState:
         return whole_number(
             "number", number, 0, len(self.corpus.shards) - 1, remedy="Shards are numbered from 0."
         )
-
-
-def _counts(corpus: Source, start: FromFolder) -> Ints:
-    """How often each slot has each term, shape (n_slots, n_terms)."""
-    n_slots = int(np.max(start.state["slots"])) + 1
-    counts = np.zeros(n_slots * corpus.n_terms, np.int64)
-    for number, info in enumerate(corpus.shards):
-        shard = corpus.shard(number)
-        dish, terms = start.seating(number, info, shard)["dish"], shard.values
-        for first in range(0, len(dish), _CHUNK):
-            piece = slice(first, first + _CHUNK)
-            np.add.at(counts, dish[piece].astype(np.int64) * corpus.n_terms + terms[piece], 1)
-    return counts.reshape(n_slots, corpus.n_terms)
-
-
-def _weights(components: Any, root: str | FixedWeights, slots: npt.NDArray[Any], order: Ints) -> Floats:
-    """Weights of the topics in their order; the last entry is the weight of all others."""
-    n = len(order)
-    if isinstance(root, FixedWeights):
-        return np.append(np.full(n, 1.0 / root.n_dishes), 1.0 - n / root.n_dishes)
-    kept = np.asarray(components[ROOT_WEIGHTS]["weights"])
-    weights: Floats = np.append(kept[np.searchsorted(slots, order)], kept[-1])
-    return weights
 
 
 def _check_source(name: str, source: Any) -> Source:

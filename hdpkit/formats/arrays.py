@@ -24,13 +24,11 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import Codes
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
-from hdpkit.formats.mapped import CHUNK, MappedFiles, check_ids
-from hdpkit.formats.mapped_arrays import ArrayMapping, damaged, read_file
-from hdpkit.formats.names import Codes
-from hdpkit.formats.sealed_text import opened_text, sealed_text
-from hdpkit.formats.writing import storing
+from hdpkit.formats.mapped import CHUNK, ArrayMapping, MappedFiles, check_ids, damaged, read_file
+from hdpkit.formats.writing import opened_text, sealed_text, storing
 
 __all__ = ["CorpusFolder", "FolderWriter", "is_corpus_folder", "open_folder"]
 
@@ -232,19 +230,7 @@ def plain_keys(label: str, keys: Sequence[Any]) -> list[Any]:
 
 
 def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
-    """Open the corpus of a folder by mapping its arrays.
-
-    Parameters
-    ----------
-    folder : Path
-    verify : bool
-        Whether to read everything once, and check checksums and ranges.
-
-    Raises
-    ------
-    DataError
-        If a file is missing, damaged or inconsistent with the others; the message names it.
-    """
+    """Open the corpus of a folder by mapping its arrays."""
     head, digest = _header(folder)
     n, n_documents, n_terms = (
         _whole_number(folder, head, name) for name in ("n_tokens", "n_documents", "n_terms")

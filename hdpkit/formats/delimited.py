@@ -1,20 +1,33 @@
-"""Tables of text, CSV, TSV and similar: read with a document per row, and written so that they are safe."""
+"""Tables of text and of numbers (CSV, TSV and similar): read by row, and written so that they are safe."""
 
 from __future__ import annotations
 
 import csv
 import io
+import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hdpkit.errors import DataError, printable
-from hdpkit.formats.lines import MAX_LINE_BYTES, place_of
-from hdpkit.formats.records import Document, Fields, Layout, ReadingNotes, find_columns
-from hdpkit.formats.text_lines import text_lines
+import attrs
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["escaped", "read_delimited", "read_rows", "table_of_rows", "unescaped"]
+from hdpkit.errors import DataError, printable
+from hdpkit.formats.records import Document, Fields, Layout, ReadingNotes, find_columns, text_lines
+from hdpkit.formats.text_files import MAX_LINE_BYTES, place_of, unpacked_beginning
+
+__all__ = [
+    "NumberTable",
+    "delimiter_of",
+    "escaped",
+    "read_delimited",
+    "read_number_table",
+    "read_rows",
+    "table_of_rows",
+    "unescaped",
+]
 
 _FORMULA = re.compile("[\\s\xad\u200c\u200d]*[-=+@\uff0d\uff1d\uff0b\uff20].*[^\\W_]", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE | re.ASCII)
@@ -52,17 +65,7 @@ def unescaped(text: str) -> str:
 
 
 def table_of_rows(rows: Iterable[Sequence[Any]], delimiter: str = ",", *, raw: bool = False) -> str:
-    r"""Write rows as CSV, or with another delimiter. All CSV and TSV of the package passes here.
-
-    Numbers are unchanged; texts are escaped (`escaped`).
-
-    Parameters
-    ----------
-    rows : iterable of sequences
-    delimiter : str
-    raw : bool
-        Don't escape: the reader must neither be a spreadsheet nor a terminal.
-    """
+    r"""Write rows as CSV, or with another delimiter. All CSV and TSV of the package passes here."""
     out = io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
     writer.writerows(rows if raw else ([_cell(value) for value in row] for row in rows))
@@ -76,25 +79,7 @@ def _cell(value: Any) -> Any:
 def read_delimited(
     path: Path, layout: Layout, notes: ReadingNotes, delimiter: str = ","
 ) -> Iterator[Document]:
-    """Read a table of text, a row at a time.
-
-    Parameters
-    ----------
-    path : Path
-        Plain, or compressed by gzip, bzip2 or xz.
-    layout : Layout
-        Its columns, encoding, delimiter, quotes and header are used. Empty fields are missing labels; empty
-        rows are left out.
-    notes : ReadingNotes
-    delimiter : str
-        Used if the layout has none.
-
-    Raises
-    ------
-    DataError
-        If a row has more or fewer fields than the header, unmatched quotes, no id, or more than 64 MiB (with
-        the line in which it ends); also as for `text_lines` and `find_columns`.
-    """
+    """Read a table of text, a row at a time."""
     fields: Fields | None = None
     width = 0
     for first, row in read_rows(path, layout, notes, delimiter):
@@ -118,18 +103,7 @@ def read_delimited(
 def read_rows(
     path: Path, layout: Layout, notes: ReadingNotes, delimiter: str = ","
 ) -> Iterator[tuple[int, list[str]]]:
-    """Read the rows of a table, the header among them, each with the number of its first line.
-
-    Parameters
-    ----------
-    path, layout, notes, delimiter
-        As in `read_delimited`; columns of the layout aren't used. Empty rows are left out.
-
-    Raises
-    ------
-    DataError
-        With the line, if quotes don't match or a row is longer than 64 MiB; also as for `text_lines`.
-    """
+    """Read the rows of a table, the header among them, each with the number of its first line."""
     lines = _Lines(path, text_lines(path, layout.encoding, notes))
     # The csv module has one limit for the entire process. It is raised and never lowered, since another
     # thread may be reading.
@@ -196,3 +170,127 @@ class _Lines:
                 "at most as long", "Check for a missing closing quote, or give --no-quotes.",
             )  # fmt: skip
         return line
+
+
+_BEGINNING = 1 << 20
+_SUFFIXES = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_PACKED = (".gz", ".bz2", ".xz")
+
+
+@attrs.frozen(eq=False)
+class NumberTable:
+    """A table of numbers.
+
+    Attributes
+    ----------
+    place : str
+        The file, for errors.
+    rows, columns : tuple of str
+        Names.
+    values : float64 array, shape (n_rows, n_columns)
+        Finite.
+    lines : tuple of int
+        Line in which each row begins, from 1.
+    header : int
+        Number of the line with the names of the columns.
+    """
+
+    place: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: npt.NDArray[np.float64]
+    lines: tuple[int, ...]
+    header: int
+
+    def cell(self, row: int, column: int) -> str:
+        """Name a cell, for errors: the line and the names of its row and column."""
+        return (
+            f"{self.place}, line {self.lines[row]}, row {self.rows[row]!r}, column {self.columns[column]!r}"
+        )
+
+
+def delimiter_of(path: Path) -> str:
+    """Return the delimiter of a table, from its suffix or else from its first line."""
+    name = path.name.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    for suffix, letter in _SUFFIXES.items():
+        if name.endswith(suffix):
+            return letter
+    first = unpacked_beginning(path, _BEGINNING).partition(b"\n")[0]
+    return next((letter for letter in ("\t", ",", ";") if letter.encode() in first), " ")
+
+
+def _one(fields: Sequence[str]) -> int:
+    return 1
+
+
+def read_number_table(
+    path: Path,
+    *,
+    delimiter: str | None = None,
+    names: Callable[[Sequence[str]], int] = _one,
+    join: Callable[[Sequence[str]], str] = "".join,
+) -> NumberTable:
+    """Read a table whose first columns name the rows and whose other columns are numbers."""
+    letter = delimiter_of(path) if delimiter is None else delimiter
+    layout = Layout(delimiter=letter)
+    header: tuple[int, list[str]] | None = None
+    columns: list[str] = []
+    rows: list[str] = []
+    lines: list[int] = []
+    values: list[npt.NDArray[np.float64]] = []
+    n_names = 1
+    for line, row in read_rows(path, layout, ReadingNotes()):
+        if header is None:
+            header = (line, row)
+            continue
+        if not rows:
+            n_names = names(row)
+            columns = _columns(path, header, len(row), n_names)
+        if len(row) != n_names + len(columns):
+            raise DataError(
+                place_of(path, line), f"{len(row)} fields", f"{n_names + len(columns)} fields, as before",
+                "Complete the row, or say what separates the columns.",
+            )  # fmt: skip
+        rows.append(join([field.strip() for field in row[:n_names]]))
+        lines.append(line)
+        values.append(_numbers(path, line, rows[-1], columns, row[n_names:]))
+    if header is None or not rows:
+        raise DataError(place_of(path), "no rows", "a table with a header", "Check the path.")
+    return NumberTable(place_of(path), tuple(rows), tuple(columns), np.array(values), tuple(lines), header[0])
+
+
+def _columns(path: Path, header: tuple[int, list[str]], width: int, n_names: int) -> list[str]:
+    line, fields = header
+    missing = width - len(fields)
+    if missing not in (0, n_names):
+        raise DataError(
+            place_of(path, line), f"{len(fields)} fields, and {width} in the next row", "as many in both",
+            "Correct the header, or say what separates the columns.",
+        )  # fmt: skip
+    columns = [field.strip() for field in fields[n_names - missing :]]
+    if not columns:
+        raise DataError(place_of(path, line), "no columns of numbers", "at least one", "Check the file.")
+    return columns
+
+
+def _numbers(path: Path, line: int, row: str, columns: list[str], fields: list[str]) -> Any:
+    try:
+        if not any("_" in field for field in fields):  # since Python accepts 1_000
+            found = np.array([float(field) for field in fields])
+            if np.isfinite(found).all():
+                return found
+    except ValueError:
+        pass
+    for column, field in zip(columns, fields, strict=True):
+        try:
+            good = "_" not in field and math.isfinite(float(field))
+        except ValueError:
+            good = False
+        if not good:
+            raise DataError(
+                f"{place_of(path, line)}, row {row!r}, column {column!r}", field, "a finite number",
+                "Fill the cell in: a count that is missing is not the same as 0.",
+            )  # fmt: skip
+    raise AssertionError(fields)

@@ -8,32 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from hdpkit.errors import DataError
-from hdpkit.formats.lines import place_of
-from hdpkit.formats.records import Document, Fields, Layout, ReadingNotes, find_columns
-from hdpkit.formats.text_lines import text_lines
+from hdpkit.formats.records import Document, Fields, Layout, ReadingNotes, find_columns, text_lines
+from hdpkit.formats.text_files import place_of
 
 __all__ = ["as_label", "as_name", "as_text", "read_json_lines"]
 
 
 def read_json_lines(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
-    """Read JSON lines, one object at a time.
-
-    Parameters
-    ----------
-    path : Path
-        Plain, or packed by gzip, bzip2 or xz.
-    layout : Layout
-        Its columns are keys; numbers of columns refer to the first object's keys. Empty lines are left out. A
-        null text is empty; a null or absent label is missing.
-    notes : ReadingNotes
-
-    Raises
-    ------
-    DataError
-        With the line number: if a line isn't a JSON object, or has no text or id under its key; if a text
-        isn't a string, an id neither a string nor an integer, or a label neither a string, a number nor a
-        boolean; also as for `text_lines`, and as for `find_columns` with the first object.
-    """
+    """Read JSON lines, one object at a time."""
     fields: Fields | None = None
     keys: list[str] = []
     for number, line in text_lines(path, layout.encoding, notes):

@@ -10,11 +10,10 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import check_names
 from hdpkit.errors import DataError
-from hdpkit.formats.blocks import line_blocks, split_lines
-from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Counts
-from hdpkit.formats.limits import Limits
-from hdpkit.formats.names import check_names
+from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Counts, Limits
+from hdpkit.formats.text_files import line_blocks, split_lines
 
 __all__ = ["TERM_LIMIT", "read_ldac", "read_vocabulary"]
 
@@ -28,14 +27,7 @@ _WHOLE = re.compile(r"[0-9]{1,18}")
 
 
 def read_vocabulary(path: str | os.PathLike[str], limits: Limits | None = None) -> tuple[str, ...]:
-    """Read a vocabulary: a term per line, UTF-8, plain or gzip; the id is the line number, from 0.
-
-    Raises
-    ------
-    DataError
-        If a line is empty or isn't UTF-8, a term is duplicated, or there are too many terms. The message
-        counts lines from 1.
-    """
+    """Read a vocabulary: a term per line, UTF-8, plain or gzip; the id is the line number, from 0."""
     limits = limits or Limits()
     terms: list[str] = []
     for first, content in line_blocks(path, TERM_LIMIT):
@@ -58,21 +50,7 @@ def read_vocabulary(path: str | os.PathLike[str], limits: Limits | None = None) 
 
 
 def read_ldac(path: str | os.PathLike[str], n_terms: int | None = None) -> Iterator[Counts]:
-    """Read an LDA-C file, plain or gzip, in blocks of documents.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    n_terms : int, optional
-        Number of terms; by default the largest id of each block + 1.
-
-    Raises
-    ------
-    DataError
-        With the line number (from 1), if a line is empty or malformed, N isn't its number of pairs, a number
-        is negative or not whole, or an id isn't below `n_terms`.
-    """
+    """Read an LDA-C file, plain or gzip, in blocks of documents."""
     empty = True
     for first, content in line_blocks(path):
         empty = False

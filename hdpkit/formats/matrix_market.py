@@ -19,9 +19,8 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.errors import DataError
-from hdpkit.formats.blocks import line_blocks, split_lines
-from hdpkit.formats.counts import TOKEN_LIMIT, first_not_whole
-from hdpkit.formats.limits import Limits
+from hdpkit.formats.counts import TOKEN_LIMIT, Limits, first_not_whole
+from hdpkit.formats.text_files import line_blocks, split_lines
 
 __all__ = ["matrix_entries", "read_matrix_market"]
 
@@ -69,25 +68,7 @@ class _Head:
 def read_matrix_market(
     path: str | os.PathLike[str], limits: Limits | None = None
 ) -> scipy.sparse.coo_array | npt.NDArray[Any]:
-    """Read a matrix of counts, plain or gzip.
-
-    Parameters
-    ----------
-    path : path
-        A file with field integer, real or pattern, general or symmetric.
-    limits : Limits, optional
-
-    Returns
-    -------
-    scipy.sparse.coo_array or ndarray
-        For a coordinate and for an array layout, respectively.
-
-    Raises
-    ------
-    DataError
-        With the line number (from 1), if a line is malformed, an index is out of range, a value isn't a
-        count, or there are more or fewer entries than declared; also if the matrix exceeds `limits`.
-    """
+    """Read a matrix of counts, plain or gzip."""
     limits = limits or Limits()
     head, blocks = _begun(path, limits)
     parts = list(blocks)
@@ -102,17 +83,7 @@ def read_matrix_market(
 def matrix_entries(
     path: str | os.PathLike[str], limits: Limits | None = None
 ) -> tuple[tuple[int, int], Iterator[Entries]]:
-    """Read a matrix of counts block by block.
-
-    Returns
-    -------
-    (int, int)
-        Numbers of rows and columns.
-    iterator of (row, column, count)
-        int64 arrays, rows and columns from 0, in the order of the file; entries of one cell add up.
-
-    Raises the errors of `read_matrix_market`; those about entries are raised while blocks are read.
-    """
+    """Read a matrix of counts block by block."""
     head, blocks = _begun(path, limits or Limits())
     return (head.n_rows, head.n_columns), (_placed(rows, first, head) for first, rows in _counted(blocks))
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from hdpkit.errors import DataError, MissingExtraError
-from hdpkit.formats.blocks import open_regular
 from hdpkit.formats.json_lines import as_label, as_name, as_text
-from hdpkit.formats.lines import place_of
 from hdpkit.formats.records import Document, Layout, ReadingNotes, find_columns
+from hdpkit.formats.text_files import open_regular, place_of
 
 __all__ = ["read_parquet"]
 
@@ -19,23 +18,7 @@ _ROWS = 1024
 
 
 def read_parquet(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
-    """Read a Parquet file in blocks of rows.
-
-    Parameters
-    ----------
-    path : Path
-    layout : Layout
-        Only its columns are used. A null text is empty, a null label missing. Dates become strings.
-    notes : ReadingNotes
-
-    Raises
-    ------
-    DataError
-        With the row, from 1, if a text isn't a string, an id is neither a string nor an integer, or a value
-        can't be a label; with the file name, if the file is damaged; also as for `find_columns`.
-    MissingExtraError
-        If pyarrow isn't installed.
-    """
+    """Read a Parquet file in blocks of rows."""
     try:
         import pyarrow
         import pyarrow.parquet

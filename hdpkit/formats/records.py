@@ -1,17 +1,38 @@
-"""Documents, as yielded by the readers of tables and text files, and the layout of such files."""
+"""Documents, as yielded by the readers of text; their layout in files; files with a document per line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import codecs
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import attrs
 
 from hdpkit.checks import flag, items, text
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.encodings import check_encoding
+from hdpkit.formats.text_files import (
+    MAX_LINE_BYTES,
+    SAMPLE,
+    agrees_with_ascii,
+    check_encoding,
+    decode_line,
+    detect_encoding,
+    place_of,
+    read_lines,
+    unpacked_beginning,
+)
 
-__all__ = ["TEXT_COLUMNS", "Document", "Fields", "Layout", "ReadingNotes", "find_columns"]
+__all__ = [
+    "TEXT_COLUMNS",
+    "Document",
+    "Fields",
+    "Layout",
+    "ReadingNotes",
+    "find_columns",
+    "read_document_lines",
+    "text_lines",
+]
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "document", "message", "review")
 """Names of the column used as text if none is given and there are several columns."""
@@ -81,24 +102,25 @@ class Layout:
 
     Parameters
     ----------
-    text_column, id_column : str or int, optional
-        Name of the column (of JSON lines: of the key) that holds the text or the id, or its number, from 1.
-        By default the text is in the only column, or in one called "text", "body" or similar
-        (`TEXT_COLUMNS`), and documents have no ids.
+    text_column : str or int, optional
+        Name of the column (of JSON lines: of the key) with the text, or its number, from 1. By default the
+        only column, or one called "text", "body" or similar (`TEXT_COLUMNS`).
+    id_column : str or int, optional
+        Name of the column with the id of each document, or its number. By default documents have no ids.
     group_columns : sequence of str or int
         Columns that become labels of the corpus; a name that is also a number is a name.
     encoding : str, optional
-        By default it is detected: UTF-8, the encoding given by a byte order mark, or else the most probable
-        of the encodings in use, by charset-normalizer.
+        Encoding of the texts, by default detected. It is UTF-8, the encoding given by a byte order mark, or
+        else the most probable of the encodings in use, by charset-normalizer.
     delimiter : str, optional
-        For tables: one character; by default a comma (csv) or a tab (tsv).
+        For tables: one character between fields, or "tab"; by default a comma (csv) or a tab (tsv).
     quotes : bool
         For tables: whether a field may be in double quotes, and then contain delimiters and line ends.
     header : bool
         For tables: whether the first row has the names of the columns.
     escaped : bool
-        For tables written by this package: whether cells that begin with ``'`` are escaped
-        (`hdpkit.formats.delimited.escaped`).
+        For tables written by this package: whether cells that begin with ``'`` are escaped. See
+        `hdpkit.formats.delimited.escaped`.
     files : str
         For folders: the pattern of the file names.
     strict : bool
@@ -171,25 +193,7 @@ class Fields(NamedTuple):
 def find_columns(
     layout: Layout, columns: Sequence[str], place: str, notes: ReadingNotes, *, what: str = "column"
 ) -> Fields:
-    """Find the columns of a table that are named by a layout.
-
-    Parameters
-    ----------
-    layout : Layout
-    columns : sequence of str
-        Names of the columns; without a header their numbers, from 1.
-    place : str
-        Location of the header, for errors.
-    notes : ReadingNotes
-        The names of the group columns are stored here.
-    what : str
-        The word for a column, for errors.
-
-    Raises
-    ------
-    DataError
-        If a column doesn't exist or its name isn't unique, or the column of the text can't be determined.
-    """
+    """Find the columns of a table that are named by a layout."""
     find = _finder(columns, place, what)
     if layout.text_column is not None:
         chosen = find("text_column", layout.text_column)
@@ -243,3 +247,42 @@ def _finder(columns: Sequence[str], place: str, what: str) -> Callable[[str, str
 def _shown(columns: Iterable[str], most: int = 12) -> str:
     names = [repr(column) for column in columns]
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+_BEGINNING = 1 << 20
+"""Number of bytes used to check whether a file is UTF-8."""
+
+
+def read_document_lines(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
+    """Read a file with a document per line; an empty line is a document without words."""
+    for number, line in text_lines(path, layout.encoding, notes):
+        yield Document(line.rstrip("\r\n"), number)
+
+
+def text_lines(path: Path, encoding: str | None, notes: ReadingNotes) -> Iterator[tuple[int, str]]:
+    r"""Read lines of text with their numbers, from 1, and their ends; lines end with ``\n``."""
+    if encoding is None:
+        encoding = encoding_of(path)
+        notes.detected(encoding)
+    name = codecs.lookup(encoding).name
+    bytewise = agrees_with_ascii(name)
+    for number, begin, raw in read_lines(path, MAX_LINE_BYTES, encoding=None if bytewise else name):
+        line = decode_line(raw, path, number, begin, name) if bytewise else raw
+        if "\0" in line:
+            raise DataError(
+                place_of(path, number), "\0", "text without NUL characters",
+                "Is it a text file? Give its encoding if it is UTF-16 or UTF-32.",
+            )  # fmt: skip
+        yield number, line.removeprefix("\ufeff") if number == 1 else line
+
+
+def encoding_of(path: Path) -> str:
+    """Detect the encoding of a text file from its beginning."""
+    content = unpacked_beginning(path, _BEGINNING + 1)
+    encoding = detect_encoding(content[:_BEGINNING], whole=len(content) <= _BEGINNING)
+    if encoding is None:
+        raise DataError(
+            place_of(path), content[:SAMPLE][:40], "a text in a known encoding",
+            "Is it a text file? If it is, give its encoding.",
+        )  # fmt: skip
+    return encoding

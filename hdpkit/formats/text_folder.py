@@ -8,30 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hdpkit.errors import DataError
-from hdpkit.formats.encodings import detect_encoding
-from hdpkit.formats.lines import MAX_LINE_BYTES, unpacked_beginning
 from hdpkit.formats.records import Document, Layout, ReadingNotes
+from hdpkit.formats.text_files import MAX_LINE_BYTES, detect_encoding, unpacked_beginning
 
 __all__ = ["read_text_folder"]
 
 
 def read_text_folder(folder: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
-    """Read the text files in a folder, at any depth, in the order of their paths, which become their names.
-
-    Parameters
-    ----------
-    folder : Path
-    layout : Layout
-        Its encoding, files and strict are used.
-    notes : ReadingNotes
-        Files that are left out since they can't be decoded are recorded here.
-
-    Raises
-    ------
-    DataError
-        If there are no such files, or one isn't a regular file, can't be read or is larger than 64 MiB; with
-        ``strict``, or if no file is left, also if one can't be decoded.
-    """
+    """Read the text files in a folder, at any depth, in the order of their paths, which are their names."""
     read, failed = 0, None
     for path in _text_files(folder, layout.files):
         try:

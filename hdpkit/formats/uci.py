@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import DataError
-from hdpkit.formats.blocks import line_blocks
 from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Counts
+from hdpkit.formats.text_files import line_blocks
 
 __all__ = ["is_uci", "read_uci"]
 
@@ -43,21 +43,7 @@ def is_uci(path: str | os.PathLike[str]) -> bool:
 
 
 def read_uci(path: str | os.PathLike[str], n_terms: int | None = None) -> Iterator[Counts]:
-    """Read a bag-of-words file, plain or gzip, in blocks of documents; documents without entries are empty.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    n_terms : int, optional
-        Length of the vocabulary; the file must have as many terms.
-
-    Raises
-    ------
-    DataError
-        With the line number (from 1), if a line is malformed, an id is out of range, documents don't ascend,
-        or there are more or fewer entries than declared.
-    """
+    """Read a bag-of-words file, plain or gzip, in blocks of documents."""
     blocks = line_blocks(path)
     head = b""
     for _, content in blocks:  # a block has at least one complete line

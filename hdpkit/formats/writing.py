@@ -1,18 +1,35 @@
-"""Files that are written under another name and then renamed, so they are complete or absent."""
+"""Files that are complete or absent: written under another name and renamed, and JSON with a checksum.
+
+A sealed JSON file (run.json, corpus.json, manifest.json, others) is an object whose last key, on a line of
+its own, is ``"checksum"``: the SHA-256 (hex) of the bytes before the comma that precedes it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
+import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from hdpkit.errors import StorageError
 
-__all__ = ["OPEN_FLAGS", "storing", "sync_folder", "write_aside", "written_aside"]
+__all__ = [
+    "OPEN_FLAGS",
+    "check_place",
+    "opened_text",
+    "save",
+    "sealed_text",
+    "storing",
+    "sync_folder",
+    "write_aside",
+    "written_aside",
+]
 
 # Flags that the system lacks are zero (Windows doesn't follow links by default, and has no pipes as files).
 OPEN_FLAGS = 0
@@ -76,3 +93,56 @@ def storing(folder: Path, what: str, remedy: str) -> Iterator[None]:
         raise StorageError.of(
             error, "folder", str(folder), f"a place where {what} can be written", remedy
         ) from error
+
+
+_END = re.compile(rb',\n"checksum": "([0-9a-f]{64})"\}\n\Z')
+
+
+def sealed_text(fields: Mapping[str, Any], indent: int | None = None) -> bytes:
+    """Return fields as JSON in UTF-8 with a checksum at its end."""
+    text = json.dumps(dict(fields), ensure_ascii=False, indent=indent)
+    body = text[:-1].rstrip("\n").encode("utf-8", "surrogatepass")  # which the reader of JSON accepts
+    return body + f',\n"checksum": "{hashlib.sha256(body).hexdigest()}"}}\n'.encode()
+
+
+def opened_text(content: bytes) -> tuple[Any, str | None]:
+    """Return what the JSON says without its checksum, and the checksum; None if the checksum isn't right.
+
+    The caller checks format and version before it refuses a wrong checksum. Raises a ValueError or a
+    RecursionError if it isn't JSON.
+    """
+    found = json.loads(content)
+    if isinstance(found, dict):
+        found.pop("checksum", None)
+    end = _END.search(content[-128:])
+    if end is None:
+        return found, None
+    said = end[1].decode()
+    body = memoryview(content)[: len(content) - len(end[0])]
+    return found, said if hashlib.sha256(body).hexdigest() == said else None
+
+
+_PLACE, _REMEDY = "a place where a file can be written", "Choose another one."
+
+
+def check_place(path: Path) -> None:
+    """Raise a StorageError if no file can be written there: its parent is no folder, or it is itself one."""
+    with _refused(path):  # a name that is too long
+        why = "it is a folder" if path.is_dir() else "its folder does not exist"
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            raise StorageError("path", str(path), f"{_PLACE} ({why})", _REMEDY)
+
+
+def save(path: Path, data: bytes) -> None:
+    """Write a file named by a user, completely or not at all."""
+    check_place(path)
+    with _refused(path), written_aside(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def _refused(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError.of(error, "path", str(path), _PLACE, _REMEDY) from error

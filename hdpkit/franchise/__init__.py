@@ -1,15 +1,13 @@
 """The franchise: declarations, topology, seating."""
 
+from hdpkit.franchise.copies import Look, Snapshot
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
-from hdpkit.franchise.fold_in import FoldIn
+from hdpkit.franchise.fixed_dishes import FoldIn
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import Known, KnownValues
-from hdpkit.franchise.look import Look
-from hdpkit.franchise.sample import Sample
-from hdpkit.franchise.sample_draws import TopicLaw
-from hdpkit.franchise.sample_parts import Level, TermMeans
-from hdpkit.franchise.snapshot import Snapshot
+from hdpkit.franchise.sample import Level, Sample, TermMeans, TopicLaw
 from hdpkit.franchise.starts import Random
+from hdpkit.franchise.state_homes import HomeState, StateHomes
 from hdpkit.franchise.topology import Topology
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.parts import Component, IntegrablePart, Part
@@ -19,6 +17,7 @@ __all__ = [
     "FixedWeights",
     "FoldIn",
     "Franchise",
+    "HomeState",
     "IntegrablePart",
     "Known",
     "KnownValues",
@@ -30,6 +29,7 @@ __all__ = [
     "RestaurantView",
     "Sample",
     "Snapshot",
+    "StateHomes",
     "TermMeans",
     "TopicLaw",
     "Topology",

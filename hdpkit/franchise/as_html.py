@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.errors import BusyError, DataError, StateError
+from hdpkit.errors import BusyError, ClosedError, DataError, StateError
 from hdpkit.html_tables import html_table
 
 __all__ = ["franchise_table", "sample_table"]
@@ -20,7 +20,7 @@ def franchise_table(franchise: Any) -> str:
     caption = repr(franchise).strip("<>")
     try:
         counts = franchise.dish_counts
-    except BusyError:
+    except (BusyError, ClosedError):
         return html_table(caption, ["dish"], [])
     except (DataError, StateError):  # the data are not terms, or dishes are observed
         dishes = np.asarray(franchise.dishes)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.base_measures import ByRestaurant
 from hdpkit.errors import AuditError
-from hdpkit.franchise.parts import Parts
+from hdpkit.franchise.dish_kinds import Parts
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.state import State
 from hdpkit.stores import Detail, FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes, KeepsCells
@@ -31,7 +32,8 @@ def _require(condition: Any, what: str, value: Any, *allowed: Any) -> None:
 
 def audit(state: State, parts: Parts) -> None:
     """Raise an AuditError unless counts, tables, dishes, statistics and components agree."""
-    store, t = state.seating, state.topology
+    store = state.seating
+    t: Any = state.topology.placed(store)
     frozen = FrozenSeating.of(store.freeze())
     if isinstance(frozen, FrozenSeats):
         check_labelled(frozen.arrays(), t)
@@ -121,7 +123,7 @@ def _eaten(of_customer: npt.NDArray[np.int32], home: npt.NDArray[np.int32]) -> C
 
 
 def _eaten_by_cell(frozen: FrozenCells, t: Any) -> Counter[tuple[int, int]]:
-    """The same for counts by cell; all customers of a cell are seated, or none."""
+    """Data customers of each restaurant and dish, by cell; all customers of a cell are seated, or none."""
     cells, runs = t.cells, frozen.cell_runs
     of = np.repeat(np.arange(len(runs)), runs)
     seated = np.bincount(of, weights=frozen.run_count, minlength=len(runs))
@@ -173,8 +175,11 @@ def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[n
         same = (cached == fresh) | (np.abs(cached - fresh) <= RELATIVE * scale)  # both may be -inf
     _require(np.all(same), "log marginals", cached, fresh)
     # Marginals may be computed from the data alone; predictives use the statistics.
-    for slot in live.tolist()[: 50 if state.measure.conjugate and not by_cell else 0]:
-        i = int(np.argmax(dishes == slot))
+    slots = live.tolist()[: 50 if state.measure.conjugate and not by_cell else 0]
+    witnesses = [int(np.argmax(dishes == slot)) for slot in slots]
+    if isinstance(state.measure, ByRestaurant):  # statistics of every dish in every restaurant
+        witnesses += np.unique(state._restaurants_of(state.measure), return_index=True)[1].tolist()
+    for i in witnesses:
         a, b = (np.asarray(bank.log_predictive(i, live)) for bank in (state.bank, fresh_bank))
         a_ratios, b_ratios = a - a[-1], b - b[-1]
         with np.errstate(invalid="ignore"):

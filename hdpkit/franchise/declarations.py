@@ -1,4 +1,4 @@
-"""Declarations: a restaurant reads as a sampling statement, ``Gj ~ PY(discount, concentration, base)``."""
+"""Declarations of restaurants, and which of them a store of counts serves."""
 
 from __future__ import annotations
 
@@ -8,13 +8,29 @@ from functools import cached_property
 from typing import Any
 
 import attrs
+import numpy as np
+import numpy.typing as npt
 
+from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.base_measures import AtomicMeasure, BaseMeasure
 from hdpkit.checks import as_float, choice, validator, whole_number
-from hdpkit.errors import DeclarationError, ParameterError
+from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
+from hdpkit.franchise.state_homes import StateHomes
 from hdpkit.priors import Each, Prior, Shifted, mean_of, support_of
+from hdpkit.stores import Detail, detail_of
 
-__all__ = ["FixedWeights", "Hyperparameter", "Restaurant", "kind_of_root", "number_of"]
+__all__ = [
+    "FixedWeights",
+    "Hyperparameter",
+    "Restaurant",
+    "begins_by_cell",
+    "check_counts_store",
+    "check_no_discount",
+    "check_weights",
+    "kind_of_root",
+    "number_of",
+    "tables_at_end",
+]
 
 
 @attrs.frozen
@@ -107,9 +123,11 @@ def _base(declared: Any) -> Any:
 
 
 def _label(declared: Any) -> Any:
+    if isinstance(declared, StateHomes):
+        return declared
     if declared is not None and (not isinstance(declared, str) or not declared):
         raise ParameterError(
-            "each", declared, "the name of a label of the data, or None", "Say each='document'."
+            "each", declared, "the name of a label of the data, a StateHomes, or None", "Say each='document'."
         )
     return declared
 
@@ -130,10 +148,12 @@ class Restaurant:
         d in [0, 1); 0 is the Dirichlet process. A prior has its support in (0, 1); if a fixed theta is not
         positive, it is the prior given d > -theta (`Franchise.log_joint` omits the constant of this
         condition).
-    each : str, optional
-        Label of the data: one restaurant for each of its values. None: a single restaurant.
+    each : str or StateHomes, optional
+        Label of the data: one restaurant for each of its values. None: a single restaurant. An object of a
+        subclass of `hdpkit.franchise.StateHomes`: one restaurant for each dish, and a customer's restaurant
+        depends on the dishes of other customers.
     name : str, optional
-        Defaults to ``each``, or "root".
+        Defaults to ``each`` (or its name), or "root".
 
     All restaurants of one declaration share its concentration and its discount, unless ``hk.Each(prior)``
     gives each restaurant its own.
@@ -142,12 +162,12 @@ class Restaurant:
     base: Any = attrs.field(converter=_base)
     concentration: Any = attrs.field(default=1.0, kw_only=True, converter=_concentration)
     discount: Any = attrs.field(default=0.0, kw_only=True, converter=_discount)
-    each: str | None = attrs.field(default=None, kw_only=True, converter=_label)
+    each: str | StateHomes | None = attrs.field(default=None, kw_only=True, converter=_label)
     name: str = attrs.field(kw_only=True)
 
     @name.default
     def _default_name(self) -> str:
-        return self.each or ("root" if isinstance(self.base, BaseMeasure) else "restaurant")
+        return self.label or ("root" if isinstance(self.base, BaseMeasure) else "restaurant")
 
     def __attrs_post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name or "/" in self.name:
@@ -177,6 +197,11 @@ class Restaurant:
         for what, values in (("name", names), ("each", labels)):
             if len(set(values)) != len(values):
                 raise DeclarationError(what, values[-1], "different from those of its bases", "Use another.")
+
+    @property
+    def label(self) -> str | None:
+        """The label of the data, or the name of a `StateHomes`; None for a single restaurant."""
+        return self.each.name if isinstance(self.each, StateHomes) else self.each
 
     @cached_property
     def hyperparameters(self) -> tuple[Hyperparameter, Hyperparameter]:
@@ -241,3 +266,137 @@ def number_of(declarations: Sequence[Restaurant], name: str, parameter: str = "n
     """Number of the declaration with this name; the root's is 0."""
     names = [declaration.name for declaration in declarations]
     return names.index(choice(parameter, name, names, remedy="These are the declared restaurants."))
+
+
+def begins_by_cell(store: Any, root: str, kernel: str, topology: Any, measure: Any) -> bool:
+    """Whether a franchise begins with counts by cell.
+
+    Parameters
+    ----------
+    store : type
+        Class of the store.
+    root : str
+        "restaurant", "weights" or "fixed".
+    kernel : str
+        As passed to the franchise.
+    topology : Topology
+        With cells, if the data have them.
+    measure : BaseMeasure
+        Its own class must define ``bank_of_cells``, because a subclass may use customers.
+    """
+    return (
+        store is CountsStore
+        and root in ("weights", "fixed")
+        and kernel in ("auto", "fused")
+        and getattr(topology, "cells", None) is not None
+        and "bank_of_cells" in vars(type(measure))
+    )
+
+
+_OTHERWISE = "Or use store='histogram'."
+
+
+def tables_at_end(store: Any, root: str, n_levels: int) -> bool:
+    """Whether verbs draw tables at their end, given the customers.
+
+    Parameters
+    ----------
+    store : SeatingStore or type
+    root : str
+        The distribution from which the root's children draw.
+    n_levels : int
+        Levels of restaurants. With more than two, tables are customers of restaurants without weights.
+    """
+    return detail_of(store) is Detail.COUNTS and root not in ("restaurant", "atoms") and n_levels <= 2
+
+
+def check_counts_store(
+    store: type, root: str, declarations: Sequence[Restaurant], observed: bool = False
+) -> None:
+    """Raise a DeclarationError if the store is one of counts and can't be used for a franchise.
+
+    Parameters
+    ----------
+    store : type
+        A store class.
+    root : str
+        The distribution from which the root's children draw: "restaurant", "weights" or "fixed".
+    declarations : sequence of Restaurant
+        The root's first.
+    observed : bool
+        Whether dishes are observed.
+    """
+    if detail_of(store) is not Detail.COUNTS:
+        return
+    if observed:
+        raise DeclarationError(
+            "base", "observed dishes", "a measure over latent dishes, over a store of counts", _OTHERWISE
+        )
+    if not _without_discounts(store, root):
+        _check_one_discount(declarations)
+        return
+    for declaration in declarations[1:]:
+        discount = declaration.hyperparameters[1]
+        if discount.prior is not None or discount.start != 0.0:
+            raise DeclarationError(
+                f"discount of {declaration.name!r}", declaration.discount,
+                "0 below the root, over a store of counts where the root is no restaurant",
+                f"Leave the discount out, or leave root out. {_OTHERWISE}",
+            )  # fmt: skip
+
+
+def _check_one_discount(declarations: Sequence[Restaurant]) -> None:
+    """Raise an error if restaurants have separate discounts: each needs a table of Stirling numbers."""
+    for declaration in declarations[1:]:
+        if declaration.hyperparameters[1].each:
+            raise DeclarationError(
+                f"discount of {declaration.name!r}", declaration.discount,
+                "one for all restaurants of a declaration, over a store of counts",
+                f"Leave hk.Each out. {_OTHERWISE}",
+            )  # fmt: skip
+
+
+def _without_discounts(store: Any, root: str) -> bool:
+    """Whether restaurants below the root must not have discounts."""
+    return tables_at_end(store, root, 2)
+
+
+def check_weights(store: Any, declared: str, root: str, verb: str, n_levels: int) -> None:
+    """Raise a StateError if a verb would draw tables of a store of counts while there are no weights.
+
+    Parameters
+    ----------
+    store : SeatingStore
+    declared, root : str
+        The distribution from which the root's children draw: as declared, and at present.
+    verb : str
+    n_levels : int
+    """
+    if tables_at_end(store, declared, n_levels) and not tables_at_end(store, root, n_levels):
+        raise StateError(
+            "root", root, "'weights' while this verb runs over a store of counts",
+            f"Call {verb} outside `with franchise.root_integrated(rng):`.",
+        )  # fmt: skip
+
+
+def check_no_discount(
+    store: Any, root: str, discount: npt.NDArray[np.float64], *, frozen: bool = False
+) -> None:
+    """Raise an error if restaurants below the root have a discount and tables are drawn given customers.
+
+    Parameters
+    ----------
+    store : SeatingStore or type
+    root : str
+        The distribution from which the root's children draw, as declared.
+    discount : float64 array
+        Discounts of these restaurants, without the root.
+    frozen : bool
+        Whether they are from a frozen state: then the error is a DataError.
+    """
+    if not _without_discounts(store, root) or not np.any(discount != 0.0):
+        return
+    allowed = "0 below the root, over a store of counts where the root is no restaurant"
+    if frozen:
+        raise DataError("discount, in the frozen state", discount, allowed, "Thaw it over store='histogram'.")
+    raise ParameterError("value (a discount)", discount, allowed, f"Leave it at 0. {_OTHERWISE}")

@@ -1,45 +1,147 @@
-"""The two kinds of dishes: latent ones, which are born and die, and observed ones, which are values.
+"""The dishes of a state: latent or observed, and the parts that are notified of them.
 
-The kind is chosen once, when a franchise is built (`dish_kind_of`); other code calls its methods. In kernels
-the root has the corresponding functions (`hdpkit.franchise.reference.root`).
+Outside the kernels everything that depends on the kind of dishes is here: which dishes exist, which starts
+are allowed, how data are simulated. If a base measure has atoms, a slot is an atom: all slots are always
+occupied, no dish is created or removed, and the root may have several tables of a dish. A frozen state is
+accepted only if its dishes are the values of the customers.
 """
 
 from __future__ import annotations
 
+import copy
 import math
-import weakref
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.checks import instance, one_of_kind, text
+from hdpkit.errors import DataError, HdpkitError, ParameterError, ReturnValueError, StateError
+from hdpkit.numerics import add_up
+from hdpkit.parts import Attached, IntegrablePart, Part
+from hdpkit.random import ChoiceSource
 from hdpkit.stores import ObservesDishes
 
-__all__ = ["LatentDishes", "ObservedDishes", "dish_kind_of"]
+__all__ = ["LatentDishes", "ObservedDishes", "Parts", "cloned", "dish_kind_of"]
 
 Ints = npt.NDArray[Any]
 
 
-class LatentDishes:
+def cloned(name: str, part: Part, state: Any) -> Part:
+    """Return a clone of a part for a franchise.
+
+    Raises
+    ------
+    ReturnValueError
+        If the part's `clone` fails or doesn't return a part of this class.
+    """
+    remedy = "Define clone(self, state): it returns a part for a copy of the franchise."
+    try:
+        made = part.clone(state)
+    except (TypeError, copy.Error, NotImplementedError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ReturnValueError(f"clone() of the part {name!r}", what, "a part", remedy) from error
+    if not isinstance(made, Part):
+        raise ReturnValueError(f"clone() of the part {name!r}", made, "a part", remedy)
+    return made
+
+
+class Parts:
+    """The parts of one franchise, by name.
+
+    Attributes
+    ----------
+    by_name : dict
+        All parts, in the order of registration.
+    """
+
+    def __init__(self, slots: Any) -> None:
+        self.slots = slots
+        self.by_name: dict[str, Part] = {}
+
+    def values(self) -> list[Part]:
+        """Return all parts, in the order of registration."""
+        return list(self.by_name.values())
+
+    def register(self, name: str, part: Part) -> None:
+        """See `Franchise.register`."""
+        text("name", name, remedy="It is the component's name in saved states.")
+        instance("component", part, Part, "a Part", remedy="Derive it from hk.Part.")
+        if name in self.by_name:
+            raise ParameterError("name", name, "a name that is not taken", f"Taken: {sorted(self.by_name)}.")
+        part.reset(self.slots.occupied_slots())  # first, because user code may fail
+        self.by_name[name] = part
+        self.slots.add_part(part)
+
+    def reset(self) -> None:
+        """Notify all parts of the occupied slots."""
+        for part in self.values():
+            part.reset(self.slots.occupied_slots())
+
+    def freeze(self) -> dict[str, dict[str, Any]]:
+        """The states of all parts by name."""
+        return {
+            name: one_of_kind(part, "freeze", part.freeze(), dict, "a dict")
+            for name, part in self.by_name.items()
+        }
+
+    def thaw(self, state: Any, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
+        """Restore the state of every part; a missing state is drawn, if there is a source.
+
+        Raises
+        ------
+        DataError
+            If a part rejects its state.
+        """
+        for name, part in self.by_name.items():
+            _thaw(state, name, part, frozen, source)
+
+    def integrate(self, source: ChoiceSource, parts: Sequence[Any]) -> list[IntegrablePart]:
+        """Integrate out those of these parts for which it is possible and not done yet; return them."""
+        begun = [part for part in parts if isinstance(part, IntegrablePart) and part.integrated is None]
+        for part in begun:
+            part.integrated = source
+        return begun
+
+    def draw(self, begun: Sequence[IntegrablePart]) -> None:
+        """Draw these parts again."""
+        for part in begun:
+            if part.integrated is not None:
+                part.draw(part.integrated)
+                part.integrated = None
+
+    def log_density(self, state: Any) -> float:
+        """Log density of all parts given the rest of the state, in nats."""
+        return add_up(part.log_density(state) for part in self.values())
+
+
+def _thaw(state: Any, name: str, part: Part, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
+    if name not in frozen:
+        if source is not None:
+            part.started(state, source)
+        return
+    try:
+        part.thaw(frozen[name])
+    except HdpkitError:
+        raise
+    except Exception as error:  # any exception of the part's code
+        raise DataError(
+            f"component {name!r}, in the frozen state", f"{type(error).__name__}: {error}",
+            "what its freeze returned", "Thaw a state of the same part.",
+        ) from error  # fmt: skip
+
+
+class LatentDishes(Attached):
     """Latent dishes: they are born with their first customer and die with their last.
 
     Parameters
     ----------
     state : State
-        The state that the methods read, by a weak reference.
+        The state that the methods read.
     """
 
     name = "latent"
-
-    def __init__(self, state: Any) -> None:
-        self._of = weakref.ref(state)  # weak, because the state refers to this object
-
-    @property
-    def state(self) -> Any:
-        """The franchise that it belongs to."""
-        return self._of()
 
     # ------------------------------------------------------------------ declarations
 
@@ -53,7 +155,7 @@ class LatentDishes:
     def show_to(self, store: Any, bank: Any) -> None:
         """Let an empty store read dishes from the data, if it can."""
 
-    # ------------------------------------------------------------------ the present dishes
+    # ------------------------------------------------------------------ the current dishes
 
     def slots(self, slots: Any, bank: Any) -> Any:
         """The occupied slots, given those of a frozen state."""
@@ -70,12 +172,6 @@ class LatentDishes:
             return []
         served = {int(dish) for dish in state.seating.node_dishes(0)}
         return [slot for slot in state.slots.occupied_slots().tolist() if slot not in served]
-
-    def close_open(self) -> None:
-        """Close dishes that were opened for later customers."""
-        for slot in self.state.slots.occupied_slots().tolist():
-            if self.state.seating.tables(0, slot) == 0:
-                self.state.slots.close(slot)
 
     def to_count(self, slots: Ints) -> Ints:
         """Dish of each customer, for computing statistics of dishes."""
@@ -101,32 +197,14 @@ class LatentDishes:
         """Each customer's dish in any frozen state, and the number of dishes; None if states differ."""
         return None
 
-    # ------------------------------------------------------------------ repair of a seating
-
-    def agree(self, root: Ints) -> bool:
-        """Whether the occupied slots fit a root that serves these dishes."""
-        return bool(self.state.slots.occupied_slots().tolist() == root.tolist())
-
-    def for_lost(self, dishes: Ints, lost: Ints, most: int | None) -> Ints:
-        """Dishes for customers who have lost theirs: one each, or a common one if there would be too many."""
-        there = np.unique(dishes[dishes >= 0])
-        if most is not None and len(there) + len(lost) > most:
-            return np.full(len(lost), there[0] if len(there) else 0)
-        first = int(dishes.max(initial=-1)) + 1
-        return np.arange(first, first + len(lost))
-
-    def root_agrees(self, tables: Ints) -> bool:
-        """Whether the root may have these numbers of tables."""
-        return bool(np.all(tables == 1))
-
     # ------------------------------------------------------------------ scores
 
     def check_counted(self) -> None:
         """Raise an error if terms can't be counted by dish."""
 
-    def log_likelihood(self, fresh_bank: Callable[[], Any]) -> float:
+    def log_likelihood(self) -> float:
         """log p(data | dishes), dish parameters integrated out."""
-        slots, statistics = self.state.slots.occupied_slots(), fresh_bank()
+        slots, statistics = self.state.slots.occupied_slots(), self.state.bank
         whole = getattr(statistics, "log_marginal_total", None)
         total = None if whole is None else whole(slots)
         if total is None:
@@ -169,9 +247,6 @@ class ObservedDishes(LatentDishes):
         """None: atoms exist without customers."""
         return []
 
-    def close_open(self) -> None:
-        """Does nothing: atoms are never closed."""
-
     def to_count(self, slots: Ints) -> Ints:
         """No dishes: atoms have no statistics."""
         return np.empty(0, dtype=np.int32)
@@ -207,19 +282,6 @@ class ObservedDishes(LatentDishes):
         bank = self.state.bank
         return bank.values, len(bank.log_base)
 
-    def agree(self, root: Ints) -> bool:
-        """True: all atoms always exist."""
-        return True
-
-    def for_lost(self, dishes: Ints, lost: Ints, most: int | None) -> Ints:
-        """Their values."""
-        found: Ints = np.asarray(self.state.data.values)[lost]
-        return found
-
-    def root_agrees(self, tables: Ints) -> bool:
-        """Several tables of the root may serve a value."""
-        return True
-
     def check_counted(self) -> None:
         """Raise a DataError."""
         raise DataError(
@@ -227,7 +289,7 @@ class ObservedDishes(LatentDishes):
             "Observed dishes are the terms themselves: count franchise.dishes.",
         )  # fmt: skip
 
-    def log_likelihood(self, fresh_bank: Callable[[], Any]) -> float:
+    def log_likelihood(self) -> float:
         """Each table of the root is a draw from H: the sum of log H over them."""
         served = self.state.seating.node_dishes(0)
         tables = [self.state.seating.tables(0, dish) for dish in served.tolist()]

@@ -1,7 +1,12 @@
-"""The present dishes of a state, and new groups, for fold-in and evaluation.
+"""The current dishes of a state, and new groups, for fold-in and evaluation.
 
 Statistics of dishes and the restaurants of the state don't change. A new group has the concentration and the
-discount of its declaration, and draws dishes from the present row of the restaurant above it.
+discount of its declaration, and draws dishes from the current row of the restaurant above it.
+
+The state is read once, under its lock; all further computations use arrays and need no lock. The densities
+come from a bank of the measure over the customers of the state followed by the new values, so the code is
+that of sampling. If a compiled predictive omits a common factor, `BaseMeasure.log_predictive` supplies it for
+scores.
 """
 
 from __future__ import annotations
@@ -12,23 +17,28 @@ from typing import Any, Self
 import attrs
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 import hdpkit._compiled.fixed_dishes.new_groups as compiled
 from hdpkit._compiled.measures.measure import CompiledBank
+from hdpkit.base_measures import ByRestaurant
+from hdpkit.checks import log_densities, whole_number
 from hdpkit.data import Corpus, GroupedData, Groups
-from hdpkit.data.cells import Tokens
-from hdpkit.errors import DataError, DeclarationError, ParameterError
-from hdpkit.franchise.contexts import ContextTopology
+from hdpkit.data.corpus import Tokens
+from hdpkit.errors import DataError, DeclarationError, ParameterError, printable
+from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.new_labels import Layout, Parents, layout_of, parents_of
 from hdpkit.franchise.reference import new_groups as reference
+from hdpkit.franchise.topology import ContextTopology
 from hdpkit.numerics import exp_each
 from hdpkit.priors import Each
-from hdpkit.returned import log_densities
+from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = ["FixedDishes", "check_foldable", "fixed_dishes"]
+__all__ = ["FixedDishes", "FoldIn", "check_foldable", "fixed_dishes", "fold_in", "sample_groups"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
 
 _NAMED = 5  # most unknown terms listed in an error
 
@@ -50,7 +60,9 @@ class FixedDishes:
     row : int64 array, shape (n_customers,)
         Row of each customer's value.
     parents : Parents
-        The distributions from which the groups draw. concentration, discount : float Of all groups.
+        The distributions from which the groups draw.
+    concentration, discount : float
+        Of all groups.
     readable : bool
         Whether to use the readable kernel.
     """
@@ -74,7 +86,7 @@ class FixedDishes:
         )  # fmt: skip
 
     def restricted(self, chosen: npt.NDArray[np.bool_]) -> Self:
-        """The same groups with some of their customers: ``chosen`` is in the order of groups."""
+        """Return the groups with some of their customers: ``chosen`` is in the order of groups."""
         return attrs.evolve(self, layout=self.layout.restricted(chosen), row=self.row[chosen])
 
 
@@ -110,7 +122,7 @@ def fixed_dishes(
         raise ParameterError("data", data, "a Corpus or Groups", "For instance Corpus.from_documents(...).")
     data.check_unchanged()
     arguments = (franchise, data, scaled, parents, other)
-    made: FixedDishes = franchise._turn.call(franchise, _fixed, arguments, reading=True)
+    made: FixedDishes = franchise._lock.call(_fixed, arguments, reading=True)
     return made
 
 
@@ -149,6 +161,11 @@ def check_foldable(franchise: Any) -> None:
         raise DeclarationError(
             "franchise", franchise, "one whose dishes are latent and whose groups are labels",
             "Where dishes are observed, see hk.NGramModel and Franchise.snapshot.",
+        )  # fmt: skip
+    if isinstance(measure, ByRestaurant):
+        raise DeclarationError(
+            "base", type(measure).__name__, "a measure whose dishes are the same in every restaurant",
+            "Dishes differ by restaurant here, and those of a new group are not known.",
         )  # fmt: skip
     if not measure.predicts:
         raise DeclarationError(
@@ -250,6 +267,10 @@ def _densities(franchise: Any, values: npt.NDArray[Any], scaled: bool) -> tuple[
     if (kept := franchise.bank.freeze()) is not None:
         bank.thaw(kept)
     bank.rebuild(dishes, slots)
+    if franchise._whole_corpus is not None:  # its own documents aren't all
+        counts = franchise.bank.counts(slots)
+        dish, term = np.nonzero(counts)
+        bank.rebuild_counts(term, slots[dish].astype(np.int64), counts[dish, term], slots)
 
     compiled_bank = isinstance(bank, CompiledBank)
     if compiled_bank:
@@ -304,3 +325,143 @@ def _impossible(value: Any) -> DataError:
         "value", value, "one that has a positive density under some dish, or a new one",
         "Leave it out, or choose a base measure that allows it.",
     )  # fmt: skip
+
+
+_STEPS = 500_000  # customers reseated between two checks for Ctrl-C
+
+
+@attrs.frozen(eq=False, repr=False, kw_only=True)
+class FoldIn:
+    """New groups under the dishes of a state, as `Franchise.fold_in` returns them. Arrays are read-only.
+
+    Attributes
+    ----------
+    label : str
+        The label of the groups, for instance "document".
+    names : tuple
+        Its values, one per group.
+    proportions : float64 array, shape (n_groups, K + 1)
+        Posterior means of the weights of the groups over the K dishes of the state and, in the last column,
+        of all new dishes. Rows sum to one.
+    dishes : int64 array, shape (n_customers,)
+        Dish of each customer after the last sweep, in the order of the data; K stands for a new dish.
+    group : int64 array, shape (n_customers,)
+        Group of each customer, in the order of the data.
+    sweeps, burn_in : int
+        Sweeps that were averaged, and those before them.
+    """
+
+    label: str
+    names: tuple[Any, ...]
+    proportions: Floats
+    dishes: Ints
+    group: Ints
+    sweeps: int
+    burn_in: int
+
+    @property
+    def n_groups(self) -> int:
+        """Number of new groups."""
+        return len(self.names)
+
+    @property
+    def n_dishes(self) -> int:
+        """Number of dishes of the state, K; the last column of `proportions` is not among them."""
+        return self.proportions.shape[1] - 1
+
+    def to_counts(self) -> scipy.sparse.csr_array:
+        """Number of customers by group and dish after the last sweep: shape (n_groups, K + 1)."""
+        ones = np.ones(len(self.dishes), dtype=np.int64)
+        counts = scipy.sparse.coo_array((ones, (self.group, self.dishes)), shape=self.proportions.shape)
+        return counts.tocsr()
+
+    def __repr__(self) -> str:
+        return (
+            f"<FoldIn: {self.n_groups} groups ({printable(self.label)}), {len(self.dishes)} customers, "
+            f"{self.n_dishes} dishes and a new one, {self.sweeps} sweeps after {self.burn_in}>"
+        )
+
+
+@unguarded
+def fold_in(
+    self: Any,
+    data: GroupedData,
+    sweeps: int = 50,
+    *,
+    burn_in: int = 20,
+    rng: ChoiceSource | Seed = None,
+) -> FoldIn:
+    """Dishes and proportions of new groups, by Gibbs sampling; the franchise doesn't change.
+
+    The statistics of the dishes and all restaurants are fixed, so groups don't influence each other. A group
+    draws from the restaurant above it, whose row is fixed, with the concentration and the discount of its
+    declaration. See docs/evaluation.md.
+
+    Parameters
+    ----------
+    data : Corpus or Groups
+        Each value of the last declaration's label is a new group, even if the franchise has a group of that
+        name. Labels of the levels in between name restaurants of the franchise; if one is missing, the group
+        draws from the restaurant above. Words are matched by the vocabularies if both have one.
+    sweeps : int
+        Number of sweeps to average.
+    burn_in : int
+        Number of sweeps before those averaged.
+    rng : seed, Generator or choice source
+        The same seed gives the same result.
+
+    Returns
+    -------
+    FoldIn
+
+    Raises
+    ------
+    DataError
+        If the data have unknown terms, values that are impossible under every dish, or labels without a
+        restaurant in the franchise; the message names them.
+    DeclarationError
+        If dishes are observed, if a value has no density in closed form under a new dish, if the last
+        declaration has no label, or if its restaurants have separate concentrations or discounts.
+    """
+    sweeps = whole_number("sweeps", sweeps, 1, 2**31, remedy="At least one sweep is averaged.")
+    burn_in = whole_number("burn_in", burn_in, 0, 2**31, remedy="Sweeps before those that are averaged.")
+    source = as_source(rng, Purpose.FOLD_IN)
+    fixed = fixed_dishes(self, data)
+    proportions, drawn = sample_groups(fixed, sweeps, burn_in, source)
+    layout = fixed.layout
+    dishes, group = np.empty_like(drawn), np.empty_like(drawn)
+    dishes[layout.order], group[layout.order] = drawn, layout.group
+    for array in (proportions, dishes, group):
+        array.setflags(write=False)
+    return FoldIn(
+        label=layout.label,
+        names=layout.names,
+        proportions=proportions,
+        dishes=dishes,
+        group=group,
+        sweeps=sweeps,
+        burn_in=burn_in,
+    )
+
+
+def sample_groups(fixed: FixedDishes, sweeps: int, burn_in: int, source: ChoiceSource) -> tuple[Floats, Ints]:
+    """Sweep over new groups in order.
+
+    Returns
+    -------
+    proportions : float64 array, shape (n_groups, K + 1)
+        Mean over the sweeps after the burn-in of the posterior mean given the seating.
+    dishes : int64 array, shape (n_customers,)
+        After the last sweep, group by group.
+    """
+    groups, begins = fixed.new_groups(), fixed.layout.begins
+    proportions = np.empty((len(begins) - 1, fixed.density.shape[1]))
+    dishes = np.empty(len(fixed.row), dtype=np.int64)
+    steps = begins * (1 + burn_in + sweeps)
+    first = 0
+    while first < len(begins) - 1:
+        last = int(np.searchsorted(steps, steps[first] + _STEPS, side="right")) - 1
+        last = min(max(last, first + 1), len(begins) - 1)
+        groups.fold_in(first, last, burn_in, sweeps, source, proportions, dishes)
+        first = last
+    return proportions, dishes

@@ -1,86 +1,78 @@
-"""Frozen states: conversion of the complete state to arrays and numbers, and back."""
+"""The frozen state of a franchise: its conversion to arrays and numbers, and back; transactions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.walk.slots import DishSlots
+from hdpkit._compiled.support.franchise_lock import Transaction
 from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import instance
 from hdpkit.errors import StateError
 from hdpkit.franchise.frozen import check_frozen
-from hdpkit.franchise.guard import changes
-from hdpkit.franchise.held import Held
-from hdpkit.franchise.owner import Owner
-from hdpkit.franchise.parts import Parts
-from hdpkit.franchise.seats import Seats
-from hdpkit.franchise.state import State
-from hdpkit.franchise.statistics import Statistics, unserved
-from hdpkit.franchise.turns import Turns
+from hdpkit.franchise.guard import reopens, unguarded
+from hdpkit.franchise.reading import Reading
+from hdpkit.franchise.statistics import unserved
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import FrozenCells, FrozenSeating, KeepsCells, detail_of
 
 __all__ = ["Freezing"]
 
+# Objects of a franchise that some changes replace, rather than change.
+_REPLACED = ("data", "topology", "measure", "bank", "store", "hyperparameters", "_by_cell")
 
-class Freezing(Owner):
+
+@attrs.frozen(eq=False)
+class Kept:
+    """The state that a failed change goes back to: the objects that may be replaced, and what is in them."""
+
+    objects: Mapping[str, Any]
+    frozen: dict[str, Any]
+
+
+class Freezing(Reading):
     """Freezes and thaws the state of a franchise."""
 
-    def __init__(
-        self,
-        state: State,
-        turns: Turns,
-        seats: Seats,
-        statistics: Statistics,
-        parts: Parts,
-        held: Held,
-    ) -> None:
-        super().__init__(state)
-        self.turns = turns
-        self.seats = seats
-        self.statistics = statistics
-        self.parts = parts
-        self.held = held
+    def __init__(self, *declared: Any) -> None:
+        super().__init__(*declared)
+        self._kept: Kept | None = None  # within a run or a transaction
 
     def freeze(self) -> dict[str, Any]:
         """The complete state as arrays and numbers; a franchise that thaws it continues exactly."""
-        state = self.state
-        state._not_lent("frozen")
-        if empty := self.statistics.open_dishes():
+        self._not_lent("frozen")
+        if empty := self._open_dishes():
             raise unserved(empty, "the state is frozen")
-        streams = state.streams
+        streams, slots = self.streams, self.slots
         return {
-            "seating": state.store.freeze(),
-            "slots": state.slots.occupied_slots(),
-            "held": np.array(state.slots.held_slots(), dtype=np.int32),
+            "seating": self.store.freeze(self.data._empty_row),
+            "slots": slots.occupied_slots(),
+            "held": np.array(slots.held_slots(), dtype=np.int32),
             # Observed dishes are atoms, whose ids are their numbers.
-            **({} if state.measure.atomic else _births(state.slots)),
-            "concentration": state.hyperparameters.theta.copy(),
-            "discount": state.hyperparameters.d.copy(),
-            "measure": self.statistics.base_parameters,
-            "bank": self.statistics.fresh_bank().freeze(),
-            "sweep": state.sweep,
-            "attempt": state.attempt,
-            # States of earlier versions have none: no call had a seed.
-            **({"seeded_calls": state.seeded_calls} if state.seeded_calls else {}),
-            **({"held_groups": state.held_nodes} if self.held.any else {}),
+            **({} if self.measure.atomic else {"dish_ids": slots.ids(), "births": slots.n_births()}),
+            "concentration": self.hyperparameters.theta.copy(),
+            "discount": self.hyperparameters.d.copy(),
+            "measure": self.base_parameters,
+            "bank": self.bank.freeze(),
+            "sweep": self.sweep,
+            # No call had a seed in most states.
+            **({"seeded_calls": self.seeded_calls} if self.seeded_calls else {}),
+            **({"held_groups": self.held_nodes} if self._any_held else {}),
             "streams": None if streams is None else {"seed": streams.seed, "chain": streams.chain},
-            "components": self.parts.freeze(),
+            "components": self._parts.freeze(),
         }
 
-    @changes
+    @reopens
     def thaw(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
-        """Restore a state returned by `freeze`, of a franchise of this shape.
+        """Restore a state returned by `freeze`, of a franchise of this shape; also of a closed franchise.
 
         A state from a store with more detail (sizes have more than counts, seats more than sizes) is reduced
         to that of this store. In the opposite case the missing detail is drawn, which requires a ``source``.
-        Missing weights of the root are also drawn. If memory runs out on the way, a MemoryError is raised and
-        no customer is seated; thaw a state again, or start.
+        Missing weights of the root are also drawn. If this fails half way, the franchise is closed.
 
         Parameters
         ----------
@@ -96,12 +88,12 @@ class Freezing(Owner):
         StateError
             If something is missing, and there is no source.
         """
-        seating = self.check(frozen)
+        seating = self.check_frozen(frozen)
         if source is not None:
             instance(
                 "source", source, ChoiceSource, "a choice source, or None", remedy="Moves are given one."
             )
-        for name, part in self.parts.by_name.items():
+        for name, part in self._parts.by_name.items():
             if (
                 isinstance(part, IntegrablePart)
                 and source is None
@@ -111,53 +103,95 @@ class Freezing(Owner):
                     "source", None, f"a choice source, where a frozen state has no {name}",
                     "They are drawn. Pass one: thaw(state, source).",
                 )  # fmt: skip
-        self.take_over({**frozen, "seating": seating}, source)
+        self._take_over({**frozen, "seating": seating}, source)
 
-    def take_over(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
+    def _take_over(self, frozen: Mapping[str, Any], source: ChoiceSource | None = None) -> None:
         """Restore a state that was already checked (exact tests restore the same states very often)."""
-        self.state._not_lent("thawed")
-        self.turns.within(self.turns.changing, self._take_over, frozen, source)
+        self._outside()
+        self._not_lent("thawed")
+        self._lock.reopen(self._restore, frozen, source, self._lock.closed)
 
-    def _take_over(self, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
-        state = self.state
-        streams = Streams(**frozen["streams"]) if frozen.get("streams") else state.streams
+    def _restore(self, frozen: Mapping[str, Any], source: ChoiceSource | None, failed: bool) -> None:
+        """Replace everything that changes. If a change ``failed``, nothing is assumed of the state before."""
+        if failed:
+            self._abandon()
+        streams = Streams(**frozen["streams"]) if frozen.get("streams") else self.streams
         discount = np.asarray(frozen["discount"], dtype=np.float64)
         seating = frozen["seating"]
-        if not isinstance(FrozenSeating.of(seating), FrozenCells):
-            self.seats.tell_apart()
-        if not isinstance(state.store, KeepsCells):
-            seating = self.seats.in_detail(seating, detail_of(state.store), source, discount)
-        self.statistics.set_base_parameters(**frozen.get("measure", {}))
-        state.store.thaw(seating)
-        state.hyperparameters.replace(frozen["concentration"], frozen["discount"])
-        state.sweep = int(frozen["sweep"])
-        state.attempt = int(frozen["attempt"])
-        state.seeded_calls = int(frozen.get("seeded_calls", 0))
-        state.streams = streams
-        state.held_nodes = self.held.check_frozen(frozen)
+        if isinstance(self.store, KeepsCells) and not isinstance(FrozenSeating.of(seating), FrozenCells):
+            self._count_by_customer()
+        if not isinstance(self.store, KeepsCells):
+            seating = self._in_detail(seating, detail_of(self.store), source, discount)
+        values = frozen.get("measure", {})
+        if values != self.base_parameters:
+            self.measure = self._with_parameters(values)
+        self.bank.adopt(self.measure)
+        self.store.thaw(seating)
+        self.hyperparameters.replace(frozen["concentration"], frozen["discount"])
+        self.sweep = int(frozen["sweep"])
+        self.seeded_calls = int(frozen.get("seeded_calls", 0))
+        self.streams = streams
+        self.held_nodes = self._check_frozen_held(frozen)
         slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen.get("components", {})
-        # States of earlier versions have no ids: their dishes are numbered in the order of slots.
-        ids, births = frozen.get("dish_ids", np.arange(len(slots))), frozen.get("births", len(slots))
-        bank = frozen.get("bank")
-        self.statistics.replaced(slots, frozen["held"], bank, parts, source, ids, births)
+        ids, births = frozen.get("dish_ids"), frozen.get("births", 0)
+        self._replaced(slots, frozen["held"], frozen.get("bank"), parts, source, ids, births)
 
-    def check(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
-        """See `Franchise.check_frozen`."""
-        state = self.state
-        bank: Any = state.bank
-        observed = state._dish_kind.frozen()
-        seating = check_frozen(frozen, state.topology, state._starting, observed, state.declarations)
-        state._check_discount(np.asarray(frozen["discount"])[1:], frozen=True)
-        self.seats.root._check_number("slots, in the frozen state", len(frozen["slots"]), frozen=True)
-        self.held.check_frozen(frozen)
-        if state._known is not None:
+    def _abandon(self) -> None:
+        """End what a failed change had begun outside the seating."""
+        self.data.check_unchanged()  # mapped data that have changed must not be read
+        self._verb = self._lent = self.on_pulse = None
+        self.slots.source = self.slots.trouble = None
+        if getattr(self.store, "busy", False):
+            self.store.busy = False
+        self._walks = {}
+        for part in self._parts.values():
+            if isinstance(part, IntegrablePart):
+                part.integrated = None
+
+    def check_frozen(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
+        """Raise a DataError unless a state is consistent and has this shape, before its arrays are used.
+
+        Returns the seating as arrays for a store.
+        """
+        observed = self._dish_kind.frozen()
+        seating = check_frozen(frozen, self.topology, self._starting, observed, self.declarations)
+        self._check_discount(np.asarray(frozen["discount"])[1:], frozen=True)
+        self.root._check_number("slots, in the frozen state", len(frozen["slots"]), frozen=True)
+        self._check_frozen_held(frozen)
+        if self._known is not None:
             kept = FrozenSeating.of(seating)
-            state._known.check_frozen(frozen, None if isinstance(kept, FrozenCells) else kept.dishes)
+            self._known.check_frozen(frozen, None if isinstance(kept, FrozenCells) else kept.dishes)
+        bank: Any = self.bank
         if isinstance(bank, KeepsParameters):
             bank.check_frozen(frozen.get("bank"), frozen["slots"])
         return seating
 
+    # ------------------------------------------------------------------ transactions
 
-def _births(slots: DishSlots) -> dict[str, Any]:
-    """Lasting ids of the dishes, and the number of births so far."""
-    return {"dish_ids": slots.ids(), "births": slots.n_births()}
+    @unguarded
+    def transaction(self) -> Transaction:
+        """Return a block that either completes or leaves the franchise as it was.
+
+        A verb that fails outside a run leaves the franchise closed: every use raises a ClosedError until
+        `thaw`, or a start, replaces the state. After an exception in this block the state at its beginning
+        is restored instead, and the exception is passed on. The state is copied at the beginning. Blocks can
+        be nested. At its beginning, a franchise that was closed within a run or a transaction goes back to
+        the state at the last end of a sweep, or at the beginning of that transaction.
+
+        Examples
+        --------
+        >>> with franchise.transaction():  # doctest: +SKIP
+        ...     franchise.reseat(0, 10, source)
+        """
+        return Transaction(self._lock, self)
+
+    def _keep(self) -> Kept:
+        """Keep the current state, for `_go_back`."""
+        there = vars(self)
+        return Kept({name: there[name] for name in _REPLACED}, self.freeze())
+
+    def _go_back(self, kept: Kept) -> None:
+        """Restore a kept state; called by `FranchiseLock.reopen`."""
+        vars(self).update(kept.objects)
+        self.streams = None  # unless the state has streams
+        self._restore(kept.frozen, None, True)

@@ -2,30 +2,414 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.data.cells import Cells
-from hdpkit.errors import DataError, short_repr
-from hdpkit.franchise.contexts import ContextTopology
+from hdpkit.checks import LARGEST_SEED, number_array, real_number, whole_number
+from hdpkit.data.corpus import Cells
+from hdpkit.errors import DataError, ParameterError, short_repr
 from hdpkit.franchise.declarations import Restaurant
-from hdpkit.franchise.frozen_seating import Disagreement, check_bins, check_cells, check_tables, check_tallies
-from hdpkit.franchise.frozen_values import check_values
-from hdpkit.franchise.topology import Topology
+from hdpkit.franchise.topology import ContextTopology, Dishes, Topology, Tree
 from hdpkit.stores import FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes
 
-__all__ = ["LARGEST", "check_dishes", "check_frozen", "ints_of"]
+__all__ = [
+    "LARGEST",
+    "Disagreement",
+    "cell_counts",
+    "check_bins",
+    "check_cells",
+    "check_counts",
+    "check_dishes",
+    "check_frozen",
+    "check_tables",
+    "check_tallies",
+    "check_values",
+    "data_counts",
+    "ints_of",
+    "with_one_table_each",
+]
 
+Ints = npt.NDArray[np.int32]
+Wide = npt.NDArray[np.int64]
+
+
+_UNCHANGED = "Pass the state unchanged."
+
+
+def check_values(
+    frozen: Mapping[str, Any],
+    topology: Topology | ContextTopology,
+    parameters: Mapping[str, Any],
+    declarations: Sequence[Restaurant],
+) -> None:
+    """Raise a DataError unless the numbers of a frozen state are valid.
+
+    Parameters
+    ----------
+    frozen : mapping
+    topology : Topology
+    parameters : mapping
+        The base measure's parameters that have a prior, by name.
+    declarations : sequence of Restaurant
+        They determine which restaurants share hyperparameters.
+    """
+    theta, d = (_numbers(key, frozen[key], topology.n_nodes) for key in ("concentration", "discount"))
+    if not np.all((d >= 0.0) & (d < 1.0)):
+        raise _wrong("discount", d, "in [0, 1)")
+    if not np.all(np.isfinite(theta) & (theta > -d)):
+        raise _wrong("concentration", theta, "finite and above -discount")
+    for number, declaration in enumerate(declarations):
+        nodes = topology.nodes(number)
+        named = zip(("concentration", "discount"), (theta, d), declaration.hyperparameters, strict=True)
+        for key, values, declared in named:
+            own = values[nodes]
+            if not declared.each and len(own) and np.any(own != own[0]):
+                raise _wrong(key, own, f"one number for all restaurants of {declaration.name!r}")
+    try:
+        whole_number("sweep, in the frozen state", frozen["sweep"], remedy=_UNCHANGED)
+        calls = frozen.get("seeded_calls", 0)
+        whole_number("seeded_calls, in the frozen state", calls, remedy=_UNCHANGED)
+        _check_measure(frozen.get("measure", {}), parameters)
+        _check_streams(frozen.get("streams"))
+    except ParameterError as error:
+        raise DataError(error.parameter, error.value, error.allowed, error.remedy) from None
+    components = frozen.get("components", {})
+    if not isinstance(components, Mapping):
+        raise _wrong("components", components, "a dict of the components' states")
+
+
+def _check_measure(measure: Any, parameters: Mapping[str, Any]) -> None:
+    if not isinstance(measure, Mapping) or not set(measure) <= set(parameters):
+        raise _wrong("measure", measure, f"a dict of {sorted(parameters)}")
+    for name, value in measure.items():
+        real_number(f"{name}, in the frozen state", value, remedy=_UNCHANGED)
+
+
+def _check_streams(streams: Any) -> None:
+    if streams is None:
+        return
+    if not isinstance(streams, Mapping) or set(streams) != {"seed", "chain"}:
+        raise _wrong("streams", streams, "None, or a dict of seed and chain")
+    for key, value in streams.items():
+        high = LARGEST_SEED if key == "seed" else 2**32 - 1
+        whole_number(f"{key} of streams, in the frozen state", value, 0, high, remedy=_UNCHANGED)
+
+
+def _numbers(key: str, value: Any, n_nodes: int) -> npt.NDArray[np.float64]:
+    array = number_array(value)
+    if array is None or array.shape != (n_nodes,):
+        raise _wrong(key, value, f"{n_nodes} numbers, one per restaurant")
+    return array
+
+
+def _wrong(key: str, value: Any, allowed: str) -> DataError:
+    return DataError(
+        f"{key}, in the frozen state", value, allowed, "Thaw a state over the same data and declarations."
+    )
+
+
+_CHUNK = 1 << 20  # customers counted at once
+_CELLS = 1 << 14  # cells counted at once
 LARGEST = 2**31 - 1
+
+
+class Disagreement(Exception):
+    """Arrays contradict each other; has the name of one, and the allowed value."""
+
+    def __init__(self, key: str, allowed: str) -> None:
+        super().__init__(key, allowed)
+        self.key = key
+        self.allowed = allowed
+
+
+def check_tables(
+    seat: Ints,
+    node: Ints,
+    dish: Ints,
+    above: Ints,
+    topology: Topology | ContextTopology,
+    slots: npt.NDArray[Any] | None,
+) -> None:
+    """Raise a Disagreement unless a labelled seating fits these customers and restaurants.
+
+    Parameters
+    ----------
+    seat : int32 array, shape (n_customers,)
+    node, dish, above : int32 arrays, one entry per table
+        ``table_node``, ``table_dish`` and ``table_seat``.
+    topology : Topology
+    slots : array or None
+        The occupied slots, each served at one table of the root; None if dishes are observed.
+    """
+    n_tables = len(node)
+    sizes = np.zeros(n_tables, dtype=np.int64)
+    for first in range(0, len(seat), _CHUNK):
+        seats = seat[first : first + _CHUNK]
+        seated = seats >= 0
+        if not np.array_equal(node[seats[seated]], topology.home[first : first + _CHUNK][seated]):
+            raise Disagreement("seat", "tables of the customers' own restaurants")
+        sizes += np.bincount(seats[seated], minlength=n_tables)
+    lower = topology.parent[node] >= 0
+    if not np.array_equal(above >= 0, lower):
+        raise Disagreement("table_seat", "a table of the parent for every table below the root, else -1")
+    upper = above[lower]
+    # Parents have smaller numbers than their children, so this also excludes cycles.
+    if not np.array_equal(node[upper], topology.parent[node[lower]]):
+        raise Disagreement("table_seat", "tables of the parent restaurant")
+    if not np.array_equal(dish[upper], dish[lower]):
+        raise Disagreement("table_dish", "the dish of the parent's table where a table sits")
+    sizes += np.bincount(upper, minlength=n_tables)
+    if n_tables and int(sizes.min()) < 1:
+        raise Disagreement("table_node", "tables with at least one customer each")
+    if int(sizes.sum()) > LARGEST:
+        raise Disagreement("table_node", f"restaurants with at most {LARGEST} customers in all")
+    if slots is not None:
+        _check_root(np.sort(dish[~lower]), slots, "table_dish")
+
+
+def check_bins(
+    dish: Ints,
+    columns: Sequence[Ints],
+    topology: Topology | ContextTopology,
+    slots: npt.NDArray[Any] | None,
+) -> None:
+    """Raise a Disagreement unless dishes and histograms fit these customers and restaurants.
+
+    Parameters
+    ----------
+    dish : int32 array, shape (n_customers,)
+    columns : sequence of int32 arrays
+        ``bin_node``, ``bin_dish``, ``bin_size`` and ``bin_count``.
+    topology, slots
+        As in `check_tables`.
+    """
+    node, served, size, count = (column.astype(np.int64) for column in columns)
+    base = int(max(served.max(initial=0), dish.max(initial=0))) + 1
+    pair = node * base + served
+    step = np.diff(pair)
+    if np.any(step < 0) or np.any((step == 0) & (np.diff(size) <= 0)):
+        raise Disagreement("bin_node", "sorted by restaurant, dish and size, without repeats")
+    if np.any(size * count > LARGEST):
+        raise Disagreement("bin_count", f"tables for at most {LARGEST} customers")
+    begin = np.flatnonzero(np.append(True, step > 0)) if len(pair) else np.empty(0, dtype=np.int64)
+    keys = pair[begin]
+    customers = np.add.reduceat(size * count, begin) if len(pair) else begin
+    tables = np.add.reduceat(count, begin) if len(pair) else begin
+    names = ("bin_dish", "bin_size", "bin_count")
+    data = data_counts(dish, topology, base)
+    _check_against_data(data, base, (keys, customers, tables), topology, slots, names)
+
+
+def check_tallies(
+    dish: Ints,
+    columns: Sequence[Ints],
+    topology: Topology | ContextTopology,
+    slots: npt.NDArray[Any] | None,
+) -> None:
+    """Raise a Disagreement unless dishes and counts fit these customers and restaurants.
+
+    Parameters
+    ----------
+    dish : int32 array, shape (n_customers,)
+    columns : sequence of int32 arrays
+        ``count_node``, ``count_dish``, ``count_customers`` and ``count_tables``.
+    topology, slots
+        As in `check_tables`.
+    """
+    _check_columns(columns, dish, lambda base: data_counts(dish, topology, base), topology, slots)
+
+
+def _check_columns(
+    columns: Sequence[Ints],
+    eaten: Ints,
+    data: Callable[[int], tuple[Wide, Wide]],
+    topology: Topology | ContextTopology,
+    slots: npt.NDArray[Any] | None,
+) -> None:
+    """Check counts against the result of `data`, which is called with a number above all dishes."""
+    node, served, customers, tables = (column.astype(np.int64) for column in columns)
+    base = int(max(served.max(initial=0), eaten.max(initial=0))) + 1
+    keys = node * base + served
+    if np.any(np.diff(keys) <= 0):
+        raise Disagreement("count_node", "sorted by restaurant and dish, without repeats")
+    if np.any(tables > customers):
+        raise Disagreement("count_tables", "from 1 to the number of customers")
+    names = ("count_dish", "count_customers", "count_tables")
+    _check_against_data(data(base), base, (keys, customers, tables), topology, slots, names)
+
+
+def check_cells(
+    runs: Mapping[str, Ints],
+    columns: Sequence[Ints],
+    cells: Cells,
+    topology: Topology,
+    slots: npt.NDArray[Any] | None,
+) -> None:
+    """Raise a Disagreement unless counts by cell and counts fit these customers and restaurants.
+
+    Parameters
+    ----------
+    runs : dict of int32 arrays
+        ``cell_runs``, ``run_dish`` and ``run_count``.
+    columns : sequence of int32 arrays
+        As in `check_tallies`.
+    cells : Cells
+        Cells of the data.
+    topology, slots
+        As in `check_tables`.
+    """
+    eaten = runs["run_dish"]
+    known = np.arange(getattr(topology, "known", 0))  # each has one customer at the root
+
+    def data(base: int) -> tuple[Wide, Wide]:
+        keys, counts = cell_counts(runs, cells, base, topology.first[-1])
+        return np.append(known, keys), np.append(np.ones_like(known), counts)
+
+    _check_columns(columns, eaten, data, topology, slots)
+
+
+def cell_counts(runs: Mapping[str, Ints], cells: Cells, base: int, first_document: int) -> tuple[Wide, Wide]:
+    """Customers by restaurant and dish from counts by cell; document 0 is restaurant ``first_document``."""
+    documents, found, begin = cells.documents(), [], 0
+    for first in range(0, len(documents), _CELLS):
+        of = runs["cell_runs"][first : first + _CELLS]
+        end = begin + int(of.sum(dtype=np.int64))
+        nodes = documents[first : first + _CELLS].astype(np.int64) + first_document
+        keys = np.repeat(nodes, of) * base
+        keys, place = np.unique(keys + runs["run_dish"][begin:end], return_inverse=True)
+        counts = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(counts, place, runs["run_count"][begin:end])
+        found.append((keys, counts))
+        begin = end
+    return _together(found)
+
+
+def with_one_table_each(keys: Wide, customers: Wide, base: int, topology: Topology) -> tuple[Wide, Wide]:
+    """Customers of all restaurants if every dish of a restaurant has one table, given the data customers.
+
+    Parameters
+    ----------
+    keys, customers : int64 arrays
+        As returned by `data_counts`; keys needn't be sorted.
+    base : int
+        A number above all dishes.
+    topology : Topology
+
+    Returns
+    -------
+    keys, customers : int64 arrays
+        Of all restaurants, keys ascending.
+    """
+    found = []
+    for level in range(topology.n_levels - 1, 0, -1):
+        here = topology.level[keys // base] == level
+        own = keys[here]
+        found.append((own, customers[here]))
+        above = topology.parent[own // base].astype(np.int64) * base + own % base
+        keys = np.append(keys[~here], above)
+        keys, place = np.unique(keys, return_inverse=True)
+        sums = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(sums, place, np.append(customers[~here], np.ones_like(above)))
+        customers = sums
+    return _together([*found, (keys, customers)])
+
+
+def _together(found: list[tuple[Wide, Wide]]) -> tuple[Wide, Wide]:
+    """Sum of the counts of pieces by key, keys ascending."""
+    if not found:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    if len(found) == 1:
+        return found[0]
+    keys, place = np.unique(np.concatenate([keys for keys, _ in found]), return_inverse=True)
+    counts = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(counts, place, np.concatenate([counts for _, counts in found]))
+    return keys, counts
+
+
+def _check_against_data(
+    data: tuple[Wide, Wide],
+    base: int,
+    counts: tuple[Wide, Wide, Wide],
+    topology: Topology | ContextTopology,
+    slots: npt.NDArray[Any] | None,
+    names: tuple[str, str, str],
+) -> None:
+    keys, customers, tables = counts
+    check_counts(keys, base, customers, tables, data, topology, names)
+    if slots is not None:
+        root = keys < base
+        if np.any(tables[root] != 1):
+            raise Disagreement(names[2], "one table of the root for each dish")
+        _check_root(keys[root], slots, names[0])
+
+
+def data_counts(dish: Ints, topology: Topology | ContextTopology, base: int) -> tuple[Wide, Wide]:
+    """Seated data customers by restaurant and dish: ascending keys, restaurant * base + dish, and counts."""
+    found = []
+    for first in range(0, len(dish), _CHUNK):
+        here = dish[first : first + _CHUNK]
+        seated = here >= 0
+        keys = topology.home[first : first + _CHUNK][seated].astype(np.int64) * base + here[seated]
+        found.append(np.unique(keys, return_counts=True))
+    return _together(found)
+
+
+def check_counts(
+    keys: Wide,
+    base: int,
+    customers: Wide,
+    tables: Wide,
+    data: tuple[Wide, Wide],
+    topology: Topology | ContextTopology,
+    names: tuple[str, str, str] = ("bin_dish", "bin_size", "bin_count"),
+) -> None:
+    """Raise a Disagreement unless a restaurant's customers are its data and the tables of its children.
+
+    Parameters
+    ----------
+    keys : int64 array
+        Served pairs of restaurant and dish, ascending: restaurant * base + dish.
+    base : int
+    customers, tables : int64 arrays
+        Of each pair.
+    data : pair of int64 arrays
+        The result of `data_counts`.
+    topology : Topology
+    names : tuple of str
+        Names of arrays for errors about dishes, customers and tables.
+    """
+    if len(keys) and (int(customers.sum()) > LARGEST or int(tables.sum()) > LARGEST):
+        raise Disagreement(names[2], f"restaurants with at most {LARGEST} customers in all")
+    expected = np.zeros(len(keys), dtype=np.int64)
+    node = keys // base
+    parent = topology.parent[node].astype(np.int64)
+    lower = parent >= 0
+    upward = parent[lower] * base + keys[lower] % base
+    for wanted, counts in (data, (upward, tables[lower])):
+        place = np.searchsorted(keys, wanted)
+        there = place < len(keys)
+        if not there.all() or not np.array_equal(keys[place], wanted):
+            raise Disagreement(names[0], "all dishes of a restaurant's customers, and no others")
+        np.add.at(expected, place, counts)
+    if not np.array_equal(expected, customers):
+        raise Disagreement(names[1], "tables for a restaurant's data and its children's tables")
+
+
+def _check_root(served: npt.NDArray[Any], slots: npt.NDArray[Any], key: str) -> None:
+    """Check that the root serves every occupied slot at one table (``served`` is sorted)."""
+    if not np.array_equal(served, slots):
+        raise Disagreement(key, "one table of the root for each of the slots")
+
+
 _NOBODY = np.int32(-1)
 
 
 def check_frozen(
     frozen: Any,
-    topology: Topology | ContextTopology,
+    topology: Tree,
     parameters: Mapping[str, Any],
     observed: tuple[npt.NDArray[np.int32], int] | None = None,
     declarations: Sequence[Restaurant] = (),
@@ -49,7 +433,7 @@ def check_frozen(
     dict of int32 arrays
         The seating, for a store.
     """
-    keys = ("seating", "slots", "held", "concentration", "discount", "sweep", "attempt")
+    keys = ("seating", "slots", "held", "concentration", "discount", "sweep")
     missing = [key for key in keys if not isinstance(frozen, Mapping) or key not in frozen]
     seating = {} if missing else frozen["seating"]
     if not missing and not isinstance(seating, Mapping):
@@ -97,6 +481,7 @@ def check_frozen(
     if observed is not None and np.any((dish >= 0) & (dish != observed[0])):
         raise _wrong("dish", dish, "the customers' values: dishes are observed")
     latent = None if observed is not None else slots
+    topology = topology.placed(Dishes(dish), slots, frozen.get("components"))
     try:
         if by_cell:
             assert isinstance(topology, Topology)  # it has cells
@@ -138,12 +523,6 @@ def _cell_runs(
     if len(np.unique(of * base + dish)) != n:
         raise _wrong("run_dish", seating["run_dish"], "different dishes in each cell")
     return {"cell_runs": runs, "run_dish": dish, "run_count": count, "cell_key": key}
-
-
-def _wrong(key: str, value: Any, allowed: str) -> DataError:
-    return DataError(
-        f"{key}, in the frozen state", value, allowed, "Thaw a state over the same data and declarations."
-    )
 
 
 def _array(value: Any) -> npt.NDArray[Any]:

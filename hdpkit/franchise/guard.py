@@ -1,4 +1,4 @@
-"""Access to all public members of a class under its turn: only one thread uses it at a time.
+"""Access to all public members of a class under its lock: only one thread uses it at a time.
 
 The base class wraps all public members, so none can be forgotten; exceptions must be marked.
 """
@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from hdpkit._compiled.support.turn import Turn, unweighable
+from hdpkit._compiled.support.franchise_lock import FranchiseLock, unweighable
 
-__all__ = ["Guarded", "changes", "unguarded"]
+__all__ = ["Guarded", "changes", "reopens", "unguarded"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,16 +22,22 @@ def changes(function: F) -> F:
     return function
 
 
+def reopens(function: F) -> F:
+    """Mark a member that replaces the state, which it may also do when the franchise is closed."""
+    function.__dict__["reopens"] = True
+    return changes(function)
+
+
 def unguarded(function: F) -> F:
-    """Mark a member that any thread may use at any time, or that takes the turn itself."""
+    """Mark a member that any thread may use at any time, or that takes the lock itself."""
     function.__dict__["guarded"] = False
     return function
 
 
 class Guarded:
-    """Base of classes whose instances have a turn. Public members of subclasses are wrapped here."""
+    """Base of classes whose instances have a lock. Public members of subclasses are wrapped here."""
 
-    _turn: Turn
+    _lock: FranchiseLock
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
@@ -47,24 +53,22 @@ class Guarded:
     def _outside(self) -> None:
         """Raise an error for a change from inside a verb."""
 
-    def _make_whole(self) -> None:
-        """Undo a change that was begun but, because of an exception, not completed."""
-
 
 def _guarded(function: Any) -> Any:
-    """The function within the turn of its first argument."""
+    """The function within the lock of its first argument."""
     marks = getattr(function, "__dict__", {})
     if "guarded" in marks:
         return function
     reading = "changes" not in marks
+    call = FranchiseLock.replace if "reopens" in marks else FranchiseLock.call
 
-    # Turn.call is compiled: a signal handler can't raise between taking and releasing the turn.
+    # FranchiseLock.call is compiled: a signal handler can't raise between taking and releasing the lock.
     @wraps(function)
     def within(self: Any, /, *arguments: Any, **named: Any) -> Any:
         if not reading:
             self._outside()
         try:
-            return self._turn.call(self, function, (self, *arguments), named, reading)
+            return call(self._lock, function, (self, *arguments), named, reading)
         except FloatingPointError as error:
             if reading:
                 raise

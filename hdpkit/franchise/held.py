@@ -1,4 +1,10 @@
-"""Held groups: their customers keep their seats while all others are sampled."""
+"""Held groups: their customers keep their seats while all others are sampled.
+
+Moves visit only what is free: `TableGibbs` ranges of customers (`free_ranges`), `DishGibbs` tables of
+restaurants without held customers below them (`free_units`), `ReseatGroups` the free `groups`; sweeps over
+documents draw only the tables of held ones. `SplitMerge` rejects a proposal that involves a dish of held
+customers: no move creates or removes such a dish, so the reverse proposal would be rejected, too.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +17,7 @@ from hdpkit.checks import items, whole_number
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
-from hdpkit.franchise.owner import Owner
-from hdpkit.franchise.state import State
+from hdpkit.franchise.statistics import Statistics
 from hdpkit.franchise.topology import Topology
 
 __all__ = ["Held"]
@@ -23,7 +28,7 @@ _CHUNK = 1 << 18  # customers checked at once
 _REMEDY = "See franchise.keys(name), and franchise.release()."
 
 
-class Held(Owner):
+class Held(Statistics):
     """Held restaurants, and the free parts of the data and of the tree.
 
     `State.held_nodes` has the numbers of the restaurants whose data customers keep their seats. Everything
@@ -31,9 +36,9 @@ class Held(Owner):
     on the state.
     """
 
-    def __init__(self, state: State) -> None:
-        super().__init__(state)
-        self._for: tuple[Any, Any] = (None, None)
+    def __init__(self, *declared: Any) -> None:
+        super().__init__(*declared)
+        self._ranges_for: tuple[Any, Any] = (None, None)  # held restaurants and tree of the ranges
         self._ranges: Ints = np.empty((0, 2), dtype=np.int64)
 
     # ------------------------------------------------------------------ for users
@@ -65,18 +70,17 @@ class Held(Owner):
         StateError
             If one of their customers is not seated.
         """
-        state = self.state
-        state._not_lent("held")
-        fresh = self._nodes(groups, level)
-        nodes = np.union1d(state.held_nodes, fresh).astype(np.int32)
-        sizes = state.topology.sizes()
+        self._not_lent("held")
+        fresh = self._nodes_of_groups(groups, level)
+        nodes = np.union1d(self.held_nodes, fresh).astype(np.int32)
+        sizes = self.topology.sizes()
         sizes[nodes] = 0
         if not sizes.any():
             raise ParameterError(
                 "groups", groups, "groups that leave at least one customer free", "Hold fewer groups."
             )
         self._check_seated(nodes)
-        state.held_nodes = nodes
+        self.held_nodes = nodes
 
     @changes
     def release(self, groups: Any = None, level: str | None = None) -> None:
@@ -94,12 +98,11 @@ class Held(Owner):
         ParameterError
             If there is no such group.
         """
-        state = self.state
-        state._not_lent("released")
-        gone = state.held_nodes if groups is None else self._nodes(groups, level)
-        state.held_nodes = np.setdiff1d(state.held_nodes, gone).astype(np.int32)
+        self._not_lent("released")
+        gone = self.held_nodes if groups is None else self._nodes_of_groups(groups, level)
+        self.held_nodes = np.setdiff1d(self.held_nodes, gone).astype(np.int32)
 
-    def keys(self, level: str | None = None) -> list[Any]:
+    def held_groups(self, level: str | None = None) -> list[Any]:
         """Names of the held groups.
 
         Parameters
@@ -108,20 +111,20 @@ class Held(Owner):
             Name of a declaration; by default the deepest one. A restaurant is held if its own data customers
             are.
         """
-        held, number = self.state.held_nodes, self._number(level)
-        if not self.any:
+        held, number = self.held_nodes, self._number_of_level(level)
+        if not self._any_held:
             return []
-        nodes, keys = self._topology().nodes(number), self._topology().keys_of(number)
+        nodes, keys = self._tree_of_labels().nodes(number), self._tree_of_labels().keys_of(number)
         return [keys[node - nodes.start] for node in held[(held >= nodes.start) & (held < nodes.stop)]]
 
     # ------------------------------------------------------------------ for moves and verbs
 
     @property
-    def any(self) -> bool:
+    def _any_held(self) -> bool:
         """Whether any group is held."""
-        return bool(len(self.state.held_nodes))
+        return bool(len(self.held_nodes))
 
-    def free(self, first: int, last: int) -> list[tuple[int, int]]:
+    def free_ranges(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the ranges of free customers.
 
         Parameters
@@ -134,56 +137,56 @@ class Held(Owner):
         list of pairs of int
             Begin and end (excluded) of each range. Without held groups there is one range.
         """
-        if not self.any:
+        if not self._any_held:
             return [(first, last)]
         ranges = self._free_ranges()
         begin, end = np.maximum(ranges[:, 0], first), np.minimum(ranges[:, 1], last)
         there = begin < end
         return list(zip(begin[there].tolist(), end[there].tolist(), strict=True))
 
-    def check_free(self, first: int, last: int) -> None:
+    def _check_free(self, first: int, last: int) -> None:
         """Raise an error if any of these customers is held."""
-        if first < last and self.any and self.free(first, last) != [(first, last)]:
+        if first < last and self._any_held and self.free_ranges(first, last) != [(first, last)]:
             raise StateError(
                 "customers", (first, last), "none of a group that is held",
                 "Release their groups first: franchise.release(groups).",
             )  # fmt: skip
 
-    def below(self) -> npt.NDArray[np.int8]:
+    def _held_below(self) -> npt.NDArray[np.int8]:
         """For each restaurant, whether one of its customers, or of those below it, is held."""
-        parent = self.state.topology.parent
+        parent = self.topology.parent
         found = np.zeros(len(parent), dtype=np.int8)
-        for node in self.state.held_nodes.tolist():
+        for node in self.held_nodes.tolist():
             while node >= 0 and not found[node]:
                 found[node] = 1
                 node = int(parent[node])
         return found
 
-    def nodes(self) -> npt.NDArray[np.int8] | None:
+    def _held_nodes(self) -> npt.NDArray[np.int8] | None:
         """For each restaurant, whether its data customers are held; None if none are."""
-        if not self.any:
+        if not self._any_held:
             return None
-        found = np.zeros(self.state.topology.n_nodes, dtype=np.int8)
-        found[self.state.held_nodes] = 1
+        found = np.zeros(self.topology.n_nodes, dtype=np.int8)
+        found[self.held_nodes] = 1
         return found
 
-    def dishes(self) -> Ints:
+    def _held_slots(self) -> Ints:
         """Slots of the dishes of held customers, ascending."""
-        if not self.any:
+        if not self._any_held:
             return np.empty(0, dtype=np.int64)
-        held = np.zeros(self.state.topology.n_nodes, dtype=bool)
-        held[self.state.held_nodes] = True
+        held = np.zeros(self.topology.n_nodes, dtype=bool)
+        held[self.held_nodes] = True
         return np.unique(self._eaten(held)).astype(np.int64)
 
     def _eaten(self, held: npt.NDArray[np.bool_]) -> Ints:
         """Dishes of the data customers of these restaurants."""
-        dishes = np.asarray(self.state.seating.dishes())  # over cells, without known components
-        eaten: Ints = dishes[held[self._topology().home[: len(dishes)]]]
+        dishes = np.asarray(self.seating.dishes())  # over cells, without known components
+        eaten: Ints = dishes[held[self._tree_of_labels().home[: len(dishes)]]]
         return eaten
 
-    def check_start(self, init: Any) -> None:
+    def _check_start_held(self, init: Any) -> None:
         """Raise an error for a start that would reseat all customers."""
-        if self.any:
+        if self._any_held:
             raise StateError(
                 "init", init, "None or a state, while groups are held",
                 "Go on with init=None, or release them first: franchise.release().",
@@ -191,10 +194,10 @@ class Held(Owner):
 
     # ------------------------------------------------------------------ frozen states
 
-    def check_frozen(self, frozen: Any) -> Any:
-        """Numbers of the held restaurants of a frozen state."""
+    def _check_frozen_held(self, frozen: Any) -> Any:
+        """Numbers of the held restaurants of a frozen self."""
         nodes = np.asarray(frozen.get("held_groups", np.empty(0, dtype=np.int32)))
-        n = self.state.topology.n_nodes
+        n = self.topology.n_nodes
         whole = nodes.ndim == 1 and (nodes.dtype.kind in "iu" or nodes.size == 0)
         if not whole or np.any(np.diff(nodes) <= 0) or np.any((nodes < 0) | (nodes >= n)):
             raise DataError(
@@ -205,8 +208,8 @@ class Held(Owner):
 
     # ------------------------------------------------------------------
 
-    def _topology(self) -> Topology:
-        topology = self.state.topology
+    def _tree_of_labels(self) -> Topology:
+        topology = self.topology
         if not isinstance(topology, Topology):
             raise DeclarationError(
                 "groups", "contexts of n-grams", "restaurants of a label",
@@ -214,13 +217,13 @@ class Held(Owner):
             )  # fmt: skip
         return topology
 
-    def _number(self, level: str | None) -> int:
-        declarations = self.state.declarations
+    def _number_of_level(self, level: str | None) -> int:
+        declarations = self.declarations
         return len(declarations) - 1 if level is None else number_of(declarations, level, "level")
 
-    def _nodes(self, groups: Any, level: str | None) -> npt.NDArray[np.int32]:
+    def _nodes_of_groups(self, groups: Any, level: str | None) -> npt.NDArray[np.int32]:
         """Numbers of these restaurants, and of all below them, that have data customers."""
-        topology, number = self._topology(), self._number(level)
+        topology, number = self._tree_of_labels(), self._number_of_level(level)
         these = items("groups", groups, "a list of groups", remedy=_REMEDY)
         nodes, keys = topology.nodes(number), topology.keys_of(number)
         place = {key: i for i, key in enumerate(keys)}
@@ -237,7 +240,7 @@ class Held(Owner):
         return np.flatnonzero(chosen & (topology.sizes() > 0)).astype(np.int32)
 
     def _check_seated(self, nodes: npt.NDArray[np.int32]) -> None:
-        seating, topology = self.state.seating, self._topology()
+        seating, topology = self.seating, self._tree_of_labels()
         sizes = topology.sizes()
         # Restaurants without children: all their customers are data.
         if np.all(nodes > 0) and not np.isin(topology.parent, nodes).any():
@@ -253,19 +256,18 @@ class Held(Owner):
 
     def _free_ranges(self) -> Ints:
         """Ranges of free customers, one per row; computed once for the held groups."""
-        state = self.state
-        if self._for[0] is state.held_nodes and self._for[1] is state.topology:
+        if self._ranges_for[0] is self.held_nodes and self._ranges_for[1] is self.topology:
             return self._ranges
-        held = np.zeros(state.topology.n_nodes, dtype=bool)
-        held[state.held_nodes] = True
-        changes_at, before, n = [], True, state.topology.n_customers
+        held = np.zeros(self.topology.n_nodes, dtype=bool)
+        held[self.held_nodes] = True
+        changes_at, before, n = [], True, self.topology.n_customers
         for first in range(0, n, _CHUNK):
-            here = held[state.topology.home[first : min(first + _CHUNK, n)]]
+            here = held[self.topology.home[first : min(first + _CHUNK, n)]]
             steps = np.flatnonzero(np.diff(here, prepend=before))
             changes_at.append(first + steps)
             before = bool(here[-1])
         ends = np.concatenate([np.empty(0, dtype=np.int64), *changes_at])
         if len(ends) % 2:
             ends = np.append(ends, n)
-        self._ranges, self._for = ends.reshape(-1, 2), (state.held_nodes, state.topology)
+        self._ranges, self._ranges_for = ends.reshape(-1, 2), (self.held_nodes, self.topology)
         return self._ranges

@@ -1,4 +1,9 @@
-"""Concentrations and discounts of a franchise: two arrays by restaurant, theta > -d everywhere."""
+"""Concentrations and discounts of a franchise: two arrays by restaurant, theta > -d everywhere.
+
+Walks read the same two arrays, and only this module writes them. Declarations determine which entries are
+shared, separately for each array. A prior of theta + d (`hdpkit.priors.Shifted`) allows theta below 0; it
+depends on d, so the updates of theta and of d both include it.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +16,8 @@ import numpy.typing as npt
 
 from hdpkit.checks import number_array
 from hdpkit.errors import DeclarationError, ParameterError
-from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.declarations import Hyperparameter, Restaurant, number_of
-from hdpkit.franchise.topology import Topology
+from hdpkit.franchise.topology import Tree
 from hdpkit.numerics import add_up
 from hdpkit.priors import Prior, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
@@ -51,7 +55,7 @@ class Hyperparameters:
     def __init__(
         self,
         declarations: Sequence[Restaurant],
-        topology: Topology | ContextTopology,
+        topology: Tree,
         check_discount: Callable[[Floats], None],
         theta: Floats | None = None,
         d: Floats | None = None,
@@ -62,6 +66,8 @@ class Hyperparameters:
         self.theta: Floats = np.zeros(topology.n_nodes) if theta is None else theta
         self.d: Floats = np.zeros(topology.n_nodes) if d is None else d
         self.version = next(_versions)
+        self._log_prior = (-1, 0.0)  # version, log prior
+        self._current: tuple[int, dict[str, Any]] = (-1, {})  # version, `current`
         self._longest = -1  # customers of the largest restaurant below the root, -1: not counted yet
 
     @property
@@ -84,7 +90,7 @@ class Hyperparameters:
         """Set every concentration and discount to its starting value: the number, or the prior's mean."""
         for number, declaration in enumerate(self.declarations):
             theta, discount = declaration.hyperparameters
-            self._put(self.topology.nodes(number), theta.start, discount.start)
+            self.put(self.topology.nodes(number), theta.start, discount.start)
 
     def present(self, name: str) -> tuple[Any, Any]:
         """Concentration and discount of a declaration: each a float, or an array by restaurant."""
@@ -98,12 +104,30 @@ class Hyperparameters:
         )
         return theta, discount
 
+    def current(self) -> dict[str, Any]:
+        """Concentrations and discounts by their keys in a trace; arrays are read-only."""
+        if self._current[0] != self.version:
+            values = {}
+            for declaration in self.declarations:
+                for key, value in zip(
+                    ("concentration", "discount"), self.present(declaration.name), strict=True
+                ):
+                    if isinstance(value, np.ndarray):
+                        value.setflags(write=False)
+                    values[f"{key}/{declaration.name}"] = value
+            self._current = self.version, values
+        return self._current[1].copy()
+
     def assign(self, name: str, **values: Any) -> None:
         """Set ``concentration`` or ``discount`` of a declaration, or both at once.
 
         Each is one number, or one per restaurant if they have separate values. After a ParameterError both
         are unchanged.
         """
+        self.put(*self.checked(name, **values))
+
+    def checked(self, name: str, **values: Any) -> tuple[Any, Any, Any]:
+        """Return restaurants, concentrations and discounts for `put`, from the arguments of `assign`."""
         number = number_of(self.declarations, name)
         nodes = self.topology.nodes(number)
         theta, d = self.theta[nodes], self.d[nodes]
@@ -120,12 +144,11 @@ class Hyperparameters:
                 self.check_discount(np.atleast_1d(d))
         elif not np.all(theta > -d):
             raise _outside("concentration", values["concentration"], "finite and above -discount")
-        self._put(nodes, theta, d)
+        return nodes, theta, d
 
-    def _put(self, nodes: Any, theta: Any, d: Any) -> None:
-        """Write both, with theta > -d also in between, because a signal may interrupt."""
+    def put(self, nodes: Any, theta: Any, d: Any) -> None:
+        """Set the concentrations and discounts of these restaurants."""
         self.version = next(_versions)
-        self.theta[nodes] = np.maximum(self.theta[nodes], theta)
         self.d[nodes] = d
         self.theta[nodes] = theta
 
@@ -136,14 +159,7 @@ class Hyperparameters:
                 self.version = next(_versions)
                 values[:] = frozen
 
-    def restore(self) -> None:
-        """Restore theta > -d after an interruption, when only one of the two arrays may be new."""
-        self.version = next(_versions)
-        self.theta[:] = np.maximum(self.theta, np.nextafter(-self.d, 1.0))
-
-    def over(
-        self, topology: Topology | ContextTopology, to: npt.NDArray[Any], theta: Floats, d: Floats
-    ) -> Self:
+    def over(self, topology: Tree, to: npt.NDArray[Any], theta: Floats, d: Floats) -> Self:
         """Return the hyperparameters of a larger tree, in which restaurant r with theta[r], d[r] is to[r].
 
         Old restaurants keep their values; new ones get that of their level, or the starting value.
@@ -191,6 +207,11 @@ class Hyperparameters:
 
     def log_prior(self) -> float:
         """Log prior density of the concentrations and discounts that have a prior, in nats."""
+        if self._log_prior[0] != self.version:
+            self._log_prior = self.version, self._new_log_prior()
+        return self._log_prior[1]
+
+    def _new_log_prior(self) -> float:
         total = 0.0
         for declaration in self.declarations:
             theta, d = self.present(declaration.name)

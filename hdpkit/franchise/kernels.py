@@ -1,31 +1,20 @@
-"""The choice of the code that runs a verb: a table keyed by verb, store, measure and depth.
+"""The choice of the code that runs a verb, among registered kernels.
 
-Rows are tried in order of speed; the first whose condition holds runs the verb, unless a kernel is forced.
-Each fused sweep is a row.
+Each module of readable kernels (`hdpkit.franchise.reference`) registers its verbs and its kernels, and the
+kernels of its compiled twins. A row says which franchises a kernel serves. Rows are tried in order of speed;
+the first whose condition holds runs the verb, unless a kernel is forced.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType, SimpleNamespace
 from typing import Any, Protocol
 
 import attrs
 
-import hdpkit._compiled.fused_sweeps.fused_blocks as fused_blocks
-import hdpkit._compiled.fused_sweeps.fused_cells as fused_cells
-import hdpkit._compiled.fused_sweeps.fused_observed as fused_observed
-import hdpkit._compiled.fused_sweeps.fused_slices as fused_slices
-import hdpkit._compiled.fused_sweeps.fused_topics as fused_topics
-import hdpkit._compiled.generic_sweeps.groups as compiled_groups
-import hdpkit._compiled.generic_sweeps.indicators as indicators
-import hdpkit._compiled.generic_sweeps.sweeps as sweeps
-import hdpkit._compiled.generic_sweeps.units as units
-import hdpkit._compiled.stores.seating_out as compiled_seating_out
-import hdpkit._compiled.walk.table_counts as compiled_table_counts
 from hdpkit._compiled.measures.atomic import AtomicBank
 from hdpkit._compiled.measures.beta_bernoulli import BetaBernoulliBank
-from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
+from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit._compiled.measures.dish_smoothing import DishSmoothingBank
 from hdpkit._compiled.measures.gamma_poisson import GammaPoissonBank
 from hdpkit._compiled.measures.measure import CapsuleBank
@@ -35,38 +24,49 @@ from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichl
 from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
-from hdpkit.errors import KernelError
-from hdpkit.franchise.reference import counts_walk, groups, slices, table_counts
-from hdpkit.franchise.reference import sweeps as reference
+from hdpkit.checks import choice, function, instance, text
+from hdpkit.errors import KernelError, RegistryError
 from hdpkit.stores import Detail, detail_of
-from hdpkit.stores.reference import seating_out
 
-__all__ = ["KERNELS", "VERBS", "available_kernels", "choose_kernel", "is_compiled"]
+__all__ = [
+    "KERNELS",
+    "VERBS",
+    "Row",
+    "Verb",
+    "available_kernels",
+    "choose_kernel",
+    "is_compiled",
+    "register_kernel",
+    "register_verb",
+    "remove_kernel",
+    "remove_verb",
+]
 
-VERBS = {
-    # verb: whether it needs seats
-    "enter": False,
-    "enter_given": False,
-    "reseat": False,
-    "slice_sweep": False,
-    "cell_sweep": False,
-    "topics_part": False,
-    "slice_part": False,
-    "settle_parts": False,
-    "leave": False,
-    "draw_sizes": False,
-    "draw_tables": False,
-    "draw_tables_by_dish": False,
-    "seat_out": False,
-    "index_units": True,
-    "unit_dishes": True,
-    "redish": True,
-    "scan_units": True,
-    "add_units": True,
-    "move_units": True,
-    "reseat_groups": True,
-}
-KERNELS = ("auto", "fused", "generic", "reference")
+
+@attrs.frozen
+class Verb:
+    """What the choice of a kernel must know about a verb.
+
+    Attributes
+    ----------
+    needs_tables : bool
+        Whether it needs the table of every customer.
+    draws_tables : bool
+        Whether, over a store of counts, tables are drawn at its end.
+    by_cell : bool
+        Whether it runs over cells; any other needs customers (`Franchise.expand_cells`).
+    """
+
+    needs_tables: bool = False
+    draws_tables: bool = False
+    by_cell: bool = False
+
+
+VERBS: dict[str, Verb] = {}
+"""All verbs that run on kernels, by name."""
+
+SPEEDS = ("fused", "generic", "reference")  # the fastest first
+KERNELS = ("auto", *SPEEDS)
 
 
 # Compiled code supports exactly these classes: it calls C functions, not methods overridden in a subclass.
@@ -75,6 +75,7 @@ COUNTING_BANKS = frozenset(
     {
         BetaBernoulliBank,
         DirichletMultinomialBank,
+        TemperedBank,
         GammaPoissonBank,
         NormalGammaBank,
         NormalInverseWishartBank,
@@ -114,9 +115,11 @@ class Row:
     depths : range, optional
         Numbers of levels; None: any.
     roots : set of str, optional
-        Distributions from which the root's children draw, keys of `hdpkit.franchise.roots.ROOTS`; None: any.
+        Distributions from which the root's children draw, keys of `hdpkit.franchise.root.ROOTS`; None: any.
     detail : Detail, optional
         Detail of the store; None: any.
+    trees : set of str
+        Kinds of trees, the attribute ``kind`` of a topology.
     """
 
     name: str
@@ -125,152 +128,122 @@ class Row:
     banks: frozenset[type] | None = None
     depths: range | None = None
     roots: frozenset[str] | None = None
-    #: Whether its arithmetic is accurate at the present hyperparameters.
+    #: Whether its arithmetic is accurate at the current hyperparameters.
     within: Callable[[Any, Numbers], bool] = lambda bank, numbers: True
     detail: Detail | None = None
+    trees: frozenset[str] = frozenset({"fixed"})
 
-    def serves(self, store: type, bank: Any, depth: int, root: str) -> bool:
-        """Whether the kernel supports this store, bank, number of levels and root."""
+    def serves(self, store: type, bank: Any, depth: int, root: str, tree: str = "fixed") -> bool:
+        """Whether the kernel supports this store, bank, number of levels, root and kind of tree."""
         return (
             (self.stores is None or store in self.stores)
             and (self.banks is None or type(bank) in self.banks)
             and (self.depths is None or depth in self.depths)
             and (self.roots is None or root in self.roots)
             and self.detail in (None, detail_of(store))
+            and tree in self.trees
         )
 
-
-def _namespace(*modules: ModuleType) -> SimpleNamespace:
-    """A namespace with the verbs of all modules."""
-    return SimpleNamespace(
-        **{verb: getattr(m, verb) for verb in VERBS for m in modules[::-1] if hasattr(m, verb)}
-    )
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Order in which rows are tried: by speed, then those with more conditions."""
+        conditions = (self.stores, self.banks, self.depths, self.roots, self.detail)
+        return SPEEDS.index(self.name), sum(one is None for one in conditions)
 
 
 TWO = range(2, 3)
 TWO_OR_MORE = range(2, 2**31)
 MORE = range(3, 2**31)
-#: Levels and roots of franchises whose state has numbers of tables, over counts.
-COUNTED_TABLES = ((None, frozenset({"restaurant"})), (MORE, frozenset({"weights", "fixed"})))
-
-TABLE = [
-    Row(
-        "fused",
-        SimpleNamespace(reseat=fused_topics.reseat),
-        frozenset(fused_topics.STORES),
-        frozenset({DirichletMultinomialBank}),
-        TWO,
-        frozenset({"restaurant"}),
-        lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.longest()),
-    ),
-    Row(
-        "fused",
-        SimpleNamespace(reseat=fused_topics.reseat),
-        frozenset(fused_topics.STORES),
-        frozenset({SparseDirichletMultinomialBank}),
-        TWO,
-        frozenset({"restaurant"}),
-        lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.least()),
-    ),
-    Row(
-        "fused",
-        SimpleNamespace(reseat=fused_topics.reseat),
-        frozenset(fused_topics.STORES_UNDER_WEIGHTS),
-        frozenset({DirichletMultinomialBank}),
-        TWO,
-        frozenset({"weights", "fixed"}),
-        # For any weights, because they change within the verb.
-        lambda bank, numbers: bank.in_floats_given_weights(numbers.ends()),
-    ),
-    Row(
-        "fused",
-        SimpleNamespace(
-            index_units=fused_blocks.index_units,
-            unit_dishes=fused_blocks.unit_dishes,
-            redish=fused_blocks.redish,
-            scan_units=fused_blocks.scan_units,
-        ),
-        COMPILED_STORES,
-        frozenset({DirichletMultinomialBank}),
-        TWO,
-        frozenset({"restaurant"}),
-        lambda bank, numbers: not bank.has_fixed,
-    ),
-    Row(  # split-merge integrates out weights; with fixed weights it uses the generic code
-        "fused",
-        SimpleNamespace(
-            index_units=fused_blocks.index_units,
-            unit_dishes=fused_blocks.unit_dishes,
-            redish=fused_blocks.redish,
-        ),
-        COMPILED_STORES,
-        frozenset({DirichletMultinomialBank}),
-        TWO,
-        frozenset({"weights", "fixed"}),
-        lambda bank, numbers: not bank.has_fixed,
-    ),
-    *(
-        Row(
-            name,
-            SimpleNamespace(
-                slice_sweep=fused_slices.slice_sweep,
-                cell_sweep=fused_cells.cell_sweep,
-                topics_part=fused_slices.topics_part,
-                slice_part=fused_slices.slice_part,
-                settle_parts=fused_slices.settle_parts,
-            ),
-            frozenset({CountsStore}),
-            frozenset({DirichletMultinomialBank}),
-            TWO_OR_MORE,
-            frozenset({"weights", "fixed"}),
-        )
-        for name in ("fused", "generic")
-    ),
-    Row(
-        "fused",
-        SimpleNamespace(reseat=fused_observed.reseat),
-        frozenset(fused_observed.STORES),
-        frozenset({AtomicBank}),
-    ),
-    *(
-        Row(  # tables are part of the state, as counts only
-            "generic",
-            SimpleNamespace(reseat=indicators.reseat),
-            frozenset({CountsStore}),
-            COMPILED_BANKS,
-            depths,
-            roots,
-        )
-        for depths, roots in COUNTED_TABLES
-    ),
-    Row(
-        "generic",
-        _namespace(sweeps, units, compiled_groups, compiled_seating_out, compiled_table_counts),
-        COMPILED_STORES,
-        COMPILED_BANKS,
-    ),
-    *(
-        Row(
-            "reference",
-            SimpleNamespace(reseat=counts_walk.reseat),
-            depths=depths,
-            roots=roots,
-            detail=Detail.COUNTS,
-        )
-        for depths, roots in COUNTED_TABLES
-    ),
-    Row("reference", _namespace(slices), depths=TWO),
-    Row("reference", _namespace(reference, groups, seating_out, table_counts)),
-]
+ALL_TREES = frozenset({"fixed", "by state"})
+TABLE: list[Row] = []
+"""All kernels, in the order in which they are tried."""
 
 
-def available_kernels(store: type, bank: Any, depth: int, root: str = "restaurant") -> list[str]:
+def register_verb(name: str, verb: Verb | None = None) -> None:
+    """Add a verb; its kernels are added by `register_kernel`, and `Franchise.run_verb` runs it.
+
+    Parameters
+    ----------
+    name : str
+        An unused name.
+    verb : Verb, optional
+        By default one of customers, over any store.
+
+    Raises
+    ------
+    ParameterError
+        If it isn't a name and a `Verb`.
+    RegistryError
+        If there is a verb of this name.
+    """
+    text("name", name, remedy="Moves run the verb by this name.")
+    verb = Verb() if verb is None else instance("verb", verb, Verb, "a Verb, or None", remedy="Leave it out.")
+    if name in VERBS:
+        raise RegistryError("name", name, "a verb name that is not taken", "Choose another name.")
+    VERBS[name] = verb
+
+
+def register_kernel(row: Row) -> Row:
+    """Add a kernel, for franchises that haven't chosen yet.
+
+    Kernels are tried in the order "fused", "generic", "reference", and among kernels of one name those with
+    more conditions on stores, banks, depths, roots and detail first, then the last registered. The order in
+    which modules are imported thus changes nothing where conditions differ.
+
+    Parameters
+    ----------
+    row : Row
+        Its ``verbs`` have a function for each verb that it serves: ``f(walk, *arguments, source)``, with the
+        walk that `Franchise.walk` returns for ``row.name``.
+
+    Raises
+    ------
+    ParameterError
+        If it isn't a row, or has an unknown name or verb.
+    """
+    instance("row", row, Row, "a Row", remedy="Row(name, SimpleNamespace(reseat=my_function), stores=...).")
+    choice("row.name", row.name, SPEEDS, remedy='"reference" for one written in Python.')
+    for verb, run in vars(row.verbs).items():
+        choice("row.verbs", verb, VERBS, remedy="Register the verb first: register_verb(name).")
+        function("row.verbs", run, remedy="Give the function of each verb.")
+    TABLE.insert(sum(other.rank < row.rank for other in TABLE), row)
+    return row
+
+
+def remove_kernel(row: Row) -> None:
+    """Remove a kernel that `register_kernel` added."""
+    instance("row", row, Row, "a Row", remedy="Pass what register_kernel returned.")
+    if not any(row is other for other in TABLE):
+        raise RegistryError("row", row.name, "a registered kernel", "Pass what register_kernel returned.")
+    TABLE[:] = [other for other in TABLE if other is not row]
+
+
+def remove_verb(name: str) -> None:
+    """Remove a verb that `register_verb` added, once its kernels are removed."""
+    choice("name", name, VERBS, remedy="These are the registered verbs.")
+    if any(hasattr(row.verbs, name) for row in TABLE):
+        raise RegistryError(
+            "name", name, "a verb without kernels", "Remove its kernels first: remove_kernel(row)."
+        )
+    del VERBS[name]
+
+
+def available_kernels(
+    store: type, bank: Any, depth: int, root: str = "restaurant", tree: str = "fixed"
+) -> list[str]:
     """Names of the kernels that can be forced for a store, a bank and a depth, the fastest first."""
-    return list(dict.fromkeys(row.name for row in TABLE if row.serves(store, bank, depth, root)))
+    return list(dict.fromkeys(row.name for row in TABLE if row.serves(store, bank, depth, root, tree)))
 
 
 def choose_kernel(
-    verb: str, forced: str, store: type, bank: Any, depth: int, numbers: Numbers, root: str = "restaurant"
+    verb: str,
+    forced: str,
+    store: type,
+    bank: Any,
+    depth: int,
+    numbers: Numbers,
+    root: str = "restaurant",
+    tree: str = "fixed",
 ) -> tuple[str, Callable[..., Any]]:
     """Name and function of the kernel for a verb.
 
@@ -280,18 +253,22 @@ def choose_kernel(
     Raises
     ------
     KernelError
-        If there is no such kernel for this store, measure and depth.
+        If there is no such kernel for this store, measure, depth and kind of tree.
     """
-    serving = [row for row in TABLE if row.serves(store, bank, depth, root)]
-    if forced not in ("auto", "fused"):
-        serving = [row for row in serving if row.name == forced]
-    if forced != "fused" or any(row.name == forced for row in serving):
-        for row in serving:
-            if hasattr(row.verbs, verb) and row.within(bank, numbers):
+    where = store, bank, depth, root, tree
+    if forced != "fused" or any(row.name == forced and row.serves(*where) for row in TABLE):
+        for row in TABLE:
+            if (
+                hasattr(row.verbs, verb)
+                and (forced in ("auto", "fused") or row.name == forced)
+                and row.serves(*where)
+                and row.within(bank, numbers)
+            ):
                 return row.name, getattr(row.verbs, verb)
     raise KernelError(
         "kernel", forced,
-        f"one that implements {verb!r} over {store.__name__} and {type(bank).__name__} with {depth} levels",
+        f"one that implements {verb!r} over {store.__name__} and {type(bank).__name__} with {depth} levels, "
+        f"homes {tree}",
         "Use a compiled store and measure, or another move."
         if forced == "auto" else "Use kernel='auto', or a compiled store and measure.",
     )  # fmt: skip

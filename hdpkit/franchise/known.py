@@ -1,4 +1,10 @@
-"""Known components: dishes that are given in advance as distributions over terms."""
+"""Known components: dishes that are given in advance as distributions over terms.
+
+A bank has the values of the data, one value for each component, and the earlier observations of prior
+components, which are never removed: sweeps over counts need no code for them. A frozen topic is a row that
+the bank looks up. Generic code and drawn topics use it; fused tables and blocks leave such franchises to
+generic code. Results for users exclude the customers of components and their earlier observations.
+"""
 
 from __future__ import annotations
 
@@ -314,7 +320,7 @@ class KnownDishes:
         return bank
 
     def readable(self, measure: BaseMeasure, data: GroupedData) -> Any:
-        """The same as a bank in Python."""
+        """A bank in Python over the data and the known observations."""
         values = np.asarray(data.values)
         both = np.concatenate([values, self._seen.astype(values.dtype)])
         return self.fixed(FixedBank(measure, both) if self.frozen.any() else PythonBank(measure, both))
@@ -391,10 +397,6 @@ class KnownDishes:
                 "dishes under which every customer's term has a positive probability",
                 f"{self.declared.labels[int(dishes[i])]!r} is frozen and has no such term.",
             )  # fmt: skip
-
-    def complete(self, most_dishes: int | None) -> bool:
-        """Whether a finite model has only frozen dishes."""
-        return most_dishes == self.n and bool(self.frozen.all())
 
 
 def _checked(declared: Known, measure: BaseMeasure, data: GroupedData) -> int:

@@ -47,7 +47,7 @@ class Layout:
         return np.repeat(np.arange(len(self.names)), np.diff(self.begins))
 
     def restricted(self, chosen: npt.NDArray[np.bool_]) -> Self:
-        """The same groups with the customers that are ``chosen``, in the order of `order`."""
+        """Return the groups with only the ``chosen`` customers, in the order of `order`."""
         before = np.append(0, np.cumsum(chosen))
         return attrs.evolve(self, order=self.order[chosen], begins=before[self.begins])
 
@@ -84,7 +84,7 @@ def layout_of(franchise: Any, data: GroupedData) -> Layout:
 
 
 def parents_of(franchise: Any, data: GroupedData, layout: Layout, other: GroupedData | None) -> Parents:
-    """The restaurants above the groups, by their labels, and the present rows of these.
+    """The restaurants above the groups, by their labels, and the current rows of these.
 
     ``other`` has further customers of the same groups, which provide labels of groups empty in ``data``.
     """
@@ -93,7 +93,7 @@ def parents_of(franchise: Any, data: GroupedData, layout: Layout, other: Grouped
     if other is not None and empty.any() and not _labels_groups(data, layout):
         above[empty] = _nodes_above(franchise, other, layout_of(franchise, other))[empty]
     used, parent = np.unique(above, return_inverse=True)
-    walk = franchise._seats.walk()
+    walk = franchise.walk()
     share = np.array([walk.prior_row(node) for node in used.tolist()])
     return Parents(share, parent.astype(np.int64))
 

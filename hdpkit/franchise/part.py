@@ -9,11 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.support.sparse_counts import read_sparse, write_sparse
-from hdpkit.franchise.elsewhere import Changes, Elsewhere
+from hdpkit.franchise.assigned import Assignment
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.whole_corpus import Changes, WholeCorpus
 from hdpkit.random import ChoiceSource
 
 __all__ = [
+    "assign_part",
+    "assignment",
+    "begin_assigned",
     "begin_part",
     "common_state",
     "draw_part",
@@ -72,7 +76,7 @@ def begin_part(
     seating: dict[str, Ints],
     total: Changes,
     common: Mapping[str, Any],
-    elsewhere: Elsewhere,
+    corpus: WholeCorpus,
     source: ChoiceSource,
 ) -> None:
     """Set the state of a franchise over a part of a corpus.
@@ -87,13 +91,11 @@ def begin_part(
         The sum of `part_counts` over all parts.
     common : mapping
         The result of `common_state`; weights of the root are drawn if they are not in its "components".
-    elsewhere : Elsewhere
+    corpus : WholeCorpus
     source : ChoiceSource
         For drawing weights: the same for all parts.
     """
-    franchise._turns.within(
-        franchise._turns.changing, _begin, franchise, seating, total, common, elsewhere, source
-    )
+    franchise._change(_begin, franchise, seating, total, common, corpus, source)
 
 
 def _begin(
@@ -101,7 +103,7 @@ def _begin(
     seating: dict[str, Ints],
     total: Changes,
     common: Mapping[str, Any],
-    elsewhere: Elsewhere,
+    corpus: WholeCorpus,
     source: ChoiceSource,
 ) -> None:
     slots, ids = (np.asarray(common[name]) for name in ("slots", "dish_ids"))
@@ -112,19 +114,19 @@ def _begin(
         name: np.concatenate([of_root.astype(np.int32), seating.pop(name)])  # at most one is in memory twice
         for name, of_root in zip(COLUMNS, root, strict=True)
     }
-    statistics, bank = franchise._statistics, franchise.bank
+    bank = franchise.bank
     franchise._changes += 1
     franchise.store.thaw({"dish": seating.pop("dish"), **entries})
     del entries
     franchise.slots.attach(bank)
-    statistics.reset_slots(slots, (), ids, common["births"])
+    franchise._reset_slots(slots, (), ids, common["births"])
     places, counts = np.concatenate([read_sparse(block) for block in total.counts], axis=1)
     n_slots = len(total.customers)
     bank.rebuild_counts(places // n_slots, places % n_slots, counts, slots)  # type: ignore[attr-defined]
-    elsewhere.opened = total.opened
-    franchise._elsewhere = elsewhere
-    franchise.sweep, franchise.attempt = common["sweep"], 0
-    statistics.set_base_parameters(**common.get("measure", {}))
+    corpus.opened = total.opened
+    franchise._whole_corpus = corpus
+    franchise.sweep = common["sweep"]
+    franchise.set_base_parameters(**common.get("measure", {}))
     for declaration, value in zip(franchise.declarations, common.get("concentration", ()), strict=False):
         franchise.hyperparameters.assign(declaration.name, concentration=value)
     for part in franchise.parts.values():
@@ -138,7 +140,7 @@ def _begin(
 
 def common_state(franchise: Franchise) -> dict[str, Any]:
     """The common state of all parts, without counts and tables, which are sums over the parts."""
-    present: dict[str, Any] = franchise._turns.within(_common_state, franchise)
+    present: dict[str, Any] = franchise._within(_common_state, franchise)
     return present
 
 
@@ -156,33 +158,52 @@ def _common_state(franchise: Franchise) -> dict[str, Any]:
 
 def part_seating(franchise: Franchise) -> dict[str, Ints]:
     """The seating of the documents without the root, as `begin_part` accepts it."""
-    frozen: dict[str, Ints] = franchise._turns.within(franchise.store.freeze)
+    frozen: dict[str, Ints] = franchise._within(franchise.store.freeze)
     below = frozen["count_node"] > 0
     return {"dish": frozen["dish"], **{name: frozen[name][below] for name in COLUMNS}}
 
 
 def share_topics(franchise: Franchise, memory: Any, part: int, n_parts: int) -> None:
     """Share topics with other parts, each of which draws some; see `Slices.share_topics`."""
-    franchise._turns.within(franchise._slices.share_topics, memory, part, n_parts)
+    franchise._within(franchise._share_topics, memory, part, n_parts)
 
 
 def draw_part(franchise: Franchise, source: ChoiceSource, proportions: str, threads: int) -> None:
     """Begin a sweep over the documents of all parts; see `Slices.draw_part`."""
-    franchise._turns.within(franchise._slices.draw_part, source, proportions, threads)
+    franchise._within(franchise._draw_part, source, proportions, threads)
 
 
 def sweep_part(franchise: Franchise, n_blocks: int) -> Changes:
     """Sweep over the documents of this part; see `Slices.sweep_part`."""
-    found: Changes = franchise._turns.within(franchise._slices.sweep_part, n_blocks)
+    found: Changes = franchise._within(franchise._sweep_part, n_blocks)
     return found
+
+
+def begin_assigned(franchise: Franchise, source: ChoiceSource) -> None:
+    """Begin a sweep in which a move assigns dishes; see `Slices._begin_assigned`."""
+    franchise._within(franchise._begin_assigned, source)
+
+
+def assignment(franchise: Franchise) -> Assignment:
+    """The documents of this part to whose customers dishes are to be assigned; see `Slices._assignment`."""
+    found: Assignment = franchise._within(franchise._assignment)
+    return found
+
+
+def assign_part(
+    franchise: Franchise, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int
+) -> Changes:
+    """Assign dishes to customers of this part; see `Slices._assign`."""
+    changes: Changes = franchise._within(franchise._assign, found, rows, n_blocks)
+    return changes
 
 
 def take_block(franchise: Franchise, block: int, n_blocks: int) -> bytes:
     """Return changes of counts not returned by `sweep_part`; see `Slices.take_block`."""
-    found: bytes = franchise._turns.within(franchise._slices.take_block, block, n_blocks)
+    found: bytes = franchise._within(franchise._take_block, block, n_blocks)
     return found
 
 
 def end_parts(franchise: Franchise, total: Changes) -> None:
     """End a sweep over all parts; see `Slices.end_parts`."""
-    franchise._turns.within(franchise._slices.end_parts, total)
+    franchise._within(franchise._end_parts, total)

@@ -1,4 +1,4 @@
-"""Properties of the state of a franchise: dishes, tables, weights, scores, bytes."""
+"""Properties of the current state, and draws given it."""
 
 from __future__ import annotations
 
@@ -7,63 +7,171 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import number_array, whole_number
+from hdpkit.base_measures import BaseMeasure
+from hdpkit.checks import instance, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
-from hdpkit.franchise.elsewhere import Elsewhere
-from hdpkit.franchise.owner import Owner
-from hdpkit.franchise.sample import Sample
-from hdpkit.franchise.sampling import sample_of
+from hdpkit.franchise.guard import changes
+from hdpkit.franchise.sample import Sample, drawn_weights, levels_of, sample_of
 from hdpkit.franchise.scores import log_seating, size_counts, totals
-from hdpkit.franchise.seats import Seats
 from hdpkit.franchise.slices import Slices
-from hdpkit.franchise.state import State
-from hdpkit.franchise.statistics import Statistics
+from hdpkit.franchise.verbs import check_source
+from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.numerics import add_up
 from hdpkit.priors import log_density_at
+from hdpkit.random import ChoiceSource, RandomStream
 from hdpkit.stores import KeepsCells, ReportsMemory
 
-__all__ = ["Reading"]
+__all__ = ["Drawn", "Reading"]
 
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+_LEAST_SHAPE = 1e-300  # of gamma draws
+_KEYS = 2**62  # a stream is identified by two numbers below this
+
+
+class Drawn(Slices):
+    """Draws of quantities that are integrated out of the self. They are valid until the state changes.
+
+    A draw is stored as the identifier of its stream; its numbers are computed when they are read.
+    """
+
+    def __init__(self, *declared: Any) -> None:
+        super().__init__(*declared)
+        self._keys: dict[str, tuple[int, tuple[int, int]]] = {}
+
+    @changes
+    def draw_topics(self, source: ChoiceSource) -> None:
+        """Draw the parameters of every dish given its data, for `drawn_topics` until the state changes.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+        """
+        self._draw("topics", source)
+
+    @changes
+    def draw_proportions(self, source: ChoiceSource) -> None:
+        """Draw the proportions of every group given its dishes and root weights, for `drawn_proportions`.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+
+        Raises
+        ------
+        StateError
+            If the weights of the root are integrated out.
+        """
+        if self.root._kind() not in ("weights", "fixed"):
+            raise StateError(
+                "root", self.root._kind(), "weights, given which proportions are drawn",
+                "Build hk.Franchise(..., root='weights'), or call Sample.draw_group_weights.",
+            )  # fmt: skip
+        self._draw("proportions", source)
+
+    def _draw(self, what: str, source: ChoiceSource) -> None:
+        check_source(source)
+        self._keys[what] = self._changes, (source.index(_KEYS), source.index(_KEYS))
+
+    def _stream(self, what: str, move: str) -> RandomStream:
+        """The stream of a draw; raises a StateError unless it was made in the current self."""
+        changes, key = self._keys.get(what, (-1, (0, 0)))
+        if changes != self._changes:
+            raise StateError(
+                what, "not drawn" if changes < 0 else "drawn before the state changed",
+                "drawn given the current state",
+                f"Let {move} be the last move of the schedule, or call draw_{what}(rng).",
+            )  # fmt: skip
+        return RandomStream(key)
+
+    def drawn_topics(self) -> list[Any]:
+        """Drawn parameters of the dishes, one per dish, as returned by `BaseMeasure.draw_parameters`.
+
+        Topics of words are distributions over terms, shape (V,).
+
+        Raises
+        ------
+        StateError
+            If they were not drawn since the last change of the self.
+        """
+        stream = self._stream("topics", "moves.DrawTopics()")
+        slots = self.slots.occupied_slots()
+        drawn = self.measure.draw_many(self.bank, slots, self.dishes_for_bank(), stream)
+        return list(drawn) if self._known is None else self._known.put_topics(list(drawn))
+
+    def drawn_proportions(self) -> Floats:
+        """Drawn proportions of the groups, shape (groups, K + 1), that of new dishes last.
+
+        Groups are the restaurants below the root, in order; each is Dirichlet(n_jk + alpha_j psi_k, ...,
+        alpha_j psi_u) given its customers and psi, the proportions of the restaurant above. Those of the root
+        are its weights. With discounts they are drawn as by `Sample.draw_group_weights`.
+
+        Raises
+        ------
+        StateError
+            If they were not drawn since the last change of the self.
+        """
+        stream = self._stream("proportions", "moves.DrawProportions()")
+        slots = self.slots.occupied_slots()
+        weights: Any = self.root.weights
+        psi = weights.table.many(slots)
+        if np.any(self.hyperparameters.d[1:] > 0.0):
+            rows = psi[None]
+            for level in levels_of(self):
+                rows = np.concatenate([rows, drawn_weights(level, rows, slice(None), stream.generator)])
+            return np.asarray(rows[1:], dtype=np.float64)
+        drawn = np.zeros((self.topology.n_nodes, len(slots) + 1))
+        drawn[0] = psi
+        for node in range(1, self.topology.n_nodes):  # parents first
+            n = [self.seating.customers(node, slot) for slot in slots.tolist()]
+            above = drawn[self.topology.parent[node]]
+            shapes = np.append(n, 0.0) + self.hyperparameters.theta[node] * above
+            some = shapes >= _LEAST_SHAPE  # in a finite model the remainder may be 0
+            drawn[node, some] = stream.dirichlet(shapes[some])
+        return drawn[1:]
+
 
 _CHUNK = 1 << 18  # customers counted at once
 
 
-class Reading(Owner):
-    """The properties of the state of a `Franchise`, which has the same ones."""
+class Reading(Drawn):
+    """Properties of the current state."""
 
-    def __init__(self, state: State, seats: Seats, statistics: Statistics, slices: Slices) -> None:
-        super().__init__(state)
-        self.seats = seats
-        self.statistics = statistics
-        self.slices = slices
-
+    @property
     def dishes(self) -> Ints:
         """Dish of each customer, in data order: int64, shape (n_customers,); -1 while unseated.
 
         If dishes are observed they are the values themselves.
         """
-        return self._ranks()[self.state.seating.dishes()[: self.state.topology.n_customers]]
+        return self._ranks()[self.seating.dishes()[: self.topology.n_customers]]
 
-    def all_seated(self) -> bool:
+    def _all_seated(self) -> bool:
         """Whether every data customer is seated."""
-        seating = self.state.seating
+        seating = self.seating
         if isinstance(seating, KeepsCells):
-            return seating.seated() == self.state.topology.n_customers
+            return seating.seated() == self.topology.n_customers
         return not bool((seating.dishes() < 0).any())
 
     def _ranks(self) -> Ints:
         """Rank of each occupied slot; -1 at the end, for unseated customers."""
-        live = self.state.slots.occupied_slots()
+        live = self.slots.occupied_slots()
         rank = np.full((int(live[-1]) if len(live) else 0) + 2, -1, dtype=np.int64)
         rank[live] = np.arange(len(live))
         return rank
 
+    @property
     def dish_ids(self) -> Ints:
-        """Lasting id of each dish: int64, shape (K,)."""
-        return self.state.slots.ids()
+        """Lasting id of each dish, its number in the order of births: int64, shape (K,).
+
+        It is kept when slots are renumbered, in frozen states, and when the seating is replaced by one of the
+        same dishes. No move reads it.
+        """
+        return self.slots.ids()
 
     def sample(self) -> Sample:
         """The part of the current state that summaries of the posterior need.
@@ -80,32 +188,34 @@ class Reading(Owner):
         """
         return sample_of(self)
 
+    @property
     def n_dishes(self) -> int:
         """Number of dishes that have customers, K."""
-        return self.state._dish_kind.number()
+        return self._dish_kind.number()
 
+    @property
     def n_tables(self) -> int:
         """Total number of tables in all restaurants except the root, or of the root if it is the only one."""
         tables = self.totals()[1]
-        return int(tables.sum() - tables[0]) if self.state.topology.n_nodes > 1 else int(tables[0])
+        return int(tables.sum() - tables[0]) if self.topology.n_nodes > 1 else int(tables[0])
 
     def tables_of(self, name: str) -> int:
         """Tables of all restaurants of a declaration."""
-        return int(self.totals()[1][self._nodes(name)].sum())
+        return int(self.totals()[1][self._nodes_of(name)].sum())
 
-    def _nodes(self, name: str) -> Any:
+    def _nodes_of(self, name: str) -> Any:
         """Numbers of the restaurants of a declaration, as an index."""
-        return self.state.topology.nodes(number_of(self.state.declarations, name))
+        return self.topology.nodes(number_of(self.declarations, name))
 
     def totals(self) -> tuple[Ints, Ints]:
         """Customers and tables of every restaurant by number: two int64 arrays, shape (n_nodes,)."""
-        return totals(self.state.seating, self.state.topology.n_nodes)
+        return totals(self.seating, self.topology.n_nodes)
 
     def totals_of(self, number: int) -> tuple[Ints, Ints, Ints]:
         """Restaurants of a declaration, by its number, with their customers and tables: three int64 arrays.
 
         A franchise over a part of a corpus returns those of the complete corpus, numbered from 1
-        (`Elsewhere.totals`).
+        (`WholeCorpus.totals`).
 
         Parameters
         ----------
@@ -116,12 +226,12 @@ class Reading(Owner):
         -------
         nodes, customers, tables : int64 arrays of one shape
         """
-        elsewhere = self._elsewhere_of(number)
-        if elsewhere is not None:
-            customers, tables = elsewhere.totals()
+        corpus = self._whole_corpus_of(number)
+        if corpus is not None:
+            customers, tables = corpus.totals()
             return np.arange(1, len(customers) + 1), customers, tables
         customers, tables = self.totals()
-        nodes = np.arange(len(tables))[self.state.topology.nodes(number)]
+        nodes = np.arange(len(tables))[self.topology.nodes(number)]
         return nodes, customers[nodes], tables[nodes]
 
     def counted_totals_of(self, number: int) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
@@ -139,18 +249,18 @@ class Reading(Owner):
         customers, tables : (int64 array, int64 array)
             Distinct numbers, ascending, and how many restaurants have each.
         """
-        elsewhere = self._elsewhere_of(number)
-        if elsewhere is not None:
-            return elsewhere.counted_totals()
+        corpus = self._whole_corpus_of(number)
+        if corpus is not None:
+            return corpus.counted_totals()
         _, *totals = self.totals_of(number)
         customers, tables = (np.unique(each, return_counts=True) for each in totals)
         return customers, tables
 
-    def _elsewhere_of(self, number: int) -> Elsewhere | None:
+    def _whole_corpus_of(self, number: int) -> WholeCorpus | None:
         """The documents outside this part, if a declaration's restaurants are in several parts."""
-        last = len(self.state.declarations) - 1
+        last = len(self.declarations) - 1
         whole_number("number", number, 0, last, remedy="Place of it in franchise.declarations.")
-        return self.state._elsewhere if number > 0 else None
+        return self._whole_corpus if number > 0 else None
 
     def size_counts(self, nodes: npt.ArrayLike) -> tuple[Ints, Ints]:
         """Sizes of the tables of some restaurants, ascending, and the number of tables of each size.
@@ -165,7 +275,7 @@ class Reading(Owner):
         sizes, counts : int64 arrays of one shape
         """
         given = number_array(nodes)
-        n = self.state.topology.n_nodes
+        n = self.topology.n_nodes
         if (
             given is None
             or given.ndim != 1
@@ -174,35 +284,34 @@ class Reading(Owner):
             raise ParameterError(
                 "nodes", nodes, f"whole numbers from 0 to {n - 1}", "See Franchise.topology.nodes."
             )
-        return size_counts(self.state.seating, given.astype(np.int64))
+        return size_counts(self.seating, given.astype(np.int64))
 
+    @property
     def dish_counts(self) -> Ints:
         """Counts of terms by dish: int64, shape (K, V). For data that are terms."""
-        self.state._dish_kind.check_counted()
-        if isinstance(self.state.seating, KeepsCells):
-            bank: Any = self.statistics.fresh_bank()
-            by_dish: Ints = bank.counts(self.state.slots.occupied_slots())
-            return by_dish if self.state._known is None else self.state._known.without(by_dish)
-        n_terms = getattr(self.state.data, "n_terms", None) or getattr(self.state.measure, "n_terms", None)
+        self._dish_kind.check_counted()
+        if isinstance(self.seating, KeepsCells):
+            bank: Any = self.bank
+            by_dish: Ints = bank.counts(self.slots.occupied_slots())
+            return by_dish if self._known is None else self._known.without(by_dish)
+        n_terms = getattr(self.data, "n_terms", None) or getattr(self.measure, "n_terms", None)
         if n_terms is None:
             raise DataError(
-                "data", type(self.state.data).__name__, "terms of a vocabulary", "See dish_parameters()."
+                "data", type(self.data).__name__, "terms of a vocabulary", "See dish_parameters()."
             )
-        values = np.asarray(self.state.data.values)
-        dishes = self.state.seating.dishes()[: len(values)]
-        rank, counts = self._ranks(), np.zeros(self.n_dishes() * n_terms, dtype=np.int64)
+        values = np.asarray(self.data.values)
+        dishes = self.seating.dishes()[: len(values)]
+        rank, counts = self._ranks(), np.zeros(self.n_dishes * n_terms, dtype=np.int64)
         for first in range(0, len(dishes), _CHUNK):
             places = rank[dishes[first : first + _CHUNK]]
             seated = places >= 0
             np.add.at(counts, places[seated] * n_terms + values[first : first + _CHUNK][seated], 1)
-        return counts.reshape(self.n_dishes(), n_terms)
+        return counts.reshape(self.n_dishes, n_terms)
 
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
-        means = self.state.measure.posterior_means(
-            self.statistics.fresh_bank(), self.state.slots.occupied_slots(), self.state.dishes_for_bank()
-        )
-        return means if self.state._known is None else self.state._known.put_topics(means)
+        means = self.measure.posterior_means(self.bank, self.slots.occupied_slots(), self.dishes_for_bank())
+        return means if self._known is None else self._known.put_topics(means)
 
     def selected_terms(self) -> Floats:
         """Expected number of terms that each dish selects, given its data: float64, shape (K,).
@@ -215,43 +324,57 @@ class Reading(Owner):
         StateError
             If dishes of the base measure don't select terms.
         """
-        measure = self.state.measure
+        measure = self.measure
         if not measure.supports("selected_terms"):
             raise StateError(
                 "base", type(measure).__name__, "a measure whose dishes select terms",
                 "hk.SparseDirichletMultinomial is one.",
             )  # fmt: skip
-        slots = self.state.slots.occupied_slots()
-        dishes = self.statistics.fresh_bank().statistics(slots, self.state.dishes_for_bank())
+        slots = self.slots.occupied_slots()
+        dishes = self.bank.statistics(slots, self.dishes_for_bank())
         return np.array([measure.selected_terms(one) for one in dishes], dtype=float)
 
     def root_weights(self) -> tuple[Floats, float]:
         """Posterior mean weights of the K dishes in the root, and the remainder (all new dishes).
 
-        With ``root="weights"`` or fixed weights these are the weights in the state.
+        With ``root="weights"`` or fixed weights these are the weights in the self.
 
         If dishes are observed, the weights of all V atoms, and of all other values.
         """
-        row = self.seats.walk().prior_row(0)
+        row = self.walk().prior_row(0)
         return row[:-1], float(row[-1])
 
     def group_weights(self, name: str) -> Floats:
         """Posterior mean weights in each restaurant of a declaration: shape (n, K + 1), a new dish last."""
-        nodes = np.arange(self.state.topology.n_nodes)[self._nodes(name)]
-        walk = self.seats.walk()
+        nodes = np.arange(self.topology.n_nodes)[self._nodes_of(name)]
+        walk = self.walk()
         return np.array([walk.prior_row(node) for node in nodes.tolist()])
 
     def keys(self, name: str) -> list[Any]:
         """The label value of each restaurant of a declaration."""
-        return list(self.state.topology.keys_of(number_of(self.state.declarations, name)))
+        return list(self.topology.keys_of(number_of(self.declarations, name)))
 
-    def log_likelihood(self) -> float:
+    def log_likelihood(self, measure: BaseMeasure | None = None) -> float:
         """log p(data | dishes) with dish parameters integrated out, in nats.
 
         If dishes are observed, each table of the root is a draw from H, and this is the sum of log H over
         them.
+
+        Parameters
+        ----------
+        measure : BaseMeasure, optional
+            Another base measure with the same statistics of dishes, such as
+            ``franchise.measure.tempered(0.5)``; by default that of the franchise.
         """
-        return self.state._dish_kind.log_likelihood(self.statistics.fresh_bank)
+        if measure is not None:
+            instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
+            if type(measure.make()) is not type(self.measure.make()):
+                raise ParameterError(
+                    "measure", measure, "a measure with the statistics of the franchise's", "Leave it out."
+                )
+            slots, dishes = self.slots.occupied_slots(), self.dishes_for_bank()
+            return add_up(measure.log_marginals(self.bank, slots, dishes).tolist())
+        return self._dish_kind.log_likelihood()
 
     def log_seating(self) -> float:
         """log p(labelled seating | hyperparameters), all restaurants included, in nats.
@@ -259,16 +382,21 @@ class Reading(Owner):
         With a store of counts it is log p(dishes, numbers of tables | hyperparameters): the total
         probability of all labelled seatings with these numbers.
         """
-        store, present = self.state.seating, self.state.hyperparameters
-        return log_seating(store, present.theta, present.d) + self.seats.root._log_of_dishes(store)
+        return self._log_seating()
+
+    def _log_seating(self) -> float:
+        store, current = self.seating, self.hyperparameters
+        return log_seating(store, current.theta, current.d) + self.root._log_of_dishes(store)
 
     def log_prior(self) -> float:
         """Log prior density of the hyperparameters that have a prior, in nats."""
-        total = self.state.hyperparameters.log_prior()
-        values = self.statistics.base_parameters
-        total += add_up(
-            log_density_at(prior, values[name]) for name, prior in self.state.measure.priors.items()
-        )
+        return self._log_prior()
+
+    def _log_prior(self) -> float:
+        total, priors = self.hyperparameters.log_prior(), self.measure.priors
+        if priors:
+            values = self.base_parameters
+            total += add_up(log_density_at(prior, values[name]) for name, prior in priors.items())
         return total
 
     def log_joint(self) -> float:
@@ -280,7 +408,7 @@ class Reading(Owner):
 
     def log_parts(self) -> float:
         """Log density of the parts of the state given the rest of it, in nats."""
-        return self.statistics.parts.log_density(self.state)
+        return self._parts.log_density(self)
 
     def memory_bytes(self) -> int:
         """Bytes of the seating and of the statistics, without the data."""
@@ -298,17 +426,17 @@ class Reading(Owner):
             (restaurants of customers, parents), "hyperparameters" and "statistics" of the dishes (the
             topic-term counts).
         """
-        store = self.state.seating
+        store = self.seating
         reports = isinstance(store, ReportsMemory)
         parts = store.memory_parts() if reports else {"seating": store.memory_bytes()}
-        if ratios := self.seats.memory_bytes():
+        if ratios := self._walk_bytes():
             parts = {**parts, "ratios": ratios}
-        if topics := self.slices.memory_bytes():
+        if topics := self._workspace_bytes():
             parts = {**parts, "drawn topics": topics}
         return {
             **{name: int(size) for name, size in parts.items()},
-            "tree": self.state.topology.memory_bytes(),
-            "hyperparameters": self.state.hyperparameters.memory_bytes(),
-            "statistics": int(self.state.bank.memory_bytes()),
-            **{name: int(part.memory_bytes()) for name, part in self.statistics.parts.by_name.items()},
+            "tree": self.topology.memory_bytes(),
+            "hyperparameters": self.hyperparameters.memory_bytes(),
+            "statistics": int(self.bank.memory_bytes()),
+            **{name: int(part.memory_bytes()) for name, part in self._parts.by_name.items()},
         }

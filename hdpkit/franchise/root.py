@@ -1,34 +1,373 @@
-"""The distribution from which the root's children draw, as a component of a franchise."""
+"""The distribution from which the root's children draw: a restaurant, atoms, weights or fixed weights.
+
+`ROOTS` pairs the compiled roots with the readable ones; the walk computes everything below from them. Weights
+are a part of the state. The store has the same counts of the root with and without them, so a state can be
+transferred from one kind of root to the other. Hyperparameters whose conditional distribution needs the
+restaurant are updated while the weights are integrated out (`Root.integrated`), and then the weights are
+drawn given everything else. Under fixed weights of K dishes all new dishes together have weight (K - n) / K,
+exactly 0 when all K have customers: a sweep then never draws a new dish, even if rounding leaves no weight
+for the others.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Self
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.support.turn import Block
-from hdpkit.checks import instance
-from hdpkit.errors import DataError, ParameterError, StateError
-from hdpkit.franchise.declarations import FixedWeights, kind_of_root
-from hdpkit.franchise.fixed_weights import FixedTable, log_dishes
+import hdpkit._compiled.walk.root as compiled
+import hdpkit.franchise.reference.root as readable
+from hdpkit._compiled.support.franchise_lock import Block
+from hdpkit._compiled.walk.root import WeightTable
+from hdpkit.checks import choice, instance, number_array
+from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
+from hdpkit.franchise.declarations import FixedWeights, Restaurant, kind_of_root
+from hdpkit.franchise.dish_kinds import Parts
 from hdpkit.franchise.guard import Guarded, unguarded
-from hdpkit.franchise.owner import Owner
-from hdpkit.franchise.parts import Parts
-from hdpkit.franchise.roots import ROOTS
-from hdpkit.franchise.scores import log_seating_of_restaurant
-from hdpkit.franchise.state import State
-from hdpkit.franchise.turns import Turns
-from hdpkit.franchise.weights import Weights
-from hdpkit.parts import IntegrablePart
+from hdpkit.franchise.scores import ROOT_WEIGHTS, log_seating_of_restaurant
+from hdpkit.numerics import add_up, lgamma, log, log_each
+from hdpkit.parts import Attached, IntegrablePart, Part
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Root"]
+__all__ = ["ROOTS", "FixedTable", "Root", "RootKind", "Weights", "check_root", "log_dishes"]
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
 
 
-class Root(Owner, Guarded):
+def log_dishes(k: int, n_dishes: int, n_customers: int) -> float:
+    """Log probability of the partition of the root's customers by dish: K (K-1) ... (K-n+1) / K^m.
+
+    Parameters
+    ----------
+    k : int
+        K, the number of dishes of the model.
+    n_dishes : int
+        n, the number of dishes that have customers.
+    n_customers : int
+        m, the number of customers of the root.
+    """
+    return math.fsum(log((k - i) / k) for i in range(n_dishes)) - (n_customers - n_dishes) * log(k)
+
+
+class FixedTable(Attached, Part):
+    """The weight 1/K of each dish that has customers, and the total weight (K - n) / K of all others.
+
+    Parameters
+    ----------
+    state : State
+    declared : FixedWeights
+    """
+
+    name = "fixed root weights"
+    enumerable = True
+
+    def __init__(self, state: Any, declared: FixedWeights) -> None:
+        super().__init__(state)
+        self.n_dishes = declared.n_dishes
+        self.table: WeightTable = state._own(WeightTable())
+
+    def _remainder(self, n: int) -> float:
+        return max(self.n_dishes - n, 0) / self.n_dishes
+
+    def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
+        """Move 1/K from the remainder to a new dish."""
+        n = len(self.state.slots)  # including the new one
+        self.table.fix(slot, 1.0 / self.n_dishes, self._remainder(n))
+        if n > self.n_dishes:
+            raise StateError(
+                "dishes", n, f"at most {self.n_dishes}, the dishes of hk.FixedWeights",
+                "Open no further dish: compare franchise.n_dishes with franchise.root.most_dishes.",
+            )  # fmt: skip
+
+    def died(self, slot: int) -> None:
+        """Return its weight to the remainder."""
+        self.table.fix(slot, 0.0, self._remainder(len(self.state.slots)))
+
+    def relabelled(self, mapping: Ints) -> None:
+        """Set the weights at the new slots."""
+        self.reset(np.asarray(mapping)[np.asarray(mapping) >= 0])
+
+    def reset(self, slots: Ints) -> None:
+        """Set the weights of exactly these slots."""
+        self.table.clear()
+        for slot in slots.tolist():
+            self.table.fix(slot, 1.0 / self.n_dishes, self._remainder(len(slots)))
+
+    def broken(self, least: float, source: ChoiceSource) -> tuple[Floats, float]:
+        """The weights of all dishes without customers, and remainder 0; see `Weights.broken`."""
+        return np.full(self.n_dishes - len(self.state.slots), 1.0 / self.n_dishes), 0.0
+
+    def births_given(self) -> contextlib.AbstractContextManager[None]:
+        """See `Weights.births_given`: a birth draws nothing here."""
+        return contextlib.nullcontext()
+
+    def take(self, slots: Ints, weights: Floats) -> None:
+        """See `Weights.take`; the weights don't change."""
+
+    def audit(self, slots: Ints) -> None:
+        """Check that each dish has 1/K and the others have the remainder."""
+        expected = np.append(np.full(len(slots), 1.0 / self.n_dishes), self._remainder(len(slots)))
+        if len(slots) > self.n_dishes or not np.array_equal(self.table.many(slots), expected):
+            raise AuditError(
+                self.name, self.table.many(slots), repr(expected.tolist()),
+                "The state is inconsistent: report the move that ran last.",
+            )  # fmt: skip
+
+    def clone(self, state: Any) -> Self:
+        """Not used: a copy of the franchise creates its own."""
+        raise NotImplementedError
+
+    def memory_bytes(self) -> int:
+        """Bytes of the weights."""
+        return int(self.table.memory_bytes())
+
+
+class Weights(Attached, IntegrablePart):
+    """Weights (beta_1, ..., beta_K, beta_u) of the dishes and of all new dishes; their sum is 1.
+
+    Given the seating they are Dirichlet(m_1 - d_0, ..., m_K - d_0, theta_0 + K d_0), where m_k customers of
+    the root eat dish k (Teh et al. 2006, section 5.2; discounts: Pitman 1996). A new dish takes the share nu
+    ~ Beta(1 - d_0, theta_0 + K d_0) of the remainder, where K includes the new dish; the weight of a dish
+    that dies returns to the remainder.
+    """
+
+    name = ROOT_WEIGHTS
+
+    def __init__(self, state: Any) -> None:
+        super().__init__(state)
+        self.table: WeightTable = state._own(WeightTable())
+        self._given = False  # whether new dishes already have weights, which are set at the end
+
+    def _numbers(self) -> tuple[float, float]:
+        present = self.state.hyperparameters
+        return float(present.theta[0]), float(present.d[0])
+
+    def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
+        """Draw the weight of a new dish as a share of the remainder."""
+        if self.integrated is not None or self._given:
+            return
+        if source is None:
+            raise StateError(
+                "source", None, "a choice source, because the weight of a new dish is drawn",
+                "Pass one: open_dish(source).",
+            )  # fmt: skip
+        theta, d = self._numbers()
+        k = len(self.state.slots)
+        self.table.split(slot, source.beta(1.0 - d, theta + k * d))
+
+    def died(self, slot: int) -> None:
+        """Return its weight to the remainder."""
+        self.table.bring_home(slot)
+
+    def relabelled(self, mapping: Ints) -> None:
+        """Move weights to the new slots of their dishes."""
+        old = np.flatnonzero(np.asarray(mapping) >= 0).astype(np.int32)
+        self.table.put(np.asarray(mapping)[old], self.table.many(old))
+
+    def reset(self, slots: Ints) -> None:
+        """Set the weights of these dishes to their expectations given the seating, until they are drawn."""
+        if len(slots) == 0:
+            self.table.clear()
+            return
+        theta, d = self._numbers()
+        m = self._customers(slots)
+        total = theta + float(m.sum())
+        weights = np.append(m - d, theta + len(slots) * d) / total
+        self.table.put(slots, np.clip(weights, 0.0, 1.0))
+
+    def _customers(self, slots: Ints) -> Floats:
+        """Customers of the root by dish."""
+        seating = self.state.seating
+        return np.array([seating.customers(0, slot) for slot in slots.tolist()], dtype=float)
+
+    def draw(self, source: ChoiceSource) -> None:
+        """Draw all weights given the seating."""
+        slots = self.state.slots.occupied_slots()
+        if len(slots) == 0:
+            self.table.clear()
+            return
+        theta, d = self._numbers()
+        shapes = np.append(self._customers(slots) - d, theta + len(slots) * d)
+        self.table.put(slots, source.dirichlet(shapes))
+
+    def broken(self, least: float, source: ChoiceSource) -> tuple[Floats, float]:
+        """Break the remainder into weights of dishes without customers, until less than ``least`` is left.
+
+        Given the seating the remainder is divided by stick breaking as in a Dirichlet process (Sethuraman
+        1994): each dish takes the share nu ~ Beta(1, theta_0) of the rest.
+
+        Returns
+        -------
+        weights : float64 array, in the order in which they are broken off
+        remainder : float
+        """
+        theta, d = self._numbers()
+        if d != 0.0:
+            raise StateError(
+                "discount of the root", d, "0 where the remainder is divided",
+                "With a discount the remainder is never small: use TableGibbs.",
+            )  # fmt: skip
+        rest = float(self.table.remainder)
+        found = []
+        while rest >= least:
+            log_share, log_rest = source.log_beta(1.0, theta)
+            found.append(rest * float(np.exp(log_share)))
+            rest *= float(np.exp(log_rest))
+        return np.array(found), rest
+
+    @contextmanager
+    def births_given(self) -> Iterator[None]:
+        """A block in which new dishes draw no weights: `take` is called at its end."""
+        self._given = True
+        try:
+            yield
+        finally:
+            self._given = False
+
+    def take(self, slots: Ints, weights: Floats) -> None:
+        """Replace all weights by those of these slots and, last, the remainder."""
+        self.table.put(slots, weights)
+
+    def started(self, state: Any, source: ChoiceSource) -> None:
+        """Draw the weights given the new seating."""
+        self.draw(source)
+
+    def audit(self, slots: Ints) -> None:
+        """Check that each dish, and no other slot, has a weight, and that the sum is 1."""
+        weights = self.table.many(slots)
+        if np.any(weights < 0.0) or abs(float(weights.sum()) - 1.0) > 1e-9:
+            raise AuditError(
+                "root weights", weights, "not negative, with a sum of 1",
+                "The state is inconsistent: report the move that ran last.",
+            )  # fmt: skip
+
+    def freeze(self) -> dict[str, Any]:
+        """The weights of the occupied slots, ascending, and the remainder, last."""
+        return {"weights": self.table.many(self.state.slots.occupied_slots())}
+
+    def thaw(self, frozen: dict[str, Any]) -> None:
+        """Restore frozen weights."""
+        slots = self.state.slots.occupied_slots()
+        weights = number_array(frozen.get("weights") if isinstance(frozen, Mapping) else None)
+        if (
+            weights is None
+            or weights.shape != (len(slots) + 1,)
+            or not np.all(weights >= 0.0)
+            or not abs(float(np.sum(weights)) - 1.0) < 1e-6
+        ):
+            raise DataError(
+                "root weights, in the frozen state", frozen, f"{len(slots) + 1} weights with a sum of 1",
+                "Thaw a state over the same data and declarations.",
+            )  # fmt: skip
+        self.table.put(slots, weights)
+
+    def clone(self, state: Any) -> Self:
+        """Not used: a copy of the franchise creates its own."""
+        raise NotImplementedError
+
+    def memory_bytes(self) -> int:
+        """Bytes of the weights."""
+        return int(self.table.memory_bytes())
+
+    def log_density(self, state: Any) -> float:
+        """Log density of the weights given the seating: Dirichlet, with respect to the first K of them."""
+        slots = state.slots.occupied_slots()
+        if len(slots) == 0:
+            return 0.0
+        theta, d = self._numbers()
+        shapes = np.append(self._customers(slots) - d, theta + len(slots) * d)
+        terms = add_up(lgamma(shape) for shape in shapes.tolist())
+        logs = log_each(self.table.many(slots))
+        return float(lgamma(math.fsum(shapes)) - terms + math.fsum((shapes - 1.0) * logs))
+
+    def scalars(self, state: Any) -> Mapping[str, float]:
+        """The remainder."""
+        return {"remainder": float(self.table.remainder)}
+
+
+@attrs.frozen
+class RootKind:
+    """Functions that create a root, given the bank and the part that has the weights.
+
+    Attributes
+    ----------
+    compiled, readable : callable
+        The root of a walk over the current state.
+    kept : callable
+        A compiled root that doesn't change with the franchise, and H if dishes are atoms.
+    """
+
+    compiled: Callable[[Any, Any], Any]
+    readable: Callable[[Any, Any], Any]
+    kept: Callable[[Any, Any], tuple[Any, Floats | None]]
+
+
+def _atoms_kept(bank: Any) -> tuple[Any, Floats | None]:
+    base: Floats = bank.base.copy()
+    return compiled.AtomRoot(base, bank.values), base
+
+
+ROOTS = {
+    "restaurant": RootKind(
+        lambda bank, part: compiled.LatentRoot(),
+        lambda bank, part: readable.LatentRoot(),
+        lambda bank, part: (compiled.LatentRoot(), None),
+    ),
+    "atoms": RootKind(
+        lambda bank, part: compiled.AtomRoot(bank.base, bank.values),
+        lambda bank, part: readable.AtomRoot(bank.base),
+        lambda bank, part: _atoms_kept(bank),
+    ),
+    "weights": RootKind(
+        lambda bank, part: compiled.WeightedRoot(part.table),
+        lambda bank, part: readable.WeightedRoot(part.table),
+        lambda bank, part: (compiled.WeightedRoot(part.table.copy()), None),
+    ),
+    "fixed": RootKind(
+        lambda bank, part: compiled.FixedRoot(part.table, part.n_dishes),
+        lambda bank, part: readable.FixedRoot(part.n_dishes),
+        lambda bank, part: (compiled.FixedRoot(part.table.copy(), part.n_dishes), None),
+    ),
+}
+
+
+def check_root(root: Any, restaurant: Restaurant) -> None:
+    """Raise an error unless ``root`` is possible with these declarations.
+
+    Parameters
+    ----------
+    root : str or FixedWeights
+    restaurant : Restaurant
+        The deepest declaration.
+
+    Raises
+    ------
+    ParameterError
+        If it is not one of the roots.
+    DeclarationError
+        If weights are fixed and the root has a concentration or discount with a prior, or a discount.
+    """
+    if not isinstance(root, FixedWeights):
+        choice("root", root, ("restaurant", "weights"), remedy="Or pass hk.FixedWeights(K); see Franchise.")
+        return
+    declared = restaurant.chain()[0]
+    for name, read in zip(("concentration", "discount"), declared.hyperparameters, strict=True):
+        if read.prior is not None or (name == "discount" and read.start != 0.0):
+            raise DeclarationError(
+                f"{name} of {declared.name!r}", getattr(declared, name),
+                f"{'a number, which is not used,' if name == 'concentration' else '0'} under fixed weights",
+                f"Leave the {name} of the root out.",
+            )  # fmt: skip
+
+
+class Root(Attached, Guarded):
     """The distribution of the root's children: a restaurant of latent dishes or of atoms, or weights.
 
     Obtained as `Franchise.root`.
@@ -39,11 +378,10 @@ class Root(Owner, Guarded):
         "restaurant", "weights" or fixed weights, as declared.
     """
 
-    def __init__(self, state: State, turns: Turns, parts: Parts, declared: str | FixedWeights) -> None:
+    def __init__(self, state: Any, parts: Parts, declared: str | FixedWeights) -> None:
         super().__init__(state)
         self._parts = parts
-        self._turn = state._turn
-        self._turns = turns
+        self._lock = state._lock
         self.declared = declared
         self._weights: Weights | FixedTable | None = None
         if isinstance(declared, FixedWeights):
@@ -55,10 +393,7 @@ class Root(Owner, Guarded):
         return f"<Root {self.declared}>"
 
     def _outside(self) -> None:
-        self._turns.outside()
-
-    def _make_whole(self) -> None:
-        self.state._make_whole()
+        self.state._outside()
 
     @property
     def kind(self) -> str:
@@ -66,7 +401,7 @@ class Root(Owner, Guarded):
         return self._kind()
 
     def _kind(self) -> str:
-        """`kind`, for owners: every verb uses it, within its turn."""
+        """`kind`, for owners: every verb uses it, within its lock."""
         if self._weights is None:
             return self.state._dish_kind.root_kind("restaurant")
         integrated = isinstance(self._weights, Weights) and self._weights.integrated is not None
@@ -102,7 +437,7 @@ class Root(Owner, Guarded):
         additional effect.
         """
         instance("source", source, ChoiceSource, "a choice source", remedy="Moves are given one.")
-        return Block(self._turn, self.state, lambda: self._integrate(source), self._parts.draw)
+        return Block(self._lock, lambda: self.state._change(self._integrate, source), self._parts.draw)
 
     # ------------------------------------------------------------------ for the owners
 
@@ -134,7 +469,6 @@ class Root(Owner, Guarded):
             )  # fmt: skip
 
     def _integrate(self, source: ChoiceSource) -> list[IntegrablePart]:
-        self._turns.outside()
         return self._parts.integrate(source, [self._weights])
 
     def _check_restaurant(self, verb: str) -> None:

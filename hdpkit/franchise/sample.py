@@ -1,4 +1,7 @@
-"""Samples: the parts of states from which the posterior is summarised."""
+"""A sample: the part of a state that summaries of the posterior need.
+
+`hdpkit.record.samples` decides after which sweeps samples are taken, and reads and writes their files.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +14,323 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.checks import DAMAGED, fitting, instance, made_by, whole_number
+from hdpkit._compiled.measures.selection import Selection
+from hdpkit.base_measures import BaseMeasure
+from hdpkit.base_measures.reference.selection import draw_topic
+from hdpkit.checks import DAMAGED, fitting, instance, made_by, whole_number, whole_numbers
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.as_html import sample_table
-from hdpkit.franchise.sample_draws import TopicLaw, dirichlet, drawn_weights, topic_law
-from hdpkit.franchise.sample_parts import Level, TermMeans, rows_at_once
+from hdpkit.franchise.scores import columns_of
+from hdpkit.franchise.state import State
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = ["Sample"]
+__all__ = [
+    "Level",
+    "Sample",
+    "TermMeans",
+    "TopicLaw",
+    "dirichlet",
+    "drawn_weights",
+    "hyperparameter_values",
+    "levels_of",
+    "rows_at_once",
+    "sample_of",
+    "topic_law",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Columns = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+
+def rows_at_once(n_terms: int) -> int:
+    """Number of topics of which there are dense rows at once: at most 64, in 32 MB where terms are many."""
+    return max(1, min(64, (1 << 22) // max(n_terms, 1)))
+
+
+@attrs.frozen(eq=False)
+class TermMeans:
+    """Posterior mean topics as functions of counts.
+
+    Term v of dish k has mean (n_kv + smoothing) inside_k if n_kv > 0, and smoothing outside_k otherwise.
+
+    Attributes
+    ----------
+    smoothing : float64 array, shape (), (n_terms,) or (K, 1)
+        Dirichlet parameter.
+    inside, outside : float64 arrays, shape (K,)
+        They are equal unless topics select terms (`BaseMeasure.term_means`).
+    selection : float64 array, shape (2,) or (K, 2), or None
+        If topics select terms: r and s, where the proportion of selected terms has the prior Beta(r, s), or
+        log pi_k and log(1 - pi_k), where that of each dish is given.
+    """
+
+    smoothing: Floats
+    inside: Floats
+    outside: Floats
+    selection: Floats | None = None
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Level:
+    """Restaurants of one declaration below the root, by number: the data that determine their weights.
+
+    Attributes
+    ----------
+    name : str
+        Name of the declaration.
+    parent : int64 array, shape (n,)
+        Number of the restaurant above each, among the root (0) and the restaurants of earlier levels.
+    counts, tables : csr_array of int64, shape (n, K)
+        Customers and tables of each dish. ``tables`` is None if no restaurant has a discount.
+    concentration, discount : float64 array, shape () or (n,)
+    """
+
+    name: str
+    parent: Ints = attrs.field(repr=False)
+    counts: Any = attrs.field(repr=False)
+    tables: Any = attrs.field(repr=False)
+    concentration: Floats
+    discount: Floats
 
 
 def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(values)
+
+
+@attrs.frozen(eq=False)
+class TopicLaw:
+    """The posterior of one topic given a sample: a Dirichlet distribution over the terms that it selects.
+
+    If topics select terms (Wang & Blei 2009), those that have customers are selected, and the number of
+    others is random; which others are is uniform given their number.
+
+    Attributes
+    ----------
+    terms : int64 array, shape (n,)
+        Terms that have customers; all terms if ``parameters`` differ among those that have none.
+    parameters : float64 array, shape (n,)
+        Dirichlet parameters of these terms.
+    smoothing : float64 array, shape () or (V,)
+        Dirichlet parameter of any other term.
+    total : float
+        Sum of the Dirichlet parameters; if topics select terms, 1 / the mean of its inverse. Infinite if the
+        topic is fixed: ``parameters`` is then the topic.
+    n_terms : int
+        V.
+    selection : object, optional
+        Distribution of the number of other terms that are selected; None: all are.
+    customers : int
+        Customers of the dish.
+    """
+
+    terms: Ints
+    parameters: Floats
+    smoothing: Floats
+    total: float
+    n_terms: int
+    selection: Any = None
+    customers: int = 0
+
+    def draw(self, source: ChoiceSource) -> Floats:
+        """Draw the topic: float64, shape (V,), with a sum of one.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+        """
+        _check_source(source)
+        if self.selection is not None:
+            shapes = np.zeros(self.n_terms)
+            shapes[self.terms] = self.parameters
+            return draw_topic(self.selection, self.customers, shapes, float(self.smoothing), source)
+        own = np.array(np.broadcast_to(self.smoothing, (self.n_terms,)))
+        own[self.terms] = self.parameters
+        return own if np.isinf(self.total) else dirichlet(own[None, :], source.generator)[0]
+
+    def draw_each(self, terms: Ints, n: int, source: ChoiceSource) -> Floats:
+        """Draw the probability of each of some terms ``n`` times from its own distribution.
+
+        It is a beta distribution, given the number of selected terms. Terms with equal parameters have equal
+        draws, so these are good for intervals of single terms, and for nothing that depends on several terms.
+
+        Parameters
+        ----------
+        terms : int64 array, shape (m,)
+            Ascending.
+        n : int
+        source : ChoiceSource
+
+        Returns
+        -------
+        float64 array, shape (m, n)
+        """
+        _check_source(source)
+        terms = whole_numbers("terms", terms, 0, self.n_terms - 1, remedy="Numbers of terms, ascending.")
+        n = whole_number("n", n)
+        own = np.array(
+            np.broadcast_to(self.smoothing, (len(terms),))
+            if not self.smoothing.shape
+            else self.smoothing[terms]
+        )
+        place = np.searchsorted(terms, self.terms)
+        here = place < len(terms)
+        here[here] = terms[place[here]] == self.terms[here]
+        own[place[here]] = self.parameters[here]
+        if np.isinf(self.total):
+            return np.repeat(own[:, None], n, axis=1)
+        has = np.zeros(len(terms), dtype=bool)
+        has[place[here]] = True
+        kinds, kind = np.unique(np.where(has, own, -own), return_inverse=True)  # negative: without customers
+        a, total, alone = np.abs(kinds)[:, None], np.array(self.total), kinds < 0
+        if self.selection is not None:
+            distinct = len(self.terms)
+            more = [self.selection.draw(distinct, self.customers, source) for _ in range(n)]
+            total = self.parameters.sum() + float(self.smoothing) * np.array(more)
+        drawn = source.generator.beta(a, np.maximum(total - a, _LEAST), size=(len(kinds), n))
+        if self.selection is not None:
+            left = max(self.n_terms - distinct, 1)
+            drawn[alone] *= source.generator.random((np.count_nonzero(alone), n)) * left < more
+        return np.asarray(drawn[kind])
+
+
+def _check_source(source: Any) -> None:
+    instance("source", source, ChoiceSource, "a choice source", remedy="hdpkit.random.as_source(0).")
+
+
+_LEAST = 1e-300  # a beta distribution has positive parameters
+_LOGS = (-1e6, -1e-300)  # range of logarithms of probabilities in `Selection`
+
+
+def topic_law(
+    counts: Any, means: TermMeans | None, parameters_of_dishes: Mapping[str, npt.NDArray[Any]], dish: int
+) -> TopicLaw | None:
+    """The posterior of a topic from a sample (see `Sample`); None if the sample has only its mean."""
+    n_terms = int(counts.shape[1])
+    if means is None:
+        precision, mean = parameters_of_dishes.get("precision"), parameters_of_dishes.get("mean")
+        if precision is None or mean is None:
+            return None
+        total = float(precision[dish])
+        parameters = np.array(mean[dish]) if np.isinf(total) else mean[dish] * total
+        return TopicLaw(np.arange(n_terms), parameters, np.zeros(()), total, n_terms)
+    inside, outside, selection = float(means.inside[dish]), float(means.outside[dish]), means.selection
+    if selection is None and inside != outside:
+        return None
+    begin, end = counts.indptr[dish], counts.indptr[dish + 1]
+    order = np.argsort(counts.indices[begin:end], kind="stable")
+    terms = np.asarray(counts.indices[begin:end], dtype=np.int64)[order]
+    data = counts.data[begin:end][order]
+    smoothing = means.smoothing
+    if smoothing.ndim == 2:  # one for each dish
+        smoothing = smoothing[dish, 0]
+    smoothing = np.asarray(smoothing, dtype=np.float64)
+    parameters = np.asarray(data + (smoothing[terms] if smoothing.shape else smoothing), dtype=np.float64)
+    law = None
+    if selection is not None:
+        if selection.ndim == 1:
+            law = Selection(n_terms, float(smoothing), r=selection[0], s=selection[1])
+        else:
+            log_pi, log_rest = np.clip(selection[dish], *_LOGS).tolist()
+            law = Selection(n_terms, float(smoothing), log_pi=log_pi, log_rest=log_rest)
+    return TopicLaw(terms, parameters, smoothing, 1.0 / inside, n_terms, law, int(data.sum()))
+
+
+def drawn_weights(level: Level, above: Floats, chosen: slice, generator: np.random.Generator) -> Floats:
+    """Shares of every dish and of a new one in some restaurants of a level, drawn given the rows above it."""
+    theta, d = (np.broadcast_to(a, len(level.parent))[chosen] for a in (level.concentration, level.discount))
+    rows, own = above[level.parent[chosen]], level.counts[chosen]
+    if level.tables is None:
+        return dirichlet(theta[:, None] * rows + _dense(own, rows.shape), generator)
+    tables = level.tables[chosen]
+    n_tables = np.asarray(tables.sum(axis=1))
+    rest = theta + d * n_tables
+    shares = _dense(own, rows.shape) - d[:, None] * _dense(tables, rows.shape)
+    shares[:, -1] = np.where(
+        n_tables > 0, rest, 1.0
+    )  # without customers everything is new, and theta may be < 0
+    drawn = dirichlet(shares, generator)
+    remainder = drawn[:, -1:].copy()
+    drawn[:, -1] = 0.0
+    return drawn + remainder * _pitman_yor(rest, d, rows, generator)
+
+
+_MOST_PARTS = 1000.0
+
+
+def _pitman_yor(theta: Floats, d: Floats, base: Floats, generator: np.random.Generator) -> Floats:
+    """Shares of the parts of a partition in one draw of PY(theta, d) for each row of their base weights.
+
+    Without a discount this is a Dirichlet process. Otherwise the shares are those of the increments of a
+    generalised gamma subordinator over times S base, S ~ Gamma(theta / d) (Pitman & Yor 1997, proposition
+    21). If theta / d is large this takes many draws, and a Dirichlet distribution with the same mean and
+    variances, P (1 - P) (1 - d) / (theta + 1), is used.
+    """
+    few = (d > 0.0) & (theta <= _MOST_PARTS * d)
+    drawn = dirichlet(np.where(few, 1.0, (theta + d) / (1.0 - d))[:, None] * base, generator)
+    if not few.any():
+        return drawn
+    theta, d, base = theta[few], d[few], base[few]
+    first = np.zeros(base.shape)  # PY(theta, d) has theta > -d: its first weight is Beta(1 - d, theta + d)
+    left = np.ones(len(base))
+    for row in np.flatnonzero(theta <= 0.0).tolist():
+        share = generator.beta(1.0 - d[row], theta[row] + d[row])
+        first[row, generator.choice(base.shape[1], p=base[row] / base[row].sum())] = share
+        left[row] -= share
+    shapes = (theta + np.where(theta <= 0.0, d, 0.0)) / d
+    masses = generator.standard_gamma(shapes)[:, None] * base
+    pieces = np.maximum(np.ceil(masses), 1.0).astype(np.int64)
+    discounts = np.broadcast_to(d[:, None], base.shape)
+    each = np.repeat((masses / pieces).ravel(), pieces.ravel())
+    found = _tempered(each, np.repeat(discounts.ravel(), pieces.ravel()), generator)
+    ends = np.cumsum(pieces.ravel())
+    sums = np.add.reduceat(found, ends - pieces.ravel()).reshape(base.shape)
+    total = sums.sum(axis=1, keepdims=True)
+    for row in np.flatnonzero(total[:, 0] <= 0.0).tolist():  # all below the least float: one has nearly all
+        sums[row, generator.choice(base.shape[1], p=base[row] / base[row].sum())] = total[row] = 1.0
+    drawn[few] = first + left[:, None] * (sums / total)
+    return drawn
+
+
+def _tempered(mass: Floats, d: Floats, generator: np.random.Generator) -> Floats:
+    """Draws with Laplace transforms exp(-mass ((1 + s)**d - 1)), for masses up to about 1.
+
+    A stable draw (Kanter 1975) is accepted with probability exp(-its size).
+    """
+    found, todo = np.zeros(len(mass)), np.flatnonzero(mass > 0.0)
+    while len(todo):
+        own = d[todo]
+        angle, exponential = (
+            generator.uniform(0.0, np.pi, len(todo)),
+            generator.standard_exponential(len(todo)),
+        )
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
+            logs = np.log(np.sin(own * angle)) + (1.0 - own) / own * np.log(
+                np.sin((1.0 - own) * angle) / exponential
+            )
+            size = np.exp(logs + (np.log(mass[todo]) - np.log(np.sin(angle))) / own)
+        taken = generator.standard_exponential(len(todo)) >= size
+        found[todo[taken]] = size[taken]
+        todo = todo[~taken]
+    return found
+
+
+def _dense(matrix: Any, shape: tuple[int, ...]) -> Floats:
+    """A sparse matrix as an array with an additional column of zeros."""
+    full = np.zeros(shape)
+    full[:, :-1] = matrix.toarray()
+    return full
+
+
+def dirichlet(parameters: Floats, generator: np.random.Generator) -> Floats:
+    """One draw for each row of parameters; a parameter of 0 gives a share of 0."""
+    drawn = generator.standard_gamma(parameters)
+    total = drawn.sum(axis=1, keepdims=True)
+    # If all parameters are tiny, all gamma draws may be 0 in double precision: one share is then 1.
+    for row in np.flatnonzero(total[:, 0] <= 0.0).tolist():
+        drawn[row, generator.choice(parameters.shape[1], p=parameters[row] / parameters[row].sum())] = 1.0
+        total[row] = 1.0
+    return np.asarray(drawn / total, dtype=np.float64)
 
 
 @made_by("Franchise.sample")
@@ -313,3 +618,195 @@ def _weights(level: Level, above: Floats, chosen: slice) -> Floats:
         rows[own.row, own.col] -= d[own.row] * own.data
     rows /= np.where(n > 0, n + theta, 1.0)[:, None]
     return rows
+
+
+_CUSTOMERS = 1 << 20  # customers of a flat mixture whose dishes are kept
+
+
+def hyperparameter_values(state: State) -> dict[str, Any]:
+    """Hyperparameters by their keys in a trace."""
+    values = state.hyperparameters.current()
+    for name, value in state.measure.parameters.items():
+        values[f"base/{name}"] = float(value) if np.ndim(value) == 0 else value
+    return values
+
+
+def check_latent(state: State) -> None:
+    """Raise a StateError if dishes are observed: they are not inferred components."""
+    if state.measure.atomic:
+        raise StateError(
+            "samples", "of observed dishes", "of latent ones: components",
+            "Where dishes are the values themselves: franchise.snapshot(), or hk.NGramModel.",
+        )  # fmt: skip
+
+
+def sample_of(state: Any, log_joint: float | None = None) -> Sample:
+    """The sample of a franchise. ``log_joint`` may be passed if known."""
+    check_latent(state)
+    slots, topology = state.slots.occupied_slots(), state.topology
+    columns = _columns(state, slots)
+    levels = levels_of(state, columns)
+    sizes = _sizes(state, *columns, len(slots))
+    deepest = len(state.declarations) - 1
+    counts, means, parameters = _of_dishes(state, slots)
+    weights, rest = state.root_weights()
+    streams = state.streams
+    return Sample(
+        chain=0 if streams is None else streams.chain,
+        sweep=state.sweep,
+        ids=state.slots.ids(),
+        sizes=sizes,
+        counts=counts,
+        parameters=parameters,
+        root_weights=np.append(weights, rest),
+        root_precision=_precision(state, state.root._kind()),
+        label=state.declarations[deepest].label or state.declarations[deepest].name,
+        names=topology.keys_of(deepest),
+        group_counts=levels[-1].counts if levels else scipy.sparse.csr_array(sizes[None, :]),
+        dishes=None if levels or topology.n_customers > _CUSTOMERS else state.dishes.astype(np.int32),
+        hyperparameters=hyperparameter_values(state),
+        log_joint=float(state.log_joint() if log_joint is None else log_joint),
+        term_means=means,
+        levels=levels,
+    )
+
+
+def _precision(state: State, root: str) -> float:
+    """Sum of the Dirichlet parameters of the root's weights; infinite if they are in the state or fixed."""
+    n = state.seating.node_customers(0)
+    return float(state.hyperparameters.theta[0]) + n if root == "restaurant" and n > 0 else np.inf
+
+
+def _columns(state: State, slots: npt.NDArray[np.int32]) -> Columns:
+    """Restaurant, dish from 0, customers and tables of each entry of the seating."""
+    rank = np.full(int(slots[-1]) + 1 if len(slots) else 0, -1, dtype=np.int64)
+    rank[slots] = np.arange(len(slots))
+    node, dish, customers, tables = (
+        np.asarray(c, dtype=np.int64) for c in columns_of(state.seating, state.topology.n_nodes)
+    )
+    return node, rank[dish], customers, tables
+
+
+def levels_of(state: State, columns: Columns | None = None) -> tuple[Level, ...]:
+    """The declarations below the root, as a sample has them."""
+    slots = state.slots.occupied_slots()
+    node, dish, customers, tables = _columns(state, slots) if columns is None else columns
+    return tuple(
+        _level(state, number, node, dish, customers, tables, len(slots))
+        for number in range(1, len(state.declarations))
+    )
+
+
+def _level(
+    state: State,
+    number: int,
+    node: npt.NDArray[np.int64],
+    dish: npt.NDArray[np.int64],
+    customers: npt.NDArray[np.int64],
+    tables: npt.NDArray[np.int64],
+    n_dishes: int,
+) -> Level:
+    nodes: Any = state.topology.nodes(number)
+    here = slice(*np.searchsorted(node, [nodes.start, nodes.stop]))  # restaurants are ascending
+    shape = (nodes.stop - nodes.start, n_dishes)
+
+    def by_dish(values: npt.NDArray[np.int64]) -> Any:
+        begin = np.searchsorted(node[here], np.arange(nodes.start, nodes.stop + 1))
+        kind = np.int32 if max(len(values), n_dishes) < 2**31 else np.int64
+        made = scipy.sparse.csr_array((values, dish[here].astype(kind), begin.astype(kind)), shape=shape)
+        made.sort_indices()
+        return made
+
+    theta, d = (_shared(a[nodes]) for a in (state.hyperparameters.theta, state.hyperparameters.d))
+    return Level(
+        name=state.declarations[number].name,
+        parent=np.asarray(state.topology.parent[nodes], dtype=np.int64),
+        counts=by_dish(customers[here].copy()),
+        tables=by_dish(tables[here].copy()) if np.any(d > 0) else None,
+        concentration=theta,
+        discount=d,
+    )
+
+
+def _shared(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """A single number if all are equal."""
+    return np.array(values[0] if len(values) and np.all(values == values[0]) else values, dtype=np.float64)
+
+
+def _sizes(
+    state: State,
+    node: npt.NDArray[np.int64],
+    dish: npt.NDArray[np.int64],
+    customers: npt.NDArray[np.int64],
+    tables: npt.NDArray[np.int64],
+    n_dishes: int,
+) -> npt.NDArray[np.int64]:
+    """Data customers of each dish: customers of all restaurants minus tables of all but the root."""
+    sizes = np.bincount(dish, weights=customers, minlength=n_dishes)
+    below = node > 0
+    sizes -= np.bincount(dish[below], weights=tables[below], minlength=n_dishes)
+    sizes[: state.topology.n_all - state.topology.n_customers] -= 1  # customers of known components
+    return sizes.astype(np.int64)
+
+
+def _of_dishes(
+    state: Any, slots: npt.NDArray[np.int32]
+) -> tuple[Any, TermMeans | None, dict[str, npt.NDArray[Any]]]:
+    """Counts of terms, the means of topics as functions of them, and other parameters."""
+    measure = state.measure
+    bank: Any = state.bank
+    counts, means = None, None
+    if measure.takes_terms and getattr(state.data, "n_terms", None):
+        counts = _term_counts(state, bank, slots)
+        totals = counts.sum(axis=1)
+        if state._known is None:
+            means = _term_means(measure, bank, slots, state.dishes_for_bank(), totals)
+    if means is not None or not len(slots):
+        return counts, means, {}
+    if not (measure.supports("posterior_mean") or measure.supports("posterior_means")):
+        return counts, None, {}
+    parameters = {"mean": np.array(state.dish_parameters())}
+    if counts is not None and state._known is not None:
+        # Topics of known components don't depend only on their counts.
+        totals = state._known.add_seen(totals)
+        means = _term_means(measure, bank, slots, state.dishes_for_bank(), totals)
+        if means is not None:
+            parameters["precision"] = np.where(state._known.is_fixed(len(totals)), np.inf, 1.0 / means.inside)
+    return counts, None, parameters
+
+
+def _term_means(measure: BaseMeasure, bank: Any, *dishes: npt.NDArray[Any]) -> TermMeans | None:
+    """`term_means` of the measure, unless a subclass overrides its means but not `term_means`."""
+    for kind in type(measure).__mro__:
+        if "term_means" in vars(kind):
+            break
+        if not _MEANS.isdisjoint(vars(kind)):
+            return None
+    found = measure.term_means(bank, *dishes)
+    if found is None:
+        return None
+    return TermMeans(*(np.array(one, dtype=np.float64) for one in found))
+
+
+_MEANS = {"posterior_mean", "posterior_means", "log_predictive", "predictive"}
+
+
+def _term_counts(state: Any, bank: Any, slots: npt.NDArray[np.int32]) -> Any:
+    """Counts of terms by dish, sparse; if a bank has them, they are never dense for all dishes at once."""
+    if not callable(getattr(bank, "counts", None)):
+        return scipy.sparse.csr_array(state.dish_counts)
+    n = rows_at_once(state.data.n_terms)
+    parts = [
+        scipy.sparse.csr_array(np.asarray(bank.counts(slots[first : first + n]), dtype=np.int64))
+        for first in range(0, len(slots), n)
+    ]
+    if not parts:
+        return scipy.sparse.csr_array((0, state.data.n_terms), dtype=np.int64)
+    counts = scipy.sparse.csr_array(scipy.sparse.vstack(parts, format="csr"))
+    known = state._known
+    if known is not None:
+        seen = scipy.sparse.csr_array(known.pseudo)
+        seen.resize(counts.shape)
+        counts = scipy.sparse.csr_array(counts - seen)
+        counts.eliminate_zeros()
+    return counts

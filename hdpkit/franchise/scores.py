@@ -1,4 +1,4 @@
-"""Scores of a state: log probabilities and weights."""
+"""Scores of a state: log probabilities and weights; scores that are the same for every sampling scheme."""
 
 from __future__ import annotations
 
@@ -6,14 +6,40 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
+from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.numerics import add_up, lgamma, log
-from hdpkit.stores import CountsSizes, ScoresSeating, TotalsInBulk
+from hdpkit.stores import CountsInBulk, CountsSizes, ScoresSeating, TotalsInBulk
 
-__all__ = ["log_seating", "log_seating_of_restaurant", "size_counts", "totals"]
-
+__all__ = [
+    "INTEGRATED_OUT",
+    "ROOT_WEIGHTS",
+    "columns_of",
+    "data_sizes",
+    "dish_sizes",
+    "log_joint_of_counts",
+    "log_seating",
+    "log_seating_of_restaurant",
+    "log_stirling",
+    "size_counts",
+    "totals",
+]
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def columns_of(store: Any, n_nodes: int) -> Any:
+    """Restaurant, dish, customers and tables: four int32 arrays, sorted by restaurant and dish."""
+    if isinstance(store, CountsInBulk):
+        return store.counts()
+    rows = [
+        (node, dish, store.customers(node, dish), store.tables(node, dish))
+        for node in range(n_nodes)
+        for dish in store.node_dishes(node).tolist()
+    ]
+    return tuple(np.array(rows, dtype=np.int32).reshape(-1, 4).T)
 
 
 def log_seating(
@@ -62,3 +88,134 @@ def totals(store: Any, n_nodes: int) -> tuple[Ints, Ints]:
         np.array([store.node_customers(node) for node in range(n_nodes)], dtype=np.int64),
         np.array([store.node_tables(node) for node in range(n_nodes)], dtype=np.int64),
     )
+
+
+ROOT_WEIGHTS = "root weights"
+"""Name of the part that has the weights of the root."""
+
+INTEGRATED_OUT = frozenset({ROOT_WEIGHTS})
+"""Names of parts that are integrated out by omitting their density.
+
+Given the rest of the state and the likelihood, their density is normalised. Schedules with and without such a
+part have the same model.
+"""
+
+
+def log_joint_of_counts(franchise: Any) -> float:
+    """log p(dishes, numbers of tables, data | hyperparameters) + log priors of those that have one, in nats.
+
+    The numbers of tables are those of each restaurant and dish. Seats are summed out, and so are the weights
+    of the root if they are part of the state. Parts of the base measure are included. If dishes are observed,
+    every store keeps the sizes of tables, and the result is the log joint of the seating.
+
+    Parameters
+    ----------
+    franchise : Franchise
+    """
+    total: float = franchise._within(_log_joint_of_counts, franchise)
+    return total
+
+
+def _log_joint_of_counts(franchise: Any) -> float:
+    if franchise.measure.atomic:
+        return float(franchise.log_joint())
+    total = log_counts(franchise) + franchise.log_likelihood() + franchise.log_prior()
+    parts = (part for name, part in franchise.parts.items() if name not in INTEGRATED_OUT)
+    return float(total + add_up(part.log_density(franchise) for part in parts))
+
+
+def log_counts(franchise: Any) -> float:
+    """log p(dishes, numbers of tables | hyperparameters), drawn weights of the root integrated out."""
+    node, _, customers, tables = _columns(franchise)
+    theta, d = franchise.hyperparameters.concentration, franchise.hyperparameters.discount
+    n_nodes = franchise.topology.n_nodes
+    n, t = (
+        np.bincount(node, weights=column, minlength=n_nodes).astype(np.float64)
+        for column in (customers, tables)
+    )
+    there = n > 0
+    theta_there, d_there, n, t = theta[there], d[there], n[there], t[there]
+    total = -float(np.sum(scipy.special.gammaln(theta_there + n) - scipy.special.gammaln(theta_there + 1.0)))
+    total += _log_opened(theta_there, d_there, t)
+    for discount in np.unique(d_there):
+        own = d[node] == discount
+        if discount == 0.0:
+            total += float(sum_of_logs(customers[own], tables[own]))
+        else:
+            total += float(log_stirling(customers[own], tables[own], float(discount)).sum())
+    return total + float(franchise.root._log_of_dishes(franchise.seating))
+
+
+def _log_opened(theta: Floats, d: Floats, t: Floats) -> float:
+    """Sum over restaurants of log (theta + d) (theta + 2 d) ... (theta + (t - 1) d)."""
+    plain = d == 0.0
+    several = plain & (t > 1)
+    total = float(np.sum((t[several] - 1.0) * np.log(theta[several])))
+    theta, d, t = theta[~plain], d[~plain], t[~plain]
+    ratio = theta / d + 1.0  # above 0, since theta > -d
+    return total + float(
+        np.sum((t - 1.0) * np.log(d) + scipy.special.gammaln(ratio + t - 1.0) - scipy.special.gammaln(ratio))
+    )
+
+
+def log_stirling(n: npt.ArrayLike, t: npt.ArrayLike, discount: float) -> Floats:
+    """Logs of generalised Stirling numbers: sums over partitions of n customers over t tables.
+
+    The weight of a table of s customers is (1 - d) (2 - d) ... (s - 1 - d): with d = 0 these are the unsigned
+    numbers of the first kind. S(n + 1, t) = S(n, t - 1) + (n - t d) S(n, t).
+
+    Parameters
+    ----------
+    n, t : int arrays of one shape
+        1 <= t <= n.
+    discount : float
+        d, from 0 to below 1.
+    """
+    n, t = np.asarray(n, dtype=np.int64), np.asarray(t, dtype=np.int64)
+    logs = np.zeros(n.shape)
+    alone = t == 1
+    logs[alone] = scipy.special.gammaln(n[alone] - discount) - scipy.special.gammaln(1.0 - discount)
+    grown = np.flatnonzero((t > 1) & (t < n))
+    grown = grown[np.argsort(n[grown], kind="stable")]
+    if len(grown) == 0:
+        return logs
+    ends = np.searchsorted(n[grown], np.arange(int(n[grown[-1]]) + 2))
+    most = int(t[grown].max())
+    row = np.full(most, -np.inf)  # log S(size, 1 ...)
+    row[0] = 0.0
+    for size in range(1, int(n[grown[-1]])):
+        last = min(size, most)
+        stay = row[:last] + np.log(size - np.arange(1, last + 1) * discount)
+        opened = np.concatenate([[-np.inf], row[: last - 1]])
+        if size < most:
+            row[size] = row[size - 1]  # S(n, n) = 1
+        row[:last] = np.logaddexp(opened, stay)
+        here = grown[ends[size + 1] : ends[size + 2]]
+        logs[here] = row[t[here] - 1]
+    return logs
+
+
+def dish_sizes(franchise: Any) -> Ints:
+    """Data customers of each dish that has any, from the counts of the store.
+
+    No array of the size of the data is created.
+
+    Parameters
+    ----------
+    franchise : Franchise
+    """
+    sizes: Ints = franchise._within(data_sizes, franchise.seating, franchise.topology.n_nodes)
+    return sizes
+
+
+def data_sizes(store: Any, n_nodes: int) -> Ints:
+    """Data customers of each dish that has any, from a store; int64."""
+    node, dish, customers, tables = columns_of(store, n_nodes)
+    # A table is a customer of the parent; the others are data.
+    found = np.bincount(dish, weights=customers - tables * (node > 0)).astype(np.int64)
+    return found[found > 0]
+
+
+def _columns(franchise: Any) -> list[Ints]:
+    columns = columns_of(franchise.seating, franchise.topology.n_nodes)
+    return [np.ascontiguousarray(column, dtype=np.int64) for column in columns]

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hdpkit.base_measures import ByRestaurant, Placed
 from hdpkit.base_measures.bank import ReadsParts
 from hdpkit.checks import choice
 from hdpkit.errors import DeclarationError, ParameterError
@@ -52,7 +53,7 @@ def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
 
 
 def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -> F:
-    """The same draws as `simulate`, in less time: if dishes are latent, no new franchise is created.
+    """Make the draws of `simulate` in less time: if dishes are latent, no new franchise is created.
 
     The previous state and data of the franchise are lost. If dishes are observed or known, or customers are
     counted by cell, a new franchise is returned, or an error raised, as by `simulate`.
@@ -62,8 +63,8 @@ def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -
         return simulate(given, source, keep)
     if keep != "seating":
         _draw_state(franchise, source, keep)
-    franchise._growth.take_values(draw_values(franchise, source))
-    franchise._slices.forget()
+    franchise._take_values(draw_values(franchise, source))
+    franchise._forget_workspace()
     return given
 
 
@@ -100,7 +101,7 @@ def _begun(franchise: Franchise, slots: Any) -> list[Any]:
     if measure.conjugate:
         return [measure.make() for _ in slots]
     # The parameters.
-    return list(franchise._statistics.fresh_bank().statistics(slots, franchise.seating.dishes()))
+    return list(franchise.bank.statistics(slots, franchise.seating.dishes()))
 
 
 def _seated_latent(franchise: Franchise, keep: str | None) -> Franchise:
@@ -160,7 +161,8 @@ def draw_seating(franchise: Franchise, source: ChoiceSource) -> list[int]:
     franchise.bank.prepare(source)
     walk, bank = franchise.walk(), franchise.bank
     drawn: list[int] = []
-    for i, node in enumerate(franchise.topology.home.tolist()):
+    for i in range(franchise.topology.n_all):
+        node = franchise.topology.home_of(i, franchise.seating)
         place = source.choose(walk.prior_row(node))
         live = franchise.slots.occupied_slots()
         slot = int(live[place]) if place < len(live) else franchise.open_dish(source)
@@ -175,7 +177,7 @@ def draw_seating(franchise: Franchise, source: ChoiceSource) -> list[int]:
 def redraw_atoms(franchise: Franchise, source: ChoiceSource) -> dict[str, Any]:
     """Return the labelled seating with a new atom, drawn from H, for each root table and its descendants."""
     measure: Any = franchise.measure
-    with franchise.seated_out(source):
+    with franchise.labelled_seating(source):
         seating = franchise.seating.freeze()
     above = np.append(seating["table_seat"], -1)
     weights = exp_each(measure.log_probabilities())
@@ -209,6 +211,13 @@ def draw_values(franchise: Franchise, source: ChoiceSource) -> list[object]:
     slots = np.unique(dishes)
     statistics = dict(zip(slots.tolist(), _begun(franchise, slots), strict=True))
     values: list[object] = []
+    if isinstance(measure, ByRestaurant):
+        restaurants = franchise._restaurants_of(measure).tolist()
+        for slot, restaurant in zip(dishes.tolist(), restaurants, strict=True):
+            value = measure.simulate_in(statistics[slot], restaurant, source.generator)
+            measure.add(statistics[slot], Placed(value, restaurant))
+            values.append(value)
+        return values
     for slot in dishes.tolist():
         value = measure.simulate(statistics[slot], source.generator)
         measure.add(statistics[slot], value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import attrs
@@ -12,14 +13,12 @@ from hdpkit._compiled.fused_sweeps.fused_cells import FEW
 from hdpkit._compiled.fused_sweeps.slice_workspace import SliceWorkspace
 from hdpkit.checks import choice, whole_number
 from hdpkit.errors import StateError
-from hdpkit.franchise.elsewhere import Changes
+from hdpkit.franchise.assigned import Assigned, Assignment
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.known import KnownDishes
-from hdpkit.franchise.owner import Owner
 from hdpkit.franchise.scores import totals
-from hdpkit.franchise.state import State
-from hdpkit.franchise.verb_arguments import check_source
-from hdpkit.franchise.verbs import Verbs
+from hdpkit.franchise.verbs import Blocks, check_source
+from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import KeepsCells
 
@@ -31,6 +30,8 @@ Ints = npt.NDArray[np.int32]
 RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound
 TAIL = 2.0**-4  # topics of labels below this share of the threshold are drawn when needed
 MOST_THREADS = 1024
+LEAST = 2.0**-8  # moves assign labels with at least this share of the threshold
+KEYS = 2**62  # a stream is identified by two numbers below this
 
 
 @attrs.frozen
@@ -59,7 +60,7 @@ class SlicePlan:
         Over cells: labels with more expected customers of a cell than this are drawn by binomials, customers
         of other labels one by one. For more than 64 labels the bound is multiplied by 64 / their number.
     topics : float64 array, shape (n, V), optional
-        Given topics, instead of drawn ones (for tests).
+        What terms weigh under each label, instead of drawn topics: powers of topics, or given ones for tests.
     proportions : float64 array, shape (n_nodes, slots), optional
         Given proportions (for tests).
     above : float64 array, shape (n_nodes, slots), optional
@@ -68,8 +69,6 @@ class SlicePlan:
         Components whose labels are the first slots.
     held : int8 array, shape (n_nodes,), optional
         For each restaurant, whether its customers are held; None: none are.
-    fault : int
-        The planted bug (for tests); 0 for none.
     before : int
         Number of earlier documents of the corpus, for a franchise over a part of it.
     """
@@ -89,18 +88,19 @@ class SlicePlan:
     above: Floats | None = None
     known: KnownDishes | None = None
     held: npt.NDArray[np.int8] | None = None
-    fault: int = 0
     before: int = 0
 
 
-class Slices(Owner):
+class Slices(Blocks):
     """Sweeps over documents in parallel, over weights of the root that are part of the state."""
 
-    def __init__(self, state: State, verbs: Verbs) -> None:
-        super().__init__(state)
-        self.verbs = verbs
-        self.workspace = SliceWorkspace()
-        self._under_way: tuple[SlicePlan, ChoiceSource] | None = None
+    _under_way: tuple[SlicePlan, ChoiceSource] | None = None
+    _assigned: Assigned | None = None
+
+    @functools.cached_property
+    def _workspace(self) -> SliceWorkspace:
+        """Memory of these sweeps, which most schedules don't need."""
+        return SliceWorkspace()
 
     @changes
     def reseat_documents(
@@ -130,69 +130,74 @@ class Slices(Owner):
         choice("proportions", proportions, ("integrated", "drawn"), remedy="They have the same law.")
         whole_number("threads", threads, 1, MOST_THREADS, remedy="One per processor is usual.")
         integrated = proportions == "integrated"
-        if isinstance(self.state.store, KeepsCells) and integrated:  # customers are drawn one by one
-            self.verbs.seats.tell_apart()
-        self.sweep(self.plan(source, integrated, threads), source)
+        if isinstance(self.store, KeepsCells) and integrated:  # customers are drawn one by one
+            self.expand_cells()
+        self._sweep_documents(self._plan(source, integrated, threads), source)
 
-    def plan(self, source: ChoiceSource, integrated: bool, threads: int) -> SlicePlan:
-        """Break the remainder into labels."""
-        above = self.verbs.root.weights
-        if above is None or self.verbs.root.kind == "restaurant":
+    def _plan(self, source: ChoiceSource, integrated: bool, threads: int, slices: bool = True) -> SlicePlan:
+        """Break the remainder into labels; without slices, until it is below `LEAST` times the threshold."""
+        above = self.root.weights
+        if above is None or self.root.kind == "restaurant":
             raise StateError(
-                "root", self.verbs.root.kind, "weights that are part of the state",
+                "root", self.root.kind, "weights that are part of the state",
                 "Build hk.Franchise(..., store='counts', root='weights').",
             )  # fmt: skip
-        state, elsewhere = self.state, self.state._elsewhere
-        slots = state.slots.occupied_slots()
+        corpus = self._whole_corpus
+        slots = self.slots.occupied_slots()
         known = above.table.many(slots)
         # It doesn't depend on the state, and is below the weight of nearly every dish, so slices rarely
         # exclude a dish; in a finite model they never do.
-        n = state.topology.n_customers if elsewhere is None else elsewhere.n_customers
-        threshold = 1.0 / max(n, self.verbs.root.most_dishes or 1)
-        least = min(threshold, float(known[:-1].min())) * RESOLUTION
+        n = self.topology.n_customers if corpus is None else corpus.n_customers
+        threshold = 1.0 / max(n, self.root.most_dishes or 1)
+        least = min(threshold, float(known[:-1].min())) * RESOLUTION if slices else threshold * LEAST
         broken, remainder = above.broken(least, source)
         weights = np.append(known[:-1], broken)
-        fresh = _free_slots(state.slots, slots, len(broken))
+        fresh = _free_slots(self.slots, slots, len(broken))
         # With levels above the documents there is no bound for proposals of labels whose topics are not
         # drawn.
-        late = integrated and state.topology.n_levels <= 2
+        late = slices and integrated and self.topology.n_levels <= 2
         tail = np.append(np.zeros(len(slots), dtype=bool), (broken < TAIL * threshold) & late)
         labels = np.append(slots, fresh)
         order = np.argsort(labels)
+        labels = labels[order].astype(np.int32)
+        topics = self.measure.draw_term_weights(self.bank, labels, order < len(slots), source)
+        if topics is not None:
+            tail[:] = False
         return SlicePlan(
-            labels[order].astype(np.int32),
+            labels,
             np.ascontiguousarray(weights[order]),
             remainder,
             tail[order].astype(np.int8),
             threshold,
-            state.measure,
-            None if isinstance(state.store, KeepsCells) else state.data.values,
+            self.measure,
+            None if isinstance(self.store, KeepsCells) else self.data.values,
             integrated,
             threads,
-            known=state._known,
-            held=self.verbs.held.nodes(),
-            before=0 if elsewhere is None else elsewhere.before,
+            topics=topics,
+            known=self._known,
+            held=self._held_nodes(),
+            before=0 if corpus is None else corpus.before,
         )
 
     @changes
-    def sweep(self, plan: SlicePlan, source: ChoiceSource) -> None:
+    def _sweep_documents(self, plan: SlicePlan, source: ChoiceSource) -> None:
         """Sweep over the documents, and set the weights of the resulting dishes."""
-        above: Any = self.verbs.root.weights
-        verb = "cell_sweep" if isinstance(self.state.store, KeepsCells) else "slice_sweep"
+        above: Any = self.root.weights
+        verb = "cell_sweep" if isinstance(self.store, KeepsCells) else "slice_sweep"
         with above.births_given():
-            self.verbs.run(verb, self.state.bank, self.workspace, plan, source=source)
+            self._run(verb, self.bank, self._workspace, plan, source=source)
         self._weigh(plan)
 
     def _weigh(self, plan: SlicePlan) -> None:
         """Set the weights of the dishes after a sweep."""
-        above: Any = self.verbs.root.weights
-        slots = self.state.slots.occupied_slots()
+        above: Any = self.root.weights
+        slots = self.slots.occupied_slots()
         kept = np.isin(plan.slots, slots)
         remainder = plan.remainder + float(plan.weights[~kept].sum())
         above.take(slots, np.append(plan.weights[kept], remainder))
 
     @changes
-    def draw_part(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> None:
+    def _draw_part(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> None:
         """Begin a sweep over all parts of a corpus, of which this franchise has one: draw labels and topics.
 
         If parts share the memory of topics (`share_topics`), each draws some of them, and `sweep_part` may be
@@ -201,20 +206,47 @@ class Slices(Owner):
         Parameters
         ----------
         source, proportions, threads
-            As in `reseat_documents`. All parts must have the same source in the same state.
+            As in `reseat_documents`. All parts must have the same source in the same self.
         """
         check_source(source)
-        self.verbs.seats.tell_apart()
-        plan = self.plan(source, proportions == "integrated", threads)
-        self.run_topics(plan, source)
-        self._under_way = plan, source
-
-    def run_topics(self, plan: SlicePlan, source: ChoiceSource) -> None:
-        """Draw topics by the common plan of all parts."""
-        self.verbs.run("topics_part", self.state.bank, self.workspace, plan, source=source)
+        self.expand_cells()
+        plan = self._plan(source, proportions == "integrated", threads)
+        self._run_topics(plan, source)
+        self._under_way, self._assigned = (plan, source), None
 
     @changes
-    def sweep_part(self, n_blocks: int) -> Changes:
+    def _begin_assigned(self, source: ChoiceSource) -> None:
+        """Begin a sweep in which a move assigns dishes: draw labels and topics, as `_draw_part` does."""
+        check_source(source)
+        self.expand_cells()
+        plan = self._plan(source, True, 1, slices=False)
+        self._run_topics(plan, source)
+        self._under_way = plan, source
+        self._assigned = Assigned(plan, plan.threshold * LEAST, (source.index(KEYS), source.index(KEYS)))
+
+    def _assignment(self) -> Assignment:
+        """The documents to whose customers dishes are to be assigned; called when all topics are drawn."""
+        return self._assigning().assignment(self, self._workspace.topics_of)
+
+    @changes
+    def _assign(self, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int) -> Changes:
+        """Assign dishes; returns the changes of the common state, as `_sweep_part` does."""
+        assigned = self._assigning()
+        customers, tables = self._change(assigned.assign, self, found, rows)
+        counts = tuple(assigned.block(block, n_blocks) for block in range(n_blocks))
+        return Changes(customers, tables, opened_here(self), counts)
+
+    def _assigning(self) -> Assigned:
+        if self._assigned is None:
+            raise StateError("sweep", None, "begun", "Call begin_assigned first.")
+        return self._assigned
+
+    def _run_topics(self, plan: SlicePlan, source: ChoiceSource) -> None:
+        """Draw topics by the common plan of all parts."""
+        self._run("topics_part", self.bank, self._workspace, plan, source=source)
+
+    @changes
+    def _sweep_part(self, n_blocks: int) -> Changes:
         """Sweep over the documents of the franchise given the topics; then call `end_parts`.
 
         Parameters
@@ -227,66 +259,68 @@ class Slices(Owner):
         Changes
             Changes of the common state, which are not applied here yet.
         """
-        return self.run_part(*self._begun(), n_blocks)
+        return self._run_part(*self._begun(), n_blocks)
 
-    def run_part(self, plan: SlicePlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
+    def _run_part(self, plan: SlicePlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
         """Sweep over a part by the common plan of all parts."""
-        arguments = (self.state.bank, self.workspace, plan)
-        customers, tables = self.verbs.run("slice_part", *arguments, source=source)
+        arguments = (self.bank, self._workspace, plan)
+        customers, tables = self._run("slice_part", *arguments, source=source)
         counts = tuple(
-            self.workspace.take_changes(len(customers), block, n_blocks) for block in range(n_blocks)
+            self._workspace.take_changes(len(customers), block, n_blocks) for block in range(n_blocks)
         )
-        return Changes(customers, tables, opened_here(self.state), counts)
+        return Changes(customers, tables, opened_here(self), counts)
 
-    def take_block(self, block: int, n_blocks: int) -> bytes:
+    def _take_block(self, block: int, n_blocks: int) -> bytes:
         """Return changes of the counts of a block of terms, once after each sweep over a part.
 
         Block i of n has the terms i V // n to (i + 1) V // n - 1.
         """
         plan, _ = self._begun()
-        found: bytes = self.workspace.take_changes(int(plan.slots.max()) + 1, block, n_blocks)
+        if self._assigned is not None:
+            return self._assigned.block(block, n_blocks)
+        found: bytes = self._workspace.take_changes(int(plan.slots.max()) + 1, block, n_blocks)
         return found
 
     @changes
-    def end_parts(self, total: Changes) -> None:
+    def _end_parts(self, total: Changes) -> None:
         """End the sweep that `draw_part` began, given the sum of the changes of all parts."""
         plan, _ = self._begun()
-        self._under_way = None
-        self.settle_parts(plan, total)
+        self._under_way = self._assigned = None
+        self._settle_parts(plan, total)
 
     def _begun(self) -> tuple[SlicePlan, ChoiceSource]:
         if self._under_way is None:
             raise StateError("sweep", None, "begun", "Call draw_part first.")
         return self._under_way
 
-    def share_topics(self, memory: Any, part: int, n_parts: int) -> None:
+    def _share_topics(self, memory: Any, part: int, n_parts: int) -> None:
         """Draw a part of the topics into memory shared by all parts; see `SliceWorkspace.share_topics`."""
-        self.workspace.share_topics(memory, part, n_parts)
+        self._workspace.share_topics(memory, part, n_parts)
 
-    def settle_parts(self, plan: SlicePlan, total: Changes) -> None:
+    def _settle_parts(self, plan: SlicePlan, total: Changes) -> None:
         """Update dishes, the root and its weights after a sweep over all parts by this plan."""
-        above: Any = self.verbs.root.weights
+        above: Any = self.root.weights
         with above.births_given():
-            self.verbs.run("settle_parts", self.state.bank, plan, total.customers, total.tables, total.counts)
-        if self.state._elsewhere is not None:
-            self.state._elsewhere.opened = total.opened
+            self._run("settle_parts", self.bank, plan, total.customers, total.tables, total.counts)
+        if self._whole_corpus is not None:
+            self._whole_corpus.opened = total.opened
         self._weigh(plan)
 
-    def topics(self) -> Floats:
-        """Topics of the present dishes drawn in the last sweep."""
-        drawn: Floats = self.workspace.topics_of(self.state.slots.occupied_slots())
+    def _slice_topics(self) -> Floats:
+        """Topics of the current dishes drawn in the last sweep."""
+        drawn: Floats = self._workspace.topics_of(self.slots.occupied_slots())
         return drawn
 
-    def forget(self) -> None:
+    def _forget_workspace(self) -> None:
         """Discard the data of the last sweep, because the corpus has changed."""
-        self.workspace = SliceWorkspace()
+        vars(self).pop("_workspace", None)
 
-    def memory_bytes(self) -> int:
+    def _workspace_bytes(self) -> int:
         """Bytes kept between sweeps: topics, and arrays of threads."""
-        return int(self.workspace.memory_bytes())
+        return int(self._workspace.memory_bytes())
 
 
-def opened_here(state: State) -> npt.NDArray[np.int64]:
+def opened_here(state: Any) -> npt.NDArray[np.int64]:
     """Number of documents of the franchise with t tables, for t = 0, 1, ...."""
     found: npt.NDArray[np.int64] = np.bincount(totals(state.seating, state.topology.n_nodes)[1][1:])
     return found

@@ -7,30 +7,509 @@ from typing import Any
 
 import attrs
 import numpy as np
+import numpy.typing as npt
+import scipy
 
-from hdpkit.checks import validator, whole_number
-from hdpkit.errors import ParameterError
-from hdpkit.franchise.cell_starts import (
-    CellStart,
-    allowed_dishes,
-    factor_cells,
-    one_dish,
-    random_dishes,
-    seat_cells,
-    term_cluster_cells,
-)
-from hdpkit.franchise.factors import Factors, check_factors, dishes_of_factors
+from hdpkit.base_measures import DirichletMultinomial, SparseDirichletMultinomial
+from hdpkit.checks import number_array, validator, whole_number
+from hdpkit.data import Corpus
+from hdpkit.data.corpus import Cells
+from hdpkit.errors import MissingExtraError, ParameterError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.term_clusters import (
-    TermClusters,
-    check_term_clusters,
-    prefers_term_clusters,
-    term_clusters,
-)
+from hdpkit.franchise.known import KnownDishes
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import KeepsCells
 
-__all__ = ["Factors", "Random", "TermClusters", "check_start", "start"]
+__all__ = [
+    "CellStart",
+    "Factors",
+    "Random",
+    "TermClusters",
+    "check_factors",
+    "check_start",
+    "check_term_clusters",
+    "dishes_of_factors",
+    "factor_cells",
+    "factors_of",
+    "law_of_cells",
+    "one_dish",
+    "prefers_term_clusters",
+    "random_dishes",
+    "seat_cells",
+    "start",
+    "term_cluster_cells",
+    "term_clusters",
+]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+
+RANK = 50  # dimensions in which terms are compared
+ROUNDS = 5  # of k-means; more have no benefit
+COPIED = 0.8  # share of customers that begin with the cluster of another customer of their document
+_NUMBERS = 1 << 24  # numbers of a block of terms: all terms of most corpora are one block
+_SMALLEST = 1e-12  # of eigenvalues
+FEWEST = 2_000  # customers; below this the sequential start is as good
+
+
+@attrs.frozen
+class TermClusters:
+    """Customers begin with clusters of terms: their own term's, or that of another one of their document.
+
+    Terms are placed by latent semantic analysis (a randomised one; Halko, Martinsson & Tropp 2011, algorithm
+    4.4, on the logarithms of the counts) and grouped by spherical k-means. Four of five customers take the
+    cluster of a random customer of their document, the others that of their own term: documents then begin
+    with few topics, and terms with all topics in which they are used. Customers are seated from the prior
+    given their dishes. This start is not part of the chain, which is exact from any start.
+
+    Parameters
+    ----------
+    n_dishes : int, optional
+        K, at least 1; by default the minimum of the square root of the number of customers, three times the
+        square root of the number of terms that occur, and the K of `hdpkit.FixedWeights`.
+    """
+
+    n_dishes: int | None = attrs.field(
+        default=None,
+        validator=attrs.validators.optional(
+            validator(whole_number, 1, 2**31 - 1, remedy="For instance hk.init.TermClusters(100).")
+        ),
+    )
+
+
+def serves_term_clusters(franchise: Any) -> bool:
+    """Whether the data are documents of terms, the measure a Dirichlet-multinomial, plain or sparse."""
+    kinds = (DirichletMultinomial, SparseDirichletMultinomial)
+    return isinstance(franchise.data, Corpus) and isinstance(franchise.measure, kinds)
+
+
+def prefers_term_clusters(franchise: Any) -> bool:
+    """Whether this start is the default: for mixtures by group with enough data to compare terms.
+
+    Sparse models keep too many of the topics with which they start (docs/startup.md).
+    """
+    return (
+        serves_term_clusters(franchise)
+        and not isinstance(franchise.measure, SparseDirichletMultinomial)
+        and franchise.topology.n_levels > 1
+        and len(franchise.data) >= FEWEST
+    )
+
+
+def check_term_clusters(start: TermClusters, franchise: Any) -> None:
+    """Raise a ParameterError if the data aren't documents of terms."""
+    if not serves_term_clusters(franchise):
+        raise ParameterError(
+            "init", start, "a start that fits: TermClusters is for a Corpus under a Dirichlet-multinomial",
+            'For instance "sequential", or hk.init.Random(100).',
+        )  # fmt: skip
+    franchise.root._check_number("init", start.n_dishes or 1)
+
+
+def term_clusters(start: TermClusters, franchise: Any, source: RandomStream) -> Any:
+    """Dish of each customer: int32, shape (n_customers,)."""
+    data: Any = franchise.data
+    dishes = labels_of_terms(start, franchise, source)[data.terms]
+    generator = source.generator
+    offsets = np.concatenate([[0], np.cumsum(data.document_lengths)])
+    for first, last in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        own, n = dishes[first:last], last - first
+        other = (generator.random(n) * n).astype(np.int64)
+        dishes[first:last] = np.where(generator.random(n) < COPIED, own[other], own)
+    return dishes
+
+
+def labels_of_terms(start: TermClusters, franchise: Any, source: RandomStream) -> npt.NDArray[np.int32]:
+    """Cluster of each term: int32, shape (n_terms,); 0 for those that don't occur."""
+    data: Any = franchise.data
+    counts = scipy.sparse.csr_matrix(data.to_counts(), dtype=np.float64)
+    counts.data = np.log1p(counts.data)
+    generator = source.generator
+    used = np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]))
+    default = max(1, round(min(len(data) ** 0.5, 3 * len(used) ** 0.5)))
+    n_dishes = start.n_dishes or min(default, franchise.root.most_dishes or default)
+    labels = np.zeros(counts.shape[1], dtype=np.int32)
+    across = counts[:, used].T.tocsr()
+    del counts
+    labels[used] = _k_means(_Places(across, generator, n_dishes), n_dishes, generator)
+    return labels
+
+
+class _Places:
+    """Terms as unit vectors in the leading singular directions of the counts, computed in blocks of terms.
+
+    Parameters
+    ----------
+    across : csr_matrix, shape (n_terms, n_documents)
+    generator : Generator
+    k : int
+        Number of centres with which a block is compared.
+    """
+
+    def __init__(self, across: Any, generator: np.random.Generator, k: int) -> None:
+        self._across = across
+        n, rank = across.shape[0], min(RANK, *across.shape)
+        size = max(1, _NUMBERS // max(k, rank))
+        self.blocks = [slice(first, min(first + size, n)) for first in range(0, n, size)]
+        self._directions = self._of_documents(generator, rank)
+
+    def __len__(self) -> int:
+        return int(self._across.shape[0])
+
+    def of(self, terms: Any) -> Floats:
+        """The vectors of some terms."""
+        return _unit(self._across[terms] @ self._directions)
+
+    def _of_documents(self, generator: np.random.Generator, rank: int) -> Floats:
+        """What the rows of counts are multiplied by: shape (n_documents, rank)."""
+        across, signs = self._across, [-1.0, 1.0]
+        if len(self.blocks) == 1:
+            counts = across.T.tocsr()
+            basis = generator.choice(signs, size=(len(self), rank))
+            for _ in range(2):
+                basis, _ = np.linalg.qr(across @ (counts @ basis))
+            return np.asarray(counts @ basis)
+        found = np.zeros((across.shape[1], rank))
+        for block in self.blocks:
+            found += across[block].T @ generator.choice(signs, size=(block.stop - block.start, rank))
+        for _ in range(2):  # an orthonormal basis of the terms would need a number for each term
+            products, image = np.zeros((rank, rank)), np.zeros_like(found)
+            for block in self.blocks:
+                own = across[block] @ found
+                products += own.T @ own
+                image += across[block].T @ own
+            values, vectors = np.linalg.eigh(products)
+            kept = values > _SMALLEST * values[-1]
+            found, rank = image @ (vectors[:, kept] / np.sqrt(values[kept])), int(kept.sum())
+        return found
+
+
+def _unit(rows: Floats) -> Floats:
+    return rows / np.maximum(1e-300, np.sqrt(np.sum(rows * rows, axis=1, keepdims=True)))
+
+
+def _k_means(places: _Places, k: int, generator: np.random.Generator) -> npt.NDArray[np.int32]:
+    """Group unit vectors by their angles: int32 label of each."""
+    n = len(places)
+    k = min(k, n)
+    centres = places.of(generator.choice(n, k, replace=False))
+    labels = np.zeros(n, dtype=np.int32)
+    for round_ in range(ROUNDS + 1):
+        sums = np.zeros_like(centres)
+        for block in places.blocks:
+            points = places.of(block)
+            labels[block] = np.argmax(points @ centres.T, axis=1)
+            if round_ < ROUNDS:
+                size = len(points)
+                members = (np.ones(size), (labels[block], np.arange(size)))
+                sums += scipy.sparse.csr_matrix(members, shape=(k, size)) @ points
+        if round_ < ROUNDS:
+            centres = _unit(sums)
+    return labels
+
+
+_ROUNDS = 100  # number of multiplicative updates
+_MOST = 100  # default upper limit of the number of dishes
+_AT_ONCE = 1 << 14  # customers
+
+
+def _topics(value: Any) -> Floats | None:
+    """Topics with rows normalised to sum 1; None is returned as it is."""
+    if value is None:
+        return None
+    found = number_array(value)
+    if found is None or found.ndim != 2 or not found.shape[1] or not np.isfinite(found).all():
+        raise _unfit(value)
+    if (found < 0).any():
+        raise _unfit(value)
+    sums = found.sum(axis=1, keepdims=True)
+    if (sums <= 0).any():
+        raise _unfit(value)
+    rows: Floats = found / sums
+    rows.setflags(write=False)
+    return rows
+
+
+def _unfit(value: Any) -> ParameterError:
+    return ParameterError(
+        "topics", value, "a matrix of numbers of at least 0, shape (K, n_terms), no row of zeros",
+        "For instance sample.topics() of a run over fewer customers.",
+    )  # fmt: skip
+
+
+@attrs.frozen
+class Factors:
+    """Customers begin with the components of a non-negative factorisation of the counts.
+
+    Counts by document and term are written as W H, W of shape (documents, K) and H of shape (K, terms), by
+    scikit-learn's NMF with the Kullback-Leibler divergence (Lee & Seung 2001), after each document was scaled
+    to sum 1, because otherwise the largest documents would dominate. A customer of document d and term v
+    begins with dish k with probability proportional to W_dk H_kv. This start is meant for few terms and large
+    documents. It is not part of the chain, which is exact from any start.
+
+    Parameters
+    ----------
+    n_dishes : int, optional
+        K, at least 1; by default the minimum of twice the square root of the number of terms that occur, 100,
+        and the K of `hdpkit.FixedWeights`. Dishes without customers are removed.
+    topics : array, shape (K, n_terms), optional
+        H, with rows of any scale: then only W is fitted, and K is the number of rows. They may be from a run
+        over a part of the customers (`hdpkit.downsample`), which mixes faster. Not allowed with known
+        components.
+    """
+
+    n_dishes: int | None = attrs.field(
+        default=None,
+        validator=attrs.validators.optional(
+            validator(whole_number, 1, 2**31 - 1, remedy="For instance hk.init.Factors(20).")
+        ),
+    )
+    topics: Floats | None = attrs.field(
+        default=None, kw_only=True, converter=_topics, eq=attrs.cmp_using(eq=np.array_equal), hash=False
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if self.topics is not None and self.n_dishes not in (None, len(self.topics)):
+            raise ParameterError(
+                "n_dishes", self.n_dishes, f"{len(self.topics)}, the number of topics", "Leave it out."
+            )
+
+
+def check_factors(start: Factors, franchise: Any) -> None:
+    """Raise an error if the data aren't documents of terms, or scikit-learn is missing."""
+    if not serves_term_clusters(franchise):
+        raise ParameterError(
+            "init", start, "a start that fits: Factors is for a Corpus under a Dirichlet-multinomial",
+            'For instance "sequential", or hk.init.Random(100).',
+        )  # fmt: skip
+    try:
+        import sklearn.decomposition  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(
+            "sklearn", None, "installed, to factorise counts", "pip install 'hdpkit[text]', or another start."
+        ) from error
+    n_dishes, known = start.n_dishes, franchise.topology.known
+    if start.topics is not None:
+        n_dishes, n_terms = start.topics.shape
+        if n_dishes + known == 0:
+            raise ParameterError(
+                "init", start, "one topic or more, where no component is known", "Give hk.init.Factors(20)."
+            )
+        if n_terms != franchise.data.n_terms:
+            raise ParameterError(
+                "init", start, f"topics over the {franchise.data.n_terms} terms of the data",
+                "Take them of a run over the same terms.",
+            )  # fmt: skip
+    franchise.root._check_number("init", max(1, known + (n_dishes or 0)))
+
+
+def factors_of(start: Factors, franchise: Any, source: RandomStream) -> tuple[Floats, Floats]:
+    """W and H: float64, shapes (n_documents, K) and (K, n_terms); known components are the first."""
+    counts = scipy.sparse.csr_matrix(franchise.data.to_counts(), dtype=np.float64)
+    used = np.flatnonzero(np.asarray((counts > 0).sum(axis=0)).ravel())
+    lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+    shares = scipy.sparse.diags(1.0 / np.maximum(lengths, 1.0)) @ counts
+    known = franchise._known
+    if start.topics is None:
+        weights, laws = _factorised(start, franchise, shares, used, source)
+        if known is None:
+            return weights, laws
+        laws = laws[laws.sum(axis=1) > 0.0]
+        laws = laws / laws.sum(axis=1, keepdims=True)
+    else:
+        laws = start.topics
+    if known is not None:
+        laws = np.vstack([known.topics, laws])
+    left = used[laws[:, used].sum(axis=0) == 0.0]  # terms that occur in no component
+    if len(left):
+        laws = np.vstack([laws, np.bincount(left, minlength=laws.shape[1]) / len(left)])
+    return _weights(shares, laws), laws
+
+
+def _factorised(
+    start: Factors, franchise: Any, shares: Any, used: Any, source: RandomStream
+) -> tuple[Floats, Floats]:
+    """W and H of the shares of terms, if no topics are given."""
+    from sklearn.decomposition import NMF
+
+    default = max(1, min(round(2 * len(used) ** 0.5), _MOST))
+    most = franchise.root.most_dishes
+    n_dishes = start.n_dishes or min(default, default if most is None else most - franchise.topology.known)
+    if n_dishes == 0:
+        return np.empty((shares.shape[0], 0)), np.empty((0, shares.shape[1]))
+    seed = int(source.generator.integers(2**31))
+    few = n_dishes <= min(shares.shape[0], len(used))
+    model = NMF(
+        n_dishes, init="nndsvda" if few else "random", solver="mu", beta_loss="kullback-leibler",
+        max_iter=_ROUNDS, tol=0.0, random_state=seed,
+    )  # fmt: skip
+    weights: Floats = np.asarray(model.fit_transform(shares[:, used]), dtype=np.float64)
+    laws = np.zeros((n_dishes, shares.shape[1]))
+    laws[:, used] = model.components_
+    return weights, laws
+
+
+def _weights(shares: Any, laws: Floats) -> Floats:
+    """W, given H."""
+    from sklearn.decomposition import non_negative_factorization
+
+    weights, _, _ = non_negative_factorization(
+        shares, H=laws.copy(), n_components=len(laws), update_H=False, solver="mu",
+        beta_loss="kullback-leibler", max_iter=_ROUNDS, tol=0.0,
+    )  # fmt: skip
+    return np.asarray(weights, dtype=np.float64)
+
+
+def law_of_cells(factors: tuple[Floats, Floats], documents: Any, terms: Any) -> Floats:
+    """Distribution of the dish for these documents and terms: float64, shape (n, K); rows sum to one."""
+    weights, laws = factors
+    law = weights[documents] * laws[:, terms].T
+    total = law.sum(axis=1, keepdims=True)
+    return np.where(total > 0, law / np.where(total > 0, total, 1.0), 1.0 / law.shape[1])
+
+
+def dishes_of_factors(start: Factors, franchise: Any, source: RandomStream) -> npt.NDArray[np.int32]:
+    """Dish of each customer: int32, shape (n_customers,)."""
+    data: Any = franchise.data
+    factors = factors_of(start, franchise, source)
+    dishes = np.empty(len(data), dtype=np.int32)
+    for first in range(0, len(data), _AT_ONCE):
+        last = min(first + _AT_ONCE, len(data))
+        law = law_of_cells(factors, data.codes_between("document", first, last), data.terms[first:last])
+        drawn = source.generator.random(last - first)[:, None]
+        dishes[first:last] = np.minimum((np.cumsum(law, axis=1) < drawn).sum(axis=1), law.shape[1] - 1)
+    return dishes
+
+
+_CELLS = 1 << 14  # cells drawn at once
+_LARGEST = 1 << 21  # most entries of a table of cells and dishes
+
+
+@attrs.frozen(eq=False)
+class CellStart:
+    """Dishes of cells, from 0.
+
+    Attributes
+    ----------
+    runs : int32 array, shape (n_cells,)
+        Number of dishes of each cell.
+    dish, count : int32 arrays
+        The dishes, ascending within a cell, and their numbers of customers.
+    n_dishes : int
+        All dishes are below it; some may have no customers. Known components are the first.
+    """
+
+    runs: Ints
+    dish: Ints
+    count: Ints
+    n_dishes: int
+
+
+def _of_tables(tables: list[Any], n_dishes: int) -> CellStart:
+    """Concatenate tables of cells by dishes, each given by the dishes of its columns and counts."""
+    runs, dish, count = [], [], []
+    for columns, table in tables:
+        cell, place = np.nonzero(table)
+        runs.append(np.bincount(cell, minlength=len(table)).astype(np.int32))
+        dish.append(columns[place].astype(np.int32))
+        count.append(table[cell, place].astype(np.int32))
+    return CellStart(_one(runs), _one(dish), _one(count), n_dishes)
+
+
+def _one(parts: list[Ints]) -> Ints:
+    return np.concatenate([np.empty(0, np.int32), *parts])
+
+
+def one_dish(cells: Cells, known: int = 0) -> CellStart:
+    """All customers have one dish, in addition to known components."""
+    n = len(cells.count)
+    return CellStart(np.ones(n, np.int32), np.full(n, known, np.int32), cells.count.copy(), known + 1)
+
+
+def allowed_dishes(known: KnownDishes, n_dishes: int) -> npt.NDArray[np.float64]:
+    """The uniform distribution of each term over the dishes that may have it, shape (n_terms, n).
+
+    Known components are the first dishes; an additional dish is for terms that no other dish may have.
+    """
+    weights = np.ones((known.n_terms, max(n_dishes, known.n) + 1))
+    weights[:, n_dishes:] = 0.0
+    weights[:, : known.n] *= (known.topics.T > 0.0) | ~known.frozen
+    weights[weights.sum(axis=1) == 0.0, -1] = 1.0
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def random_dishes(
+    cells: Cells, n_dishes: int, source: RandomStream, known: KnownDishes | None = None
+) -> CellStart:
+    """A uniformly random dish for each customer, among all or among those that may have its term."""
+    weights = None if known is None else allowed_dishes(known, n_dishes)
+    n_dishes = n_dishes if weights is None else weights.shape[1]
+    generator, columns = source.generator, np.arange(n_dishes)
+    size = max(1, min(_CELLS, _LARGEST // n_dishes))
+    tables = []
+    for first in range(0, len(cells.count), size):
+        uniform = np.full(n_dishes, 1.0 / n_dishes)
+        law = uniform if weights is None else weights[cells.term[first : first + size]]
+        table = generator.multinomial(cells.count[first : first + size], law)
+        tables.append(_of_tables([(columns, table)], n_dishes))
+    return _joined(tables, n_dishes)
+
+
+def _joined(parts: list[CellStart], n_dishes: int) -> CellStart:
+    runs, dish, count = zip(*((one.runs, one.dish, one.count) for one in parts), strict=True)
+    return CellStart(_one([*runs]), _one([*dish]), _one([*count]), n_dishes)
+
+
+def term_cluster_cells(start: TermClusters, franchise: Any, source: RandomStream) -> CellStart:
+    """Clusters of terms: a customer takes that of its own term or of another customer of its document."""
+    check_term_clusters(start, franchise)
+    labels, cells, generator = (
+        labels_of_terms(start, franchise, source),
+        franchise.topology.cells,
+        source.generator,
+    )
+    known = franchise.topology.known
+    n_dishes, parts = known + int(labels.max()) + 1, []
+    for first, last in zip(cells.begin[:-1].tolist(), cells.begin[1:].tolist(), strict=True):
+        if first == last:
+            continue
+        own, count = labels[cells.term[first:last]], cells.count[first:last]
+        dishes, place = np.unique(own, return_inverse=True)
+        share = np.bincount(place, weights=count)
+        copied = generator.binomial(count, COPIED)
+        table = generator.multinomial(copied, share / share.sum())
+        table[np.arange(last - first), place] += count - copied
+        parts.append(_of_tables([(dishes + known, table)], n_dishes))
+    return _joined(parts, n_dishes)
+
+
+def factor_cells(start: Factors, franchise: Any, source: RandomStream) -> CellStart:
+    """Factors of the counts: the customers of a cell are drawn over dishes by the cell's weights."""
+    check_factors(start, franchise)
+    cells, generator = franchise.topology.cells, source.generator
+    factors = factors_of(start, franchise, source)
+    n, documents = len(factors[1]), cells.documents()
+    columns, size = np.arange(n), max(1, min(_CELLS, _LARGEST // n))
+    tables = []
+    for first in range(0, len(cells.count), size):
+        here = slice(first, first + size)
+        law = law_of_cells(factors, documents[here], cells.term[here])
+        tables.append(_of_tables([(columns, generator.multinomial(cells.count[here], law))], n))
+    return _joined(tables, n)
+
+
+def seat_cells(franchise: Any, start: CellStart, source: RandomStream) -> None:
+    """Seat all customers with the dishes of a start; tables and weights of the root are drawn given these."""
+    cells = franchise.topology.cells
+    totals = np.bincount(start.dish, weights=start.count, minlength=start.n_dishes)
+    known = franchise.topology.known
+    names = np.flatnonzero(totals[known:]) + known
+    franchise.root._check_number("init", known + len(names))
+    slots = np.arange(start.n_dishes, dtype=np.int32)  # known components already have theirs
+    slots[names] = [franchise.open_dish(source) for _ in names]
+    franchise._enter_by_cell(start.runs, slots[start.dish], start.count, cells, source)
+
 
 _CHUNK = 1 << 18  # customers whose dishes are numbered at once
 
@@ -54,7 +533,7 @@ class Random:
 def check_start(init: Any, franchise: Franchise) -> None:
     """Raise an error if `start` would reject `init`; draws and changes nothing. None is accepted."""
     if not isinstance(init, (Mapping, type(franchise))) and init is not None:
-        franchise._held.check_start(init)
+        franchise._check_start_held(init)
     init = _resolved(init, franchise)
     if isinstance(init, str) and init == "one":
         franchise._dish_kind.check_start(init)
@@ -91,39 +570,38 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
         them; "one" and `TermClusters` assign other dishes, and "auto" is "sequential", or random dishes if
         customers are counted by cell.
     """
-    franchise._turns.within(_start, franchise, init, source)
+    with franchise.transaction():
+        _start(franchise, init, source)
 
 
 def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     n = franchise.topology.n_customers
     if not isinstance(init, (Mapping, type(franchise))):
-        franchise._held.check_start(init)
+        franchise._check_start_held(init)
     if isinstance(franchise.store, KeepsCells):
         by_cell = _by_cell(_resolved(init, franchise), franchise, source)
         if by_cell is not None:
             _start_cells(franchise, by_cell, source)
             return
         if not isinstance(init, (Mapping, type(franchise))):
-            franchise.tell_apart()
+            franchise.expand_cells()
     prepared = _prepare(init, franchise, source)
     names = None if prepared is None or isinstance(prepared, Mapping) else _distinct(prepared)
     if names is not None:
         franchise.root._check_number("init", _number(franchise, names))
     franchise.reset_hyperparameters()
-    franchise.sweep = franchise.attempt = 0
+    franchise.sweep = 0
     if isinstance(prepared, Mapping):
-        state = {**prepared, "sweep": 0, "attempt": 0, "streams": None, "measure": franchise.base_parameters}
+        state = {**prepared, "sweep": 0, "streams": None, "measure": franchise.base_parameters}
         present = franchise.hyperparameters
         state |= {"concentration": present.concentration.copy(), "discount": present.discount.copy()}
         franchise.thaw(state, source)
         return
     franchise.clear()
     franchise.bank.prepare(source)
-    try:
-        if prepared is None or names is None:
-            franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))
-            _parts_started(franchise, source)
-            return
+    if prepared is None or names is None:
+        franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))
+    else:
         known = _known(franchise)  # their dishes exist, with these numbers
         slots = np.array(
             [name if name < known else franchise.open_dish(source) for name in names.tolist()], dtype=np.int32
@@ -133,10 +611,7 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
             given[first : first + _CHUNK] = slots[np.searchsorted(names, prepared[first : first + _CHUNK])]
         del prepared
         franchise.in_chunks(0, n, lambda first, last: franchise.enter_given(given, first, last, source))
-        _parts_started(franchise, source)
-    except BaseException:
-        franchise.clear()  # an incomplete start would leave dishes without customers
-        raise
+    _parts_started(franchise, source)
 
 
 def _by_cell(init: Any, franchise: Franchise, source: RandomStream) -> CellStart | None:
@@ -153,14 +628,10 @@ def _by_cell(init: Any, franchise: Franchise, source: RandomStream) -> CellStart
 
 def _start_cells(franchise: Franchise, by_cell: CellStart, source: RandomStream) -> None:
     franchise.reset_hyperparameters()
-    franchise.sweep = franchise.attempt = 0
+    franchise.sweep = 0
     franchise.clear()
-    try:
-        seat_cells(franchise, by_cell, source)
-        _parts_started(franchise, source)
-    except BaseException:
-        franchise.clear()
-        raise
+    seat_cells(franchise, by_cell, source)
+    _parts_started(franchise, source)
 
 
 def _parts_started(franchise: Franchise, source: RandomStream) -> None:

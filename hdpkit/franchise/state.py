@@ -1,4 +1,4 @@
-"""The state of a franchise: the record that its components share."""
+"""The state of a franchise: what it is made of, and who may use it."""
 
 from __future__ import annotations
 
@@ -12,30 +12,34 @@ import numpy.typing as npt
 from hdpkit._compiled.measures.measure import CompiledBank
 from hdpkit._compiled.stores.cells import CellsStore
 from hdpkit._compiled.stores.seating import Seating
-from hdpkit._compiled.support.turn import Inside, Turn
+from hdpkit._compiled.support.franchise_lock import FranchiseLock, Inside
 from hdpkit._compiled.walk.root import WeightTable
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, StatisticsBank
 from hdpkit.base_measures.bank import ReadsParts
-from hdpkit.checks import choice, instance
+from hdpkit.base_measures.by_restaurant import ByRestaurant, ReadsRestaurants
+from hdpkit.checks import choice, instance, one_of_kind
 from hdpkit.data import GroupedData
-from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
-from hdpkit.franchise.by_cell import begins_by_cell
-from hdpkit.franchise.contexts import ContextTopology
-from hdpkit.franchise.counts_rules import check_counts_store, check_no_discount
-from hdpkit.franchise.declarations import FixedWeights, Restaurant, kind_of_root
-from hdpkit.franchise.dish_kinds import dish_kind_of
-from hdpkit.franchise.elsewhere import Elsewhere
+from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError, StateError
+from hdpkit.franchise.declarations import (
+    FixedWeights,
+    Restaurant,
+    begins_by_cell,
+    check_counts_store,
+    check_no_discount,
+    kind_of_root,
+)
+from hdpkit.franchise.dish_kinds import Parts, dish_kind_of
 from hdpkit.franchise.guard import Guarded
 from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.kernels import COUNTING_BANKS, KERNELS
 from hdpkit.franchise.known import Known, KnownDishes, KnownValues
-from hdpkit.franchise.root_rules import check_root
-from hdpkit.franchise.topology import Topology, build_topology
+from hdpkit.franchise.root import Root, check_root
+from hdpkit.franchise.topology import ContextTopology, Tree, build_topology, restaurants_at
+from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.parts import Part
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
-from hdpkit.returned import one_of_kind
 from hdpkit.stores import (
     CountsReference,
     CountsStore,
@@ -59,11 +63,10 @@ _STATISTICS = frozenset({"make", "add", "remove", "log_predictive", "log_block",
 class State(Guarded):
     """Data, tree, seating, slots, statistics, hyperparameters and the position of the chain of a franchise.
 
-    `Franchise` derives from it. The owners (`Seats`, `Statistics`, `Parts`, ...) share this record, and each
-    changes only its own data; `Franchise.__init__` creates them.
+    `Franchise` derives from it by way of the classes that define its methods.
     """
 
-    # Attributes that change with the state are accessible only to the thread that has the turn.
+    # Attributes that change with the state are accessible only to the thread that holds the lock.
     store: Any = Inside()
     slots: DishSlots = Inside()
     bank: StatisticsBank = Inside()
@@ -71,9 +74,8 @@ class State(Guarded):
     # Values that are replaced but never changed: any thread may read them, but not replace them.
     data: GroupedData = Inside(readable=True)
     measure: BaseMeasure = Inside(readable=True)
-    topology: Topology | ContextTopology = Inside(readable=True)
+    topology: Tree = Inside(readable=True)
     sweep: int = Inside(readable=True)
-    attempt: int = Inside(readable=True)
     seeded_calls: int = Inside(readable=True)
     streams: Streams | None = Inside(readable=True)
     held_nodes: npt.NDArray[np.int32] = Inside(readable=True)
@@ -104,7 +106,7 @@ class State(Guarded):
         if len(data) >= 2**31 - 1:
             raise ParameterError("data", len(data), "fewer than 2**31 - 1 customers", "Split the data.")
         data.check_unchanged()  # before any number of a mapped file is used
-        self._turn = Turn()
+        self._lock = FranchiseLock()
         self.restaurant_declared = restaurant
         self.declarations: tuple[Restaurant, ...] = tuple(restaurant.chain())
         self.data = data
@@ -148,25 +150,48 @@ class State(Guarded):
             )  # fmt: skip
         self.bank = self._bank_for(self.measure, data)
         self.store = self._store_for(self.topology, self.measure, self.bank)
-        self._lent: Any = None  # the labelled seating within `seated_out`, over a store with less detail
+        self._lent: Any = (
+            None  # the labelled seating within `labelled_seating`, over a store with less detail
+        )
         self._check_discount = partial(check_no_discount, self.store_type, kind_of_root(root))
         self.hyperparameters = Hyperparameters(self.declarations, self.topology, self._check_discount)
         self.sweep = 0
-        self.attempt = 0
         self.seeded_calls = 0
         self.streams = None
         self.on_pulse = None
         self.held_nodes = np.empty(0, dtype=np.int32)
-        self._elsewhere: Elsewhere | None = None  # a franchise over a part of a corpus
+        self._whole_corpus: WholeCorpus | None = None  # a franchise over a part of a corpus
         self._waiting: set[int] = set()  # slots of dishes that `open_dish` made, until they have customers
         self._changes = 0  # increased by verbs, and when the complete seating is replaced
+        self._verb: str | None = None  # the running verb
+        self._parts = Parts(self.slots)
+        self.root = Root(self, self._parts, root)
 
     @property
     def seating(self) -> Any:
-        """The store that holds the seating: the franchise's own, or the labelled one within `seated_out`."""
+        """The store that holds the seating: the franchise's own, or that of a `labelled_seating` block."""
         return self.store if self._lent is None else self._lent
 
-    # ------------------------------------------------------------------ for the owners
+    # ------------------------------------------------------------------ who may use it
+
+    def _within(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function while this thread holds the lock."""
+        return self._lock.call(function, arguments)
+
+    def _change(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function that changes the state; if it fails, the franchise is closed."""
+        self._outside()
+        return self._lock.change(function, *arguments)
+
+    def _outside(self) -> None:
+        """Raise an error inside a verb: methods of measures and parts can't use the franchise."""
+        if self._verb is not None and self._lock.held:
+            raise BusyError(
+                "franchise", f"inside the verb {self._verb!r}", "used by one verb at a time",
+                "A method that a verb calls may read its arguments and franchise.slots only.",
+            )  # fmt: skip
+
+    # ------------------------------------------------------------------ banks and stores
 
     def dishes_for_bank(self) -> Any:
         """Dish of each customer, for a bank that uses them; a bank that counts by cell needs none."""
@@ -200,7 +225,42 @@ class State(Guarded):
         self._own(bank)
         if isinstance(bank, ReadsParts):
             bank.read(self._brought)
+        if isinstance(measure, ByRestaurant):
+            self._place(bank, measure)
         return bank
+
+    def _place(self, bank: Any, measure: ByRestaurant) -> None:
+        """Give a bank the restaurants by which the dishes of its measure differ."""
+        kind = type(measure).__name__
+        if self._known is not None:
+            raise DeclarationError(
+                "known", self._known.declared, "no components where dishes differ by restaurant",
+                f"Their earlier observations have no restaurant: leave known out, or {kind}.",
+            )  # fmt: skip
+        if self.topology.kind != "fixed":
+            raise DeclarationError(
+                "each", self.declarations[-1].name,
+                "restaurants of the data, where dishes differ by restaurant",
+                f"With StateHomes a customer's restaurant changes: use labels of the data, or leave {kind} "
+                "out.",
+            )  # fmt: skip
+        if not isinstance(bank, ReadsRestaurants):
+            raise DeclarationError(
+                f"bank of {kind}", type(bank).__name__, "one that reads the restaurants of customers",
+                "Define read_restaurants(restaurants), or leave bank() and compiled() of the measure out.",
+            )  # fmt: skip
+        bank.read_restaurants(self._restaurants_of(measure))
+
+    def _restaurants_of(self, measure: ByRestaurant) -> npt.NDArray[np.int32]:
+        """Restaurant of each data customer, among those by which the dishes of a measure differ."""
+        names = [declaration.name for declaration in self.declarations]
+        if measure.differ_by not in names:
+            raise DeclarationError(
+                f"differ_by of {type(measure).__name__}", measure.differ_by,
+                f"the name of a declaration, one of {names}",
+                "Name the restaurants by which dishes differ, for instance 'document'.",
+            )  # fmt: skip
+        return restaurants_at(self.topology, names.index(measure.differ_by))
 
     def _store_for(self, topology: Any, measure: BaseMeasure, bank: Any) -> Any:
         """An empty store of the right size; it reads dishes from the data if it can."""
@@ -213,9 +273,9 @@ class State(Guarded):
         return store
 
     def _own(self, thing: Any) -> Any:
-        """Put an object that compiled code reads under the turn of the franchise."""
+        """Put an object that compiled code reads under the lock of the franchise."""
         if isinstance(thing, Seating | DishSlots | CompiledBank | WeightTable):
-            thing.turn = self._turn
+            thing.lock = self._lock
         return thing
 
     def _own_source(self, rng: ChoiceSource | Seed, purpose: Purpose) -> ChoiceSource:
@@ -226,8 +286,8 @@ class State(Guarded):
         return source
 
     def _not_lent(self, done: str) -> None:
-        """Raise an error for an operation that is not possible within `seated_out`."""
-        if self._lent is not None:
+        """Raise an error for an operation that is not possible within `labelled_seating`."""
+        if self._lent is not None and not self._lock.closed:
             raise StateError(
                 "franchise", "seated out", f"{done} outside a move", "Wait until the move is over."
             )

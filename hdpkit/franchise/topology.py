@@ -1,23 +1,227 @@
-"""The tree of restaurants as arrays, with any depth."""
+"""The tree of restaurants: of labels of the data, or of the contexts of n-grams.
+
+Restaurants have numbers: 0 is the root, and parents come before their children. The depth is in the array of
+parents; there are no classes for levels. The restaurants of contexts are a suffix tree, a hash table from
+(parent, next symbol) to a number. Their numbers depend only on the data, so a frozen state needs no tree.
+`Franchise.extend` creates restaurants for new contexts, `discard` builds the tree of the remaining data.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.walk.contexts import ContextTree
+from hdpkit.checks import one_of_kind, refuse, whole_number
 from hdpkit.data import Corpus, GroupedData, NGrams
-from hdpkit.data.cells import Cells
-from hdpkit.errors import DataError, DeclarationError, ParameterError
-from hdpkit.franchise.contexts import ContextTopology, declared, is_context_chain, path_of
+from hdpkit.data.corpus import Cells
+from hdpkit.data.encode import NO_SYMBOL
+from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.state_homes import DishRows, Eaten, HomeState, StateHomes
+from hdpkit.parts import Part
 
-__all__ = ["Topology", "build_topology"]
+__all__ = [
+    "ContextTopology",
+    "Dishes",
+    "StateTopology",
+    "Topology",
+    "Tree",
+    "build_topology",
+    "declared",
+    "is_context_chain",
+    "path_of",
+    "restaurants_at",
+]
 
 Ints = npt.NDArray[np.int32]
+
+
+_CONTEXTS = 1 << 16  # customers whose contexts are computed at once
+
+
+def is_context_chain(chain: Sequence[Restaurant], data: GroupedData) -> bool:
+    """Whether these declarations are the levels of a tree of contexts: "context 1", "context 2", ..."""
+    wanted = [f"context {level}" for level in range(1, len(chain))]
+    grows = len(chain) > 1 or chain[0].measure.atomic  # also unigrams, but not a flat mixture
+    return isinstance(data, NGrams) and grows and [one.each for one in chain[1:]] == wanted
+
+
+def declared(declaration: int, n: int) -> int:
+    """Return the number of a declaration if it is one of n."""
+    if type(declaration) is int and 0 <= declaration < n:  # verbs ask several times a sweep
+        return declaration
+    remedy = "Declarations are numbered from the root's, 0."
+    return whole_number("declaration", declaration, 0, n - 1, remedy=remedy)
+
+
+def path_of(parent: Ints, node: int) -> list[int]:
+    """Restaurants from this one to the root."""
+    remedy = "Restaurants are numbered from the root, 0."
+    node = whole_number("node", node, 0, len(parent) - 1, remedy=remedy)
+    path = []
+    while node >= 0:
+        path.append(node)
+        node = int(parent[node])
+    return path
+
+
+def restaurants_at(topology: Any, declaration: int) -> Ints:
+    """Restaurant of each data customer at a declaration, or the deepest of an outer one on its path."""
+    nodes = topology.home[: topology.n_customers]
+    while np.any(deeper := topology.declaration[nodes] > declaration):
+        nodes = np.where(deeper, topology.parent[nodes], nodes)
+    return nodes.astype(np.int32, copy=False)
+
+
+class FixedHomes:
+    """Methods of a tree of which each customer's home is fixed: an array ``home`` of the data."""
+
+    kind = "fixed"
+    home: Any
+    n_nodes: Any
+
+    def home_of(self, customer: int, eaten: Eaten | None = None) -> int:
+        """Restaurant of a data customer; here ``eaten``, the dishes of customers, is not used."""
+        return int(self.home[customer])
+
+    def followers(self, customer: int) -> Sequence[int]:
+        """Customers whose homes depend on the dish of this one: none."""
+        return ()
+
+    def parts(self) -> Mapping[str, Part]:
+        """Parts of the state that the tree needs, by name: none."""
+        return {}
+
+    def placed(self, eaten: Eaten, slots: Ints | None = None, components: Any = None) -> Any:
+        """The tree with fixed homes if customers have these dishes: itself."""
+        return self
+
+
+class ContextTopology(FixedHomes):
+    """Restaurants by number, as `Topology`, over the tree of the contexts in the data.
+
+    Restaurant 0 is the root; the restaurant of a context (w_-m, .., w_-1) is the child of that of
+    (w_-m+1, .., w_-1). Numbers depend only on the data: contexts are numbered in the order of their first
+    appearance.
+
+    Parameters
+    ----------
+    n_levels : int
+        Levels of restaurants; contexts are truncated to length n_levels - 1.
+    data : NGrams
+
+    Attributes
+    ----------
+    parent, level, declaration : int32 arrays, shape (n_nodes,)
+        As in `Topology`; the declaration of a restaurant is its level.
+    home : int32 array, shape (n_customers,)
+    """
+
+    def __init__(self, n_levels: int, data: NGrams) -> None:
+        self.n_levels = n_levels
+        self._take(ContextTree(), np.empty(0, dtype=np.int32), data)
+
+    def extended(self, data: NGrams) -> ContextTopology:
+        """A topology of data whose first customers are the current ones; this one doesn't change."""
+        longer = ContextTopology.__new__(ContextTopology)
+        longer.n_levels = self.n_levels
+        longer._take(self.tree.copy(), self.home, data)
+        return longer
+
+    def _take(self, tree: ContextTree, home: Ints, data: NGrams) -> None:
+        homes = [home]
+        for first in range(len(home), len(data), _CONTEXTS):
+            contexts = data.contexts(first, min(first + _CONTEXTS, len(data)))
+            homes.append(tree.insert(np.ascontiguousarray(contexts[:, : self.n_levels - 1]), NO_SYMBOL))
+        self.data = data
+        self.tree = tree
+        self.home: Ints = np.concatenate(homes)
+        self.parent: Ints = tree.parent
+        self.level: Ints = tree.level
+        for array in (self.home, self.parent, self.level):
+            array.setflags(write=False)
+
+    @property
+    def declaration(self) -> Ints:
+        """Number of each restaurant's declaration: its level."""
+        return self.level
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of restaurants."""
+        return len(self.parent)
+
+    @property
+    def n_customers(self) -> int:
+        """Number of data customers."""
+        return len(self.home)
+
+    @property
+    def n_all(self) -> int:
+        """Number of customers of a store: the data customers, since there are no known components."""
+        return len(self.home)
+
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Data customers of each restaurant: int64, shape (n_nodes,)."""
+        return np.bincount(self.home, minlength=self.n_nodes)
+
+    def nodes(self, declaration: int) -> npt.NDArray[np.int64]:
+        """Restaurants of a declaration, ascending."""
+        declared(declaration, self.n_levels)
+        return np.flatnonzero(self.level == declaration)
+
+    def node(self, declaration: int, key: Any, name: str) -> int:
+        """Number of the restaurant of a context: a tuple of symbols in reading order, or its only symbol."""
+        if declared(declaration, self.n_levels) == 0 and key is None:
+            return 0
+        context = key if isinstance(key, tuple) else (key,)
+        ids = self.data.symbol_ids(context) if len(context) == declaration else ()
+        node = 0
+        for symbol in ids:
+            node = self.tree.child(node, int(symbol)) if node >= 0 else -1
+        if node < 0 or len(ids) != declaration:
+            raise ParameterError(
+                "key", key, f"a context of length {declaration} that occurs, as a tuple of symbols",
+                f"See franchise.keys({name!r}).",
+            )  # fmt: skip
+        return node
+
+    def keys_of(self, declaration: int) -> list[Any]:
+        """The context of each restaurant of a declaration: a tuple of symbols in reading order."""
+        if declared(declaration, self.n_levels) == 0:
+            return [None]
+        symbol = self.tree.symbol
+        found = []
+        for node in self.nodes(declaration).tolist():
+            ids = []
+            while node > 0:
+                ids.append(int(symbol[node]))
+                node = int(self.parent[node])
+            found.append(self.data.context_of(ids[::-1]))
+        return found
+
+    def deepest(self, contexts: Ints) -> Ints:
+        """The deepest existing restaurant of each context (nearest symbol first, shape (n, depth))."""
+        depth = min(contexts.shape[1], self.n_levels - 1)
+        return self.tree.find(np.ascontiguousarray(contexts[:, :depth], dtype=np.int32), NO_SYMBOL)
+
+    def path(self, node: int) -> list[int]:
+        """Restaurants from this one to the root."""
+        return path_of(self.parent, node)
+
+    def numbers_in(self, other: ContextTopology) -> Ints:
+        """Number of each restaurant in another tree, -1 if it doesn't exist there: shape (n_nodes,)."""
+        return self.tree.numbers_in(other.tree)
+
+    def memory_bytes(self) -> int:
+        """Bytes of the tree and of the customers' restaurants."""
+        return int(self.tree.memory_bytes() + self.home.nbytes)
+
 
 _CHUNK = 1 << 18  # customers whose labels are processed at once
 
@@ -36,11 +240,11 @@ class Labelled(Protocol):
         """Code of the value of each entry, -1 if it is missing."""
 
     def codes_between(self, name: str, first: int, last: int) -> Any:
-        """The same for a range of entries."""
+        """Codes of the values of entries first .. last - 1, -1 where one is missing."""
 
 
 @attrs.frozen(eq=False)
-class Topology:
+class Topology(FixedHomes):
     """Restaurants by number: 0 is the root, parents come before their children.
 
     Attributes
@@ -159,9 +363,220 @@ class Topology:
         return path_of(self.parent, node)
 
 
-def build_topology(
-    chain: Sequence[Restaurant], data: GroupedData, known: int = 0
-) -> Topology | ContextTopology:
+@attrs.frozen
+class Dishes:
+    """Dishes of customers as an array."""
+
+    dishes: Ints
+
+    def dish_of(self, customer: int) -> int:
+        """Dish of a customer."""
+        return int(self.dishes[customer])
+
+
+class StateTopology:
+    """Restaurants by number, as `Topology`, of which customers' homes depend on the dishes of others.
+
+    The root comes first, then a restaurant for each inner declaration, then the restaurants of the deepest
+    declaration: those that belong to no dish, and one for each of as many dishes as there are customers.
+
+    Parameters
+    ----------
+    chain : sequence of Restaurant
+        The root's first; the last one is declared with `StateHomes`, those between with ``each=None``.
+    data : GroupedData
+    known : int
+        Number of known components: there must be none.
+
+    Attributes
+    ----------
+    parent, level, declaration : int32 arrays, shape (n_nodes,)
+        As in `Topology`.
+    rows : DishRows
+        The restaurants of dishes: a part of the state.
+    """
+
+    kind = "by state"
+    cells = None
+    known = 0
+
+    def __init__(self, chain: Sequence[Restaurant], data: GroupedData, known: int = 0) -> None:
+        rule = _checked_rule(chain, data, known)
+        inner, n_rows = len(chain) - 1, max(len(data), 1)
+        own = rule.n_fixed + n_rows
+        parent = np.array([*range(-1, inner - 1), *[inner - 1] * own], dtype=np.int32)
+        level = np.array([*range(inner), *[inner] * own], dtype=np.int32)
+        for array in (parent, level):
+            array.setflags(write=False)
+        first = tuple(range(inner + 1))
+        keys: tuple[Sequence[Any], ...] = (*[(None,)] * inner, range(own))
+        nobody = np.empty(0, dtype=np.int32)
+        self._tree = Topology(parent, level, level, nobody, first, keys)
+        self.parent: Ints = parent
+        self.level: Ints = level
+        self.declaration: Ints = level  # each declaration is one level
+        self.first = first
+        self.keys = keys
+        self.n_customers = self.n_all = len(data)
+        self.rows = DishRows(n_rows)
+        self._rule = rule
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of restaurants, including those without customers."""
+        return len(self.parent)
+
+    @property
+    def n_levels(self) -> int:
+        """Levels of restaurants."""
+        return self._tree.n_levels
+
+    @property
+    def home(self) -> Ints:
+        """Raises a StateError: homes are no array of the data."""
+        raise StateError(
+            "home", self._rule, "a tree of which homes don't depend on the state, for this operation",
+            "Homes depend on the dishes of other customers here; TableGibbs supports it.",
+        )  # fmt: skip
+
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Raises a StateError, as `home`."""
+        return np.bincount(self.home, minlength=self.n_nodes)
+
+    def _state(self, eaten: Eaten, rows: DishRows) -> HomeState:
+        return HomeState(eaten, rows, self.first[-1], self._rule.n_fixed)
+
+    def home_of(self, customer: int, eaten: Eaten) -> int:
+        """Restaurant of a data customer, given the dishes of others.
+
+        Raises
+        ------
+        StateError
+            If it depends on a customer who is not seated.
+        ReturnValueError
+            If the rule returns no restaurant of its declaration.
+        """
+        return self._home(customer, self._state(eaten, self.rows))
+
+    def _home(self, customer: int, state: HomeState) -> int:
+        node = self._rule.home(customer, state)
+        if isinstance(node, int) and self.first[-1] <= node < self.n_nodes:
+            return node
+        raise refuse(
+            self._rule,
+            "home",
+            node,
+            "the number of a restaurant",
+            "Return state.fixed(j) or state.row(dish).",
+        )
+
+    def followers(self, customer: int) -> Sequence[int]:
+        """Customers whose homes depend on the dish of this one.
+
+        Raises
+        ------
+        ReturnValueError
+            If the rule returns anything but other customers, ascending.
+        """
+        given = self._rule.followers(customer)
+        found = list(given) if isinstance(given, Sequence) else [None]
+        whole = all(isinstance(j, int) and 0 <= j < self.n_customers and j != customer for j in found)
+        if not whole or sorted(set(found)) != found:
+            raise refuse(
+                self._rule, "followers", given, "numbers of other customers, ascending", "Return a list."
+            )
+        return found
+
+    def parts(self) -> Mapping[str, Part]:
+        """The restaurants of dishes."""
+        return {self.rows.name: self.rows}
+
+    def placed(self, eaten: Eaten, slots: Ints | None = None, components: Any = None) -> Topology:
+        """The tree with fixed homes if customers have these dishes.
+
+        Parameters
+        ----------
+        eaten : Eaten
+            Dishes of customers. The home of a customer who is not seated is the root.
+        slots : int32 array, optional
+            Occupied slots of a frozen state, ascending.
+        components : mapping, optional
+            Parts of this state; None: the current restaurants of dishes.
+
+        Raises
+        ------
+        DataError
+            If the frozen state has no valid restaurants of dishes.
+        StateError
+            If a home depends on a customer who is not seated.
+        """
+        rows = self.rows
+        if slots is not None:
+            there = components.get(rows.name) if isinstance(components, Mapping) else None
+            rows = rows.checked(there, np.asarray(slots).tolist())
+        state, everybody = self._state(eaten, rows), range(self.n_customers)
+        homes = [self._home(i, state) if eaten.dish_of(i) >= 0 else 0 for i in everybody]
+        home = np.array(homes, dtype=np.int32)
+        return Topology(self.parent, self.level, self.declaration, home, self.first, self.keys)
+
+    def nodes(self, declaration: int) -> slice:
+        """Restaurants of a declaration."""
+        return self._tree.nodes(declaration)
+
+    def node(self, declaration: int, key: Any, name: str) -> int:
+        """Number of the restaurant with this key: its place among those of the declaration."""
+        return self._tree.node(declaration, key, name)
+
+    def keys_of(self, declaration: int) -> list[Any]:
+        """Places of the restaurants of a declaration, from 0; [None] for one that has a single restaurant."""
+        return self._tree.keys_of(declaration)
+
+    def path(self, node: int) -> list[int]:
+        """Restaurants from this one to the root."""
+        return path_of(self.parent, node)
+
+    def memory_bytes(self) -> int:
+        """Bytes of the arrays."""
+        return self.parent.nbytes + self.level.nbytes
+
+
+Tree = Topology | ContextTopology | StateTopology
+
+
+def _checked_rule(chain: Sequence[Restaurant], data: GroupedData, known: int) -> StateHomes:
+    """The rule of the deepest declaration for these data; raises an error if the rest doesn't fit."""
+    for declaration in chain[1:-1]:
+        if declaration.each is not None:
+            raise DeclarationError(
+                f"each of {declaration.name!r}", declaration.each,
+                "None where homes below depend on the state",
+                "All restaurants of dishes have the same parent: leave each out.",
+            )  # fmt: skip
+    deepest, rule = chain[-1], chain[-1].each
+    assert isinstance(rule, StateHomes)
+    if known:
+        raise DeclarationError(
+            "known", known, "no components where homes depend on the state", "Leave it out."
+        )
+    if chain[0].measure.atomic:
+        raise DeclarationError(
+            "base", chain[0].measure, "a measure over latent dishes, where homes depend on dishes",
+            "Observed dishes never change: label the data with them.",
+        )  # fmt: skip
+    for name, declared_one in zip(("concentration", "discount"), deepest.hyperparameters, strict=True):
+        if declared_one.each:
+            raise DeclarationError(
+                f"{name} of {deepest.name!r}", getattr(deepest, name), "one for all restaurants of dishes",
+                "Restaurants come and go with their dishes: leave hk.Each out.",
+            )  # fmt: skip
+    bound = one_of_kind(rule, "for_data", rule.for_data(data), StateHomes, "a StateHomes")
+    remedy = "Restaurants that belong to no dish."
+    whole_number("n_fixed", bound.n_fixed, 0, 2**30, remedy=remedy)
+    checked: StateHomes = bound
+    return checked
+
+
+def build_topology(chain: Sequence[Restaurant], data: GroupedData, known: int = 0) -> Tree:
     """Create the restaurants of these declarations for these data.
 
     Levels that are the contexts of n-gram data become a tree that can grow.
@@ -169,6 +584,8 @@ def build_topology(
     restaurant whose parent's label is missing is the deepest restaurant above it. ``known`` is the number of
     known components.
     """
+    if any(isinstance(one.each, StateHomes) for one in chain):
+        return StateTopology(chain, data, known)
     if is_context_chain(chain, data):
         assert isinstance(data, NGrams)
         return ContextTopology(len(chain), data)
@@ -260,7 +677,7 @@ def _home_of_the_data(chain: Sequence[Restaurant], data: GroupedData) -> Ints:
 
 def _way_out(declaration: Restaurant, data: Labelled) -> str:
     """Advice for an error about a label whose restaurants have customers of several parents."""
-    inner, outer = declaration.each, declaration.base.each
+    inner, outer = declaration.label, declaration.base.label
     if outer is None or inner is None:
         return "Each restaurant must lie within one restaurant of its base."
     below, above = data.codes(inner), data.codes(outer)
@@ -298,7 +715,7 @@ def _enter(declaration: Restaurant, own: Sequence[Any], start: int, home: Ints, 
         if declaration.each is None:
             codes = np.zeros(len(here), dtype=np.int64)
         else:
-            codes = np.asarray(data.codes_between(declaration.each, begin, begin + len(here)))
+            codes = np.asarray(data.codes_between(str(declaration.each), begin, begin + len(here)))
         labelled = np.flatnonzero(codes >= 0)
         code = codes[labelled]
         fresh = parent[code] < 0

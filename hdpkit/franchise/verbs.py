@@ -1,4 +1,4 @@
-"""The verbs of a franchise, which moves call. Each runs on the kernel chosen from the table."""
+"""The verbs of a franchise, which moves call: over customers, and over blocks of customers."""
 
 from __future__ import annotations
 
@@ -9,76 +9,81 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import whole_numbers
-from hdpkit.errors import HdpkitError, ParameterError, StateError
+from hdpkit._compiled.generic_sweeps.units import Units
+from hdpkit._compiled.support.franchise_lock import Block
+from hdpkit.checks import array_in_place, as_float, choice, flag, instance, items, whole_number, whole_numbers
+from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.audit import audit
-from hdpkit.franchise.by_cell import BY_CELL
-from hdpkit.franchise.counts_rules import check_weights, tables_at_end
-from hdpkit.franchise.declarations import kind_of_root
-from hdpkit.franchise.frozen_seating import cell_counts, with_one_table_each
-from hdpkit.franchise.guard import changes
+from hdpkit.franchise.declarations import kind_of_root, tables_at_end
+from hdpkit.franchise.frozen import cell_counts, with_one_table_each
+from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.held import Held
-from hdpkit.franchise.owner import Owner
-from hdpkit.franchise.root import Root
-from hdpkit.franchise.seats import Seats
-from hdpkit.franchise.serving import Serving
-from hdpkit.franchise.state import State
-from hdpkit.franchise.statistics import Statistics
-from hdpkit.franchise.turns import Turns
-from hdpkit.franchise.verb_arguments import check_range, check_source
+from hdpkit.franchise.kernels import VERBS
+from hdpkit.franchise.reference import sweeps as reference
 from hdpkit.random import ChoiceSource
 from hdpkit.random._source import Asked
 from hdpkit.stores import Detail, detail_of
 
-__all__ = ["Verbs"]
+__all__ = ["Blocks", "Verbs", "check_groups", "check_range", "check_source"]
 
 Ints = npt.NDArray[np.int32]
 
-_DRAW_TABLES = frozenset(
-    {
-        "enter",
-        "enter_given",
-        "reseat",
-        "slice_sweep",
-        "cell_sweep",
-        "topics_part",
-        "slice_part",
-        "settle_parts",
-        "leave",
-        "draw_tables",
-        "draw_tables_by_dish",
-    }
-)
+
+_OF_GROUPS = "Pass what franchise.groups() returned."
+
+
+def check_source(source: Any) -> None:
+    """Raise an error unless it is a choice source."""
+    instance("source", source, ChoiceSource, "a choice source", remedy="Pass the rng that the move is given.")
+
+
+def check_range(first: int, last: int, n: int) -> None:
+    """Raise an error unless first .. last - 1 is a range within 0 .. n - 1."""
+    whole_number("first", first, 0, n, remedy=f"A range lies within 0 .. {n}.")
+    whole_number("last", last, first, n, remedy=f"A range lies within 0 .. {n}; last is excluded.")
+
+
+def check_groups(
+    groups: Any, first: Any, last: Any, topology: Any
+) -> tuple[Ints, npt.NDArray[np.int64], Ints]:
+    """Check the arrays of groups first .. last - 1; only these, because a sweep runs in pieces."""
+    arrays = items("groups", groups, "three arrays", remedy=_OF_GROUPS)
+    if len(arrays) != 3 or not all(
+        isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iu" for array in arrays
+    ):
+        raise ParameterError("groups", groups, "nodes, begin and customers, three arrays", _OF_GROUPS)
+    nodes, begin, customers = arrays
+    check_range(first, last, len(nodes))
+    if len(begin) != len(nodes) + 1:
+        raise ParameterError("groups", begin, f"begin of length {len(nodes) + 1}", _OF_GROUPS)
+    bounds = whole_numbers("groups", begin[first : last + 1], 0, len(customers), remedy=_OF_GROUPS)
+    sizes = np.diff(bounds)
+    if (sizes < 1).any():
+        raise ParameterError("groups", bounds, "ascending bounds of groups", _OF_GROUPS)
+    t = topology
+    here = whole_numbers("groups", nodes[first:last], 0, t.n_nodes - 1, remedy=_OF_GROUPS)
+    low, high = (int(bounds[0]), int(bounds[-1])) if len(sizes) else (0, 0)
+    who = whole_numbers("groups", customers[low:high], 0, t.n_customers - 1, remedy=_OF_GROUPS)
+    inner = np.ones(max(len(who) - 1, 0), dtype=bool)
+    inner[bounds[1:-1] - low - 1] = False  # between groups
+    if not np.array_equal(t.home[who], np.repeat(here, sizes)) or (np.diff(who) <= 0)[inner].any():
+        raise ParameterError("groups", who, "each restaurant's data customers, ascending", _OF_GROUPS)
+    return (
+        np.ascontiguousarray(nodes, dtype=np.int32),
+        np.ascontiguousarray(begin, dtype=np.int64),
+        np.ascontiguousarray(customers, dtype=np.int32),
+    )
+
+
 CHUNK_SECONDS = 0.1  # a verb over many customers returns to Python about this often (Ctrl-C, progress)
 # By kernel, if it must not depend on the clock.
 LARGEST_CHUNK = {"fused": 1 << 16, "generic": 1 << 12, "reference": 1 << 8}
 
 
-class Verbs(Owner):
-    """Verbs over many customers. Customers are data customers, in data order.
+class Verbs(Held):
+    """Verbs over many customers. Customers are data customers, in data order."""
 
-    `Franchise` has the same methods, which take its turn.
-    """
-
-    def __init__(
-        self,
-        state: State,
-        turns: Turns,
-        root: Root,
-        serving: Serving,
-        seats: Seats,
-        statistics: Statistics,
-        held: Held,
-    ) -> None:
-        super().__init__(state)
-        self.turns = turns
-        self.root = root
-        self.serving = serving
-        self.seats = seats
-        self.statistics = statistics
-        self.held = held
-
-    def run(
+    def _run(
         self,
         verb: str,
         *arguments: Any,
@@ -86,7 +91,7 @@ class Verbs(Owner):
         source: ChoiceSource | None = None,
         prepare: bool = False,
     ) -> Any:
-        """Run a verb on its kernel, and repair the state if it fails.
+        """Run a verb on its kernel; if it fails, the franchise is closed.
 
         Parameters
         ----------
@@ -99,56 +104,89 @@ class Verbs(Owner):
         prepare : bool
             Whether the bank needs the source: parameters may be drawn.
         """
-        state = self.state
-        if verb not in BY_CELL and state._by_cell:
-            counted = state.bank  # by cell; the verb needs a bank by customer
-            self.seats.tell_apart()
-            arguments = tuple(state.bank if one is counted else one for one in arguments)
-        kernel, function = self.serving.of(verb)
-        self.turns.outside()
-        state._changes += 1
-        if verb in _DRAW_TABLES:
-            declared = kind_of_root(self.root.declared)
-            check_weights(state.seating, declared, self.root._kind(), verb, state.topology.n_levels)
-        if self.statistics.stale:
-            self.statistics.catch_up()
+        if self._by_cell and not VERBS[verb].by_cell:
+            counted = self.bank  # by cell; the verb needs a bank by customer
+            self.expand_cells()
+            arguments = tuple(self.bank if one is counted else one for one in arguments)
+        kernel, function = self._kernel_of(verb)
         if kernel != "reference":
-            self._trust_seating()
-        if kernel == "reference" and source is not None and source.overridden:
+            if getattr(self.seating, "touched", False):  # changed by methods of the store
+                audit(self, self._parts)
+                self.seating.touched = False
+        elif source is not None and source.overridden:
             source = Asked(source)
-        if prepare and source is not None:
-            state.bank.prepare(source)
-        state.slots.source = source
-        before = self.statistics.before_failure()
-        reseated = arguments[1:3] if verb == "reseat" else (0, 0)
-        given = (self.seats.walk(kernel), *arguments) if walk else arguments
-        outermost = self.turns.torn is None
+        given = (self._walk_of(kernel), *arguments) if walk else arguments
         if source is not None:
             given = (*given, source)
+        return self._lock.change(
+            self._run_kernel, verb, kernel != "reference", function, given, source, prepare
+        )
+
+    def _run_kernel(
+        self,
+        verb: str,
+        compiled: bool,
+        function: Any,
+        given: tuple[Any, ...],
+        source: ChoiceSource | None,
+        prepare: bool,
+    ) -> Any:
+        """Call a kernel; until its end nothing else may use the franchise."""
+        slots = self.slots
+        stores = () if not compiled else (self.store,) if self._lent is None else (self.store, self._lent)
+        self._changes += 1
         try:
-            done = self.turns.changing(self.turns.inside, verb, kernel, function, *given, reseated=reseated)
-        except BaseException as error:
-            # Kernels complete the seating; statistics may be incomplete if a measure failed.
-            self.statistics.mend(error, before)
-            if outermost and isinstance(error, HdpkitError):
-                # The verb raised its own error: customers who were unseated before may still be unseated.
-                self.turns.torn = None
-            drawn = next((a for a in given if isinstance(a, ChoiceSource)), None)
+            self._verb = verb
+            slots.source = source
+            for store in stores:
+                store.busy = True
+            if prepare and source is not None:
+                self.bank.prepare(source)
+            done = function(*given)
+        except FloatingPointError:
+            drawn = next((one for one in given if isinstance(one, ChoiceSource)), None)
             failure = None if drawn is None else drawn._failure()
-            if failure is not None and isinstance(error, FloatingPointError):
-                raise failure from None
-            raise
-        self.statistics.surface()
-        if state._waiting:
-            state._waiting.intersection_update(self.statistics.open_dishes())
+            if failure is None:
+                raise
+            raise failure from None
+        finally:
+            self._verb = slots.source = None
+            for store in stores:
+                store.busy = False
+        if slots.trouble is not None:
+            self._raise_trouble()
+        if self._waiting:
+            self._waiting.intersection_update(self._open_dishes())
         return done
 
-    def _trust_seating(self) -> None:
-        """Audit a seating that was changed by methods of the store, before compiled code uses it."""
-        seating = self.state.seating
-        if getattr(seating, "touched", False):
-            audit(self.state, self.statistics.parts)
-            seating.touched = False
+    @changes
+    def run_verb(self, verb: str, *arguments: Any, source: ChoiceSource) -> Any:
+        """Run a verb that was added by `register_verb`; if it fails, the franchise is closed.
+
+        Parameters
+        ----------
+        verb : str
+            Its name.
+        arguments
+            Passed to the kernel after the walk and the statistics of dishes.
+        source : ChoiceSource
+            The ``rng`` of a move; passed to the kernel last.
+
+        Returns
+        -------
+        object
+            What the kernel returns.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such verb, or no choice source.
+        KernelError
+            If no kernel serves it over this store, measure, tree and root.
+        """
+        choice("verb", verb, VERBS, remedy="Register it: hdpkit.franchise.kernels.register_verb(name).")
+        check_source(source)
+        return self._run(verb, self.bank, *arguments, source=source, prepare=True)
 
     @changes
     def in_chunks(self, first: int, last: int, verb: Callable[[int, int], None]) -> None:
@@ -164,7 +202,7 @@ class Verbs(Owner):
         start, total, size = first, max(last - first, 1), 256
         # Over counts each piece ends with draws of tables, and the chain must not depend on the machine's
         # speed.
-        largest = LARGEST_CHUNK[self.serving.of("reseat")[0]] if self.draws_tables else 0
+        largest = LARGEST_CHUNK[self._kernel_of("reseat")[0]] if self.draws_tables else 0
         while start < last:
             began = time.perf_counter()
             end = min(start + size, last)
@@ -177,8 +215,8 @@ class Verbs(Owner):
             elif took > CHUNK_SECONDS:
                 size = max(1, size // 2)
             start = end
-            if self.state.on_pulse is not None:
-                self.state.on_pulse((start - first) / total)
+            if self.on_pulse is not None:
+                self.on_pulse((start - first) / total)
 
     @changes
     def enter(self, first: int, last: int, source: ChoiceSource) -> None:
@@ -196,9 +234,8 @@ class Verbs(Owner):
         ParameterError
             If it isn't a range of customers, or no choice source.
         """
-        check_range(first, last, self.state.topology.n_customers)
-        check_source(source)
-        self.run("enter", self.state.bank, first, last, source=source, prepare=True)
+        self._check_customers(first, last, source)
+        self._run("enter", self.bank, first, last, source=source, prepare=True)
 
     @changes
     def enter_given(self, dishes: Ints, first: int, last: int, source: ChoiceSource) -> None:
@@ -218,9 +255,8 @@ class Verbs(Owner):
         ParameterError
             If a slot is not occupied; if dishes are observed and a dish is not the customer's value.
         """
-        check_range(first, last, self.state.topology.n_customers)
-        check_source(source)
-        n = self.state.topology.n_customers
+        self._check_customers(first, last, source)
+        n = self.topology.n_customers
         # Only these customers are checked, because a start runs in pieces.
         if isinstance(dishes, np.ndarray) and dishes.dtype == np.int32 and dishes.shape == (n,):
             given = np.ascontiguousarray(dishes)
@@ -236,15 +272,14 @@ class Verbs(Owner):
             )
         if not self._occupied(given[first:last]):
             raise ParameterError("dishes", dishes, "occupied slots, one per customer", "See open_dish.")
-        self.state._dish_kind.check_given(given, first, last)
-        if self.state._known is not None:
-            values = np.asarray(self.state.data.values)[first:last]
-            self.state._known.check_possible(values, given[first:last], "dishes")
-            given = np.append(given, np.full(self.state._known.n, -1, dtype=np.int32))
-        self.run("enter_given", self.state.bank, given, first, last, source=source)
+        self._dish_kind.check_given(given, first, last)
+        if self._known is not None:
+            values = np.asarray(self.data.values)[first:last]
+            self._known.check_possible(values, given[first:last], "dishes")
+            given = np.append(given, np.full(self._known.n, -1, dtype=np.int32))
+        self._run("enter_given", self.bank, given, first, last, source=source)
 
-    @changes
-    def enter_cells(self, runs: Ints, dish: Ints, count: Ints, cells: Any, source: ChoiceSource) -> None:
+    def _enter_by_cell(self, runs: Ints, dish: Ints, count: Ints, cells: Any, source: ChoiceSource) -> None:
         """Seat all customers of an empty franchise, given the numbers of customers by cell and dish.
 
         For starts over counts by cell. With two levels, tables are drawn given the customers. With more
@@ -260,15 +295,14 @@ class Verbs(Owner):
             The ``rng`` that a move is given.
         """
         check_source(source)
-        self.turns.changing(self._enter_cells, runs, dish, count, cells)
+        self._change(self._enter_cells, runs, dish, count, cells)
         if self.draws_tables:
-            self.draw_tables(0, self.state.topology.n_nodes, source)
+            self.draw_tables(0, self.topology.n_nodes, source)
 
     def _enter_cells(self, runs: Ints, dish: Ints, count: Ints, cells: Any) -> None:
-        state = self.state
         found = {"cell_runs": runs, "run_dish": dish, "run_count": count}
         base = int(dish.max()) + 1
-        topology: Any = state.topology
+        topology: Any = self.topology
         keys, customers = cell_counts(found, cells, base, topology.first[-1])
         known = np.arange(topology.n_all - topology.n_customers)  # each has one customer at the root
         keys, customers = with_one_table_each(
@@ -277,9 +311,9 @@ class Verbs(Owner):
         columns = (keys // base, keys % base, customers, np.ones_like(keys))
         names = ("count_node", "count_dish", "count_customers", "count_tables")
         found |= {name: column.astype(np.int32) for name, column in zip(names, columns, strict=True)}
-        state.store.thaw({**found, "cell_key": np.zeros(4, dtype=np.int32)})
-        state._changes += 1
-        self.statistics.recount()
+        self.store.thaw({**found, "cell_key": np.zeros(4, dtype=np.int32)})
+        self._changes += 1
+        self._recount()
 
     @changes
     def reseat(self, first: int, last: int, source: ChoiceSource) -> None:
@@ -299,10 +333,10 @@ class Verbs(Owner):
         StateError
             If some of them are held.
         """
-        check_range(first, last, self.state.topology.n_customers)
-        check_source(source)
-        self.held.check_free(first, last)
-        self.run("reseat", self.state.bank, first, last, source=source, prepare=True)
+        self._check_customers(first, last, source)
+        if len(self.held_nodes):
+            self._check_free(first, last)
+        self._run("reseat", self.bank, first, last, source=source, prepare=True)
 
     @property
     def draws_tables(self) -> bool:
@@ -310,8 +344,7 @@ class Verbs(Owner):
 
         True for a store of counts with two levels, unless the root is a restaurant.
         """
-        state = self.state
-        return tables_at_end(state.seating, kind_of_root(self.root.declared), state.topology.n_levels)
+        return tables_at_end(self.seating, kind_of_root(self.root.declared), self.topology.n_levels)
 
     @property
     def counts_tables(self) -> bool:
@@ -319,7 +352,7 @@ class Verbs(Owner):
 
         True for a store of counts under a restaurant, or with more than two levels.
         """
-        return detail_of(self.state.seating) is Detail.COUNTS and not self.draws_tables
+        return detail_of(self.seating) is Detail.COUNTS and not self.draws_tables
 
     @changes
     def draw_tables(self, first: int, last: int, source: ChoiceSource) -> None:
@@ -341,17 +374,17 @@ class Verbs(Owner):
         StateError
             If tables are part of the state: over any other store, or if the root is a restaurant.
         """
-        check_range(first, last, self.state.topology.n_nodes)
+        check_range(first, last, self.topology.n_nodes)
         check_source(source)
         self._need_counts()
-        self.run("draw_tables", first, last, source=source)
+        self._run("draw_tables", first, last, source=source)
 
     @changes
     def draw_tables_by_dish(self, source: ChoiceSource) -> None:
-        """The same for all restaurants by binomial draws; they must have the same concentration."""
+        """Draw the tables of all restaurants by binomial draws; they must have the same concentration."""
         check_source(source)
         self._need_counts()
-        self.run("draw_tables_by_dish", source=source)
+        self._run("draw_tables_by_dish", source=source)
 
     @changes
     def leave(self, first: int, last: int, source: ChoiceSource) -> None:
@@ -371,17 +404,17 @@ class Verbs(Owner):
         StateError
             If some of them are held.
         """
-        check_range(first, last, self.state.topology.n_customers)
-        check_source(source)
-        self.held.check_free(first, last)
-        self.run("leave", self.state.bank, first, last, source=source)
+        self._check_customers(first, last, source)
+        if len(self.held_nodes):
+            self._check_free(first, last)
+        self._run("leave", self.bank, first, last, source=source)
 
     @changes
     def open_dish(self, source: ChoiceSource | None = None) -> int:
         """Create a dish without customers; the caller must seat some immediately.
 
-        Until it has customers, `freeze` and `copy` raise a StateError, and `settle` and verbs that need the
-        seating of customers raise one and close it.
+        Until it has customers, `freeze`, `copy`, `settle` and verbs that need the seating of customers raise
+        a StateError.
 
         Parameters
         ----------
@@ -396,10 +429,9 @@ class Verbs(Owner):
         Raises
         ------
         StateError
-            If there is no source and the root has weights. An exception of a part is raised unchanged, after
-            the dish is closed.
+            If there is no source and the root has weights.
         """
-        self.check_latent()
+        self._check_latent()
         if source is not None:
             check_source(source)
         elif self.root.kind == "weights":
@@ -407,27 +439,382 @@ class Verbs(Owner):
                 "source", None, "a choice source where the root has weights: the weight of the dish is drawn",
                 "Pass the rng that the move is given: open_dish(rng).",
             )  # fmt: skip
-        self.state.slots.source = source
+        return int(self._lock.change(self._open_dish, source))
+
+    def _open_dish(self, source: ChoiceSource | None) -> int:
+        self.slots.source = source
         try:
-            slot = int(self.state.slots.open())
+            slot: int = self.slots.open()
         finally:
-            self.state.slots.source = None
-        if self.state.slots.trouble is not None:
-            self.state.slots.close(slot)
-            self.statistics.surface()
-        self.state._waiting.add(slot)
+            self.slots.source = None
+        self._raise_trouble()
+        self._waiting.add(slot)
         return slot
 
-    def _occupied(self, dishes: Ints) -> bool:
-        return bool(np.isin(dishes, self.state.slots.occupied_slots()).all())
+    def _check_customers(self, first: Any, last: Any, source: Any) -> None:
+        """Raise an error unless it is a range of customers, and a source."""
+        n, whole = self.topology.n_customers, type(first) is int and type(last) is int
+        if not (whole and 0 <= first <= last <= n and isinstance(source, ChoiceSource)):
+            check_range(first, last, n)
+            check_source(source)
 
-    def check_latent(self) -> None:
+    def _occupied(self, dishes: Ints) -> bool:
+        return bool(np.isin(dishes, self.slots.occupied_slots()).all())
+
+    def _check_latent(self) -> None:
         """Raise an error if dishes are observed."""
-        self.state._dish_kind.check_latent()
+        self._dish_kind.check_latent()
 
     def _need_counts(self) -> None:
         if not self.draws_tables:
             raise StateError(
-                "store", type(self.state.seating).__name__, "one of counts, two levels, root='weights'",
+                "store", type(self.seating).__name__, "one of counts, two levels, root='weights'",
                 "With any other, tables are part of the state: leave the call out.",
+            )  # fmt: skip
+
+
+MOST_RESERVED = 1024  # most slots reserved at a time, for the statistics of a proposal
+MOST_LAUNCHES = 10**6  # most scans of a proposal before the final one
+
+
+class Blocks(Verbs):
+    """Verbs over blocks of customers."""
+
+    def units(self, level: int, with_customers: bool = False) -> Any:
+        """Tables of the restaurants of a level (1: the root's children), by their first customer.
+
+        With ``with_customers`` also the data customers seated one level above; at level 1 the units are then
+        all customers of the root. Table numbers are needed: call it inside `labelled_seating`.
+
+        Units are valid for the current seating. They stay valid after `resample_dish` and `move_units` of
+        the same units. After any other change of the seating (verbs, moves of other units, `settle`, `thaw`,
+        the end of `labelled_seating`) the verbs raise a StateError: call `units` again.
+
+        Parameters
+        ----------
+        level : int
+            1: tables of the root's children.
+        with_customers : bool
+            Whether data customers seated one level above are also units.
+
+        Returns
+        -------
+        units
+            For the verbs below; its length is their number.
+
+        Raises
+        ------
+        StateError
+            Outside `labelled_seating`, over a store that keeps no seats.
+        """
+        self._need_tables()
+        flag("with_customers", with_customers)
+        t = self.topology
+        whole_number("level", level, 1, max(t.n_levels - 1, 1), remedy="1 is that of the root's children.")
+        return self._run(
+            "index_units",
+            self.seating,
+            t.home,
+            t.parent,
+            t.level,
+            level,
+            with_customers,
+            walk=False,
+        )
+
+    def free_units(self, units: Any, level: int, first: int, last: int) -> list[tuple[int, int]]:
+        """Return the ranges of units without held customers below them.
+
+        A table is free if neither the data customers of its restaurant nor those of the restaurants below it
+        are held. This depends only on the held groups, not on the seating.
+
+        Parameters
+        ----------
+        units : units
+            The result of `units`.
+        level : int
+            Level of the units.
+        first, last : int
+            Of units first .. last - 1.
+
+        Returns
+        -------
+        list of pairs of int
+            Begin and end (excluded) of each range.
+        """
+        if not self._any_held:
+            return [(first, last)]
+        topology, below = self.topology, self._held_below()
+        nodes = np.array(topology.home[units.firsts[first:last]])
+        while np.any(higher := topology.level[nodes] > level):
+            nodes[higher] = topology.parent[nodes[higher]]
+        steps = np.flatnonzero(np.diff(below[nodes] == 0, prepend=False, append=False)) + first
+        return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
+
+    def held_dishes(self) -> npt.NDArray[np.int64]:
+        """Slots of dishes of held customers, and of known dishes: they are neither split nor merged."""
+        known = self.topology.n_all - self.topology.n_customers
+        return np.union1d(self._held_slots(), np.arange(known))
+
+    def unit_dishes(self, units: Any) -> Ints:
+        """Slot of the dish of each unit."""
+        self._check_units(units)
+        dishes: Ints = self._run("unit_dishes", units)
+        return dishes
+
+    @changes
+    def resample_dish(self, units: Any, first: int, last: int, source: ChoiceSource) -> None:
+        """Dish Gibbs for units first .. last - 1 (tables of one level), one after the other.
+
+        Parameters
+        ----------
+        units : units
+            What `units` returned, of the current seating.
+        first, last : int
+            Units first .. last - 1.
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+
+        Raises
+        ------
+        StateError
+            If the units are out of date, or the store keeps no seats: call it inside `labelled_seating`.
+        """
+        self._check_units(units)
+        check_range(first, last, len(units))
+        check_source(source)
+        self._run("resample_dish", self.bank, units, first, last, source=source, prepare=True)
+
+    @changes
+    def scan_units(
+        self,
+        units: Any,
+        order: npt.NDArray[np.int64],
+        sides: npt.NDArray[np.int8],
+        sizes: npt.NDArray[np.int64],
+        slots: tuple[int, ...],
+        forced: npt.NDArray[np.int8] | None,
+        source: ChoiceSource,
+        log_q: float = 0.0,
+    ) -> float:
+        """Restricted Gibbs scan of customers of the root over two reserved slots.
+
+        Parameters
+        ----------
+        units : units of level 1, with customers
+        order : int64 array
+            The units to visit.
+        sides, sizes : int8 array (n_units,), int64 array (2,)
+            Side of each unit (-1: none yet) and number of units on each side. These and the statistics of the
+            slots are updated in place.
+        forced : int8 array or None
+            Sides to take instead of drawing.
+        log_q : float
+            Result of the previous pieces of the scan.
+
+        Returns
+        -------
+        float
+            ``log_q`` plus the log probability of the sides, each given those before it, in nats.
+        """
+        self.root._check_restaurant("scan_units")
+        self._check_units(units)
+        check_source(source)
+        n = len(units)
+        visited = whole_numbers("order", order, 0, n - 1, remedy="Give places in units.")
+        array_in_place(
+            "sides", sides, np.int8, n, remedy="Give one per unit, -1 where it is on neither side yet."
+        )
+        array_in_place("sizes", sizes, np.int64, 2, remedy="Units on each side.")
+        if forced is not None:
+            forced = whole_numbers("forced", forced, -1, 1, np.int8, length=n, remedy="None draws the sides.")
+        pair = items("slots", slots, "two reserved slots", remedy="Work inside `reserved(2)`.")
+        if len(pair) != 2 or pair[0] == pair[1]:
+            raise ParameterError("slots", slots, "two reserved slots", "Work inside `reserved(2)`.")
+        for slot in pair:
+            self._check_reserved("slots", slot)
+        if np.isnan(as_float(log_q)):
+            raise ParameterError("log_q", log_q, "a number", "It is what the scan before this one returned.")
+        done = self._run(
+            "scan_units",
+            self.bank,
+            units,
+            visited,
+            sides,
+            sizes,
+            *pair,
+            forced,
+            Asked(source) if source.overridden else source,
+            float(log_q),
+        )
+        return float(done)
+
+    @changes
+    def add_units(self, units: Any, which: npt.NDArray[np.int64], slot: int) -> None:
+        """Add the values below these units to a reserved slot.
+
+        Parameters
+        ----------
+        units : units
+            What `units` returned, of the current seating.
+        which : int64 array
+            Places in ``units``.
+        slot : int
+            A reserved slot.
+
+        Raises
+        ------
+        StateError
+            If the units are out of date, or the store keeps no seats: call it inside `labelled_seating`.
+        """
+        self._check_units(units)
+        places = whole_numbers("which", which, 0, len(units) - 1, remedy="Give places in units.")
+        self._check_reserved("slot", slot)
+        self._run("add_units", self.bank, units, places, slot, walk=False)
+
+    @changes
+    def move_units(self, units: Any, which: npt.NDArray[np.int64], dish: int, source: ChoiceSource) -> None:
+        """Change the dish of these customers of the root and of all customers below them.
+
+        Parameters
+        ----------
+        units : units
+            What `units` returned, of the current seating.
+        which : int64 array
+            Places in ``units`` of customers of the root.
+        dish : int
+            An occupied slot.
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+
+        Raises
+        ------
+        StateError
+            If the units are out of date, or the store keeps no seats: call it inside `labelled_seating`.
+        """
+        self._check_latent()
+        self._check_units(units)
+        check_source(source)
+        places = whole_numbers("which", which, 0, len(units) - 1, remedy="Give places in units.")
+        if units.level != 1:
+            raise ParameterError("units", units, "customers of the root", "Index them with units(1).")
+        if not self.slots.is_occupied(whole_number("dish", dish, 0, 2**31 - 2)):
+            raise StateError("dish", dish, "an occupied slot", "Call open_dish() for a new one.")
+        self._run("move_units", self.bank, units, places, dish, source=source)
+
+    def groups(self) -> tuple[Ints, npt.NDArray[np.int64], Ints]:
+        """Restaurants that have data customers, and these customers, without held ones.
+
+        Returns
+        -------
+        nodes, begin, customers : arrays, shape (n,), (n + 1,), (n free customers,)
+            Group g is customers[begin[g]:begin[g + 1]], all customers of restaurant nodes[g], in data order.
+        """
+        home = self.topology.home[: self.topology.n_customers]
+        customers = np.argsort(home, kind="stable").astype(np.int32)
+        held = self._held_nodes()
+        if held is not None:
+            customers = customers[held[home[customers]] == 0]
+        of = home[customers]
+        nodes = np.unique(of)
+        begin = np.append(np.searchsorted(of, nodes), len(of)).astype(np.int64)
+        return nodes, begin, customers
+
+    @changes
+    def reseat_groups(
+        self,
+        groups: tuple[Ints, npt.NDArray[np.int64], Ints],
+        first: int,
+        last: int,
+        launches: int,
+        source: ChoiceSource,
+    ) -> int:
+        """One Metropolis proposal for each of the groups first .. last - 1, which reseats all its customers.
+
+        The final scan of a proposal starts from the result of ``launches`` scans, or with all customers
+        unseated. See `hdpkit.moves.ReseatGroups`.
+
+        Parameters
+        ----------
+        groups : tuple of three arrays
+            The result of `groups`.
+        first, last : int
+            Groups first .. last - 1.
+        launches : int
+            Number of scans for the launch state; 0: the final scan starts with all customers unseated.
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+
+        Returns
+        -------
+        int
+            Number of accepted proposals.
+
+        Raises
+        ------
+        StateError
+            If the measure is not conjugate, the root has weights, or the store keeps no seats.
+        """
+        self.root._check_restaurant("reseat_groups")
+        self._need_tables()
+        check_source(source)
+        nodes, begin, customers = check_groups(groups, first, last, self.topology)
+        if np.isin(nodes[first:last], self.held_nodes).any():
+            raise StateError("groups", nodes[first:last], "free ones", "Release them: franchise.release().")
+        whole_number("launches", launches, 0, MOST_LAUNCHES, remedy="A few are enough.")
+        if not self.measure.conjugate:
+            raise StateError(
+                "measure", type(self.measure).__name__, "conjugate, where a group's marginal is needed",
+                "Use TableGibbs, DishGibbs and DishParameters.",
+            )  # fmt: skip
+        with self.reserved(1) as (scratch,):
+            done = self._run(
+                "reseat_groups",
+                self.bank,
+                nodes,
+                begin,
+                customers,
+                first,
+                last,
+                scratch,
+                launches,
+                source=source,
+            )
+        return int(done)
+
+    @unguarded
+    def reserved(self, n: int) -> Block:
+        """Slots for the statistics of a proposal, without dishes; they are freed at the end of the block."""
+        self._check_latent()
+        n = whole_number("n", n, 0, MOST_RESERVED)
+        return Block(self._lock, lambda: self._change(self._reserve, n), self._release_slots)
+
+    def _reserve(self, n: int) -> tuple[int, ...]:
+        return tuple(int(self.slots.reserve()) for _ in range(n))
+
+    def _release_slots(self, slots: tuple[int, ...]) -> None:
+        for slot in slots:
+            if self.slots.is_reserved(slot):  # a state that was thawed meanwhile has no reserved slots
+                self.slots.release(slot)
+
+    def _check_units(self, units: Any) -> None:
+        """Raise an error unless these are units of the current seating."""
+        self._need_tables()
+        kind = reference.Units if self._kernel_of("index_units")[0] == "reference" else Units
+        instance(
+            "units", units, kind, "what units(level) returned", remedy="Index them: franchise.units(level)."
+        )
+        units.check(self.seating)
+
+    def _check_reserved(self, name: str, slot: Any) -> None:
+        if not self.slots.is_reserved(whole_number(name, slot, 0, 2**31 - 2)):
+            raise StateError(
+                name, slot, "a reserved slot", "Work inside `with franchise.reserved(n) as slots:`."
+            )
+
+    def _need_tables(self) -> None:
+        if detail_of(self.seating) is not Detail.SEATS:
+            raise StateError(
+                "store", self.store_type.__name__, "a store with the table of every customer",
+                "Call this verb inside `with franchise.labelled_seating(rng):`.",
             )  # fmt: skip

@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import whole_number
-from hdpkit.errors import BusyError, ParameterError, StateError, printable
+from hdpkit.errors import BusyError, ClosedError, ParameterError, StateError, printable
 from hdpkit.franchise.guard import Guarded, changes
-from hdpkit.franchise.state import State
 from hdpkit.franchise.verbs import Verbs
 from hdpkit.random import ChoiceSource, Purpose, Seed
 
@@ -24,21 +23,20 @@ class RestaurantView(Guarded):
     Returned by `Franchise.restaurant`.
     """
 
-    def __init__(self, state: State, verbs: Verbs, declaration: int, name: str, key: Any) -> None:
-        self._verbs = verbs
-        self._state = state  # the verbs have only a weak reference to it
-        self._turn = state._turn
+    def __init__(self, state: Verbs, declaration: int, name: str, key: Any) -> None:
+        self._state = state
+        self._lock = state._lock
         self.name = name
         self.key = key
         self._declaration = declaration
         self.node  # noqa: B018 - raises an error if there is no such restaurant
 
     def _outside(self) -> None:
-        self._verbs.turns.outside()
+        self._state._outside()
 
     @property
     def node(self) -> int:
-        """Its current number, which can change: restaurants of contexts are created and removed."""
+        """Current number of the restaurant; those of contexts are created and removed, so it can change."""
         return self._state.topology.node(self._declaration, self.key, self.name)
 
     def __repr__(self) -> str:
@@ -47,10 +45,9 @@ class RestaurantView(Guarded):
             counts = f"{self.n_customers} customers at {self.n_tables} tables, {len(self.dishes)} dishes"
         except BusyError:
             counts = "in use by another thread"
+        except ClosedError:
+            counts = "closed"
         return f"<{printable(label)}: {counts}>"
-
-    def _make_whole(self) -> None:
-        self._state._make_whole()
 
     def _slot(self, dish: int) -> int:
         live = self._state.slots.occupied_slots()
@@ -61,12 +58,12 @@ class RestaurantView(Guarded):
 
     @property
     def concentration(self) -> float:
-        """Its concentration."""
+        """Concentration of the restaurant."""
         return float(self._state.hyperparameters.theta[self.node])
 
     @property
     def discount(self) -> float:
-        """Its discount."""
+        """Discount of the restaurant."""
         return float(self._state.hyperparameters.d[self.node])
 
     @property
@@ -82,7 +79,7 @@ class RestaurantView(Guarded):
     @property
     def customers(self) -> npt.NDArray[np.int64]:
         """Numbers of the data customers of this restaurant, seated or not, ascending."""
-        topology = self._state.topology
+        topology = self._state.topology.placed(self._state.seating)
         return np.flatnonzero(topology.home[: topology.n_customers] == self.node)
 
     @property
@@ -109,14 +106,14 @@ class RestaurantView(Guarded):
 
     def probability(self, dish: int | None = None) -> float:
         """Predictive probability that a new customer of this restaurant has this dish; None: a new dish."""
-        walk = self._verbs.seats.walk()
+        walk = self._state.walk()
         if dish is None:
             return float(walk.prior_row(self.node)[-1])
         return float(walk.probability(self.node, self._slot(dish)))
 
     def probabilities(self) -> npt.NDArray[np.float64]:
         """Predictive probability of each dish and, last, of a new one: shape (K + 1,)."""
-        return self._verbs.seats.walk().prior_row(self.node)
+        return self._state.walk().prior_row(self.node)
 
     @changes
     def unseat(self, customer: int, rng: ChoiceSource | Seed = None) -> None:
@@ -137,13 +134,13 @@ class RestaurantView(Guarded):
         """
         dish = self._check(customer, seated=True)
         source = self._state._own_source(rng, Purpose.UNSEAT)
-        with self._verbs.statistics.kept_whole():
-            self._verbs.turns.changing(self._take_out, customer, dish, source)
+        self._state._change(self._take_out, customer, dish, source)
 
     def _take_out(self, customer: int, dish: int, source: ChoiceSource) -> None:
         self._state.bank.remove(dish, [customer])
-        if self._verbs.seats.walk().unseat(customer, self.node, dish, source):
+        if self._state.walk().unseat(customer, self.node, dish, source):
             self._state.slots.close(dish)
+        self._state._raise_trouble()
 
     @changes
     def seat(self, customer: int, dish: int | None = None, rng: ChoiceSource | Seed = None) -> None:
@@ -173,10 +170,9 @@ class RestaurantView(Guarded):
             dish = whole_number("dish", dish, 0, self._n_dishes(), remedy="n_dishes is a new one.")
         source = self._state._own_source(rng, Purpose.SEAT)
         if dish is None:
-            self._verbs.enter(customer, customer + 1, source)
+            self._state.enter(customer, customer + 1, source)
             return
-        with self._verbs.statistics.kept_whole():
-            self._verbs.turns.changing(self._put_in, customer, dish, source)
+        self._state._change(self._put_in, customer, dish, source)
 
     def _put_in(self, customer: int, dish: int, source: ChoiceSource) -> None:
         bank: Any = self._state.bank
@@ -184,13 +180,14 @@ class RestaurantView(Guarded):
         if dish == self._n_dishes():
             if isinstance(bank, KeepsParameters):
                 bank.bring_back(customer)
-            slot = self._verbs.open_dish(source)
+            slot = self._state.open_dish(source)
         else:
             slot = self._slot(dish)
-        self._verbs.seats.walk().seat(customer, self.node, slot, source)
-        if self._verbs.draws_tables:
-            self._verbs.draw_tables(self.node, self.node + 1, source)
+        self._state.walk().seat(customer, self.node, slot, source)
+        if self._state.draws_tables:
+            self._state.draw_tables(self.node, self.node + 1, source)
         bank.add(slot, [customer])
+        self._state._waiting.discard(slot)
 
     def _check(self, customer: int, seated: bool) -> int:
         whole_number("customer", customer, 0, self._state.topology.n_customers - 1, remedy="See .customers.")
@@ -198,7 +195,7 @@ class RestaurantView(Guarded):
             raise ParameterError(
                 "customer", customer, "a data customer of this restaurant", "See .customers."
             )
-        self._verbs.seats.tell_apart()
+        self._state.expand_cells()
         dish = int(self._state.seating.dish_of(customer))
         if (dish >= 0) != seated:
             state = "seated" if seated else "unseated"

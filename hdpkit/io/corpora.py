@@ -5,40 +5,62 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import attrs
+import numpy as np
+import numpy.typing as npt
 
-from hdpkit.checks import instance
+from hdpkit.checks import choice, instance
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.errors import DataError, ParameterError, SkippedFilesWarning, printable
 from hdpkit.formats.arrays import is_corpus_folder
-from hdpkit.formats.blocks import reading
+from hdpkit.formats.counts import Limits
+from hdpkit.formats.delimited import read_delimited
+from hdpkit.formats.json_lines import read_json_lines
 from hdpkit.formats.ldac import read_vocabulary
-from hdpkit.formats.limits import Limits
-from hdpkit.formats.lines import unpacked_beginning
 from hdpkit.formats.matrix_market import read_matrix_market
-from hdpkit.formats.records import Layout, ReadingNotes
-from hdpkit.formats.shard_files import is_shard, is_sharded_folder
+from hdpkit.formats.parquet import read_parquet
+from hdpkit.formats.records import Document, Layout, ReadingNotes, read_document_lines
+from hdpkit.formats.shards import is_shard, is_sharded_folder
+from hdpkit.formats.text_files import reading, unpacked_beginning
+from hdpkit.formats.text_folder import read_text_folder
 from hdpkit.formats.uci import is_uci
-from hdpkit.io.text_options import TextOptions
-from hdpkit.io.texts import TEXT_FORMATS, read_texts
-from hdpkit.io.vectorizer import TextCounter
+from hdpkit.io.text_options import TextCounter, TextOptions
 from hdpkit.record.files import refusals
 
 __all__ = [
     "CONVERTED",
     "FORMATS",
+    "TEXT_FORMATS",
+    "Gathered",
     "ReadCorpus",
+    "ReadingSettings",
     "Request",
     "check_terms",
     "convert_corpus",
     "detect_format",
     "read_any",
     "read_corpus",
+    "read_documents_of",
+    "read_texts",
     "skipped_text",
 ]
+
+_READERS: dict[str, Callable[[Path, Layout, ReadingNotes], Iterator[Document]]] = {
+    "csv": read_delimited,
+    "tsv": lambda path, layout, notes: read_delimited(path, layout, notes, "\t"),
+    "parquet": read_parquet,
+    "jsonl": read_json_lines,
+    "lines": read_document_lines,
+    "text": read_text_folder,
+}
+
+TEXT_FORMATS = tuple(_READERS)
+"""Formats of texts: tables, JSON lines, a document per line, folders of files."""
 
 CONVERTED = ("arrays", "shards")
 """Formats of folders that this package writes."""
@@ -58,26 +80,160 @@ _COUNTS = re.compile(rb"\s*[0-9]+(?:\s+[0-9]+:[0-9]+)*\s*")
 
 
 @attrs.frozen(eq=False, kw_only=True)
+class ReadingSettings:
+    """How a corpus was read.
+
+    Attributes
+    ----------
+    format : str
+        One of `FORMATS`.
+    layout : Layout or None
+        Layout of the texts; None for counts.
+    counter : TextCounter or None
+        The counter of the texts, with its vocabulary; None for counts.
+    """
+
+    format: str
+    layout: Layout | None = None
+    counter: TextCounter | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the fields as JSON-compatible data, which `from_data` reads."""
+        return {
+            "format": self.format,
+            "layout": None if self.layout is None else self.layout.as_data(),
+            "counter": None if self.counter is None else self.counter.as_data(),
+        }
+
+    @classmethod
+    def from_data(cls, data: Any, allow: Iterable[Any] = (), *, where: str = "reading") -> ReadingSettings:
+        """Return the object described by the result of `as_data`."""
+        remedy = "It was damaged or changed; write it again."
+        if not isinstance(data, dict) or set(data) != {"format", "layout", "counter"}:
+            raise DataError(where, data, "format, layout and counter", remedy)
+        format = choice(f"{where}, format", data["format"], FORMATS, remedy=remedy)
+        layout, counter = data["layout"], data["counter"]
+        if (layout is None or counter is None) == (format in TEXT_FORMATS):
+            raise DataError(where, format, "with layout and counter where it is of texts", remedy)
+        known = {field.name for field in attrs.fields(Layout)}
+        if layout is not None and (not isinstance(layout, dict) or set(layout) != known):
+            raise DataError(f"{where}, layout", layout, f"with the keys {sorted(known)}", remedy)
+        return cls(
+            format=format,
+            layout=None if layout is None else Layout(**layout),
+            counter=None if counter is None else TextCounter.from_data(counter, allow, where=where),
+        )
+
+
+@attrs.frozen(eq=False, kw_only=True)
 class ReadCorpus:
     """A corpus and how it was read.
 
     Attributes
     ----------
     corpus : Corpus
-    format : str
-        One of `FORMATS`.
-    layout : Layout or None
-        For texts only.
-    counter : TextCounter or None
-        For texts only, with the vocabulary.
+        Of texts: with the ids as names and the group columns as labels.
+    settings : ReadingSettings
     notes : ReadingNotes
+        Detected encodings, files that were left out, and similar notes.
+    n_words : ndarray of int64, shape (n_documents,), or None
+        Number of words of each document, including words outside the vocabulary; None unless requested.
     """
 
     corpus: Corpus
-    format: str
-    layout: Layout | None = None
-    counter: TextCounter | None = None
+    settings: ReadingSettings
     notes: ReadingNotes = attrs.Factory(ReadingNotes)
+    n_words: npt.NDArray[np.int64] | None = None
+
+    @property
+    def n_unknown(self) -> int:
+        """Number of words left out since they aren't in the vocabulary; 0 unless requested."""
+        return 0 if self.n_words is None else int(self.n_words.sum()) - self.corpus.n_tokens
+
+
+def read_documents_of(
+    path: Path, format: str, layout: Layout, notes: ReadingNotes | None = None
+) -> Iterator[Document]:
+    """Read documents one by one."""
+    return _READERS[format](path, layout, ReadingNotes() if notes is None else notes)
+
+
+def read_texts(
+    path: Path,
+    settings: ReadingSettings,
+    limits: Limits | None = None,
+    *,
+    count_unknown: bool = False,
+    known_labels: dict[str, set[Any]] | None = None,
+) -> ReadCorpus:
+    """Read texts and count their words."""
+    layout, counter = settings.layout, settings.counter
+    assert layout is not None
+    assert counter is not None
+    named = layout.id_column is not None or settings.format == "text"
+    gathered = Gathered(path, named, limits or Limits())
+    notes = ReadingNotes()
+    texts = gathered.texts(read_documents_of(path, settings.format, layout, notes))
+    n_words = None
+    if count_unknown:
+        counts, n_words = counter.count_all(texts)
+    else:
+        counts = counter.fit_count(texts)
+    gathered.limits.check(f"corpus {path}", n_terms=counts.shape[1])
+    gathered.limits.check_tokens(f"corpus {path}", int(counts.sum()), counts.nnz)
+    groups = gathered.groups(notes.groups, known_labels)
+    corpus = Corpus.from_counts(counts, vocabulary=counter.vocabulary, names=gathered.names, groups=groups)
+    return ReadCorpus(corpus=corpus, settings=settings, notes=notes, n_words=n_words)
+
+
+class Gathered:
+    """Names and labels of documents, collected while their texts are read."""
+
+    def __init__(self, path: Path, named: bool, limits: Limits) -> None:
+        self._path = path
+        self._places: dict[str, int | str] | None = {} if named else None
+        self._labels: list[tuple[Any, ...]] = []
+        self.limits = limits
+        self.number = 0
+
+    def texts(self, documents: Iterator[Document]) -> Iterator[str]:
+        """Yield the texts of documents."""
+        for document in documents:
+            self.number += 1
+            self.limits.check(f"corpus {self._path}", n_documents=self.number)
+            if self._places is not None:
+                name = str(document.name)
+                before = self._places.setdefault(name, document.place)
+                if len(self._places) < self.number:
+                    raise DataError(
+                        f"file {self._path}, line {document.place}, id", name,
+                        f"different from all others (line {before} has this id)",
+                        "Remove one of the two, or leave out --id-column.",
+                    )  # fmt: skip
+            self._labels.append(document.labels)
+            yield document.text
+        if self.number == 0:
+            raise DataError(f"corpus {self._path}", "no documents", "at least one", "Check the path.")
+
+    @property
+    def names(self) -> list[str] | None:
+        """Ids of the documents; None if they have none."""
+        return None if self._places is None else list(self._places)
+
+    def groups(
+        self, columns: tuple[str, ...], known: dict[str, set[Any]] | None
+    ) -> dict[str, list[Any]] | None:
+        """Label name -> a value per document; for ``known`` labels, any other value counts as missing."""
+        values = (
+            dict(zip(columns, map(list, zip(*self._labels, strict=True)), strict=True)) if columns else {}
+        )
+        if known is None:
+            return values or None
+        none = [None] * self.number
+        return {
+            name: [value if value in labels else None for value in values.get(name, none)]
+            for name, labels in known.items()
+        }
 
 
 def read_corpus(
@@ -152,13 +308,11 @@ def read_any(
     place, format, words = request.place, request.format, request.words
     with reading(place):
         if format in TEXT_FORMATS:
-            layout = layout or Layout()
             counter = TextCounter(text, vocabulary=words)
-            read = read_texts(place, format, layout, counter, limits)
-            return ReadCorpus(
-                corpus=read.corpus, format=format, layout=layout, counter=counter, notes=read.notes
-            )
-        return ReadCorpus(corpus=_read_counts(place, format, words, limits), format=format)
+            settings = ReadingSettings(format=format, layout=layout or Layout(), counter=counter)
+            return read_texts(place, settings, limits)
+        corpus = _read_counts(place, format, words, limits)
+        return ReadCorpus(corpus=corpus, settings=ReadingSettings(format=format))
 
 
 @attrs.frozen(kw_only=True)
@@ -238,7 +392,7 @@ def convert_corpus(
 
 
 def _place_and_format(path: str | os.PathLike[str], format: str | None) -> tuple[Path, str]:
-    place = check_place(path)
+    place = path_of("path", path)
     found = detect_format(place)
     if format is None:
         format = found
@@ -253,24 +407,14 @@ def _place_and_format(path: str | os.PathLike[str], format: str | None) -> tuple
 def _read_words(vocabulary: str | os.PathLike[str] | None, limits: Limits | None) -> tuple[str, ...] | None:
     if vocabulary is None:
         return None
-    listed = check_place(vocabulary)
+    listed = path_of("path", vocabulary)
     with reading(listed):
         return read_vocabulary(listed, limits)
 
 
 def detect_format(path: str | os.PathLike[str]) -> str:
-    """Detect the format of a corpus from its files.
-
-    A folder is text unless it contains the header of arrays or the manifest of shards. Tables, JSON lines and
-    Matrix Market are recognised by suffix, Matrix Market also by its banner, and bags of words by three
-    lines with one number each. A ``*.txt`` file whose first line isn't one of counts has a document per line.
-
-    Raises
-    ------
-    DataError
-        If nothing exists at the path, or it is neither a file nor a folder.
-    """
-    place = check_place(path)
+    """Detect the format of a corpus from its files."""
+    place = path_of("path", path)
     with reading(place):
         if place.is_dir():
             if is_sharded_folder(place):
@@ -315,8 +459,3 @@ def check_terms(path: Path, words: tuple[str, ...] | None, n_rows: int, n_column
             "vocabulary", f"{len(words)} terms", f"{n_columns} terms, one per column of the counts",
             "Give one word per column.",
         )  # fmt: skip
-
-
-def check_place(path: str | os.PathLike[str]) -> Path:
-    """Return a path that the operating system accepts."""
-    return path_of("path", path, remedy="Give a str or a pathlib.Path.")

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from hdpkit.checks import items
+from hdpkit.checks import path as path_of
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.blocks import reading
-from hdpkit.formats.delimited import read_rows
-from hdpkit.formats.lines import place_of
-from hdpkit.formats.number_tables import delimiter_of
+from hdpkit.formats.delimited import delimiter_of, read_rows
 from hdpkit.formats.records import Layout, ReadingNotes
-from hdpkit.io.corpora import check_place, detect_format
-from hdpkit.io.texts import read_documents_of
+from hdpkit.formats.text_files import place_of, reading
+from hdpkit.io.corpora import detect_format, read_documents_of
 
 __all__ = ["check_nested", "read_labels"]
 
@@ -61,7 +59,7 @@ def read_labels(
         If an argument isn't valid.
     """
     wanted = [str(name) for name in items("names", names, "names of documents", remedy="corpus.names.")]
-    place = check_place(path)
+    place = path_of("path", path)
     with reading(place):
         format = detect_format(place)
         layout = _layout(place, format, columns, id_column, delimiter)

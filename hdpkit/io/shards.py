@@ -4,30 +4,94 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
+from itertools import islice
 from pathlib import Path
+
+import numpy as np
 
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, Limits, ShardedCorpus
+from hdpkit.data.matrices import read_matrix
 from hdpkit.data.sharded import Described, write_again, write_blocks
 from hdpkit.errors import SkippedFilesWarning
-from hdpkit.formats.blocks import reading
-from hdpkit.formats.by_document import by_document
-from hdpkit.formats.counts import Counts
+from hdpkit.formats.counts import Counts, limited
+from hdpkit.formats.counts_on_disk import CellSpool, by_document
 from hdpkit.formats.ldac import read_ldac
-from hdpkit.formats.limits import limited
 from hdpkit.formats.matrix_market import matrix_entries
 from hdpkit.formats.records import Layout, ReadingNotes
-from hdpkit.formats.shard_writing import check_shards, storing_shards
+from hdpkit.formats.shards import check_shards, storing_shards
+from hdpkit.formats.text_files import reading
 from hdpkit.formats.uci import read_uci
-from hdpkit.io.corpora import Request, check_terms, skipped_text
-from hdpkit.io.text_blocks import text_blocks
-from hdpkit.io.text_options import TextOptions
-from hdpkit.io.texts import TEXT_FORMATS, Gathered, read_documents_of
-from hdpkit.io.vectorizer import TextCounter
+from hdpkit.io.corpora import TEXT_FORMATS, Gathered, Request, check_terms, read_documents_of, skipped_text
+from hdpkit.io.text_options import TextCounter, TextOptions
 
-__all__ = ["convert_shards"]
+__all__ = [
+    "convert_shards",
+]
+
+_WORDS = 1 << 18  # words per block
+_TEXTS = 1 << 10
+
+
+class _Numbers(dict[str, int]):
+    """Word -> number in the order of first appearance."""
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = len(self)
+        return number
+
+
+def text_blocks(
+    texts: Iterable[str],
+    counter: TextCounter,
+    folder: Path,
+    refusals: Callable[[], AbstractContextManager[None]],
+) -> Iterator[Counts]:
+    """Count the words of texts; a counter without a vocabulary takes that of these texts."""
+    if counter.vocabulary is not None:
+        rest = iter(texts)
+        while batch := list(islice(rest, _TEXTS)):
+            yield read_matrix(counter.count(batch), None)
+        return
+    numbers = _Numbers()
+    with CellSpool(folder, refusals) as spool:
+        spool.fill(_numbered(texts, counter.analyzer(), numbers))
+        n_texts, n_words = np.zeros((2, len(numbers)), np.int64)
+        for block in spool.blocks():
+            n_texts += np.bincount(block.term, minlength=len(numbers))
+            np.add.at(n_words, block.term, block.count)
+        ids = counter.choose(numbers, n_texts, n_words, len(spool.cells))
+        for block in spool.blocks():
+            term = ids[block.term]
+            kept = term >= 0
+            yield Counts(
+                block.document[kept], term[kept], block.count[kept], block.n_documents, int(ids.max()) + 1
+            )
+
+
+def _numbered(
+    texts: Iterable[str], words_of: Callable[[str], list[str]], numbers: _Numbers
+) -> Iterator[Counts]:
+    """Numbers of the words, in blocks of texts."""
+    words, lengths = array("q"), array("q")
+    for text in texts:
+        before = len(words)
+        words.extend(map(numbers.__getitem__, words_of(text)))
+        lengths.append(len(words) - before)
+        if len(words) >= _WORDS:
+            yield _block(words, lengths, len(numbers))
+            words, lengths = array("q"), array("q")
+    yield _block(words, lengths, len(numbers))
+
+
+def _block(words: array[int], lengths: array[int], n_terms: int) -> Counts:
+    terms = np.array(words, np.int64)
+    document = np.repeat(np.arange(len(lengths)), np.array(lengths, np.int64))
+    return Counts(document, terms, np.ones(len(terms), np.int64), len(lengths), max(n_terms, 1))
 
 
 def convert_shards(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,7 +14,7 @@ from hdpkit.formats.delimited import table_of_rows
 from hdpkit.formats.writing import written_aside
 from hdpkit.record.files import refusals
 
-__all__ = ["TABLE_SUFFIXES", "Columns", "table_suffix", "table_text", "write_table"]
+__all__ = ["TABLE_SUFFIXES", "Columns", "table_suffix", "table_text", "write_blocks", "write_table"]
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl")
 """File suffixes of the table formats."""
@@ -27,14 +27,7 @@ _ROWS = 4096
 
 
 def table_suffix(path: Path, parameter: str = "out") -> str:
-    """Return the suffix that gives a file's format, or raise a ParameterError.
-
-    Parameters
-    ----------
-    path : Path
-    parameter : str
-        Name of the parameter, for the error.
-    """
+    """Return the suffix that gives a file's format, or raise a ParameterError."""
     suffix = path.suffix.lower()
     if suffix not in TABLE_SUFFIXES:
         raise ParameterError(
@@ -45,34 +38,19 @@ def table_suffix(path: Path, parameter: str = "out") -> str:
 
 
 def write_table(path: Path, columns: Columns, *, raw: bool = False) -> None:
-    """Write a table to a file in the format of its suffix, completely or not at all.
+    """Write a table to a file in the format of its suffix, completely or not at all."""
+    write_blocks(path, [columns], raw=raw)
 
-    Parameters
-    ----------
-    path : Path
-    columns : mapping
-        Name -> values, one per row. Floats are written with nine significant digits (Parquet: unchanged).
-    raw : bool
-        In CSV and TSV, don't escape texts that a spreadsheet could evaluate, nor control characters
-        (`hdpkit.formats.delimited.escaped`).
 
-    Raises
-    ------
-    ParameterError
-        If the suffix isn't known.
-    MissingExtraError
-        For Parquet, if pyarrow isn't installed.
-    DataError
-        For Parquet, if a text can't be written as UTF-8, or a column has values of several types.
-    StorageError
-        If the file can't be written.
-    """
+def write_blocks(path: Path, blocks: Iterable[Columns], *, raw: bool = False) -> None:
+    """Write a table that comes in blocks of rows, with the same columns each, as `write_table` does."""
     suffix = table_suffix(path)
     with refusals(path, "write a file"), written_aside(path) as file:
         if suffix == ".parquet":
-            _write_parquet(file, columns)
-        else:
-            for text in _texts(columns, suffix, raw):
+            _write_parquet(file, blocks)
+            return
+        for number, columns in enumerate(blocks):
+            for text in _texts(columns, suffix, raw, head=number == 0):
                 file.write(text.encode("utf-8", "backslashreplace"))
 
 
@@ -95,10 +73,10 @@ def _plain(values: Any) -> Sequence[Any]:
     return list(values)
 
 
-def _texts(columns: Columns, suffix: str, raw: bool) -> Iterator[str]:
+def _texts(columns: Columns, suffix: str, raw: bool, head: bool = True) -> Iterator[str]:
     names = list(columns)
     delimiter = "\t" if suffix == ".tsv" else ","
-    if suffix != ".jsonl":
+    if head and suffix != ".jsonl":
         yield table_of_rows([names], delimiter, raw=raw)
     for piece in _pieces(columns):
         rows = zip(*piece, strict=True)
@@ -112,7 +90,7 @@ def _json_line(row: dict[str, Any]) -> str:
     return json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) + "\n"
 
 
-def _write_parquet(file: IO[bytes], columns: Columns) -> None:
+def _write_parquet(file: IO[bytes], blocks: Iterable[Columns]) -> None:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -121,21 +99,37 @@ def _write_parquet(file: IO[bytes], columns: Columns) -> None:
             "pyarrow", None, "installed, to write Parquet files",
             "It is an extra: pip install 'hdpkit[parquet]'. Or write CSV.",
         ) from error  # fmt: skip
-    arrays = {}
-    for name, values in columns.items():
-        given = values if isinstance(values, np.ndarray) else list(values)
-        try:
-            name.encode()
-            arrays[name] = pyarrow.array(given)
-        except UnicodeEncodeError as error:
-            surrogate = error.object[error.start]
-            word = next(word for word in error.object.split(" ") if surrogate in word)
-            raise DataError(
-                f"column {name!r}", word, "text without lone surrogates, which UTF-8 can't hold",
-                "Write CSV or JSON lines, which escape them, or correct the text.",
-            ) from error  # fmt: skip
-        except (pyarrow.ArrowException, OverflowError) as error:
-            raise DataError(
-                f"column {name!r}", str(error), "values of one type", "Write CSV or JSON lines."
-            ) from error
-    pyarrow.parquet.write_table(pyarrow.table(arrays), file)
+    writer, schema = None, None
+    try:
+        for columns in blocks:
+            arrays = {
+                name: _arrow(pyarrow, name, values, None if schema is None else schema.field(name).type)
+                for name, values in columns.items()
+            }
+            table = pyarrow.table(arrays)
+            if writer is None:
+                schema = table.schema
+                writer = pyarrow.parquet.ParquetWriter(file, schema)
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _arrow(pyarrow: Any, name: str, values: Any, kind: Any) -> Any:
+    """A column as an array of Arrow, of this type if the table has begun."""
+    given = values if isinstance(values, np.ndarray) else list(values)
+    try:
+        name.encode()
+        return pyarrow.array(given, type=kind)
+    except UnicodeEncodeError as error:
+        surrogate = error.object[error.start]
+        word = next(word for word in error.object.split(" ") if surrogate in word)
+        raise DataError(
+            f"column {name!r}", word, "text without lone surrogates, which UTF-8 can't hold",
+            "Write CSV or JSON lines, which escape them, or correct the text.",
+        ) from error  # fmt: skip
+    except (pyarrow.ArrowException, OverflowError) as error:
+        raise DataError(
+            f"column {name!r}", str(error), "values of one type", "Write CSV or JSON lines."
+        ) from error

@@ -1,16 +1,30 @@
-"""Options for counting the words of texts."""
+"""Words of texts: options for counting them, stop words, and a counter (scikit-learn's CountVectorizer)."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import unicodedata
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
+import numpy as np
+import numpy.typing as npt
 
-from hdpkit.checks import as_float, choice, flag, items, text, validator, whole_number
-from hdpkit.errors import ParameterError
+from hdpkit.checks import as_float, choice, flag, instance, items, text, validator, whole_number
+from hdpkit.checks import path as checked_path
+from hdpkit.errors import DataError, MissingExtraError, ParameterError, StateError
+from hdpkit.formats.ldac import read_vocabulary
+from hdpkit.formats.text_files import reading
+from hdpkit.formats.writing import written_aside
+from hdpkit.record.describe import Allowed
+from hdpkit.record.files import refusals
 
-__all__ = ["WORD", "TextOptions", "name_of_function"]
+__all__ = ["WORD", "TextCounter", "TextOptions", "name_of_function", "stop_words_of", "with_stop_words"]
 
 WORD = r"[^\W\d_]{2,}"
 """Pattern of a word: two or more letters of any script."""
@@ -134,13 +148,7 @@ class TextOptions:
 
 
 def name_of_function(tokenizer: Any) -> str | None:
-    """Return the name "module:function" of a tokenizer given as a function; other values unchanged.
-
-    Raises
-    ------
-    ParameterError
-        If no module defines a function with that name.
-    """
+    """Return the name "module:function" of a tokenizer given as a function; other values unchanged."""
     if tokenizer is None or isinstance(tokenizer, str):
         return tokenizer
     module, name = getattr(tokenizer, "__module__", None), getattr(tokenizer, "__qualname__", "<")
@@ -150,3 +158,438 @@ def name_of_function(tokenizer: Any) -> str | None:
             "Write it with def at the top of a module, and pass that function.",
         )  # fmt: skip
     return f"{module}:{name}"
+
+
+_FORMAT = "hdpkit text counter"
+_VERSION = 1
+
+
+class TextCounter:
+    """Counts the words of texts, with options and, after fitting, a vocabulary.
+
+    Texts are normalised to composed form (Unicode NFC); then the counts are those of scikit-learn's
+    CountVectorizer with the same options. The vocabulary of the first `fit` or `fit_count` doesn't change:
+    other words are not counted.
+
+    Parameters
+    ----------
+    options : TextOptions, optional
+    vocabulary : sequence of str, optional
+        Count only these words, in this order. `options` must then have the defaults of
+        ``min_documents``, ``max_document_share`` and ``max_terms``.
+    allow : iterable of str, module or function
+        Modules or functions from which a tokenizer named in `options` may be imported. A tokenizer that is
+        given as a function needs no permission.
+
+    Raises
+    ------
+    NotAllowed
+        If the tokenizer is given by name and not allowed.
+    DataError
+        If a term of the vocabulary could never be found in a text, or is duplicated.
+    """
+
+    def __init__(
+        self,
+        options: TextOptions | None = None,
+        *,
+        vocabulary: Iterable[str] | None = None,
+        allow: Iterable[Any] = (),
+    ) -> None:
+        given = instance(
+            "options", TextOptions() if options is None else options, TextOptions, "hdpkit TextOptions",
+            remedy="TextOptions(min_documents=2).",
+        )  # fmt: skip
+        allowed_imports = Allowed(allow)
+        if isinstance(given.tokenizer, str):
+            given = attrs.evolve(given, tokenizer=allowed_imports.find(given.tokenizer, "function"))
+        self._options: TextOptions = given
+        self._vocabulary: tuple[str, ...] | None = None
+        self._counter: Any = None
+        if vocabulary is not None:
+            self._take(vocabulary, chosen=True)
+
+    @property
+    def options(self) -> TextOptions:
+        """The options: what counts as a word, and which words are left out."""
+        return self._options
+
+    @property
+    def vocabulary(self) -> tuple[str, ...] | None:
+        """Terms by column of the counts; None before the first texts."""
+        return self._vocabulary
+
+    def fit(self, texts: Iterable[str]) -> TextCounter:
+        """Find and keep the vocabulary of texts. Arguments and errors as in `fit_count`."""
+        self.fit_count(texts)
+        return self
+
+    def fit_count(self, texts: Iterable[str]) -> Any:
+        """Count the words of texts, and keep their vocabulary if there is none yet.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            A list, a column of a data frame, a generator, ...; iterated over once.
+
+        Returns
+        -------
+        scipy.sparse matrix of int64, CSR, shape (n_texts, n_terms)
+
+        Raises
+        ------
+        DataError
+            If an element isn't a string, or no word is left.
+        MissingExtraError
+            If scikit-learn isn't installed.
+        """
+        if self._vocabulary is not None:
+            return self.count(texts)
+        counter = self._vectorizer(None)
+        try:
+            counts = counter.fit_transform(_strings(texts))
+        except DataError:
+            raise
+        except ValueError as error:
+            if not str(error).startswith(("empty vocabulary", "After pruning", "max_df corresponds")):
+                raise  # raised by a tokenizer
+            raise _none_left(str(error)) from error
+        self._vocabulary = tuple(str(term) for term in counter.get_feature_names_out())
+        return counts
+
+    def count(self, texts: Iterable[str]) -> Any:
+        """Count the words of the vocabulary in texts. Arguments, results and errors as in `fit_count`.
+
+        Raises
+        ------
+        StateError
+            If there is no vocabulary yet.
+        """
+        if self._vocabulary is None:
+            raise StateError("vocabulary", None, "known", "Call fit or fit_count with texts first.")
+        if self._counter is None:
+            self._counter = self._vectorizer(self._vocabulary)
+        return self._counter.transform(_strings(texts))
+
+    def count_all(self, texts: Iterable[str]) -> tuple[Any, npt.NDArray[np.int64]]:
+        """Count the words of the vocabulary, and all words, in texts. Arguments and errors as in `count`.
+
+        Returns
+        -------
+        scipy.sparse matrix of int64, CSR, shape (n_texts, n_terms)
+        ndarray of int64, shape (n_texts,)
+            Number of words of each text, including words outside the vocabulary.
+        """
+        if self._vocabulary is None:
+            raise StateError("vocabulary", None, "known", "Call fit or fit_count with texts first.")
+        counter, lengths = self._vectorizer(self._vocabulary), array("q")
+        analyze = counter.build_analyzer()
+
+        def words_of(text: str) -> list[str]:
+            words = analyze(text)
+            lengths.append(len(words))
+            return words
+
+        counts = counter.set_params(analyzer=words_of).transform(_strings(texts))
+        return counts, np.array(lengths, np.int64)
+
+    def words(self, text: str) -> list[str]:
+        """Return the words and n-grams of one text in order, before any are left out by frequency or by the
+        vocabulary.
+        """
+        (given,) = _strings([text])
+        return [str(word) for word in self._vectorizer(None).build_analyzer()(given)]
+
+    def analyzer(self) -> Callable[[str], list[str]]:
+        """Return the function that `words` applies, for many texts."""
+        analyze = self._vectorizer(None).build_analyzer()
+
+        def words_of(text: str) -> list[str]:
+            (given,) = _strings([text])
+            return analyze(given)
+
+        return words_of
+
+    def choose(
+        self,
+        found: Mapping[str, int],
+        n_texts: npt.NDArray[np.int64],
+        n_words: npt.NDArray[np.int64],
+        of_texts: int,
+    ) -> npt.NDArray[np.int64]:
+        """Keep the vocabulary that `fit_count` would have found, given the frequency of each word.
+
+        Parameters
+        ----------
+        found : dict
+            Word -> number, from 0, for each word found in the texts.
+        n_texts, n_words : int64 arrays, shape (len(found),)
+            By number: how many texts contain the word, and how often it occurs in total.
+        of_texts : int
+            Number of texts.
+
+        Returns
+        -------
+        int64 array, shape (len(found),)
+            Id of each word in the vocabulary, -1 if it was left out.
+
+        Raises
+        ------
+        DataError
+            If no word is left.
+        """
+        options = self._options
+        words = sorted(found)
+        order = np.array([found[word] for word in words], np.int64)
+        least, most = int(options.min_documents), float(options.max_document_share) * of_texts
+        if words and most < least:
+            raise _none_left("max_df corresponds to < documents than min_df")
+        kept = np.flatnonzero((n_texts[order] >= least) & (n_texts[order] <= most))
+        if options.max_terms is not None and len(kept) > options.max_terms:
+            # The same expression as in scikit-learn, since the order of equal counts depends on its sort.
+            kept = np.sort(kept[(-n_words[order][kept]).argsort()[: options.max_terms]])
+        if not len(kept):
+            raise _none_left("After pruning, no terms remain" if words else "empty vocabulary")
+        ids = np.full(len(words), -1, np.int64)
+        ids[order[kept]] = np.arange(len(kept))
+        self._vocabulary = tuple(str(words[place]) for place in kept)
+        return ids
+
+    def as_data(self) -> dict[str, Any]:
+        """Return options and vocabulary as JSON-compatible data, which `from_data` reads.
+
+        Raises
+        ------
+        ParameterError
+            If the tokenizer has no name; see `TextOptions.as_data`.
+        """
+        vocabulary = None if self._vocabulary is None else list(self._vocabulary)
+        return {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "options": self._options.as_data(),
+            "vocabulary": vocabulary,
+        }
+
+    @classmethod
+    def from_data(cls, data: Any, allow: Iterable[Any] = (), *, where: str = "text counter") -> TextCounter:
+        """Return the counter described by the result of `as_data`.
+
+        Parameters
+        ----------
+        data : dict
+        allow : iterable
+            As for the class.
+        where : str
+            Where the data are from, for errors.
+
+        Raises
+        ------
+        DataError
+            If the data aren't valid.
+        NotAllowed
+            If the data name a tokenizer that isn't allowed.
+        """
+        remedy = "It was damaged or changed; write it again."
+        head = (data.get("format"), data.get("version")) if isinstance(data, dict) else None
+        if head != (_FORMAT, _VERSION) or set(data) != {"format", "version", "options", "vocabulary"}:
+            raise DataError(where, head, f"what hdpkit wrote: {_FORMAT!r}, version {_VERSION}", remedy)
+        held, known = data["options"], [field.name for field in attrs.fields(TextOptions)]
+        if not isinstance(held, dict) or set(held) != set(known):
+            raise DataError(f"{where}, options", held, f"with the keys {known}", remedy)
+        counter = cls(TextOptions(**held), allow=allow)
+        if data["vocabulary"] is not None:
+            if not isinstance(data["vocabulary"], list):
+                raise DataError(f"{where}, vocabulary", data["vocabulary"], "a list of terms", remedy)
+            counter._take(data["vocabulary"], chosen=False)
+        return counter
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write options and vocabulary to a file, as JSON.
+
+        Parameters
+        ----------
+        path : path
+
+        Raises
+        ------
+        StorageError
+            If the file can't be written.
+        ParameterError
+            If the tokenizer has no name.
+        """
+        text = json.dumps(self.as_data(), ensure_ascii=False, indent=1)
+        place = checked_path("path", path, remedy="Name the file to write.")
+        with refusals(place, "write a file"), written_aside(place) as file:
+            file.write(text.encode("utf-8", "surrogatepass"))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], allow: Iterable[Any] = ()) -> TextCounter:
+        """Read a counter from a file that `save` wrote. Nothing is imported that `allow` doesn't name.
+
+        Parameters
+        ----------
+        path : path
+        allow : iterable
+            As for the class.
+
+        Raises
+        ------
+        DataError
+            If the file isn't one written by `save`.
+        StorageError
+            If it can't be read.
+        """
+        place = checked_path("path", path, remedy="Name a file that was saved.")
+        with refusals(place, "read a file"):
+            content = Path(place).read_bytes()
+        try:
+            data = json.loads(content.decode("utf-8", "surrogatepass"))
+        except (ValueError, RecursionError) as error:
+            raise DataError(
+                f"file {place}", f"{type(error).__name__}: {error}", "JSON in UTF-8", "Write it again."
+            ) from error
+        return cls.from_data(data, allow, where=f"file {place}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_options": self._options, "_vocabulary": self._vocabulary, "_counter": None}
+
+    def __repr__(self) -> str:
+        terms = "no vocabulary yet" if self._vocabulary is None else f"{len(self._vocabulary)} terms"
+        return f"TextCounter({self._options}, {terms})"
+
+    def _vectorizer(self, vocabulary: tuple[str, ...] | None) -> Any:
+        try:
+            from sklearn.feature_extraction.text import CountVectorizer
+        except ImportError as error:
+            raise MissingExtraError(
+                "scikit-learn", None, "installed, to read text",
+                "It is an extra: pip install 'hdpkit[text]'. LDA-C and Matrix Market files need none.",
+            ) from error  # fmt: skip
+        options = self._options
+        stop_words: Any = options.stop_words
+        if not isinstance(stop_words, str):
+            stop_words = [unicodedata.normalize("NFC", word) for word in stop_words]
+        fitting = vocabulary is None
+        return CountVectorizer(
+            lowercase=bool(options.lowercase),
+            strip_accents=options.strip_accents,
+            token_pattern=None if options.tokenizer is not None else options.token_pattern,
+            tokenizer=options.tokenizer,
+            stop_words=None if stop_words in ("none", []) else stop_words,
+            ngram_range=options.ngrams,
+            min_df=int(options.min_documents) if fitting else 1,
+            max_df=float(options.max_document_share) if fitting else 1.0,
+            max_features=options.max_terms if fitting else None,
+            vocabulary=None if vocabulary is None else list(vocabulary),
+            dtype=np.int64,
+        )
+
+    def _take(self, vocabulary: Iterable[str], chosen: bool) -> None:
+        """Keep a vocabulary, either given by the user or found in texts."""
+        remedy = "Give a list of strings."
+        terms = items("vocabulary", vocabulary, "a sequence of terms", remedy=remedy)
+        if not terms:
+            raise DataError("vocabulary", "no terms", "at least one term", remedy)
+        by_number = (self._options.min_documents, self._options.max_document_share, self._options.max_terms)
+        if chosen and by_number != (1, 1, None):
+            raise ParameterError(
+                "vocabulary", f"{len(terms)} terms", "left out where numbers of documents choose",
+                "Leave out min_documents, max_document_share and max_terms, or the vocabulary.",
+            )  # fmt: skip
+        seen: set[str] = set()
+        for number, term in enumerate(terms, start=1):
+            if not isinstance(term, str):
+                raise DataError(f"vocabulary, line {number}", term, "a string", remedy)
+            if term in seen:
+                raise DataError(f"vocabulary, line {number}", term, "given once", "Remove one of the two.")
+            seen.add(term)
+        if chosen and self._options.tokenizer is None:  # a user's may depend on the context
+            self._check_words(terms)
+        self._vocabulary = tuple(str(term) for term in terms)
+        self._counter = None
+
+    def _check_words(self, terms: tuple[str, ...]) -> None:
+        options = attrs.evolve(self._options, stop_words="none")
+        analyze = TextCounter(options)._vectorizer(None).build_analyzer()
+        for number, term in enumerate(terms, start=1):
+            if term != unicodedata.normalize("NFC", term) or term not in analyze(term):
+                raise DataError(
+                    f"vocabulary, line {number}", term, "a word as these options count them",
+                    "Write it in that form (by default two letters or more, in lower case), or remove it: in "
+                    "this form it is never found.",
+                )  # fmt: skip
+
+
+def _none_left(why: str) -> DataError:
+    return DataError(
+        "words", None, f"at least one word to count ({why})",
+        "Leave out fewer: a smaller min_documents, a larger max_document_share, other stop words.",
+    )  # fmt: skip
+
+
+def _strings(texts: Iterable[str]) -> Iterator[str]:
+    """Texts one by one, checked, in composed form."""
+    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+        raise DataError("texts", texts, "a list or a column of strings", "Put a single text into a list.")
+    for number, one in enumerate(texts):
+        if not isinstance(one, str):
+            raise DataError(
+                f"text {number}", one, "a string (counted from 0)",
+                "Fill what is missing with '', decode bytes, or leave such rows out.",
+            )  # fmt: skip
+        # Composed form: as two characters, a letter and its accent would not match the pattern of a word.
+        yield unicodedata.normalize("NFC", one)
+
+
+def stop_words_of(languages: Sequence[str] = (), file: str | os.PathLike[str] | None = None) -> Any:
+    """Return stop words in the form accepted by `TextOptions`."""
+    names = items("languages", languages, "a sequence of languages", remedy='["german", "english"].')
+    wanted = [text("languages", name, remedy='["german", "english"].').lower() for name in names]
+    wanted = [name for name in wanted if name != "none"]
+    if file is None and wanted in ([], ["english"]):
+        return wanted[0] if wanted else "none"
+    words: set[str] = set()
+    if file is not None:
+        with reading(checked_path("path", file)):
+            words.update(read_vocabulary(file))
+    for name in wanted:
+        words.update(_english() if name == "english" else _other(name))
+    return tuple(sorted(words))
+
+
+def with_stop_words(options: TextOptions, words: Any) -> TextOptions:
+    """Return options that leave out these words, in the form that the options give to words."""
+    if isinstance(words, str) or callable(options.tokenizer):
+        return attrs.evolve(options, stop_words=words)
+    if options.tokenizer is not None:  # may be a name, which is not imported just to split stop words
+        return attrs.evolve(options, stop_words=words)
+    plain = attrs.evolve(options, stop_words="none", ngrams=(1, 1))
+    return attrs.evolve(options, stop_words=tuple(sorted(set(TextCounter(plain).words("\n".join(words))))))
+
+
+def _english() -> Iterable[str]:
+    try:
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+    except ImportError as error:
+        raise MissingExtraError(
+            "scikit-learn", None, "installed, to read text", "It is an extra: pip install 'hdpkit[text]'."
+        ) from error
+    return ENGLISH_STOP_WORDS
+
+
+def _other(language: str) -> Iterable[str]:
+    try:
+        import stop_words
+    except ImportError as error:
+        raise MissingExtraError(
+            "stop-words", None, f"installed, for stop words of {language}",
+            "It is an extra: pip install 'hdpkit[text]'. Or give a file with a word per line.",
+        ) from error  # fmt: skip
+    known = sorted(stop_words.AVAILABLE_LANGUAGES)
+    if language not in known:
+        raise ParameterError(
+            "stop_words", language, f"one of none, {', '.join(known)}",
+            "For another language, give a file with a word per line: --stop-words-file.",
+        )  # fmt: skip
+    return [word for word in stop_words.get_stop_words(language) if word.strip()]

@@ -11,8 +11,8 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from hdpkit.checks import check_unmasked
+from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.sparse_entries import sparse_entries
 
 __all__ = ["TopicSummary", "document_shares", "summarise_topics", "token_shares", "top_terms"]
 
@@ -161,8 +161,9 @@ def summarise_topics(
         See `document_shares`.
     selected_terms : array_like of float, shape (K,), optional
         Expected number of terms that each topic selects (`Franchise.selected_terms`).
-    document_counts : csr_array of int, shape (n_documents, K), optional
-        Tokens of each topic in each document, used instead of `dishes` and `document`.
+    document_counts : iterable of csr_array of int, shape (some documents, K), optional
+        Tokens of each topic in each document, in blocks of documents, used instead of `dishes` and
+        `document`.
 
     Returns
     -------
@@ -178,10 +179,12 @@ def summarise_topics(
     if document_counts is None:
         documents = document_shares(dishes, where, n_topics, n_documents, at_least)
     else:
-        lengths = np.asarray(document_counts.sum(axis=1)).ravel()
-        cells = document_counts.tocoo()
-        there = cells.data >= at_least * lengths[cells.row]
-        documents = np.bincount(cells.col[there], minlength=n_topics) / max(int((lengths > 0).sum()), 1)
+        there, filled = np.zeros(n_topics, dtype=np.int64), 0
+        for block in document_counts:
+            lengths, cells = np.asarray(block.sum(axis=1)).ravel(), block.tocoo()
+            there += np.bincount(cells.col[cells.data >= at_least * lengths[cells.row]], minlength=n_topics)
+            filled += int((lengths > 0).sum())
+        documents = there / max(filled, 1)
     distinct = np.diff(counts.indptr)
     if selected_terms is None:
         sparsity: list[float] | list[None] = [None] * n_topics

@@ -1,11 +1,21 @@
-"""Models: restaurants, moves and predictions combined for one purpose. They contain no sampler."""
+"""Models: restaurants, moves and predictions combined for one purpose. They contain no sampler.
+
+`NGramModel` declares restaurants each="context 1", "context 2", ... over `NGrams`, runs a `Scheduler`, and
+keeps a `Snapshot` for each sample. Predictions are array operations: the deepest restaurant of each context,
+and P of each token there in each sample, by the walk of sampling. Only the back-off weights of
+`hdpkit.models.export` have code of their own.
+
+`TopicModel` declares documents over a root, runs a `Scheduler`, and predicts from arrays of the last state
+(`hdpkit.evaluation.fixed_topics`). It is imported on first use, because it derives from classes of
+scikit-learn.
+"""
 
 from typing import Any
 
 from hdpkit.checks import choice
 from hdpkit.errors import MissingExtraError
 from hdpkit.models.ngram import NGramModel
-from hdpkit.models.scores import Scores
+from hdpkit.models.predict import Scores
 from hdpkit.models.spelling import Spelling
 
 __all__ = ["NGramModel", "Scores", "Spelling", "estimator"]
@@ -24,7 +34,6 @@ def estimator(name: str) -> Any:
             "scikit-learn", None, f"installed, for hk.{name}",
             "It is an extra: pip install 'hdpkit[text]'. hk.Franchise and hk.Scheduler need none.",
         ) from error  # fmt: skip
-    from hdpkit.models.topic import TopicModel
-    from hdpkit.models.topic_sparse import SparseTopicModel
+    from hdpkit.models.topic import SparseTopicModel, TopicModel
 
     return {"TopicModel": TopicModel, "SparseTopicModel": SparseTopicModel}[name]

@@ -297,7 +297,7 @@ class ModelChain:
         streams = self.franchise.streams
         assert streams is not None  # it has been run
         self.changes += 1
-        return streams.source(STARTS, self.franchise.sweep, self.changes, self.franchise.attempt)
+        return streams.source(STARTS, self.franchise.sweep, self.changes)
 
 
 def joined(before: Trace, after: Trace) -> Trace:

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from hdpkit.base_measures import AtomicMeasure
 from hdpkit.checks import DAMAGED, fitting
 from hdpkit.data import GroupedData, NGrams
-from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, contexts_of
+from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, contexts_of
 from hdpkit.franchise import Franchise, Restaurant
-from hdpkit.franchise.contexts import ContextTopology
-from hdpkit.franchise.snapshot import Snapshot
-from hdpkit.models.levels import moves_for
+from hdpkit.franchise.copies import Snapshot
+from hdpkit.franchise.topology import ContextTopology
+from hdpkit.models.settings import moves_for
 from hdpkit.numerics import exp_each, log, log_each
 from hdpkit.random import ChoiceSource
 from hdpkit.schedule import Scheduler
@@ -103,24 +103,13 @@ class StringModel:
         self._topology = franchise.topology
         self._samples = samples
         self._ids = {symbol: number for number, symbol in enumerate(self._data.vocabulary)}
-        self._turn = threading.Lock()  # copies of a franchise in several threads share a model
+        self._lock = threading.Lock()  # copies of a franchise in several threads share a model
 
     @classmethod
     def fitted(
         cls, words: Iterable[str], restaurant: Restaurant, store: str, sweeps: int, samples: int, seed: int
     ) -> StringModel:
-        """Run a franchise over these words, each a sentence, and keep states of its second half.
-
-        Parameters
-        ----------
-        words : iterable of str
-        restaurant : Restaurant
-            The deepest declaration, of contexts of order - 1 characters; its measure is a `Characters`.
-        store : str
-        sweeps, samples : int
-            Number of sweeps, and number of states that are kept: evenly spaced, including the last.
-        seed : int
-        """
+        """Run a franchise over these words, each a sentence, and keep states of its second half."""
         # The symbols of start and end are longer than one character, so no character equals them.
         data = NGrams.from_sentences(map(list, words), order=len(restaurant.chain()))
         franchise = Franchise(restaurant, data, store=store)
@@ -147,7 +136,7 @@ class StringModel:
             owner = np.searchsorted(offsets, np.arange(first, last), side="right") - 1
             into = slice(owner[0], owner[-1] + 1)
             for number, sample in enumerate(self._samples):
-                with self._turn:
+                with self._lock:
                     factors = sample.probabilities(nodes, these, above)
                 logs[number, into] += np.bincount(owner - owner[0], log_each(factors))
         highest = np.maximum(logs.max(axis=0), -np.finfo(np.float64).max)  # -inf - -inf is NaN
@@ -174,7 +163,7 @@ class StringModel:
             history = np.array([*near, NO_SYMBOL], dtype=np.int32)
             n = len(history)
             node = int(self._nodes(history, np.array([0, n]), n - 1, n)[0])
-            with self._turn:
+            with self._lock:
                 row = sample.row(node)
             chosen = source.choose(row)
             if chosen < len(symbols) and symbols[chosen] == self._data.end:

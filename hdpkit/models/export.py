@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.data import NGrams
-from hdpkit.data.contexts import UNKNOWN_SYMBOL, Ints
+from hdpkit.data.encode import UNKNOWN_SYMBOL, Ints
 from hdpkit.errors import DataError
-from hdpkit.formats.arpa import Row
 from hdpkit.franchise import Snapshot
+from hdpkit.io.arpa import Row
 from hdpkit.models.predict import Posterior
 
 __all__ = ["arpa_rows"]
@@ -49,27 +49,7 @@ class _Entries:
 
 
 def arpa_rows(posterior: Posterior, unknown: Any) -> list[Iterator[Row]]:
-    """Rows of the unigrams, bigrams, ... for `write_arpa`.
-
-    Each n-gram that occurs has its probability, averaged over the samples, and, if it is a context, the
-    weight
-
-        bow(u) = sum_s g_s r_s / sum_s r_s,   g = (theta + d T) / (theta + c),   r = 1 - sum_seen P_s(w | u')
-
-    with u' the context without its most distant word: the probability of words unseen in u, divided by their
-    probability in u'. For one sample it is g, and the back-off model equals the model.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    unknown : hashable or None
-        Written as ``<unk>`` if it is a word; otherwise ``<unk>`` means all words outside the vocabulary.
-
-    Raises
-    ------
-    DataError
-        If the data are pairs, or a word can't be written to the file.
-    """
+    """Rows of the unigrams, bigrams, ... for `write_arpa`."""
     if not posterior.data.is_sentences:
         raise DataError(
             "data", posterior.data, "made of sentences", "In pairs a context needn't be an n-gram itself."

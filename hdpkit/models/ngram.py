@@ -1,31 +1,41 @@
-"""The hierarchical Pitman-Yor language model of any order, and its predictions."""
+"""`NGramModel`: the hierarchical Pitman-Yor language model of any order."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Self
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import whole_number
+from hdpkit.checks import absolute_path, flag, function, instance, whole_number
+from hdpkit.data import NGrams
 from hdpkit.data.held_out import HeldOut, held_out
 from hdpkit.errors import DataError, StateError
-from hdpkit.formats.arpa import write_arpa
+from hdpkit.franchise import Franchise, RestaurantView, Snapshot
+from hdpkit.io.arpa import write_arpa
+from hdpkit.models.chain import ModelChain, SamplePlan, opened
 from hdpkit.models.export import arpa_rows
-from hdpkit.models.fitting import ModelFitting
-from hdpkit.models.generate import generate
-from hdpkit.models.predict import Posterior
-from hdpkit.models.scores import Scores
-from hdpkit.models.text import sentences_of
+from hdpkit.models.predict import Posterior, Scores, generate
+from hdpkit.models.saved import ModelFolder
+from hdpkit.models.settings import ModelSettings, moves_for
+from hdpkit.models.text import first_data, more_data, sentences_of
 from hdpkit.random import Seed, Streams
+from hdpkit.record import Trace
+from hdpkit.record.run_folder import check_free
+from hdpkit.schedule import Checkpoint, Scheduler, open_run
+from hdpkit.schedule.interrupt import check_on_interrupt
+from hdpkit.schedule.sweeps import Progress
 
 __all__ = ["NGramModel"]
 
 Floats = npt.NDArray[np.float64]
 
 
-class NGramModel(ModelFitting):
+class NGramModel:
     """A language model of n-grams: the hierarchical Pitman-Yor process of Teh (2006), any order.
 
     The distribution of the word after a context ``(w_-m, .., w_-1)`` is G ~ PY(discount, concentration, G'),
@@ -65,6 +75,371 @@ class NGramModel(ModelFitting):
     ParameterError, DataError, RegistryError
         If the settings are invalid.
     """
+
+    def __init__(
+        self,
+        order: int = 3,
+        *,
+        discounts: Any = None,
+        concentrations: Any = None,
+        base: Any = None,
+        store: str | type = "histogram",
+        start: Any = "<s>",
+        end: Any = "</s>",
+        unknown: Any = "<unk>",
+        vocabulary: Any = None,
+        kernel: str = "auto",
+    ) -> None:
+        self.settings = ModelSettings.of(
+            order, discounts, concentrations, base, store, start, end, unknown, vocabulary, kernel
+        )
+        self._chain: ModelChain | None = None
+
+    def __repr__(self) -> str:
+        if self._chain is None:
+            return f"<NGramModel: order {self.order}, not fitted>"
+        n = len(self._chain.samples)
+        return (
+            f"<NGramModel: order {self.order}, {self.data.n_terms} words, {len(self.data)} tokens, "
+            f"sweep {self.franchise.sweep}, {n} sample{'' if n == 1 else 's'}>"
+        )
+
+    @property
+    def order(self) -> int:
+        """Length of an n-gram."""
+        return self.settings.order
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(
+        self,
+        text: Any,
+        *,
+        sweeps: int = 30,
+        burn_in: int = 10,
+        samples: int = 10,
+        rng: Seed = None,
+        moves: Any = None,
+        folder: str | os.PathLike[str] | None = None,
+        checkpoint: Checkpoint | None = None,
+        progress: Progress | None = None,
+        on_interrupt: str = "return",
+    ) -> Self:
+        """Fit the model to a text. Ctrl-C ends the run and keeps the completed sweeps; `resume` continues.
+
+        Parameters
+        ----------
+        text : iterable of sequences, path, open file, or NGrams
+            Sentences as lists of tokens; a file with a sentence per line (its path, "-" for standard input,
+            or the open file; see `hdpkit.io.sentences.read_sentences`); or n-grams, which have their own
+            vocabulary and symbols of start and end.
+        sweeps : int
+            Sweeps of the sampler, including burn-in.
+        burn_in : int
+            Sweeps before the first sample.
+        samples : int
+            Number of states to keep for predictions, spread evenly over the sweeps after the burn-in.
+        rng : seed, SeedSequence, Generator or None
+            The same seed gives the same model.
+        moves : sequence of Move, optional
+            The schedule. None: `TableGibbs`, and the updates of the hyperparameters that have priors.
+        folder : path, optional
+            Save the run with its samples in this folder. `NGramModel.open` opens the model, also after an
+            interrupted fit, and `resume` continues bit for bit. The folder must not contain a run.
+        checkpoint : Checkpoint, optional
+            How often the state is saved in the folder; by default every 60 seconds.
+        progress : function, optional
+            Called with a `Tick` several times a second (for instance ``hk.ProgressBar()``).
+        on_interrupt : "return" or "raise"
+            What Ctrl-C does: "return" ends the run early and warns (`hk.errors.InterruptedRunWarning`);
+            "raise" raises KeyboardInterrupt, and the model keeps the completed sweeps.
+
+        Returns
+        -------
+        NGramModel
+            This model.
+        """
+        plan = SamplePlan.spread(0, sweeps, burn_in, samples)
+        seed = Streams(rng).seed
+        schedule = Scheduler(moves_for(self.settings.restaurant()) if moves is None else moves).moves
+        _check_progress(progress)
+        check_on_interrupt(on_interrupt)
+        where = _check_folder(folder, checkpoint)
+        data = first_data(text, self.settings)
+        franchise = Franchise(
+            self.settings.restaurant(), data, store=self.settings.store, kernel=self.settings.kernel
+        )
+        for move in schedule:
+            move.check(franchise)
+        before, chain = self._chain, ModelChain(franchise, schedule, plan, self.settings.as_dict())
+        self._chain = chain
+        try:
+            chain.begin(seed, progress, where, checkpoint, on_interrupt)
+        except BaseException:
+            if chain.franchise.sweep == 0:  # nothing to keep
+                self._chain = before
+            raise
+        return self
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
+        """Open the folder of a model in the state of its newest checkpoint, including samples.
+
+        Parameters
+        ----------
+        folder : path
+            The folder that was given to `fit` or `add`.
+        allow : iterable of str, class or function
+            Code of your own that may be imported: see `open_run`.
+
+        Raises
+        ------
+        RunError
+            If there is no language model in the folder.
+        CorruptRunError, RunVersionError
+            If a file fails its checks.
+
+        Warns
+        -----
+        UserWarning
+            If samples are missing, because the run was continued by ``open_run(folder).resume()``.
+        """
+        where = absolute_path("folder", folder, remedy="What was given to fit as folder.")
+        allowed = allow if isinstance(allow, str) or not isinstance(allow, Iterable) else tuple(allow)
+        run = open_run(where, allowed)
+        files = ModelFolder(where)
+        settings, tree = files.read(allowed)
+        data: Any = run.data
+        with files.reading():
+            if set(settings) != set(ModelSettings.names()):
+                raise ValueError(f"settings {sorted(settings)}")
+            fixed, plan = settings.pop("vocabulary"), SamplePlan.from_dict(tree)
+            model = cls(**settings, vocabulary=data.vocabulary if fixed else None)
+            changes = whole_number("changes", tree["changes"])
+        model._chain = opened(run, files, model.settings, plan, changes, allowed)
+        return model
+
+    def sweep(
+        self,
+        sweeps: int,
+        *,
+        samples: int | None = None,
+        keep: bool = False,
+        progress: Progress | None = None,
+        on_interrupt: str = "return",
+    ) -> Self:
+        """Run more sweeps, and take new samples from them.
+
+        Parameters
+        ----------
+        sweeps : int
+            Number of additional sweeps.
+        samples : int, optional
+            Number of samples, spread evenly over these sweeps. By default the same as the last time, but at
+            most one per sweep.
+        keep : bool
+            Whether to keep the existing samples. Otherwise they are removed as soon as there is a new one.
+        progress : function, optional
+            As in `fit`.
+        on_interrupt : "return" or "raise"
+            As in `fit`.
+        """
+        chain = self._fitted
+        sweeps = whole_number("sweeps", sweeps, 1, remedy="Say how many more to run.")
+        number = min(len(chain.plan.wanted), sweeps) if samples is None else samples
+        plan = SamplePlan.spread(
+            chain.franchise.sweep, sweeps, 0, number, list(chain.samples), flag("keep", keep)
+        )
+        if keep:
+            plan = attrs.evolve(plan, after=chain.plan.after)
+        _check_progress(progress)
+        check_on_interrupt(on_interrupt)
+        chain.go_on(plan, progress, on_interrupt=on_interrupt)
+        return self
+
+    def resume(self, *, progress: Progress | None = None, on_interrupt: str = "return") -> Self:
+        """Run the remaining sweeps of an interrupted `fit`, `sweep` or `add`.
+
+        Parameters
+        ----------
+        progress : Progress, optional
+            Called with the progress.
+        on_interrupt : str
+            "return" keeps the completed sweeps after Ctrl-C; "raise" raises KeyboardInterrupt.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        StateError
+            If no sweeps remain.
+        """
+        _check_progress(progress)
+        check_on_interrupt(on_interrupt)
+        self._fitted.resume(progress, on_interrupt)
+        return self
+
+    def add(
+        self,
+        text: Any,
+        *,
+        sweeps: int = 30,
+        burn_in: int = 10,
+        samples: int = 10,
+        folder: str | os.PathLike[str] | None = None,
+        checkpoint: Checkpoint | None = None,
+        progress: Progress | None = None,
+        on_interrupt: str = "return",
+    ) -> Self:
+        """Add text to the training data, and continue sampling from the current state.
+
+        The old samples don't include the new text and are removed. New words are added to the vocabulary,
+        unless a vocabulary was given.
+
+        Parameters
+        ----------
+        text : iterable of sequences, path, open file, or NGrams
+            As in `fit`.
+        sweeps, burn_in, samples, checkpoint, progress, on_interrupt
+            As in `fit`, for the additional sweeps.
+        folder : path, optional
+            A new folder for the continued run; None: in memory.
+
+        Returns
+        -------
+        NGramModel
+            This model.
+
+        Raises
+        ------
+        DataError
+            For invalid text; the model doesn't change.
+        """
+        chain = self._fitted
+        plan = SamplePlan.spread(chain.franchise.sweep, sweeps, burn_in, samples)
+        _check_progress(progress)
+        check_on_interrupt(on_interrupt)
+        where = _check_folder(folder, checkpoint)
+        chain.extend(more_data(text, self.data, self.settings.unknown))
+        chain.go_on(plan, progress, where, checkpoint, on_interrupt)
+        return self
+
+    def remove(self, first: int, last: int) -> Self:
+        """Remove sentences first .. last - 1 from the training data (not from the vocabulary).
+
+        The samples include these sentences and are removed: call `sweep` before the next prediction. The
+        folder doesn't change, and the model is no longer saved in it.
+
+        Parameters
+        ----------
+        first, last : int
+            Numbers of sentences, from 0; ``last`` is excluded. Later sentences get lower numbers.
+        """
+        self._fitted.discard(first, last)
+        return self
+
+    # ------------------------------------------------------------------ attributes
+
+    @property
+    def _fitted(self) -> ModelChain:
+        if self._chain is None:
+            raise StateError("model", "not fitted", "fitted", "Call model.fit(text).")
+        return self._chain
+
+    @property
+    def franchise(self) -> Franchise:
+        """The franchise in its current state."""
+        return self._fitted.franchise
+
+    @property
+    def data(self) -> NGrams:
+        """The training data."""
+        data = self.franchise.data
+        assert isinstance(data, NGrams)
+        return data
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder with the run of the current data, if any."""
+        files = self._fitted.folder
+        return None if files is None else files.run
+
+    @property
+    def vocabulary(self) -> tuple[Any, ...]:
+        """The words, in the order of `distribution`; the end of the sentence is one."""
+        return self.data.vocabulary
+
+    @property
+    def trace(self) -> Trace:
+        """The trace of the sweeps: see `Scheduler.run`."""
+        return self._fitted.trace
+
+    @property
+    def samples(self) -> list[Snapshot]:
+        """The states that predictions average."""
+        return list(self._fitted.samples.values())
+
+    @property
+    def missing_samples(self) -> list[int]:
+        """Sweeps whose samples are missing because their files are no longer in the folder."""
+        return self._fitted.missing
+
+    @property
+    def concentrations(self) -> Floats:
+        """Posterior means of the concentrations by level, the root's first: shape (order,).
+
+        Means over the sweeps after the burn-in and, if each restaurant has its own, over restaurants.
+        """
+        return self._means("concentration")
+
+    @property
+    def discounts(self) -> Floats:
+        """Posterior means of the discounts by level: shape (order,). See `concentrations`."""
+        return self._means("discount")
+
+    @property
+    def expected_tables(self) -> Floats:
+        """Posterior means of the number of tables by level, the root's first: shape (order,)."""
+        return self._means("n_tables")
+
+    def _means(self, what: str) -> Floats:
+        chain = self._fitted
+        after = chain.trace["sweep"] > chain.plan.after if chain.trace.n_draws else np.zeros(0, bool)
+        if not after.any():
+            raise StateError(
+                "model", f"sweep {chain.franchise.sweep}", "run beyond its burn-in", "Call sweep()."
+            )
+        keys = [f"{what}/{declaration.name}" for declaration in chain.franchise.declarations]
+        return np.array([np.mean([np.mean(value) for value in chain.trace[key][after]]) for key in keys])
+
+    def restaurant(self, context: Any = ()) -> RestaurantView:
+        """Live view of the restaurant of a context that occurs.
+
+        Parameters
+        ----------
+        context : sequence of symbols
+            In reading order, at most order - 1 of them; () is the root.
+        """
+        franchise = self.franchise
+        self.data.symbol_ids(context)
+        symbols = context if isinstance(context, tuple | list) else (context,)
+        if len(symbols) >= self.order:
+            raise DataError(
+                "context", context, f"at most {self.order - 1} symbols", "Leave out the farthest."
+            )
+        name = franchise.declarations[len(symbols)].name
+        return franchise.restaurant(name, tuple(symbols) if symbols else None)
+
+    def memory_bytes(self) -> int:
+        """Bytes of the franchise, of the samples and of the words' numbers."""
+        return int(
+            self.franchise.memory_bytes()
+            + sum(sample.memory_bytes() for sample in self.samples)
+            + self.data.values.nbytes
+            + self.data.offsets.nbytes
+        )
 
     # ------------------------------------------------------------------ predictions
 
@@ -240,3 +615,21 @@ class NGramModel(ModelFitting):
             If the file can't be written.
         """
         write_arpa(path, arpa_rows(self._posterior, self.settings.unknown))
+
+
+def _check_progress(progress: Any) -> None:
+    if progress is not None:
+        function("progress", progress, remedy="For instance hk.ProgressBar().")
+
+
+def _check_folder(folder: Any, checkpoint: Any) -> Path | None:
+    """Check, before any input is read, that a run can begin in the folder."""
+    if checkpoint is not None:
+        instance(
+            "checkpoint", checkpoint, Checkpoint, "an hk.Checkpoint", remedy="hk.Checkpoint(seconds=60.0)."
+        )
+    if folder is None:
+        return None
+    where = absolute_path("folder", folder, remedy="Name a new folder.")
+    check_free(where)
+    return where

@@ -1,7 +1,8 @@
-"""Predictions of words in contexts, averaged over samples of the posterior."""
+"""Predictions of a language model, averaged over samples of the posterior: of words, texts and sentences."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,14 +12,113 @@ import numpy.typing as npt
 
 from hdpkit.base_measures import AtomicMeasure, Uniform
 from hdpkit.data import NGrams
-from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL, Ints
+from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, check_hashable
 from hdpkit.data.held_out import HeldOut
 from hdpkit.errors import BusyError, DataError
 from hdpkit.franchise import Franchise, Snapshot
+from hdpkit.random import ChoiceSource, Purpose, Streams
 
-__all__ = ["Posterior"]
+__all__ = ["Posterior", "Scores", "generate"]
 
 Floats = npt.NDArray[np.float64]
+
+
+@attrs.frozen(eq=False, repr=False)
+class Scores:
+    """Scores of a text, one entry per token, including ends of sentences. Returned by `NGramModel.score`.
+
+    Attributes
+    ----------
+    log_probability : float64 array, shape (n,)
+        log P(token | context), nats; NaN for a token that can't be predicted.
+    word : object array, shape (n,)
+        The tokens.
+    sentence : int64 array, shape (n,)
+        Number of each token's sentence, from 0.
+    is_unknown : bool array, shape (n,)
+        Whether the token is outside the model's vocabulary.
+    n_sentences : int
+    """
+
+    log_probability: Floats
+    word: npt.NDArray[Any]
+    sentence: npt.NDArray[np.int64]
+    is_unknown: npt.NDArray[np.bool_]
+    n_sentences: int
+
+    def __len__(self) -> int:
+        return len(self.log_probability)
+
+    def __repr__(self) -> str:
+        left_out = f", {self.n_unpredicted} of them left out" if self.n_unpredicted else ""
+        return (
+            f"<Scores: perplexity {self.perplexity:.6g} over {self.n_tokens} tokens of {self.n_sentences} "
+            f"sentences, {self.n_unknown} unknown{left_out}>"
+        )
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens, including ends of sentences and unknown words."""
+        return len(self)
+
+    @property
+    def n_unknown(self) -> int:
+        """Number of tokens outside the vocabulary."""
+        return int(np.count_nonzero(self.is_unknown))
+
+    @property
+    def is_predicted(self) -> npt.NDArray[np.bool_]:
+        """Whether each token has a probability: shape (n,)."""
+        return ~np.isnan(self.log_probability)
+
+    @property
+    def n_unpredicted(self) -> int:
+        """Number of tokens without a probability: unknown words, if the model has no word for them."""
+        return len(self) - int(np.count_nonzero(self.is_predicted))
+
+    @property
+    def perplexity(self) -> float:
+        """exp(- mean log_probability) of the tokens that have a probability; NaN if none has.
+
+        Infinite if it exceeds the largest double, for instance because of a very long word in an open
+        vocabulary. If `n_unpredicted` isn't 0, this is the perplexity that SRILM and KenLM give "without
+        OOVs".
+        """
+        there = self.log_probability[self.is_predicted]
+        with np.errstate(over="ignore"):
+            return float(np.exp(-there.mean())) if len(there) else math.nan
+
+    def by_sentence(self) -> npt.NDArray[Any]:
+        """Scores by sentence.
+
+        Returns
+        -------
+        structured array, shape (n_sentences,)
+            ``log_probability`` (sum over the predicted tokens, nats), ``n_tokens``, ``n_unknown``,
+            ``n_unpredicted``, ``perplexity`` (NaN if no token is predicted).
+        """
+        there, n = self.is_predicted, self.n_sentences
+        rows = np.zeros(
+            n,
+            [
+                ("log_probability", np.float64),
+                ("n_tokens", np.int64),
+                ("n_unknown", np.int64),
+                ("n_unpredicted", np.int64),
+                ("perplexity", np.float64),
+            ],
+        )
+        total = np.bincount(self.sentence[there], self.log_probability[there], n)
+        predicted = np.bincount(self.sentence[there], minlength=n)
+        rows["log_probability"] = total
+        rows["n_tokens"] = np.bincount(self.sentence, minlength=n)
+        rows["n_unknown"] = np.bincount(self.sentence[self.is_unknown], minlength=n)
+        rows["n_unpredicted"] = rows["n_tokens"] - predicted
+        mean = np.divide(total, predicted, out=np.full(n, np.nan), where=predicted > 0)
+        with np.errstate(over="ignore"):
+            rows["perplexity"] = np.exp(-mean)
+        return rows
+
 
 _NOBODY = -1  # a dish in no restaurant: its probability comes only from H
 
@@ -144,10 +244,7 @@ class Posterior:
         return found
 
     def probability(self, word: Any, context: Any) -> float:
-        """P(word | context).
-
-        Raises a DataError for a word that can't be predicted.
-        """
+        """P(word | context)."""
         dish = self.data.word_id(word)
         if dish < 0:
             dish = self.unknown
@@ -162,3 +259,53 @@ class Posterior:
         mean = np.mean([sample.row(node) for sample in self.samples], axis=0)
         n_terms = self.data.n_terms
         return mean[:n_terms], float(mean[n_terms:].sum())
+
+
+_TRIES = 10_000
+
+
+def generate(
+    posterior: Posterior, n: int, streams: Streams, context: Any, max_length: int, unknown: Any
+) -> list[list[Any]]:
+    """Draw ``n`` sentences; parameters as in `NGramModel.sample`.
+
+    For each word a sample of the posterior is drawn, and the word is drawn given this sample. The
+    distribution is the average over samples, at the cost of one.
+    """
+    data = posterior.data
+    if context is None:
+        before = [] if data.start is None else [data.start]
+    elif isinstance(context, Sequence) and not isinstance(context, str | bytes):
+        before = [check_hashable("context", symbol) for symbol in context]
+    else:
+        raise DataError("context", context, "a sequence of symbols, or None", 'Write it as ("of", "the").')
+    sentences = []
+    for number in range(n):
+        # A stream for each sentence, so that the first three of ten sentences equal three drawn alone.
+        source = streams.source(Purpose.SENTENCES, unit=number)
+        words: list[Any] = []
+        ended = False
+        while not ended and len(words) < max_length:
+            word = _word(posterior, [*before, *words[-data.order :]], source, unknown)
+            ended = data.end is not None and word == data.end
+            if not ended:
+                words.append(word)
+        sentences.append(words)
+    return sentences
+
+
+def _word(posterior: Posterior, context: Any, source: ChoiceSource, unknown: Any) -> Any:
+    sample = posterior.samples[source.index(len(posterior.samples))]
+    data, measure = posterior.data, posterior.measure
+    row = sample.row(posterior.node(context))
+    draw: Any = getattr(measure, "sample", None)
+    if draw is None and unknown is None:
+        row = row[: data.n_terms]  # other words have no written form
+    drawn = source.choose(row)
+    if drawn < data.n_terms:
+        return data.vocabulary[drawn]
+    for _ in range(_TRIES if draw is not None else 0):
+        (word,) = draw(1, source)
+        if data.word_id(word) < 0 and word != data.start:
+            return word
+    return unknown

@@ -1,4 +1,8 @@
-"""Files of a language model in the subfolder ``model`` of its run folder: settings, plan and samples."""
+"""Files of a language model in the subfolder ``model`` of its run folder: settings, plan and samples.
+
+Samples are separate files, written after their sweep: in the checkpoint they would be written again every
+time. If some are missing after a kill, they are taken again from the checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,9 @@ import numpy.typing as npt
 
 from hdpkit.errors import RunError
 from hdpkit.franchise import Franchise, Snapshot
-from hdpkit.record.chain_folder import take_lock
-from hdpkit.record.describe import describe
-from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import read_sealed, reading, refusals, refuse_others, seal, write_whole
-from hdpkit.record.leave import Leave
-from hdpkit.record.rebuild import rebuild
-from hdpkit.record.run_folder import MODEL, MODEL_FILE, MODEL_MAGIC, RunFolder, check_free
+from hdpkit.record.describe import Allowed, describe, rebuild
+from hdpkit.record.files import pack, read_sealed, reading, refusals, refuse_others, seal, unpack, write_whole
+from hdpkit.record.run_folder import MODEL, MODEL_FILE, MODEL_MAGIC, RunFolder, check_free, take_lock
 
 __all__ = ["ModelFolder"]
 
@@ -54,15 +54,7 @@ class ModelFolder:
     # ------------------------------------------------------------------ one writer
 
     def make(self) -> Self:
-        """Make the folder for a new run.
-
-        Raises
-        ------
-        RunError
-            If the folder isn't empty.
-        StorageError
-            If it can't be made.
-        """
+        """Make the folder for a new run."""
         check_free(self.run)
         with refusals(self._path, "make a folder"):
             self._path.mkdir(parents=True, exist_ok=True)
@@ -100,15 +92,7 @@ class ModelFolder:
         write_whole(self._model, seal(MODEL_MAGIC, pack(tree, "model")))
 
     def read(self, allow: Iterable[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Settings and plan.
-
-        Raises
-        ------
-        RunError
-            If the folder has no language model, or something isn't allowed.
-        CorruptRunError
-            If a file fails its checks.
-        """
+        """Settings and plan."""
         self._check_own()
         files = RunFolder.open(self.run)
         payload = files.read(MODEL_FILE)
@@ -118,13 +102,13 @@ class ModelFolder:
                 "hk.open_run opens runs that were begun by a Scheduler.",
             )  # fmt: skip
         tree = unpack(payload, str(self._model))
-        leave = Leave(allow)
+        allowed_imports = Allowed(allow)
         with self.reading():
             if tree["kind"] != _KIND or tree["run"] != files.id.hex():
                 raise ValueError(f"kind {tree['kind']!r}, or of another run")
             self._id = files.id.hex()
             settings = {
-                str(name): rebuild(value, leave, _PLACES.get(name, "number"))
+                str(name): rebuild(value, allowed_imports, _PLACES.get(name, "number"))
                 for name, value in tree["settings"].items()
             }
             return settings, dict(tree["plan"])
@@ -155,13 +139,7 @@ class ModelFolder:
         write_whole(self._sample(sweep), seal(_SAMPLE_MAGIC, pack(tree, "sample")))
 
     def read_sample(self, sweep: int, franchise: Franchise) -> Snapshot:
-        """Read a sample, for a franchise with the same restaurants.
-
-        Raises
-        ------
-        CorruptRunError
-            If the file is damaged, or of another run.
-        """
+        """Read a sample, for a franchise with the same restaurants."""
         self._check_own()
         path = self._sample(sweep)
         payload, _ = read_sealed(path, _SAMPLE_MAGIC)

@@ -16,7 +16,7 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.franchise import Restaurant
 from hdpkit.models.characters import Characters, StringModel
-from hdpkit.models.levels import ORDER_LIMIT, as_declared, context_restaurants, levels
+from hdpkit.models.settings import ORDER_LIMIT, as_declared, context_restaurants, levels
 from hdpkit.numerics import exp
 from hdpkit.priors import Beta, Gamma
 from hdpkit.random import Purpose, Seed, as_source

@@ -7,11 +7,11 @@ from collections.abc import Container, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
+from hdpkit.checks import is_missing
 from hdpkit.data import NGrams
 from hdpkit.data.encode import as_sentences
 from hdpkit.errors import DataError
-from hdpkit.formats.names import is_missing
-from hdpkit.formats.sentences import read_sentences
+from hdpkit.io.sentences import read_sentences
 from hdpkit.models.settings import ModelSettings
 
 __all__ = ["first_data", "more_data", "sentences_of"]
@@ -48,7 +48,7 @@ def first_data(text: Any, settings: ModelSettings) -> NGrams:
 
 
 def more_data(text: Any, data: NGrams, unknown: Any) -> NGrams:
-    """These data followed by a text."""
+    """Training data followed by more text."""
     if isinstance(text, NGrams):
         words = [text.vocabulary[number] for number in text.values.tolist()]
         if data.is_sentences != text.is_sentences:

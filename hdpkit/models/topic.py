@@ -1,35 +1,40 @@
-"""`TopicModel`: the two-level hierarchical Dirichlet process as a scikit-learn estimator."""
+"""`TopicModel` and `SparseTopicModel`: two-level topic models as scikit-learn estimators."""
 
 from __future__ import annotations
 
+import copy
+import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hdpkit.checks import DAMAGED, choice, fitting, flag, positive_number, whole_number
 from hdpkit.data import Corpus
-from hdpkit.errors import DataError
-from hdpkit.evaluation.fixed_topics import FixedTopics
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves, mean_log_probability
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.models import topic_saved
-from hdpkit.models.topic_input import seed_of
-from hdpkit.models.topic_parts import root_of, topic_measure, topic_restaurants
-from hdpkit.models.topic_predictions import TopicPredictions, new_topic
+from hdpkit.models.topic_input import are_texts, checked_counts, counter_of, seed_of, whole_counts
+from hdpkit.models.topic_parts import default_moves, root_of, topic_measure, topic_restaurants
+from hdpkit.priors import Each
 from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.samples import Samples
 from hdpkit.schedule import Scheduler
 from hdpkit.summaries import Diagnosis, diagnose
 
-__all__ = ["TopicModel"]
+__all__ = ["SparseTopicModel", "TopicModel"]
 
 Floats = npt.NDArray[np.float64]
 
 
-class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimator):
+class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Topic model with an inferred number of topics: a scikit-learn estimator.
 
     Topics ~ Dirichlet(eta), G0 ~ DP(root_concentration, topics), a document's Gj ~ DP(concentration, G0). See
@@ -208,7 +213,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
             raise DataError(
                 "X", "n_features = 1", "two terms or more for topics that select terms", "Use TopicModel."
             )
-        measure = topic_measure(self.eta, bool(self.sparse), self.smoothing, self.selection)
+        measure = topic_measure(
+            self.eta, bool(self.sparse), smoothing=self.smoothing, selection=self.selection
+        )
         restaurant = topic_restaurants(
             measure, self.concentration, self.root_concentration, self.n_components
         )
@@ -333,6 +340,193 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
         model._finish(kept.franchises, kept.trace)
         return model
 
+    # ------------------------------------------------------------------ new documents
+
+    def transform(self, X: Any) -> Floats:
+        """Shares of the topics in documents.
+
+        Parameters
+        ----------
+        X : counts, texts or Corpus
+            As in `fit`. Words outside the vocabulary are not counted. EM uses fractions without rounding.
+
+        Returns
+        -------
+        float64 array, shape ``(n_documents, n_components_)``
+            Rows sum to one: proportions over the fitted topics. The share of a new topic is left out;
+            `Franchise.fold_in` returns it. A document without words has the shares of the corpus.
+        """
+        check_is_fitted(self)
+        method, tolerance, sweeps = self._check_transform()
+        if method == "em":
+            theta = self._topics.fit(self._counts(X, whole=False), tolerance)
+        else:
+            rng = seed_of(self.random_state)
+            theta = self._topics.sample(self._counts(X, whole=True), sweeps, sweeps // 2, rng)
+        shares = theta[:, :-1]
+        return np.divide(shares, shares.sum(axis=1, keepdims=True))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log probability of a held-out token, in nats: higher is better.
+
+        Document completion: half of the tokens of each document, always the same ones, are observed,
+        proportions are fitted to them, and the other half is scored. Probabilities are averaged over
+        `samples_`; if there are none, they are those of the last state. By default topics learn from the
+        observed words of a document (`score_method`), as in a fit: a rare word in it is likely to occur
+        again. Documents don't influence each other, except with ``score_method="joint"``, which continues a
+        copy of the chains for `partial_sweeps` sweeps. See docs/topic_model.md.
+
+        Parameters
+        ----------
+        X : counts, texts or Corpus
+            Documents to which the model was not fitted.
+        y : ignored
+        """
+        return self._completion(X, None)
+
+    def perplexity(self, X: Any, held_out: Any = None) -> float:
+        """Perplexity by document completion: exp(-score).
+
+        Parameters
+        ----------
+        X : counts, texts or Corpus
+            Documents or, with ``held_out``, the observed halves of documents.
+        held_out : counts, texts or Corpus, optional
+            The held-out halves, in the same order. None: documents are split as in `score`.
+        """
+        return math.exp(-self._completion(X, held_out))
+
+    def _completion(self, X: Any, held_out: Any) -> float:
+        check_is_fitted(self)
+        tolerance = self._check_transform()[1]
+        observed = self._counts(X, whole=True)
+        if held_out is None:
+            observed, held = halves(observed, 0)
+        else:
+            held = self._counts(held_out, whole=True)
+            if held.shape != observed.shape:
+                raise DataError(
+                    "held_out", f"{held.shape[0]} documents", f"the halves of X, {observed.shape[0]}",
+                    "Give the same documents in the same order.",
+                )  # fmt: skip
+        method = self._check_score()
+        if method == "joint" and observed.data.any():
+            return self._joint_completion(observed, held)
+        return completion(self._states(method == "learned"), observed, held, tolerance)
+
+    def _joint_completion(self, observed: Any, held: Any) -> float:
+        """The score of a copy of the model with the observed halves as documents, and their shares in it."""
+        joint = copy.copy(self).partial_fit(observed)
+        new, first = _new_topic(self.franchise_), self.franchise_.sample().n_groups
+
+        def logs_of_states(cells: Any) -> Iterator[Floats]:
+            for sample in joint.samples_ or (joint.franchise_.sample(),):
+                topics = FixedTopics.of(_blocks(sample), new, sample.root_weights, None)
+                yield topics.log_probabilities(sample.group_weights(slice(first, None)), cells)
+
+        return mean_log_probability(logs_of_states, held)
+
+    def _states(self, learning: bool) -> Iterator[FixedTopics]:
+        """Topics of the samples, one state at a time; of the last state if there are no samples."""
+        new = _new_topic(self.franchise_)
+        for sample in self.samples_ or (self.franchise_.sample(),):
+            prior = float(sample.hyperparameters["concentration/document"]) * sample.root_weights
+            yield FixedTopics.of(_blocks(sample), new, prior, _mass(sample) if learning else None)
+
+    # ------------------------------------------------------------------ parameters and input
+
+    def _check_parameters(self) -> None:
+        """Raise a ParameterError for invalid parameters that aren't checked elsewhere."""
+        for name in ("sweeps", "partial_sweeps", "chains"):
+            whole_number(name, getattr(self, name), 1, remedy="Give a whole number.")
+        if not isinstance(self.samples, Samples):
+            whole_number("samples", self.samples, 0, remedy="0 keeps none.")
+        flag("sparse", self.sparse)
+        if self.n_components is not None:
+            whole_number("n_components", self.n_components, 1, remedy="None: the number is inferred.")
+            if self.root_concentration is not None:
+                raise ParameterError(
+                    "root_concentration", self.root_concentration, "None with n_components",
+                    "Topics of a finite model weigh the same: concentration is K alpha.",
+                )  # fmt: skip
+        if isinstance(self.concentration, Each):
+            raise ParameterError(
+                "concentration", self.concentration, "one for all documents: a number or a prior",
+                "New documents have none of their own.",
+            )  # fmt: skip
+        self._check_transform()
+        self._check_score()
+
+    def _check_transform(self) -> tuple[str, float, int]:
+        return (
+            choice("transform_method", self.transform_method, ("em", "gibbs"), remedy="Leave it out."),
+            positive_number("transform_tolerance", self.transform_tolerance),
+            whole_number("transform_sweeps", self.transform_sweeps, 1, remedy="50 are usual."),
+        )
+
+    def _check_score(self) -> str:
+        return choice(
+            "score_method", self.score_method, ("learned", "fixed", "joint"), remedy="Leave it out."
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickle's state."""
+        with fitting(f"pickle of {type(self).__name__}", "the state of an estimator", remedy=DAMAGED):
+            super().__setstate__(state)
+
+    def _scheduler(self, restaurant: Any) -> Scheduler:
+        moves = default_moves(restaurant) if self.schedule is None else self.schedule
+        return Scheduler(moves, threads=effective_n_jobs(self.n_jobs) if self.chains == 1 else 1)
+
+    def _corpus(self, X: Any) -> tuple[Corpus, Any]:
+        """The documents of a first call, and the counter of their texts."""
+        if isinstance(X, Corpus):
+            self._forget_names(X.n_terms)
+            return X, None
+        if are_texts(X):
+            counter = counter_of(self.text)
+            counts = counter.fit_count(X)
+            self._forget_names(counts.shape[1])
+            return Corpus.from_counts(counts, vocabulary=counter.vocabulary), counter
+        counts = whole_counts(checked_counts(self, X, reset=True))
+        names = getattr(self, "feature_names_in_", None)
+        return Corpus.from_counts(counts, vocabulary=None if names is None else [*map(str, names)]), None
+
+    def _forget_names(self, n_terms: int) -> None:
+        self.n_features_in_ = n_terms
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _counts(self, X: Any, *, whole: bool) -> Any:
+        """Counts of documents of a later call."""
+        if isinstance(X, Corpus):
+            return self._counts_of(X)
+        if are_texts(X):
+            if self.counter_ is None:
+                raise DataError(
+                    "X", "texts", "counts, as in the call of fit",
+                    "Fit the model to texts, or count these texts in the same way.",
+                )  # fmt: skip
+            return scipy.sparse.csr_array(self.counter_.count(X))
+        counts = checked_counts(self, X, reset=False)
+        return whole_counts(counts) if whole else counts
+
+    def _counts_of(self, corpus: Corpus) -> Any:
+        """Counts of a corpus; if both vocabularies are known, terms are matched by word."""
+        counts = corpus.to_counts()
+        if corpus.vocabulary is not None and self.terms_ is not None and corpus.vocabulary != self.terms_:
+            column = {term: v for v, term in enumerate(self.terms_)}
+            to = np.array([column.get(term, -1) for term in corpus.vocabulary])
+            known = np.flatnonzero(to >= 0)
+            place = (np.ones(len(known), dtype=np.int64), (known, to[known]))
+            counts = counts @ scipy.sparse.csr_array(place, shape=(corpus.n_terms, self.n_features_in_))
+        if counts.shape[1] != self.n_features_in_:
+            raise DataError(
+                "X", f"{counts.shape[1]} terms", f"the {self.n_features_in_} terms of the model",
+                "Build the corpus with vocabulary=model.terms_.",
+            )  # fmt: skip
+        return counts
+
     # ------------------------------------------------------------------ the parts
 
     @property
@@ -344,7 +538,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
 
     @property
     def components_(self) -> Floats:
-        """See the attributes. Computed at the first access: K x V numbers may not fit in memory."""
+        """Probabilities of terms in the topics, computed at the first access: K x V may not fit in memory."""
         if not hasattr(self, "_last"):
             raise AttributeError("components_: fit the model first")
         if self._components is None:
@@ -373,7 +567,30 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TopicPredictions, BaseEstimato
         alpha = float(franchise.concentration("document"))
         prior = alpha * np.append(weights[self.dishes_], rest)
         blocks = (block / block.sum(axis=1, keepdims=True) for block in sample._topic_blocks(self.dishes_))
-        self._topics = FixedTopics.of(blocks, new_topic(franchise), prior)
+        self._topics = FixedTopics.of(blocks, _new_topic(franchise), prior)
+
+
+def _blocks(sample: Sample) -> Iterator[Floats]:
+    return sample._topic_blocks(np.arange(sample.n_dishes))
+
+
+def _mass(sample: Sample) -> Floats | None:
+    """Tokens plus pseudo-counts of each topic and, last, of a new one; None if topics have none."""
+    means = sample.term_means
+    if means is None:
+        return None
+    new = float(np.mean(means.smoothing)) * sample.counts.shape[1]
+    mass: Floats = np.append(1.0 / np.asarray(means.inside, dtype=np.float64), new)
+    return mass
+
+
+def _new_topic(franchise: Franchise) -> Floats:
+    """Mean of a new topic, over terms."""
+    eta = getattr(franchise.measure, "eta_vector", None)
+    n_terms = franchise.data.n_terms  # type: ignore[attr-defined]
+    values = np.full(n_terms, 1.0) if eta is None else np.asarray(eta, dtype=np.float64)
+    new: Floats = values / values.sum()
+    return new
 
 
 def _go_on(
@@ -396,3 +613,57 @@ def _best(trace: Trace | ChainTrace) -> int:
         return 0
     means = [np.mean(chain["log_joint"][chain.n_draws // 2 :]) for chain in trace.chains]
     return int(np.argmax(means))
+
+
+class SparseTopicModel(TopicModel):
+    """The sparse topic model of Wang & Blei (2009): `TopicModel` with ``sparse=True``.
+
+    Each topic selects its own terms and is a distribution over these.
+
+    Parameters
+    ----------
+    smoothing : float or prior, optional
+        Dirichlet parameter of the terms that a topic selects. ``hk.Each(prior)``: one per topic. None: 0.1.
+    selection : prior or float, optional
+        Prior of the share of terms that a topic selects, or a fixed share. None: Beta(1, 1).
+    concentration, root_concentration, n_components, sweeps, partial_sweeps, samples, chains, schedule, init
+        As in `TopicModel`.
+    store, root, text, transform_method, transform_tolerance, transform_sweeps, score_method
+        As in `TopicModel`.
+    random_state, n_jobs, progress
+        As in `TopicModel`.
+    """
+
+    def __init__(
+        self,
+        *,
+        smoothing: Any = None,
+        selection: Any = None,
+        concentration: Any = None,
+        root_concentration: Any = None,
+        n_components: Any = None,
+        sweeps: Any = 500,
+        partial_sweeps: Any = 50,
+        samples: Any = 20,
+        chains: Any = 1,
+        schedule: Any = None,
+        init: Any = "auto",
+        store: Any = "histogram",
+        root: Any = "restaurant",
+        text: Any = None,
+        transform_method: Any = "em",
+        transform_tolerance: Any = 1e-4,
+        transform_sweeps: Any = 50,
+        score_method: Any = "learned",
+        random_state: Any = None,
+        n_jobs: Any = None,
+        progress: Any = None,
+    ) -> None:
+        super().__init__(
+            sparse=True, smoothing=smoothing, selection=selection, concentration=concentration,
+            root_concentration=root_concentration, n_components=n_components, sweeps=sweeps,
+            partial_sweeps=partial_sweeps, samples=samples, chains=chains, schedule=schedule, init=init,
+            store=store, root=root, text=text, transform_method=transform_method,
+            transform_tolerance=transform_tolerance, transform_sweeps=transform_sweeps,
+            score_method=score_method, random_state=random_state, n_jobs=n_jobs, progress=progress,
+        )  # fmt: skip

@@ -22,66 +22,48 @@ from hdpkit.priors import Gamma
 __all__ = ["default_moves", "root_of", "topic_measure", "topic_restaurants", "updates_of"]
 
 
-def topic_measure(eta: Any, sparse: bool, smoothing: Any, selection: Any) -> BaseMeasure:
-    """The base measure of topics: Dirichlet or, with `sparse`, one whose topics select terms.
-
-    Parameters
-    ----------
-    eta : float, array or prior
-    sparse : bool
-        If true, eta is not used.
-    smoothing, selection
-        Parameters of `SparseDirichletMultinomial`; None: its defaults.
-    """
+def topic_measure(eta: Any, sparse: bool, **of_sparse: Any) -> BaseMeasure:
+    """The base measure of topics: Dirichlet or, with `sparse`, one whose topics select terms."""
     if not sparse:
         return DirichletMultinomial(eta=eta)
-    given = {"smoothing": smoothing, "selection": selection}
-    return SparseDirichletMultinomial(**{name: value for name, value in given.items() if value is not None})
+    return SparseDirichletMultinomial(
+        **{name: value for name, value in of_sparse.items() if value is not None}
+    )
 
 
-def topic_restaurants(measure: BaseMeasure, document: Any, root: Any, n_topics: int | None) -> Restaurant:
-    """The restaurants of documents below a root.
+def topic_restaurants(
+    measure: BaseMeasure,
+    document: Any,
+    root: Any,
+    n_topics: int | None,
+    groups: Iterable[str] = (),
+    group: Any = None,
+) -> Restaurant:
+    """The restaurants of documents, of groups of documents (the largest first) and the root above them.
 
-    Parameters
-    ----------
-    measure : BaseMeasure
-    document, root : float or prior, optional
-        Concentrations; None: Gamma(1, 1), and for the root 1.0 (which is not used) in a finite model.
-    n_topics : int, optional
-        Number of topics of a finite model.
+    Concentrations that are None are Gamma(1, 1); for the root of a finite model 1.0, which is not used.
     """
     if root is None:
         root = Gamma(1.0, 1.0) if n_topics is None else 1.0
     above = Restaurant(base=measure, concentration=root, name="root")
+    for label in groups:
+        above = Restaurant(base=above, concentration=Gamma(1.0, 1.0) if group is None else group, each=label)
     return Restaurant(
         base=above, concentration=Gamma(1.0, 1.0) if document is None else document, each="document"
     )
 
 
-def default_moves(base: BaseMeasure, concentrations: Iterable[Any]) -> list[Move]:
-    """Moves for topics with this measure, and updates of all hyperparameters with a prior.
-
-    Parameters
-    ----------
-    base : BaseMeasure
-    concentrations : iterable of float or prior
-        Those of the restaurants.
-    """
-    proposals = [SplitMerge().until(50)] if base.conjugate else []
-    return [TableGibbs(), DishGibbs(), *proposals, *updates_of(base, concentrations)]
+def default_moves(restaurant: Restaurant) -> list[Move]:
+    """Moves for topics with this measure, and updates of all hyperparameters with a prior."""
+    proposals = [SplitMerge().until(50)] if restaurant.measure.conjugate else []
+    return [TableGibbs(), DishGibbs(), *proposals, *updates_of(restaurant)]
 
 
-def updates_of(base: BaseMeasure, concentrations: Iterable[Any]) -> list[Move]:
-    """Moves of parameters with a prior: concentrations, parameters of the base measure and of dishes.
-
-    Parameters
-    ----------
-    base : BaseMeasure
-    concentrations : iterable of float or prior
-        Those of the restaurants.
-    """
+def updates_of(restaurant: Restaurant) -> list[Move]:
+    """Moves of parameters with a prior: concentrations, parameters of the base measure and of dishes."""
+    base = restaurant.measure
     moves: list[Move] = []
-    if any(hasattr(concentration, "draw") for concentration in concentrations):
+    if any(declared.hyperparameters[0].prior is not None for declared in restaurant.chain()):
         moves.append(Concentration())
     if base.priors:
         moves.append(BaseMeasureParameters())

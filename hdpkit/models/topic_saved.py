@@ -16,22 +16,17 @@ from hdpkit.errors import CorruptRunError, RunError
 from hdpkit.formats.records import Layout
 from hdpkit.franchise import Franchise
 from hdpkit.init import Factors, Random, TermClusters
-from hdpkit.io.reading import Reading, kept_reading
-from hdpkit.io.text_options import TextOptions
-from hdpkit.io.vectorizer import TextCounter
+from hdpkit.io.corpora import ReadingSettings
+from hdpkit.io.text_options import TextCounter, TextOptions
 from hdpkit.moves import Move
 from hdpkit.record import ChainTrace, Trace
-from hdpkit.record.chain_folder import ChainWriter
-from hdpkit.record.describe import describe
-from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import reading
-from hdpkit.record.leave import Leave
-from hdpkit.record.rebuild import rebuild
-from hdpkit.record.run_folder import ESTIMATOR, RunFolder, Settings, kept
+from hdpkit.record.describe import Allowed, describe, rebuild
+from hdpkit.record.files import pack, reading, unpack
+from hdpkit.record.run_folder import ESTIMATOR, READING, ChainWriter, RunFolder, Settings, kept
 from hdpkit.record.samples import Samples
 from hdpkit.schedule import Checkpoint, open_run
 
-__all__ = ["Kept", "load", "save"]
+__all__ = ["SavedModel", "load", "save"]
 
 _KIND = "topics"
 _PLACES = {
@@ -49,7 +44,7 @@ _OF_THE_PROCESS = ("progress", "text", "random_state", "samples")
 
 
 @attrs.frozen
-class Kept:
+class SavedModel:
     """The content of a model's folder: arguments, fitted attributes, chains."""
 
     parameters: dict[str, Any]
@@ -81,8 +76,8 @@ def save(model: Any, folder: str | os.PathLike[str], moves: Sequence[Move]) -> N
     with ExitStack() as beside:
         beside.enter_context(kept(path, ESTIMATOR, packed))
         if model.counter_ is not None:  # used by `hdpkit infer` to count new texts
-            read = Reading(format="csv", layout=Layout(), counter=model.counter_)
-            beside.enter_context(kept_reading(path, read))
+            read = ReadingSettings(format="csv", layout=Layout(), counter=model.counter_)
+            beside.enter_context(kept(path, READING, read.as_data()))
         _write_run(path, model, moves, traces)
 
 
@@ -119,11 +114,11 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move], traces: Sequence[T
         lock.release()
 
 
-def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> Kept:
+def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> SavedModel:
     """Read a folder written by `save`; see `TopicModel.load`."""
     path = absolute_path("folder", folder, remedy="What was given to save.")
     allowed = allow if isinstance(allow, str) or not isinstance(allow, Iterable) else tuple(allow)
-    leave = Leave(allowed)
+    allowed_imports = Allowed(allowed)
     file = path / ESTIMATOR
     payload = RunFolder.open(path).read(ESTIMATOR)
     if payload is None:
@@ -137,13 +132,13 @@ def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> Kept:
                 "folder", str(path), "a topic model's", f"It holds a model of the kind {tree['kind']!r}."
             )
         parameters = {
-            str(name): _rebuilt(value, leave, _PLACES.get(name, "number"))
+            str(name): _rebuilt(value, allowed_imports, _PLACES.get(name, "number"))
             for name, value in tree["parameters"].items()
         }
         parameters["random_state"], samples = tree["random_state"], tree["samples"]
         parameters["samples"] = Samples(**samples) if isinstance(samples, dict) else samples
         if tree["text"] is not None:
-            parameters["text"] = _options(tree["text"], leave)
+            parameters["text"] = _options(tree["text"], allowed_imports)
         counter = tree["counter"]
         names = [str(name) for name in tree["feature_names"]]
         attributes: dict[str, Any] = {
@@ -161,19 +156,19 @@ def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> Kept:
     attributes["terms_"] = data.vocabulary
     if names:
         attributes["feature_names_in_"] = np.array(names, dtype=object)
-    return Kept(parameters, attributes, franchises, run.trace)
+    return SavedModel(parameters, attributes, franchises, run.trace)
 
 
-def _rebuilt(value: Any, leave: Leave, place: str) -> Any:
+def _rebuilt(value: Any, allowed_imports: Allowed, place: str) -> Any:
     if value is None or (place in ("store", "start") and isinstance(value, str)):
         return value
     if place == "move" and isinstance(value, list | tuple):
-        return [rebuild(one, leave, place) for one in value]
-    return rebuild(value, leave, place)
+        return [rebuild(one, allowed_imports, place) for one in value]
+    return rebuild(value, allowed_imports, place)
 
 
-def _options(data: Any, leave: Leave) -> TextOptions:
+def _options(data: Any, allowed_imports: Allowed) -> TextOptions:
     given = dict(data)
     if given.get("tokenizer") is not None:
-        given["tokenizer"] = leave.find(given["tokenizer"], "function")
+        given["tokenizer"] = allowed_imports.find(given["tokenizer"], "function")
     return TextOptions(**given)

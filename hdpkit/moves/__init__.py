@@ -9,6 +9,7 @@ from hdpkit.moves.discount import Discount
 from hdpkit.moves.dish_gibbs import DishGibbs
 from hdpkit.moves.dish_parameters import DishParameters
 from hdpkit.moves.documents import CountGibbs, DrawProportions, DrawRootWeights, DrawTopics, SliceGibbs
+from hdpkit.moves.over_documents import ByDocument, Common, Document, OverDocuments
 from hdpkit.moves.protocol import (
     Move,
     MoveInfo,
@@ -17,6 +18,7 @@ from hdpkit.moves.protocol import (
     needs_latent_dishes,
     needs_marginals,
 )
+from hdpkit.moves.replica_exchange import ReplicaExchange
 from hdpkit.moves.reseat_groups import ReseatGroups
 from hdpkit.moves.root_weights import RootWeights
 from hdpkit.moves.selectors import SelectorCounts, Selectors
@@ -27,16 +29,21 @@ from hdpkit.moves.table_gibbs import TableGibbs
 
 __all__ = [
     "BaseMeasureParameters",
+    "ByDocument",
+    "Common",
     "Concentration",
     "CountGibbs",
     "Discount",
     "DishGibbs",
     "DishParameters",
+    "Document",
     "DrawProportions",
     "DrawRootWeights",
     "DrawTopics",
     "Move",
     "MoveInfo",
+    "OverDocuments",
+    "ReplicaExchange",
     "ReseatGroups",
     "RootWeights",
     "Scheduled",

@@ -10,8 +10,7 @@ import attrs
 from hdpkit.checks import choice, positive_number, validator
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.moves.metropolis import accepts
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import Move, MoveInfo, accepts
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
@@ -42,6 +41,7 @@ class BaseMeasureParameters(Move):
     continuous = True
     by_cell = True
     updates = ("base",)
+    over = "totals"
 
     method: str = attrs.field(
         default="slice", validator=validator(choice, ("slice", "metropolis"), remedy="Slice needs no tuning.")
@@ -120,7 +120,7 @@ def updated_on_line(
     log_target : callable
         Log density, in nats.
     here : float
-        The present point.
+        The current point.
     method : str
         "slice" or "metropolis".
     width : float

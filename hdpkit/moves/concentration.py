@@ -53,6 +53,11 @@ class Concentration(ByMethod):
     """
 
     updates = ("concentration",)
+    over = "totals"
+
+    def needs_lengths(self, restaurant: Restaurant) -> bool:
+        """Auxiliary variables are drawn document by document."""
+        return not by_numbers(self, restaurant)
 
     def check(self, state: Franchise) -> None:
         """Raise an error if all concentrations are fixed, or auxiliary variables are not possible."""
@@ -170,7 +175,7 @@ def _slice(
     width: float,
     source: ChoiceSource,
 ) -> float:
-    """The same given distinct numbers of customers beyond the first, and how many restaurants have each."""
+    """Draw theta by slice sampling, given how many restaurants have each number of customers - 1."""
     prior = declared.prior
     assert prior is not None
     shift = d if declared.shifted else 0.0  # a shifted theta has a single d

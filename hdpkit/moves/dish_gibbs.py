@@ -24,6 +24,7 @@ class DishGibbs(Move):
     """
 
     needs_tables = True
+    verbs = ("index_units", "resample_dish")
 
     def n_steps(self, state: Franchise) -> int:
         """One per customer and level below the root."""
@@ -42,7 +43,7 @@ class DishGibbs(Move):
         n = state.topology.n_customers
         first, last = steps or (0, self.n_steps(state))
         info = MoveInfo()
-        with state.seated_out(rng):
+        with state.labelled_seating(rng):
             for pass_number in range(first // n, -(-last // n)):
                 low, high = max(first - pass_number * n, 0), min(last - pass_number * n, n)
                 info += self._level(state, rng, state.topology.n_levels - 1 - pass_number, low, high)
@@ -54,7 +55,7 @@ class DishGibbs(Move):
         begin, end = np.searchsorted(units.firsts, [low, high])
         free = state.free_units(units, level, int(begin), int(end))
         for first, last in free:
-            state.in_chunks(first, last, lambda a, b: state.redish(units, a, b, rng))
+            state.in_chunks(first, last, lambda a, b: state.resample_dish(units, a, b, rng))
         n = sum(last - first for first, last in free)
         return MoveInfo(n, n)
 

@@ -8,14 +8,13 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.checks import log_density, real_values
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.moves.metropolis import accepts
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import Move, MoveInfo, accepts
 from hdpkit.moves.registry import moves
 from hdpkit.moves.slice import slice_sample
 from hdpkit.random import ChoiceSource
-from hdpkit.returned import log_density, real_values
 
 __all__ = ["DishParameters", "proposed_from_prior", "update_dishes"]
 
@@ -65,7 +64,7 @@ def update_dishes(
     info = MoveInfo()
     bank: Any = state.bank
     dishes = state.seating.dishes()
-    with state.turn():
+    with state.lock():
         for slot in state.slots.occupied_slots().tolist():
             parameter, done = update(state, slot, np.flatnonzero(dishes == slot), rng)
             bank.set_parameter(slot, parameter)
@@ -83,7 +82,7 @@ def proposed_from_prior(
     measure : BaseMeasure
         With ``draw(source)``.
     parameter : object
-        The present one.
+        The current one.
     log_likelihood : callable
         Log likelihood of a parameter, in nats.
     rng : ChoiceSource

@@ -9,7 +9,10 @@ import attrs
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import KernelError, ScheduleError
 from hdpkit.franchise import Franchise
+from hdpkit.franchise.part import draw_part, sweep_part
 from hdpkit.franchise.slices import MOST_THREADS
+from hdpkit.franchise.whole_corpus import Changes
+from hdpkit.moves.over_documents import OverDocuments
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.root_weights import RootWeights
@@ -20,12 +23,11 @@ __all__ = ["CountGibbs", "DrawProportions", "DrawRootWeights", "DrawTopics", "Sl
 _threads = validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
 
 
-class _OverDocuments(Move):
-    """A move that draws topics first, so that documents are independent."""
+class _BySlices(OverDocuments):
+    """A sweep that draws every token given topics and the root's weights."""
 
-    continuous = True
-    updates = ("seating", "root weights")
     proportions = "integrated"
+    verbs = ("slice_sweep",)
     threads: int = 1
 
     def check(self, state: Franchise) -> None:
@@ -64,8 +66,17 @@ class _OverDocuments(Move):
         """Return this move with this number of threads, unless it already has more than one."""
         return attrs.evolve(self, threads=threads) if self.threads == 1 else self  # type: ignore[misc]
 
+    def begin(self, state: Franchise, rng: ChoiceSource) -> None:
+        """Draw topics, and break the remainder into labels."""
+        draw_part(state, rng, self.proportions, self.threads)
+
+    def sweep(self, state: Franchise, n_blocks: int) -> tuple[MoveInfo, Changes]:
+        """Sweep over the documents of one part."""
+        n = state.topology.n_customers
+        return MoveInfo(n, n), sweep_part(state, n_blocks)
+
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
-        """Sweep over all documents."""
+        """Sweep over all documents, also with more than two levels and over counts by cell."""
         if steps == (0, 0):
             return MoveInfo()
         state.reseat_documents(rng, self.proportions, self.threads)
@@ -82,7 +93,7 @@ def _compiled(state: Franchise) -> bool:
 
 
 @attrs.frozen
-class SliceGibbs(_OverDocuments):
+class SliceGibbs(_BySlices):
     """Draw topics, then every customer's dish given topics and the root's weights, documents in parallel.
 
     P(z_ji = k) is proportional to phi_kx (n_jk + alpha psi_k), proportions of documents integrated out. The
@@ -104,7 +115,7 @@ class SliceGibbs(_OverDocuments):
 
 
 @attrs.frozen
-class CountGibbs(_OverDocuments):
+class CountGibbs(_BySlices):
     """Like `SliceGibbs` with proportions drawn: full Gibbs sampling (Fuentes et al. 2011, section 2).
 
     Each document's proportions are drawn given its dishes, Dirichlet(n_jk + alpha psi_k); then its customers
@@ -148,7 +159,7 @@ class DrawTopics(Move):
 
 
 class DrawRootWeights(RootWeights):
-    """The same as `RootWeights`, with a name like those of `DrawTopics` and `DrawProportions`."""
+    """`RootWeights` under another name, like those of `DrawTopics` and `DrawProportions`."""
 
 
 class DrawProportions(Move):

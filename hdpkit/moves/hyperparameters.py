@@ -60,7 +60,7 @@ class ByMethod(Move):
         info = MoveInfo()
         if steps == (0, 0):
             return info
-        sizes = state.seated_out(rng, sizes=True) if self.needs_sizes else nullcontext()
+        sizes = state.labelled_seating(rng, sizes=True) if self.needs_sizes else nullcontext()
         with state.root_integrated(rng), sizes:  # the root's weights depend on its hyperparameters
             for number, declaration in enumerate(state.declarations):
                 info += self._update(state, number, declaration, rng)
@@ -96,7 +96,7 @@ def _moved(before: Sequence[float], after: Sequence[float]) -> MoveInfo:
 
 @attrs.frozen(eq=False)
 class Sharing:
-    """Restaurants that share a hyperparameter: one entry per restaurant, with the present values."""
+    """Restaurants that share a hyperparameter: one entry per restaurant, with the current values."""
 
     state: Franchise
     nodes: Ints

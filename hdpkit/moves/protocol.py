@@ -6,26 +6,47 @@ import abc
 import functools
 import math
 import numbers
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import attrs
 
-from hdpkit.checks import instance, validator, whole_number, whole_numbers, wrap_methods
-from hdpkit.errors import ParameterError, ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.checks import instance, one_of_kind, refuse, validator, whole_number, whole_numbers, wrap_methods
+from hdpkit.errors import KernelError, ParameterError, ScheduleError, StateError
+from hdpkit.franchise import Franchise, Restaurant
+from hdpkit.numerics import exp
 from hdpkit.random import ChoiceSource
-from hdpkit.returned import one_of_kind, refuse
 
 __all__ = [
     "Move",
     "MoveInfo",
     "Scheduled",
+    "accepts",
     "check_arguments",
+    "check_move",
     "checked_info",
     "needs_latent_dishes",
     "needs_marginals",
 ]
+
+
+def accepts(log_ratio: float, rng: ChoiceSource) -> bool:
+    """Accept with probability min(1, exp(log_ratio)).
+
+    Parameters
+    ----------
+    log_ratio : float
+        log of target(new) q(new -> old) / [target(old) q(old -> new)], in nats; -inf never accepts.
+    """
+    if math.isnan(log_ratio) or log_ratio == math.inf:
+        raise StateError(
+            "log_ratio", log_ratio, "a number or -inf", "The proposal returned an invalid number; report it."
+        )
+    if log_ratio == -math.inf:
+        return False
+    return log_ratio >= 0.0 or rng.bernoulli(exp(log_ratio))
+
 
 _FROM_ONE = "Sweeps are numbered from 1."
 
@@ -35,13 +56,23 @@ class MoveInfo:
     """The result of a move: how many updates it tried, and how many were accepted.
 
     Gibbs updates are always accepted.
+
+    Attributes
+    ----------
+    tried, accepted : int
+    details : tuple of (str, MoveInfo)
+        The same by kind of update; the trace then has a row for each kind instead of one for the move.
     """
 
     tried: int = 0
     accepted: int = 0
+    details: tuple[tuple[str, MoveInfo], ...] = ()
 
     def __add__(self, other: MoveInfo) -> MoveInfo:
-        return MoveInfo(self.tried + other.tried, self.accepted + other.accepted)
+        details = dict(self.details)
+        for kind, info in other.details:
+            details[kind] = details.get(kind, MoveInfo()) + info
+        return MoveInfo(self.tried + other.tried, self.accepted + other.accepted, tuple(details.items()))
 
 
 def _franchise(state: Any) -> None:
@@ -76,15 +107,23 @@ def check_arguments(kind: type) -> None:
     wrap_methods(kind, str(__package__), ("apply", "check", "n_steps"), _checked)
 
 
-def checked_info(move: Move, info: Any) -> MoveInfo:
-    """Return the value returned by a move's `apply` if it is a valid MoveInfo; otherwise raise an error."""
-    one_of_kind(move, "apply", info, MoveInfo, "a MoveInfo")
+def checked_info(move: Move, info: Any, method: str = "apply") -> MoveInfo:
+    """Return the value returned by a method of a move if it is a valid MoveInfo; otherwise raise an error."""
+    one_of_kind(move, method, info, MoveInfo, "a MoveInfo")
     counts = (info.tried, info.accepted)
     whole = all(isinstance(n, numbers.Integral) and not isinstance(n, bool) for n in counts)
     if not whole or not 0 <= info.accepted <= info.tried:
         raise refuse(
-            move, "apply", info, "a MoveInfo of whole numbers, 0 <= accepted <= tried",
+            move, method, info, "a MoveInfo of whole numbers, 0 <= accepted <= tried",
             "Count the updates that were tried, and those that took effect.",
+        )  # fmt: skip
+    if info.details and not (
+        isinstance(info.details, tuple)
+        and all(isinstance(one, tuple) and tuple(map(type, one)) == (str, MoveInfo) for one in info.details)
+    ):
+        raise refuse(
+            move, "apply", info.details, "a tuple of pairs of a name and a MoveInfo, as details",
+            "For instance (('split', MoveInfo(1, 0)),).",
         )  # fmt: skip
     return info
 
@@ -103,15 +142,30 @@ class Move(abc.ABC):
     by_cell : bool
         Whether the move doesn't distinguish customers with the same document and term (`CountGibbs`). If all
         moves of a run have this set, no array with an entry per customer is allocated.
+    ensemble : bool
+        Whether the move sees several franchises: see `others`.
     updates : tuple of str
         What the move changes: "seating", "concentration", ...
+    verbs : tuple of str
+        Verbs of the franchise that the move always calls. A schedule over a franchise for which one of them
+        has no kernel (over its store, measure or tree) is refused.
+    over : "documents", "totals" or None
+        What the move needs to run over a corpus in parts (`hdpkit.shards.run`), bit for bit as in one
+        process. "documents": each document alone, given topics and root weights; derive from
+        `hdpkit.moves.ByDocument`. "totals": only what is common to all parts: the dishes with their counts
+        and root weights, hyperparameters, `Franchise.log_likelihood`, and how many documents have each number
+        of tokens and of tables (`Franchise.counted_totals_of`); then every part runs `apply` with the same
+        stream. None: the whole franchise; the move is refused over parts.
     """
 
+    over: str | None = None
     exact: bool = True
     continuous: bool = False
     needs_tables: bool = False
     by_cell: bool = False
+    ensemble: bool = False
     updates: tuple[str, ...] = ("seating",)
+    verbs: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -141,6 +195,30 @@ class Move(abc.ABC):
 
     def check(self, state: Franchise) -> None:  # noqa: B027 - by default every franchise is accepted
         """Raise a ScheduleError if the move can't run over this franchise or would have nothing to do."""
+
+    def others(self, state: Franchise) -> Sequence[Franchise]:
+        """Return the further franchises of an ensemble move, over the data of this one; by default none.
+
+        The scheduler calls it before the first sweep. It starts each of these franchises like the one of
+        the run, and every other move of the schedule updates each of them in every sweep, from streams of
+        its own. They belong to the state of the run's franchise: the move makes them in the first call, and
+        registers a part that freezes and thaws them. The run's trace, samples and final state are those of
+        the franchise itself.
+
+        Parameters
+        ----------
+        state : Franchise
+            The franchise of the run.
+        """
+        return ()
+
+    def needs_lengths(self, restaurant: Restaurant) -> bool:
+        """Whether a move over totals needs the number of tokens of every document in order.
+
+        Then `Franchise.totals_of` returns them over parts too. There the number of tables of one document
+        isn't known, only how many documents have each number, so nothing may depend on the two together.
+        """
+        return False
 
     def threaded(self, threads: int) -> Move:
         """Return the move with this number of threads; by default the move itself, which uses one.
@@ -217,29 +295,48 @@ class Scheduled(Move):
         return self.move.name
 
     @property
+    def over(self) -> str | None:  # type: ignore[override]
+        """What the move needs to run over a corpus in parts."""
+        return self.move.over
+
+    @property
     def exact(self) -> bool:  # type: ignore[override]
-        """As the move."""
+        """Whether the move is exact."""
         return self.move.exact
 
     @property
     def continuous(self) -> bool:  # type: ignore[override]
-        """As the move."""
+        """Whether the move draws continuous quantities."""
         return self.move.continuous
 
     @property
     def needs_tables(self) -> bool:  # type: ignore[override]
-        """As the move."""
+        """Whether the move needs seats."""
         return self.move.needs_tables
 
     @property
     def by_cell(self) -> bool:  # type: ignore[override]
-        """As the move."""
+        """Whether the move doesn't distinguish customers with the same document and term."""
         return self.move.by_cell
 
     @property
+    def ensemble(self) -> bool:  # type: ignore[override]
+        """Whether the move sees several franchises."""
+        return self.move.ensemble
+
+    def others(self, state: Franchise) -> Sequence[Franchise]:
+        """Return the further franchises of the move."""
+        return self.move.others(state)
+
+    @property
     def updates(self) -> tuple[str, ...]:  # type: ignore[override]
-        """As the move."""
+        """What the move changes."""
         return self.move.updates
+
+    @property
+    def verbs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """As the move."""
+        return self.move.verbs
 
     @property
     def always(self) -> bool:
@@ -252,15 +349,19 @@ class Scheduled(Move):
         return in_time and sweep % self.period == 0 and self.move.runs_in(sweep)
 
     def threaded(self, threads: int) -> Move:
-        """As the move."""
+        """Return the time table with the move on this number of threads."""
         return attrs.evolve(self, move=self.move.threaded(threads))
+
+    def needs_lengths(self, restaurant: Restaurant) -> bool:
+        """Whether the move needs the number of tokens of every document in order."""
+        return self.move.needs_lengths(restaurant)
 
     def n_steps(self, state: Franchise) -> int:
         """Steps of the move if it runs once per sweep, otherwise 1."""
         return self.move.n_steps(state) if self.times == 1 else 1
 
     def check(self, state: Franchise) -> None:
-        """As the move."""
+        """Raise a ScheduleError if the move can't run over this franchise."""
         self.move.check(state)
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
@@ -268,10 +369,23 @@ class Scheduled(Move):
         if self.times == 1:
             return self.move.apply(state, rng, steps)
         info = MoveInfo()
-        with state.seated_out(rng) if self.move.needs_tables else nullcontext():
+        with state.labelled_seating(rng) if self.move.needs_tables else nullcontext():
             for _ in range(0 if steps == (0, 0) else self.times):
                 info += checked_info(self.move, self.move.apply(state, rng))
         return info
+
+
+def check_move(move: Move, state: Franchise) -> None:
+    """Raise an error if a move can't run over a franchise: its own check, and that its verbs have kernels."""
+    move.check(state)
+    for verb in move.verbs:
+        try:
+            state.kernel(verb)
+        except KernelError as error:
+            raise ScheduleError(
+                "moves", move.name, f"moves that this franchise supports: {error.parameter} must be "
+                f"{error.allowed}", "Leave the move out; TableGibbs runs over every store, measure and tree.",
+            ) from error  # fmt: skip
 
 
 def needs_latent_dishes(move: Move, state: Franchise) -> None:

@@ -46,12 +46,13 @@ class ReseatGroups(Move):
     drawn separately for the forward and the reverse proposal. Given the sides, tables are drawn from the
     prior, one customer after the other; the remaining factor of the prior is W, the product over the group of
     P(dish of the customer | those seated before it). The proposal is accepted with ratio W' p(x | sides') q /
-    (W p(x | sides) q'); W of the present state is computed by unseating the group in reverse order. If two or
+    (W p(x | sides) q'); W of the current state is computed by unseating the group in reverse order. If two or
     more dishes are served only in this restaurant, it doesn't change: the reverse proposal would have to open
     two dishes.
     """
 
     needs_tables = True
+    verbs = ("reseat_groups",)
 
     scans: int | None = attrs.field(default=3, validator=_scans)
 
@@ -79,7 +80,7 @@ class ReseatGroups(Move):
             nonlocal accepted
             accepted += state.reseat_groups(groups, a, b, launches, rng)
 
-        with state.parts_integrated(rng), state.seated_out(rng):
+        with state.parts_integrated(rng), state.labelled_seating(rng):
             state.in_chunks(first, last, piece)
         return MoveInfo(last - first, accepted)
 

@@ -22,6 +22,7 @@ class RootWeights(Move):
     continuous = True
     by_cell = True
     updates = ("root weights",)
+    over = "totals"
 
     def check(self, state: Franchise) -> None:
         """Raise an error if the root has no weights to draw."""

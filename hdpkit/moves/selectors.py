@@ -43,7 +43,7 @@ class _OfProportions(Move):
         """Draw them for all dishes."""
         if steps == (0, 0):
             return MoveInfo()
-        with state.turn():
+        with state.lock():
             self._draw(proportions_of(self, state), rng)
         return MoveInfo(1, 1)
 
@@ -67,7 +67,7 @@ class SelectorCounts(_OfProportions):
 
     The number is drawn with pi integrated out, with weights C(V-a, y) B(r+a+y, s+V-a-y) g(a+y; N); then pi_k
     ~ ``Beta(r + |b_k|, s + V - |b_k|)`` (Wang & Blei 2009, footnote 4, where the binomial coefficient is
-    missing). The draw doesn't depend on the present proportions, so it mixes better than `Selectors`.
+    missing). The draw doesn't depend on the current proportions, so it mixes better than `Selectors`.
     """
 
     def _draw(self, part: Any, rng: ChoiceSource) -> None:

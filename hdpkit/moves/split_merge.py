@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import validator, whole_number
 from hdpkit.franchise import Franchise
-from hdpkit.moves.metropolis import accepts
-from hdpkit.moves.protocol import Move, MoveInfo, needs_marginals
+from hdpkit.moves.protocol import Move, MoveInfo, accepts, needs_marginals
 from hdpkit.moves.registry import moves
 from hdpkit.numerics import lgamma, log
 from hdpkit.random import ChoiceSource
@@ -41,10 +40,12 @@ class SplitMerge(Move):
     (theta_0 + d_0 K) [1-d_0]_1^(m_a-1) [1-d_0]_1^(m_b-1) / [1-d_0]_1^(m-1) DM(n_a) DM(n_b) / DM(n) / q,
     where K is the number of dishes before the split. A merge is accepted with the inverse ratio, where q is
     the probability of the reverse proposal. Under fixed weights of N dishes in total, the factor before the
-    marginals is N - K.
+    marginals is N - K. After a split the first unit's side keeps the dish and its id, and the other has a new
+    one; after a merge the dish of the first unit remains.
     """
 
     needs_tables = True
+    verbs = ("index_units", "scan_units", "move_units")
 
     scans: int | None = attrs.field(
         default=None,
@@ -61,7 +62,7 @@ class SplitMerge(Move):
         """Make one proposal."""
         if steps == (0, 0):
             return MoveInfo()
-        with state.parts_integrated(rng), state.seated_out(rng):
+        with state.parts_integrated(rng), state.labelled_seating(rng):
             units = state.units(1, with_customers=True)
             if len(units) < 2:
                 return MoveInfo(1, 0)
@@ -79,7 +80,7 @@ class SplitMerge(Move):
             return False  # the reverse move would not be possible either
         members = np.flatnonzero((dishes == dishes[a]) | (dishes == dishes[b])).astype(np.int64)
         others = members[(members != a) & (members != b)]
-        # For a merge, the reverse proposal must end at the present sides.
+        # For a merge, the reverse proposal must end at the current sides.
         current = None if split else (dishes == dishes[b]).astype(np.int8)
         sides, log_q, log_data = self._allocate(state, rng, units, (a, b), others, current)
 

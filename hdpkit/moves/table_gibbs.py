@@ -25,6 +25,8 @@ class TableGibbs(Move):
     the only table and has other customers, the customer isn't moved in this step. Step i is customer i.
     """
 
+    verbs = ("reseat",)
+
     def n_steps(self, state: Franchise) -> int:
         """One per customer."""
         return state.topology.n_customers

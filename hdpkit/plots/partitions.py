@@ -8,8 +8,8 @@ import numpy as np
 import scipy
 
 from hdpkit.checks import flag, items, number_array
+from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.sparse_entries import sparse_entries
 from hdpkit.plots.canvas import given_axes, plain
 
 __all__ = ["co_clustering", "dendrogram"]

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.checks import check_unmasked, instance, items
+from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError
-from hdpkit.formats.sparse_entries import sparse_entries
 from hdpkit.franchise import Franchise
 from hdpkit.record import ChainTrace, Trace
 

@@ -1,6 +1,6 @@
 """Keyed streams: a chain depends only on its seed.
 
-A stream is identified by (seed, chain, place in the schedule, sweep, unit, attempt). Its words come from a
+A stream is identified by (seed, chain, place in the schedule, sweep, unit). Its words come from a
 counter-based generator, so its start doesn't depend on the number of earlier draws, and the identifier is
 sufficient to resume a run. A serial sweep is one unit; a parallel one has a unit per document.
 
@@ -55,6 +55,8 @@ class Streams:
         A Generator provides 128 bits of its stream as the seed; None uses entropy of the system.
     chain : int
         Number of the chain; each chain of a seed has separate streams.
+    member : int
+        Number of a further franchise of the chain, from 1 (`Move.others`); 0 is the chain's own.
 
     Attributes
     ----------
@@ -62,10 +64,10 @@ class Streams:
         The number to pass to get these streams again.
     """
 
-    def __init__(self, seed: Seed = None, chain: int = 0) -> None:
+    def __init__(self, seed: Seed = None, chain: int = 0, member: int = 0) -> None:
         self.seed = _entropy(seed)
         self.chain = chain
-        sequence = np.random.SeedSequence(self.seed, spawn_key=(chain,))
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(chain, member) if member else (chain,))
         key = sequence.generate_state(2, np.uint64)
         self._key = (int(key[0]), int(key[1]))
         self._source = RandomStream(self._key)
@@ -73,13 +75,12 @@ class Streams:
     def __repr__(self) -> str:
         return f"Streams(seed={self.seed}, chain={self.chain})"
 
-    def source(self, place: int, sweep: int = 0, unit: int = 0, attempt: int = 0) -> RandomStream:
+    def source(self, place: int, sweep: int = 0, unit: int = 0) -> RandomStream:
         """The source at the start of this stream.
 
         The same object is returned every time, moved to the stream, so only one stream is in use at a time.
-        ``attempt`` is the number of interrupted attempts at the sweep, whose words must not be used again.
         """
-        self._source.rekey(*self._key, unit, sweep, place | (attempt << 32))
+        self._source.rekey(*self._key, unit, sweep, place)
         return self._source
 
 

@@ -1,8 +1,7 @@
 """The records of a run: draws and traces, in memory and on disk."""
 
 from hdpkit.record.chain_trace import ChainTrace
-from hdpkit.record.sample_files import StoredSamples
-from hdpkit.record.samples import Samples
+from hdpkit.record.samples import Samples, StoredSamples
 from hdpkit.record.trace import Draw, MoveRecord, Trace
 
 __all__ = [

@@ -96,7 +96,7 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
 
     @property
     def moves(self) -> npt.NDArray[Any]:
-        """As `Trace.moves`, for all chains, with the number of the chain in the field ``chain``."""
+        """Records of the moves of all chains: `Trace.moves` with another field, ``chain``."""
         parts = []
         for number, chain in zip(self.numbers, self.chains, strict=True):
             records = chain.moves
@@ -113,7 +113,7 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         return tuple(sample for chain in self.chains for sample in chain.samples)
 
     def to_arviz(self, *, after: int = 0, separator: str = SEPARATOR) -> Any:
-        """As `Trace.to_arviz`, with all chains; chains of different lengths are cut to the common part.
+        """Convert all chains for ArviZ; chains of different lengths are cut to the common part.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         return inference_data(self.chains, self.numbers, after, separator)
 
     def to_pandas(self) -> Any:
-        """As `Trace.to_pandas`, with one row per recorded sweep and chain.
+        """Convert to a pandas table with one row per recorded sweep and chain.
 
         Returns
         -------
@@ -148,7 +148,7 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         return trace_frame(self.chains, self.numbers)
 
     def summary(self, *, after: int = 0, **options: Any) -> Any:
-        """As `Trace.summary`, over all chains; R-hat shows whether they agree.
+        """Summarise every key over all chains, by ArviZ; R-hat shows whether they agree.
 
         Parameters
         ----------

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from hdpkit.record.files import reading
-from hdpkit.record.run_folder import COMMAND, RunFolder, kept
+from hdpkit.record.run_folder import COMMAND, RunFolder
 
-__all__ = ["kept_command", "load_command"]
-
-
-def kept_command(folder: Path, arguments: Sequence[str]) -> AbstractContextManager[None]:
-    """Keep the arguments after the name of the program in the folder of a run: see `kept`."""
-    return kept(folder, COMMAND, [str(argument) for argument in arguments])
+__all__ = ["load_command"]
 
 
 def load_command(folder: Path) -> tuple[str, ...] | None:

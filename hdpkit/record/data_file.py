@@ -2,46 +2,59 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hdpkit.data import Corpus, GroupedData, Groups, NGrams
-from hdpkit.data.cells import Cells, Tokens
-from hdpkit.data.contexts import NO_SYMBOL
-from hdpkit.data.corpus import reopen
+from hdpkit.checks import Codes
+from hdpkit.data import Corpus, GroupedData, Groups, NGrams, ShardedCorpus
+from hdpkit.data.corpus import Cells, Tokens, reopen
+from hdpkit.data.cut import CutCorpus, cut_at
+from hdpkit.data.encode import NO_SYMBOL
+from hdpkit.data.sharded import reopen_shards
 from hdpkit.errors import DataError, RunError
-from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT
-from hdpkit.formats.limits import Limits
-from hdpkit.formats.names import Codes
-from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import reading
+from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Limits
+from hdpkit.record.files import pack, reading, unpack
 
-__all__ = ["DATA_MAGIC", "pack_data", "unpack_data"]
+__all__ = ["DATA_MAGIC", "RunData", "pack_data", "unpack_data"]
 
 DATA_MAGIC = b"hdp-DATA"
 _ORDERS = 10_000  # more than any model has
 _TERMS_PER_TOKEN = 64  # limit for a vocabulary without a list of terms, if it is above the limit of files
 
 
-def pack_data(data: GroupedData) -> bytes:
+RunData = GroupedData | ShardedCorpus | CutCorpus
+"""What a run can be over."""
+
+
+def pack_data(data: RunData) -> bytes:
     """Data as bytes.
 
     Raises a RunError for observations or labels that can't be stored.
     """
+    return pack(_tree(data), "data")
+
+
+def _tree(data: RunData) -> dict[str, Any]:
+    if isinstance(data, ShardedCorpus):
+        return {"kind": "corpus in shards", "folder": str(data.folder), "digest": data.digest}
+    if isinstance(data, CutCorpus):
+        firsts = np.array([piece.first_document for piece in data.shards], dtype=np.int64)
+        return {"kind": "cut corpus", "corpus": _tree(data.corpus), "firsts": firsts}
     if type(data) is Corpus and data.origin is not None:
         # It may exceed memory, and the disk may have no space for a copy.
         folder, digest = data.origin
-        tree: dict[str, Any] = {"kind": "corpus folder", "folder": str(folder), "digest": digest}
-    elif type(data) is Corpus:
+        return {"kind": "corpus folder", "folder": str(folder), "digest": digest}
+    if type(data) is Corpus:
         most = _most_terms(len(data))
         if data.vocabulary is None and data.n_terms > most:
             raise RunError(
                 "n_terms", data.n_terms, f"at most {most} for {len(data)} tokens",
                 "Number the terms that occur, or give the corpus its vocabulary.",
             )  # fmt: skip
-        tree = {
+        tree: dict[str, Any] = {
             "kind": "corpus",
             **({"terms": data.values} if data.cells is None else {"cells": _packed(data.cells)}),
             "n_terms": data.n_terms,
@@ -73,30 +86,43 @@ def pack_data(data: GroupedData) -> bytes:
         }
     else:
         raise RunError("data", type(data).__name__, "a Corpus, NGrams or Groups", "Convert the data.")
-    return pack(tree, "data")
+    return tree
 
 
-def unpack_data(payload: bytes | memoryview, path: Path) -> GroupedData:
+def unpack_data(payload: bytes | memoryview, path: Path) -> RunData:
     """Data from the payload of their file; a RunError that names the file if it can't be taken over."""
     tree = unpack(payload, str(path))
     with reading(path):
-        if tree["kind"] == "corpus folder":
-            try:
-                return reopen(Path(tree["folder"]), tree["digest"], verify=True)
-            except DataError as error:  # it names a file of the corpus
-                raise RunError(error.parameter, error.value, error.allowed, error.remedy) from error
-        if tree["kind"] == "corpus":
-            return _corpus(tree)
-        if tree["kind"] == "ngrams":
-            return _ngrams(tree)
-        values = tree["values"]
-        if tree["objects"]:
-            objects = np.empty(len(values), dtype=object)
-            for i, value in enumerate(values):
-                objects[i] = value
-            values = objects
-        _check(isinstance(values, np.ndarray) and values.ndim >= 1)
-        return Groups(values=_fixed(values), labels=_labels(tree["labels"], len(values)))
+        return _data(tree)
+
+
+def _data(tree: dict[str, Any]) -> RunData:
+    if tree["kind"] in ("corpus folder", "corpus in shards"):
+        again = reopen_shards if tree["kind"] == "corpus in shards" else partial(reopen, verify=True)
+        try:
+            return again(Path(tree["folder"]), tree["digest"])
+        except DataError as error:  # it names a file of the corpus
+            raise RunError(error.parameter, error.value, error.allowed, error.remedy) from error
+    if tree["kind"] == "cut corpus":
+        corpus, firsts = _data(tree["corpus"]), tree["firsts"]
+        assert isinstance(corpus, Corpus)
+        _check(firsts.dtype == np.int64 and firsts.ndim == 1 and firsts[0] == 0)
+        _check(bool((np.diff([*firsts, corpus.n_documents]) > 0).all()))
+        cut = cut_at(corpus, firsts.tolist())
+        _check(all(piece.n_tokens > 0 for piece in cut.shards))
+        return cut
+    if tree["kind"] == "corpus":
+        return _corpus(tree)
+    if tree["kind"] == "ngrams":
+        return _ngrams(tree)
+    values = tree["values"]
+    if tree["objects"]:
+        objects = np.empty(len(values), dtype=object)
+        for i, value in enumerate(values):
+            objects[i] = value
+        values = objects
+    _check(isinstance(values, np.ndarray) and values.ndim >= 1)
+    return Groups(values=_fixed(values), labels=_labels(tree["labels"], len(values)))
 
 
 def _most_terms(n_tokens: int) -> int:

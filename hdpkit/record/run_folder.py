@@ -5,24 +5,37 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 import attrs
 import filelock
 import numpy as np
 
-from hdpkit.checks import LARGEST, MOST_CHAINS, flag, positive_number, seed_number, whole_number
-from hdpkit.data import GroupedData
-from hdpkit.errors import CorruptRunError, RunError, short_repr
-from hdpkit.franchise import Franchise
-from hdpkit.record.chain_folder import ChainFolder, take_lock
-from hdpkit.record.data_file import DATA_MAGIC, pack_data, unpack_data
-from hdpkit.record.describe import describe, described_franchise, described_start
-from hdpkit.record.encode import from_json, to_json, unpack
+from hdpkit.checks import (
+    LARGEST,
+    MOST_CHAINS,
+    flag,
+    positive_number,
+    seed_number,
+    whole_number,
+    whole_numbers,
+)
+from hdpkit.data import GroupedData, ShardedCorpus
+from hdpkit.data.cut import CutCorpus
+from hdpkit.errors import CorruptRunError, HdpkitError, LockedRunError, RunError, short_repr
+from hdpkit.franchise import Franchise, Sample
+from hdpkit.record.blocks import BlockReader, BlockWriter, Position, append_block, check_columns, pack_rows
+from hdpkit.record.data_file import DATA_MAGIC, RunData, pack_data, unpack_data
+from hdpkit.record.describe import Allowed, describe, described_franchise, described_start, rebuild
 from hdpkit.record.files import (
+    from_json,
+    pack,
     read_sealed,
     read_text,
     reading,
@@ -30,11 +43,12 @@ from hdpkit.record.files import (
     refuse_others,
     seal,
     text_of,
+    to_json,
+    unpack,
     write_whole,
 )
-from hdpkit.record.leave import Leave
-from hdpkit.record.rebuild import rebuild
-from hdpkit.record.samples import Samples
+from hdpkit.record.samples import SampleFile, Samples, stored_sweeps
+from hdpkit.record.trace import Trace
 
 __all__ = [
     "BESIDE",
@@ -45,20 +59,326 @@ __all__ = [
     "MODEL_MAGIC",
     "READING",
     "RUN",
-    "SHARDED_RUN",
     "SIGNATURES",
+    "ChainFolder",
+    "ChainWriter",
+    "Checkpointed",
     "RunFolder",
     "Settings",
     "Start",
     "check_free",
+    "holding",
     "kept",
+    "locked_folder",
+    "take_lock",
     "versions",
 ]
 
-DATA, INIT, RUN = "data.bin", "init.bin", "run.json"
-SHARDED_RUN = "run.bin"
-"""What a run over shards has in place of run.json (`hdpkit.shards.files`)."""
 
+_MAGIC = b"hdpSTATE"
+GENERATIONS = ("state-0", "state-1")
+SECONDS_BETWEEN_BLOCKS = 1.0
+SECONDS_FOR_ORPHANS = 10.0  # a worker whose parent has died ends well within this time
+
+
+@attrs.frozen
+class Checkpointed:
+    """A checkpoint.
+
+    Attributes
+    ----------
+    serial : int
+        Number of the checkpoint within the chain.
+    generation : int
+        Which of the two files contains it.
+    sweep, target : int
+        Current sweep of the chain, and the sweep at which it is to end.
+    stopped : bool
+        Whether a callback ended the run.
+    position : Position
+        Length and checksum of the trace at that moment.
+    frozen : dict
+        The state: see `Franchise.freeze`.
+    seed, chain : int
+        Seed and chain number of the streams.
+    samples : tuple of int
+        Sweeps of the samples that the run has taken.
+    """
+
+    serial: int
+    generation: int
+    sweep: int
+    target: int
+    stopped: bool
+    position: Position
+    frozen: dict[str, Any]
+    seed: int
+    chain: int
+    samples: tuple[int, ...]
+
+
+class ChainFolder:
+    """The files of a chain on disk. Reading needs no lock, since the files are complete at any time.
+
+    Parameters
+    ----------
+    path : Path
+        For instance ``run/chain-000``.
+    run : bytes
+        The run's id, 16 bytes.
+    chain : int
+    """
+
+    def __init__(self, path: Path, run: bytes, chain: int) -> None:
+        self.path = path
+        self.run = run
+        self.chain = chain
+        self.trace_path = path / "trace.bin"
+
+    def load(self) -> tuple[Checkpointed | None, BlockReader | None]:
+        """The newest intact checkpoint, with the trace; (None, None) before the first one.
+
+        Raises
+        ------
+        CorruptRunError, RunVersionError
+            If there are checkpoints, but none is intact together with the trace up to it.
+        """
+        self.check_own()
+        found: list[Checkpointed] = []
+        wrong: list[HdpkitError] = []
+        for generation, name in enumerate(GENERATIONS):
+            if os.path.lexists(self.path / name):
+                try:
+                    found.append(self.read(generation))
+                except HdpkitError as error:
+                    wrong.append(error)
+        if not found and not wrong:
+            self._check_empty()
+            return None, None
+        if not found:
+            raise wrong[0]
+        blocks = BlockReader(self.trace_path, self.run, self.chain)
+        for state in sorted(found, key=lambda state: -state.serial):
+            if state.position in blocks.ends:
+                return state, blocks
+        raise CorruptRunError(
+            str(self.trace_path), f"{blocks.ends[-1].length} intact bytes",
+            f"intact up to a checkpoint's end ({max(state.position.length for state in found)} bytes)",
+            "Restore a copy of it, or delete the chain's folder to begin the chain again.",
+        )  # fmt: skip
+
+    def _check_empty(self) -> None:
+        """Raise a CorruptRunError if there is more than a run leaves before its first checkpoint."""
+        if os.path.lexists(self.trace_path):
+            begun = bool(BlockReader(self.trace_path, self.run, self.chain).blocks)
+        else:
+            begun = bool(stored_sweeps(self.path))
+        if begun:
+            raise CorruptRunError(
+                str(self.path / GENERATIONS[0]), "missing", "there, as the trace and samples are",
+                "Restore a copy of it, or delete the chain's folder to begin the chain again.",
+            )  # fmt: skip
+
+    def check_own(self) -> None:
+        """Raise a RunError if the folder, or one of its files, is a link or has another type."""
+        refuse_others(self.path, folder=True)
+        for name in (*GENERATIONS, self.trace_path.name):
+            refuse_others(self.path / name)
+
+    def trace(self, to: Position | None = None, blocks: BlockReader | None = None) -> Trace:
+        """The trace on disk, up to a position or up to its last intact block."""
+        trace = Trace()
+        if blocks is not None:
+            for payload, end in zip(blocks.blocks, blocks.ends[1:], strict=True):
+                if to is not None and end.length > to.length:
+                    break
+                append_block(trace, payload, str(self.trace_path))
+        return trace
+
+    def sample(self, sweep: int) -> SampleFile:
+        """The file of the sample of a sweep, which need not exist yet."""
+        return SampleFile(self.path, self.run, self.chain, sweep)
+
+    def samples(self, state: Checkpointed | None) -> list[SampleFile]:
+        """The samples of a checkpoint whose files are there. Later ones are rewritten on resuming."""
+        there = set(stored_sweeps(self.path))
+        return [] if state is None else [self.sample(sweep) for sweep in state.samples if sweep in there]
+
+    def read(self, generation: int) -> Checkpointed:
+        """A generation of the state; a CorruptRunError or RunVersionError if it isn't intact."""
+        path = self.path / GENERATIONS[generation]
+        payload, _ = read_sealed(path, _MAGIC)
+        tree = unpack(payload, str(path))
+        with reading(path):
+            if tree["run"] != self.run.hex() or tree["chain_folder"] != self.chain:
+                raise ValueError("it is of another run or chain")
+            for name in ("serial", "sweep", "target", "trace_length", "trace_crc", "chain"):
+                whole_number(name, tree[name])
+            flag("stopped", tree["stopped"])
+            if not isinstance(tree["frozen"], dict) or tree["frozen"].get("sweep") != tree["sweep"]:
+                raise ValueError("its state is of another sweep")
+            samples = whole_numbers("samples", tree["samples"], 0, tree["sweep"], remedy="").tolist()
+            if samples != sorted(set(samples)):
+                raise ValueError("its samples are in another order")
+            return Checkpointed(
+                serial=tree["serial"],
+                generation=generation,
+                sweep=tree["sweep"],
+                target=tree["target"],
+                stopped=tree["stopped"],
+                position=Position(tree["trace_length"], tree["trace_crc"]),
+                frozen=tree["frozen"],
+                seed=seed_number("seed", tree["seed"]),
+                chain=tree["chain"],
+                samples=tuple(samples),
+            )
+
+
+class ChainWriter:
+    """Writes a chain's trace and checkpoints. It holds the chain's lock until it is closed.
+
+    Parameters
+    ----------
+    folder : ChainFolder
+    seed, chain : int
+        Of the streams.
+    target : int
+        The sweep at which the run is to end.
+    """
+
+    def __init__(self, folder: ChainFolder, seed: int, chain: int, target: int) -> None:
+        self.folder = folder
+        self.target = target
+        self._seed = seed
+        self._chain = chain
+        with refusals(folder.path, "make a folder"):
+            folder.path.mkdir(exist_ok=True)
+        folder.check_own()
+        self._lock = take_lock(folder.path / "lock", SECONDS_FOR_ORPHANS)
+        self._blocks: BlockWriter | None = None
+        try:
+            self.loaded, blocks = folder.load()
+            at = None if self.loaded is None else self.loaded.position
+            self.trace = folder.trace(at, blocks)
+            for file in folder.samples(self.loaded):
+                self.trace.keep(file)
+            self._blocks = BlockWriter(folder.trace_path, folder.run, folder.chain, at)
+        except BaseException:
+            self.close()
+            raise
+        self._samples = set() if self.loaded is None else set(self.loaded.samples)
+        self._serial = 0 if self.loaded is None else self.loaded.serial
+        self._generation = 1 if self.loaded is None else self.loaded.generation
+        self._rows = self.trace.n_draws
+        self._records = len(self.trace.records())
+        self._checked = False
+        self._flushed = time.monotonic()
+
+    def keep(self, sample: Sample) -> None:
+        """Write a sample, and add its file to the trace."""
+        file = self.folder.sample(sample.sweep)
+        file.write(sample)
+        self._samples.add(sample.sweep)
+        self.trace.keep(file)
+
+    def swept(self) -> None:
+        """Called after a sweep was appended to `trace`: checks the first one, and writes blocks of sweeps."""
+        if not self._checked and self.trace.n_draws > self._rows:
+            check_columns(self.trace)
+            self._checked = True
+        if time.monotonic() - self._flushed >= SECONDS_BETWEEN_BLOCKS:
+            self._flush()
+
+    def checkpoint(self, frozen: Mapping[str, Any], stopped: bool = False) -> None:
+        """Write the trace to disk durably, then the state of the franchise at its end."""
+        assert self._blocks is not None
+        refuse_others(self.folder.path, folder=True)
+        self._flush()
+        self._blocks.sync()
+        serial, generation = self._serial + 1, 1 - self._generation
+        tree = {
+            "run": self.folder.run.hex(),
+            "chain_folder": self.folder.chain,
+            "serial": serial,
+            "sweep": frozen["sweep"],
+            "target": self.target,
+            "stopped": stopped,
+            "trace_length": self._blocks.position.length,
+            "trace_crc": self._blocks.position.crc,
+            "seed": self._seed,
+            "chain": self._chain,
+            "samples": np.array(sorted(self._samples), np.int64),
+            "frozen": frozen,
+        }
+        write_whole(self.folder.path / GENERATIONS[generation], seal(_MAGIC, pack(tree, "state")))
+        self._serial, self._generation = serial, generation
+
+    def _flush(self) -> None:
+        assert self._blocks is not None
+        rows, records = self.trace.n_draws, len(self.trace.records())
+        if rows > self._rows or records > self._records:
+            self._blocks.append(pack_rows(self.trace, self._rows, self._records))
+            self._rows, self._records = rows, records
+        self._flushed = time.monotonic()
+
+    def close(self) -> None:
+        """Close the files and release the lock, without writing anything."""
+        if self._blocks is not None:
+            self._blocks.close()
+        self._lock.release()
+
+
+_HELD: ContextVar[Mapping[Path, filelock.BaseFileLock]] = ContextVar("held", default=MappingProxyType({}))
+
+
+def locked_folder(folder: Path) -> filelock.BaseFileLock:
+    """Make a folder if it doesn't exist, and take its lock, or raise a LockedRunError immediately."""
+    with refusals(folder, "make a folder"):
+        folder.mkdir(parents=True, exist_ok=True)
+    return take_lock(folder / "lock", 0.0)
+
+
+@contextmanager
+def holding(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; what takes it inside the block, in this thread, gets it too.
+
+    For commands that write files before and after a run, which takes the lock itself.
+    """
+    new = not folder.exists()
+    lock = locked_folder(folder)
+    before = _HELD.set({**_HELD.get(), (folder / "lock").resolve(): lock})
+    try:
+        yield
+    finally:
+        _HELD.reset(before)
+        with suppress(OSError):
+            if new and os.listdir(folder) == ["lock"]:  # nothing began
+                os.unlink(folder / "lock")  # who waits for it notices that it is gone
+                folder.rmdir()
+        lock.release()
+
+
+def take_lock(path: Path, seconds: float) -> filelock.BaseFileLock:
+    """Take a lock that the system releases when the process ends in any way."""
+    held = _HELD.get().get(path.resolve())
+    if held is not None:
+        held.acquire()  # it counts, and is free when each has released it
+        return held
+    # Not bound to a thread: a run may be ended by another thread than began it (when a generator is closed).
+    refuse_others(path, one_name=True)  # taking a lock empties its file
+    lock = filelock.FileLock(path, timeout=seconds, thread_local=False)
+    with refusals(path, "make a lock file"):
+        try:
+            lock.acquire(poll_interval=0.05)
+        except filelock.Timeout as error:  # it is an OSError too
+            raise LockedRunError(
+                "folder", str(path.parent), "a folder that no other process is using",
+                "Wait until the other process is done (reading its trace with hk.open_run is fine).",
+            ) from error  # fmt: skip
+    return lock
+
+
+DATA, INIT, RUN = "data.bin", "init.bin", "run.json"
 READING = "reading.json"
 """How the corpus was read (`hdpkit.io.reading`)."""
 
@@ -66,7 +386,7 @@ COMMAND = "command.json"
 """The command that began the run (`hdpkit.record.command`)."""
 
 SIGNATURES = "signatures.json"
-"""How signatures are extracted from the run (`hdpkit.signatures.settings`)."""
+"""How signatures are extracted from the run (`hdpkit.signatures.runs`)."""
 
 ESTIMATOR = "estimator.bin"
 """The parameters of a fitted topic model (`hdpkit.models.topic_saved`)."""
@@ -112,9 +432,11 @@ class Settings:
     exact : bool
         Whether all moves are exact.
     samples : dict or None
-        ``after`` and ``every`` of `Samples`; None if none are kept, or in folders of earlier versions.
+        ``after`` and ``every`` of `Samples`; None if none are kept.
     record : dict
         Key -> name of the function; None for a function that can't be found by name.
+    threads, spool : int, str or None
+        Over shards: threads of each part, and the folder of the files of its tokens. They may change.
     """
 
     target: int
@@ -128,6 +450,11 @@ class Settings:
     exact: bool
     record: dict[str, str | None]
     samples: dict[str, int] | None = None
+    threads: int | None = None
+    spool: str | None = None
+
+
+_LEFT_OUT = ("samples", "threads", "spool")  # where they are None
 
 
 @attrs.frozen
@@ -171,9 +498,17 @@ class RunFolder:
 
     @classmethod
     def create(
-        cls, path: Path, franchise: Franchise, moves: Any, start: Any, settings: Settings
+        cls,
+        path: Path,
+        franchise: Franchise,
+        moves: Any,
+        start: Any,
+        settings: Settings,
+        data: RunData | None = None,
     ) -> tuple[Self, filelock.BaseFileLock]:
         """Create a run folder; returns it with its lock, which is held. run.json is written last.
+
+        ``data`` are those of the run if the franchise has only some of them.
 
         Raises
         ------
@@ -195,7 +530,13 @@ class RunFolder:
             ) from error
         init_inline, init_packed = described_start(franchise, start)
         to_json(described, path="declaration")
-        own = {DATA: seal(DATA_MAGIC, pack_data(franchise.data))}
+        data = franchise.data if data is None else data
+        of_data: dict[str, Any] = {"kind": type(data).__name__}
+        if isinstance(data, ShardedCorpus | CutCorpus):
+            of_data |= {"customers": data.n_tokens, "corpus": data.digest}
+        else:
+            of_data |= {"customers": len(data)}
+        own = {DATA: seal(DATA_MAGIC, pack_data(data))}
         if init_packed is not None:
             own[INIT] = seal(_KINDS[INIT], init_packed)  # type: ignore[arg-type]
         _refuse_run(path)
@@ -220,11 +561,11 @@ class RunFolder:
                 "run": run,
                 "versions": versions(),
                 "files": dict(sorted(files.items())),
-                "data": {"kind": type(franchise.data).__name__, "customers": len(franchise.data)},
+                "data": of_data,
                 "init": {"value": init_inline},
                 **described,
                 "settings": attrs.asdict(
-                    settings, filter=lambda field, value: field.name != "samples" or value is not None
+                    settings, filter=lambda field, value: field.name not in _LEFT_OUT or value is not None
                 ),
             }
             write_whole(path / RUN, text_of(_FORMAT, to_json(content)))
@@ -244,14 +585,6 @@ class RunFolder:
         CorruptRunError, RunVersionError
         """
         file = path / RUN
-        if not os.path.lexists(file) and os.path.lexists(path / SHARDED_RUN):
-            raise RunError(
-                "folder", str(path), "a run that isn't over shards",
-                "Topics, shares and scores of this one: from hdpkit.evaluation import ShardedState; "
-                "ShardedState.open(folder, restaurant, corpus). To go on with it, repeat what began it: "
-                "hdpkit.shards.run(..., folder=folder), or hdpkit fit --shards CORPUS --out FOLDER with the "
-                "same options. hdpkit verify FOLDER checks its files.",
-            )  # fmt: skip
         if not os.path.lexists(file):
             raise RunError(
                 "folder", str(path), "a folder with a run.json",
@@ -315,7 +648,18 @@ class RunFolder:
         there = {name for name in _KINDS if os.path.lexists(self.path / name)}
         return sorted(there.union(self.files).difference((DATA,)))
 
-    def data(self) -> GroupedData:
+    @property
+    def corpus_in_shards(self) -> str | None:
+        """The digest of the corpus if the run is over shards, otherwise None."""
+        with reading(self.path / RUN):
+            found: str | None = self._content["data"].get("corpus")
+            return found
+
+    def declared(self) -> tuple[Any, Any]:
+        """The descriptions of the franchise and of the moves (`hdpkit.record.describe`)."""
+        return self._part("franchise"), self._part("moves")
+
+    def data(self) -> RunData:
         """The data."""
         return unpack_data(self.read(DATA), self.path / DATA)
 
@@ -323,7 +667,7 @@ class RunFolder:
         """How the chains begin."""
         payload = self.read(INIT)
         if payload is None:
-            return Start(rebuild(self._content["init"].get("value"), Leave(), "start"))
+            return Start(rebuild(self._content["init"].get("value"), Allowed(), "start"))
         path = self.path / INIT
         tree = unpack(payload, str(path))
         if not isinstance(tree, dict) or "kind" not in tree:
@@ -339,23 +683,25 @@ class RunFolder:
             raise CorruptRunError(str(path), value, "a state or an array", "Restore the file of this run.")
         return Start(value)
 
-    def franchise(self, leave: Leave, data: GroupedData | None = None) -> Franchise:
+    def franchise(self, allowed_imports: Allowed, data: GroupedData | None = None) -> Franchise:
         """The declared franchise over the data, without seated customers."""
         part, more = self._part("franchise"), dict[str, Any]()
-        data = self.data() if data is None else data
+        if data is None:
+            data = self.data()  # type: ignore[assignment]
+        assert data is not None
         with reading(self.path / RUN):
             if part["measure"] is not None:
-                more["measure"] = rebuild(part["measure"], leave, "base measure")
-            restaurant = rebuild(part["restaurant"], leave, "restaurant")
-            store = rebuild(part["store"], leave, "store")
+                more["measure"] = rebuild(part["measure"], allowed_imports, "base measure")
+            restaurant = rebuild(part["restaurant"], allowed_imports, "restaurant")
+            store = rebuild(part["store"], allowed_imports, "store")
             components = {
-                name: rebuild(component, leave, "component")
+                name: rebuild(component, allowed_imports, "component")
                 for name, component in dict(part["components"]).items()
             }
             kernel = part["kernel"]
-            more["root"] = rebuild(part.get("root", "restaurant"), leave, "root")
+            more["root"] = rebuild(part.get("root", "restaurant"), allowed_imports, "root")
             if "known" in part:
-                more["known"] = rebuild(part["known"], leave, "known components")
+                more["known"] = rebuild(part["known"], allowed_imports, "known components")
         try:
             franchise = Franchise(restaurant, data, store=store, kernel=kernel, **more)
         except MemoryError as error:
@@ -367,10 +713,10 @@ class RunFolder:
             franchise.register(name, component)
         return franchise
 
-    def moves(self, leave: Leave) -> list[Any]:
+    def moves(self, allowed_imports: Allowed) -> list[Any]:
         """The moves, in the order of the schedule."""
         with reading(self.path / RUN):
-            return [rebuild(move, leave, "move") for move in self._part("moves")]
+            return [rebuild(move, allowed_imports, "move") for move in self._part("moves")]
 
     def _part(self, name: str) -> Any:
         with reading(self.path / RUN):
@@ -396,6 +742,10 @@ def _check_settings(settings: Settings) -> None:
     flag("exact", settings.exact)
     if settings.samples is not None:
         Samples(**settings.samples)
+    if settings.threads is not None:
+        whole_number("threads", settings.threads, 1, LARGEST)
+    if not isinstance(settings.spool, str | None):
+        raise ValueError(f"spool = {short_repr(settings.spool)}")
     names = settings.record
     if not isinstance(names, dict) or not all(
         name is None or isinstance(name, str) for name in names.values()

@@ -1,15 +1,266 @@
-"""The rule that determines after which sweeps of a run the state is kept as a sample."""
+"""Samples of a run: when they are kept, and their files."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, overload
 
 import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy
 
 from hdpkit.checks import whole_number
 from hdpkit.errors import ParameterError
+from hdpkit.franchise import Level, Sample, TermMeans
+from hdpkit.record.files import pack, read_sealed, reading, refuse_others, seal, unpack, write_whole
 
-__all__ = ["Samples"]
+__all__ = ["SampleFile", "Samples", "StoredSamples", "sparse_of", "sparse_rows", "stored_sweeps"]
+
+
+_MAGIC = b"hdpDRAWN"
+_PREFIX = "sample-"
+
+
+@attrs.frozen
+class SampleFile:
+    """The file of the sample of a sweep, which need not exist yet.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the chain.
+    run : bytes
+        The run's id.
+    chain : int
+        Number of the chain's folder.
+    sweep : int
+    """
+
+    folder: Path
+    run: bytes
+    chain: int
+    sweep: int
+
+    @property
+    def path(self) -> Path:
+        """Path of the file."""
+        return self.folder / f"{_PREFIX}{self.sweep:08d}"
+
+    def write(self, sample: Sample) -> None:
+        """Write the sample.
+
+        Raises
+        ------
+        StorageError
+            If the file system raises an error.
+        RunError
+            If something in the sample can't be stored.
+        """
+        refuse_others(self.folder, folder=True)
+        tree = {"run": self.run.hex(), "chain_folder": self.chain, **_packed(sample)}
+        write_whole(self.path, seal(_MAGIC, pack(tree, "sample")))
+
+    def read(self) -> Sample:
+        """Read the sample.
+
+        Raises
+        ------
+        CorruptRunError
+            If the file is damaged, or of another run.
+        StorageError
+            If it can't be read.
+        """
+        refuse_others(self.folder, folder=True)
+        payload, _ = read_sealed(self.path, _MAGIC)
+        tree = unpack(payload, str(self.path))
+        with reading(self.path):
+            if tree["run"] != self.run.hex() or tree["chain_folder"] != self.chain:
+                raise ValueError("it is of another run or chain")
+            if tree["sweep"] != self.sweep:
+                raise ValueError("it is of another sweep")
+            return _unpacked(tree)
+
+
+class StoredSamples(Sequence[Sample]):
+    """Samples that are read from their files each time they are accessed.
+
+    Attributes
+    ----------
+    files : tuple of SampleFile
+        Ordered by chain and sweep.
+    """
+
+    def __init__(self, files: Iterable[SampleFile]) -> None:
+        self.files = tuple(files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> StoredSamples: ...
+    def __getitem__(self, index: int | slice) -> Sample | StoredSamples:
+        if isinstance(index, slice):
+            return StoredSamples(self.files[index])
+        return self.files[index].read()
+
+    def __repr__(self) -> str:
+        chains = len({file.chain for file in self.files})
+        return f"<{len(self)} samples of {chains} {'chain' if chains == 1 else 'chains'}, on disk>"
+
+
+def stored_sweeps(folder: Path) -> list[int]:
+    """Sweeps for which a chain's folder has samples, ascending."""
+    if not folder.is_dir():
+        return []
+    names = [name.removeprefix(_PREFIX) for name in os.listdir(folder) if name.startswith(_PREFIX)]
+    return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
+
+
+# ---------------------------------------------------------------------- a sample as a tree of values
+
+
+def _packed(sample: Sample) -> dict[str, Any]:
+    default = sample.names == tuple(range(sample.n_groups))
+    levels = [
+        {
+            **{name: getattr(level, name) for name in ("name", "parent", "concentration", "discount")},
+            # At the deepest level these are the counts of the groups.
+            "counts": None if level.counts is sample.group_counts else sparse_rows(level.counts),
+            "tables": None if level.tables is None else sparse_rows(level.tables),
+        }
+        for level in sample.levels
+    ]
+    means = sample.term_means
+    return {
+        "chain": sample.chain,
+        "sweep": sample.sweep,
+        "ids": sample.ids,
+        "sizes": _small(sample.sizes),
+        "counts": None if sample.counts is None else sparse_rows(sample.counts),
+        "parameters": dict(sample.parameters),
+        "root_weights": sample.root_weights,
+        "root_precision": sample.root_precision,
+        "label": sample.label,
+        "names": None if default else list(sample.names),
+        "group_counts": sparse_rows(sample.group_counts),
+        "dishes": sample.dishes,
+        "hyperparameters": dict(sample.hyperparameters),
+        "log_joint": sample.log_joint,
+        "term_means": None if means is None else attrs.asdict(means, recurse=False),
+        "levels": levels,
+    }
+
+
+def sparse_rows(matrix: Any) -> dict[str, Any]:
+    """A sparse matrix as arrays of the smallest sufficient types."""
+    return {
+        "shape": list(matrix.shape),
+        "lengths": _small(np.diff(matrix.indptr)),
+        "columns": _small(matrix.indices),
+        "values": _small(matrix.data),
+    }
+
+
+def _small(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
+
+
+def _unpacked(tree: Mapping[str, Any]) -> Sample:
+    ids, sizes = (np.asarray(tree[name], dtype=np.int64) for name in ("ids", "sizes"))
+    k = len(ids)
+    _check(ids.shape == sizes.shape == (k,) and len(np.unique(ids)) == k and int(ids.min(initial=0)) >= 0)
+    counts = None if tree["counts"] is None else sparse_of(tree["counts"], k)
+    groups = sparse_of(tree["group_counts"], None, k)
+    names = tree["names"]
+    _check(names is None or len(names) == groups.shape[0])
+    weights = np.asarray(tree["root_weights"], dtype=np.float64)
+    precision = float(tree.get("root_precision", np.inf))  # older files have only the weights
+    _check(weights.shape == (k + 1,) and precision > 0.0)
+    parameters = {str(name): np.asarray(value) for name, value in tree["parameters"].items()}
+    _check(all(value.shape[:1] == (k,) for value in parameters.values()))
+    means = None
+    if tree["term_means"] is not None:
+        arrays: dict[str, Any] = {
+            name: None if value is None else np.asarray(value, dtype=np.float64)
+            for name, value in tree["term_means"].items()
+        }
+        means, chosen = TermMeans(**arrays), arrays.get("selection")
+        prior = chosen is not None and chosen.shape == (2,) and bool(np.all(chosen > 0.0))
+        given = chosen is not None and chosen.shape == (k, 2) and bool(np.all(chosen <= 0.0))
+        _check(chosen is None or prior or given)
+        _check(counts is not None and means.inside.shape == means.outside.shape == (k,))
+        _check(counts is not None and means.smoothing.shape in ((), (counts.shape[1],), (k, 1)))
+    levels = _levels(tree["levels"], groups, k)
+    dishes = tree.get("dishes")  # older files lack it
+    if dishes is not None:
+        dishes = np.asarray(dishes, dtype=np.int32)
+        _check(dishes.ndim == 1 and not levels)
+        _check(int(dishes.min(initial=0)) >= -1 and int(dishes.max(initial=-1)) < k)
+        _check(np.array_equal(np.bincount(dishes[dishes >= 0], minlength=k), sizes))
+    return Sample(
+        chain=int(tree["chain"]),
+        sweep=int(tree["sweep"]),
+        ids=ids,
+        sizes=sizes,
+        counts=counts,
+        parameters=parameters,
+        root_weights=weights,
+        root_precision=precision,
+        label=str(tree["label"]),
+        names=tuple(range(groups.shape[0]) if names is None else names),
+        group_counts=groups,
+        dishes=dishes,
+        hyperparameters=dict(tree["hyperparameters"]),
+        log_joint=float(tree["log_joint"]),
+        term_means=means,
+        levels=levels,
+    )
+
+
+def _levels(trees: Sequence[Mapping[str, Any]], groups: Any, k: int) -> list[Level]:
+    levels, above = [], 1
+    for tree in trees:
+        counts = groups if tree["counts"] is None else sparse_of(tree["counts"], None, k)
+        n = counts.shape[0]
+        parent = np.asarray(tree["parent"], dtype=np.int64)
+        _check(parent.shape == (n,) and bool(np.all((parent >= 0) & (parent < above))))
+        theta, d = (np.asarray(tree[name], dtype=np.float64) for name in ("concentration", "discount"))
+        _check(all(values.shape in ((), (n,)) for values in (theta, d)))
+        tables = None if tree["tables"] is None else sparse_of(tree["tables"], n, k)
+        levels.append(
+            Level(
+                name=str(tree["name"]), parent=parent, counts=counts, tables=tables, concentration=theta,
+                discount=d,
+            )
+        )  # fmt: skip
+        above += n
+    _check(not levels or levels[-1].counts is groups)
+    return levels
+
+
+def sparse_of(tree: Mapping[str, Any], rows: int | None, columns: int | None = None) -> Any:
+    """A sparse matrix of the given shape, checked, since compiled code doesn't check indices."""
+    shape = tuple(int(n) for n in tree["shape"])
+    _check(len(shape) == 2 and shape[0] == (shape[0] if rows is None else rows))
+    _check(shape[1] == (shape[1] if columns is None else columns))
+    lengths = np.asarray(tree["lengths"], dtype=np.int64)
+    values, where = (np.asarray(tree[name], dtype=np.int64) for name in ("values", "columns"))
+    _check(lengths.shape == (shape[0],) and int(lengths.min(initial=0)) >= 0)
+    _check(values.shape == where.shape == (int(lengths.sum()),))
+    _check(bool(np.all((where >= 0) & (where < shape[1]))) and int(values.min(initial=0)) >= 0)
+    kind = np.int32 if max(*shape, len(values)) < 2**31 else np.int64
+    begin = np.concatenate([[0], np.cumsum(lengths)]).astype(kind)
+    return scipy.sparse.csr_array((values, where.astype(kind), begin), shape=shape)
+
+
+def _check(holds: bool) -> None:
+    if not holds:
+        raise ValueError("counts that contradict each other")
 
 
 def _after(instance: Any, attribute: Any, value: Any) -> None:

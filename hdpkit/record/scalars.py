@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.common_scores import dish_sizes
-from hdpkit.franchise.sampling import hyperparameter_values
+from hdpkit.franchise.sample import hyperparameter_values
+from hdpkit.franchise.scores import data_sizes, totals
 
 __all__ = ["is_standard", "largest_shares", "scalars"]
 
@@ -28,20 +28,27 @@ def is_standard(key: str) -> bool:
 
 def scalars(franchise: Franchise) -> dict[str, Any]:
     """The scalars recorded after every sweep, by key."""
-    _, tables = franchise.totals()
-    log_likelihood = franchise.log_likelihood()
+    values: dict[str, Any] = franchise._within(_scalars, franchise)
+    return values
+
+
+def _scalars(franchise: Franchise) -> dict[str, Any]:
+    store, n_nodes = franchise.seating, franchise.topology.n_nodes
+    _, tables = totals(store, n_nodes)
+    log_likelihood, parts = franchise._dish_kind.log_likelihood(), franchise._parts
+    seated, prior = franchise._log_seating(), franchise._log_prior()
     values: dict[str, Any] = {
-        "n_dishes": franchise.n_dishes,
-        "n_tables": franchise.n_tables,
+        "n_dishes": franchise._dish_kind.number(),
+        "n_tables": int(tables.sum() - (tables[0] if len(tables) > 1 else 0)),
         "log_likelihood": log_likelihood,
-        "log_joint": franchise.log_seating() + log_likelihood + franchise.log_prior() + franchise.log_parts(),
+        "log_joint": seated + log_likelihood + prior + parts.log_density(franchise),
     }
     if not franchise.measure.atomic:
-        values["largest_shares"] = largest_shares(dish_sizes(franchise))
+        values["largest_shares"] = largest_shares(data_sizes(store, n_nodes))
     for number, declaration in enumerate(franchise.declarations):
         values[f"n_tables/{declaration.name}"] = int(tables[franchise.topology.nodes(number)].sum())
     values |= hyperparameter_values(franchise)
-    for name, part in franchise.parts.items():
+    for name, part in parts.by_name.items():
         for key, scalar in part.scalars(franchise).items():
             values[f"{name}/{key}"] = float(scalar)
     return values
@@ -49,8 +56,7 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
 
 def largest_shares(dish_sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Shares of the data of the largest dishes, in descending order; 0 if there are fewer dishes."""
-    sizes = np.sort(dish_sizes)[::-1]
     shares = np.zeros(_SHARES)
-    largest = sizes[:_SHARES]
-    shares[: len(largest)] = largest / max(int(sizes.sum()), 1)
+    largest = np.sort(dish_sizes)[-1 : -1 - _SHARES : -1]
+    shares[: len(largest)] = largest / max(int(dish_sizes.sum()), 1)
     return shares

@@ -14,7 +14,7 @@ from hdpkit.errors import ParameterError, RegistryError
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.record.as_html import trace_table
 from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
-from hdpkit.record.sample_files import SampleFile
+from hdpkit.record.samples import SampleFile
 from hdpkit.record.scalars import is_standard, scalars
 from hdpkit.record.tables import trace_frame
 
@@ -89,11 +89,20 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
     def append(self, draw: Draw) -> None:
         """Record a draw: all of it, or nothing if a user's function fails."""
         instance("draw", draw, Draw, "a Draw", remedy="Scheduler.sample yields them.")
-        row = {"sweep": draw.sweep, **draw.values}
-        row |= {key: function(draw.franchise) for key, function in self._own.items()}
-        before = self.n_draws
+        self._append_row(
+            {
+                "sweep": draw.sweep,
+                **draw.values,
+                **{key: function(draw.franchise) for key, function in self._own.items()},
+            }
+        )
+
+    def _append_row(self, row: Mapping[str, Any]) -> None:
+        """Record the values of a sweep by their keys."""
+        before, columns = self.n_draws, self._values
         for key, value in row.items():
-            self.column(key, value, before).append(value)
+            column = columns.get(key)
+            (self.column(key, value, before) if column is None else column).append(value)
 
     def column(self, key: str, value: Any, rows: int) -> list[Any]:
         """The values of a key. If it is new and there are already ``rows``, each of these gets NaN.

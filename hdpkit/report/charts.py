@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hdpkit.signatures.nouns import Nouns
+from hdpkit.signatures.runs import Nouns
 
 __all__ = [
     "AREAS",

@@ -16,9 +16,9 @@ from importlib import resources
 from typing import Any
 
 from hdpkit.errors import MissingExtraError, ParameterError
-from hdpkit.report.material import Material
+from hdpkit.report.report_data import ReportData
 from hdpkit.report.section import Section
-from hdpkit.signatures.nouns import Nouns
+from hdpkit.signatures.runs import Nouns
 
 __all__ = ["as_json", "check_extra", "rendered"]
 
@@ -90,16 +90,8 @@ def _environment() -> Any:
     return environment
 
 
-def rendered(material: Material, sections: Iterable[Section], written: str) -> str:
-    """The complete page.
-
-    Parameters
-    ----------
-    material : Material
-    sections : iterable of Section
-    written : str
-        The date of the page, which it shows.
-    """
+def rendered(report: ReportData, sections: Iterable[Section], written: str) -> str:
+    """The complete page."""
     import jinja2
     from markupsafe import Markup
 
@@ -109,7 +101,7 @@ def rendered(material: Material, sections: Iterable[Section], written: str) -> s
     data: dict[str, Any] = {}
     bodies = []
     for section in sections:
-        content = section.read(material)
+        content = section.read(report)
         if content is None:
             continue
         for into, more in ((charts, content.charts), (data, content.data)):
@@ -124,8 +116,8 @@ def rendered(material: Material, sections: Iterable[Section], written: str) -> s
                 template = environment.get_template(section.template)
             else:
                 template = environment.from_string(section.template)
-            body = template.render(**content.values, chart=chart, nouns=material.nouns)
-            title = environment.from_string(section.title).render(nouns=material.nouns)
+            body = template.render(**content.values, chart=chart, nouns=report.nouns)
+            title = environment.from_string(section.title).render(nouns=report.nouns)
         except jinja2.TemplateError as error:
             raise ParameterError(
                 f"sections[{section.key!r}].template", section.template, f"a template that works ({error})",
@@ -136,14 +128,14 @@ def rendered(material: Material, sections: Iterable[Section], written: str) -> s
     scripts = ([_vega()] if has_charts else []) + ["\n".join(_own(name) for name in _SCRIPTS)]
     return str(
         environment.get_template("page.html").render(
-            title=material.title,
+            title=report.title,
             bodies=bodies,
             written=written,
             scripts=[Markup(script) for script in scripts],
             digests=[_digest(script) for script in scripts],
             style=Markup(_own("page.css")),
             licences=_own("licences.txt"),
-            nouns=material.nouns,
-            data=Markup(as_json({**data, "charts": charts, "nouns": _forms(material.nouns)})),
+            nouns=report.nouns,
+            data=Markup(as_json({**data, "charts": charts, "nouns": _forms(report.nouns)})),
         )
     )

@@ -10,7 +10,7 @@ import attrs
 
 from hdpkit.checks import function, instance, text, validator
 from hdpkit.errors import ParameterError
-from hdpkit.report.material import Material
+from hdpkit.report.report_data import ReportData
 
 __all__ = ["Content", "Section"]
 
@@ -63,10 +63,10 @@ class Section:
         Jinja template that is filled with the values of the content: the name of a file in ``templates`` of
         the package if it ends in ``.html``, otherwise the text of a template. All values are escaped.
     read : callable
-        Takes a `Material` and returns a `Content`, or None if this run has nothing to show.
+        Takes a `ReportData` and returns a `Content`, or None if this run has nothing to show.
     """
 
     key: str = attrs.field(validator=_key)
     title: str = attrs.field(validator=validator(text, remedy="Give a few words."))
     template: str = attrs.field(validator=validator(text, remedy="The text of a Jinja template."))
-    read: Callable[[Material], Content | None] = attrs.field(validator=validator(function))
+    read: Callable[[ReportData], Content | None] = attrs.field(validator=validator(function))

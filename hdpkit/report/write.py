@@ -10,23 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from hdpkit.checks import absolute_path, instance, items, text, whole_number
-from hdpkit.data import Corpus
-from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, StorageError, printable
-from hdpkit.formats.writing import written_aside
+from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
+from hdpkit.formats.writing import check_place, save
 from hdpkit.franchise import Franchise
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.command import load_command
-from hdpkit.report.material import Material
 from hdpkit.report.page import check_extra, rendered
+from hdpkit.report.report_data import ReportData
 from hdpkit.report.section import Section
 from hdpkit.report.sections import SECTIONS
 from hdpkit.schedule import Run, open_run
-from hdpkit.signatures.nouns import nouns_of
+from hdpkit.schedule.states import state_of
+from hdpkit.signatures.runs import nouns_of
 
-__all__ = ["check_place", "write_report"]
+__all__ = ["write_report"]
 
 _REMEDY = "Give a franchise, an open run, or its folder."
-_PLACE = "a place where a file can be written"
 
 
 def write_report(
@@ -101,33 +100,17 @@ def write_report(
         keys.add(section.key)
     check_place(file)
     check_extra()
-    material = _material(
+    report = _report_data(
         run, trace, chain, allow, title=title, command=command, most_topics=topics, n_terms=terms,
         n_documents=documents,
     )  # fmt: skip
     written = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
-    page = rendered(material, chosen, written).encode("utf-8", errors="backslashreplace")
-    try:
-        with written_aside(file) as out:
-            out.write(page)
-    except OSError as error:
-        raise StorageError.of(error, "path", str(file), _PLACE, "Choose another one.") from error
+    page = rendered(report, chosen, written).encode("utf-8", errors="backslashreplace")
+    save(file, page)
     return file
 
 
-def check_place(file: Path) -> None:
-    """Raise a StorageError if the folder of the page doesn't exist or the path is a folder."""
-    if file.is_dir():
-        raise _refused(file, "it is a folder")
-    if not file.parent.is_dir():
-        raise _refused(file, "its folder does not exist")
-
-
-def _refused(file: Path, why: str) -> StorageError:
-    return StorageError("path", str(file), f"{_PLACE} ({why})", "Choose another one.")
-
-
-def _material(run: Any, trace: Any, chain: Any, allow: Any, **options: Any) -> Material:
+def _report_data(run: Any, trace: Any, chain: Any, allow: Any, **options: Any) -> ReportData:
     if isinstance(run, str | os.PathLike):
         run = open_run(run, allow)
     if trace is not None:
@@ -148,25 +131,23 @@ def _material(run: Any, trace: Any, chain: Any, allow: Any, **options: Any) -> M
         raise ParameterError("run", run, "a run, its folder, a franchise or a fitted model", _REMEDY)
     number = _number(trace, chain)
     if opened is not None:
-        franchise = opened.franchise(number or 0)
+        state = opened.state(number or 0)
     elif number is not None and len(franchises) > 1:
-        franchise = franchises[list(trace.numbers).index(number)]
+        state = state_of(franchises[list(trace.numbers).index(number)])
     else:
-        franchise = franchises[0]
-    if not isinstance(franchise.data, Corpus):
-        raise DataError(
-            "run", type(franchise.data).__name__, "over a Corpus, whose dishes are topics", _REMEDY
-        )
-    if franchise.n_dishes == 0:
-        raise StateError("run", franchise, "a franchise with topics", RUN_FIRST)
+        state = state_of(franchises[0])
+    if not hasattr(state.data, "n_documents"):
+        raise DataError("run", type(state.data).__name__, "over a Corpus, whose dishes are topics", _REMEDY)
+    if state.franchise.n_dishes == 0:
+        raise StateError("run", state.franchise, "a franchise with topics", RUN_FIRST)
     if options["command"] is None and opened is not None:
         kept = load_command(opened.folder)
         options["command"] = None if kept is None else shlex.join(["hdpkit", *kept])
     if options["title"] is None:
-        subject = nouns_of(franchise.data, None if opened is None else opened.folder).title
+        subject = nouns_of(state.data, None if opened is None else opened.folder).title
         options["title"] = subject if opened is None else f"{subject} of {opened.folder.name}"
     options["title"] = printable(options["title"])
-    return Material(franchise=franchise, trace=trace, run=opened, chain=number, **options)
+    return ReportData(state=state, trace=trace, run=opened, chain=number, **options)
 
 
 def _number(trace: Any, chain: int | None) -> int | None:

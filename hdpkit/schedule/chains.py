@@ -1,4 +1,10 @@
-"""Several chains, each in its own process."""
+"""Several chains, each in its own process.
+
+Parent and child (`hdpkit.schedule.worker`) exchange pickled frames over pipes, which are never written to a
+file. The job is pickled by cloudpickle, with classes and functions of a script or a notebook, so no
+``__main__`` guard is needed. A child exits as soon as the pipe closes, so it never continues after its parent
+has ended.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +12,13 @@ import contextlib
 import os
 import pickle
 import queue
+import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import attrs
 import cloudpickle
@@ -21,13 +28,12 @@ from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import Streams
 from hdpkit.record import ChainTrace, Trace
+from hdpkit.schedule.clock import Tick
 from hdpkit.schedule.collect import Plan
 from hdpkit.schedule.interrupt import deferred_interrupt
-from hdpkit.schedule.messages import STOP, Recipe, read_frame, write_frame
 from hdpkit.schedule.sweeps import Progress
-from hdpkit.schedule.ticks import Tick
 
-__all__ = ["run_chains", "run_chains_in_folder"]
+__all__ = ["STOP", "Recipe", "read_frame", "run_chains", "run_chains_in_folder", "write_frame"]
 
 
 def run_chains(
@@ -244,3 +250,70 @@ class _Process:
                 self._process.stdin.flush()
         except OSError:
             pass  # it has ended already
+
+
+# ------------------------------------------------------------------ messages
+
+STOP = b"s"  # from the parent: end after the current sweep
+
+_LENGTH = struct.Struct("<Q")
+
+
+def write_frame(stream: BinaryIO, data: bytes) -> None:
+    """Write a length and the bytes."""
+    stream.write(_LENGTH.pack(len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def read_frame(stream: BinaryIO) -> bytes | None:
+    """Read what `write_frame` wrote; None at the end of the stream."""
+    head = stream.read(_LENGTH.size)
+    if head is None or len(head) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    data = stream.read(length)
+    return data if len(data) == length else None
+
+
+@attrs.frozen
+class Recipe:
+    """The data for building a copy of a franchise without seated customers."""
+
+    restaurant: Any
+    data: Any
+    store: Any
+    kernel: str
+    root: Any
+    measure: Any
+    components: dict[str, Any]
+    known: Any = None
+
+    @classmethod
+    def of(cls, franchise: Franchise) -> Recipe:
+        """The recipe of a franchise."""
+        return cls(
+            franchise.restaurant_declared,
+            franchise.data,
+            franchise.store_type,
+            franchise.forced_kernel,
+            franchise.root.declared,
+            franchise.measure,
+            dict(franchise.components),
+            franchise.known,
+        )
+
+    def build(self) -> Franchise:
+        """Build it."""
+        franchise = Franchise(
+            self.restaurant,
+            self.data,
+            store=self.store,
+            kernel=self.kernel,
+            root=self.root,
+            measure=self.measure,
+            known=self.known,
+        )
+        for name, component in self.components.items():
+            franchise.register(name, component)
+        return franchise

@@ -1,4 +1,4 @@
-"""The clock of a run: when to report its progress."""
+"""The clock of a run: when to report its progress, and the reports."""
 
 from __future__ import annotations
 
@@ -6,9 +6,49 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hdpkit.schedule.ticks import Tick
+import attrs
 
-__all__ = ["Clock"]
+__all__ = ["Clock", "Tick"]
+
+
+@attrs.frozen
+class Tick:
+    """The progress of a run.
+
+    Attributes
+    ----------
+    sweep, sweeps : int
+        Sweeps completed in this run, and to be completed.
+    fraction : float
+        Completed fraction of the current sweep, 0 to 1.
+    n_dishes : int
+    log_likelihood : float or None
+        After the last completed sweep, in nats.
+    customers_per_second, seconds_left : float or None
+        Estimated from the sweeps of this run so far.
+    finished : bool
+        Whether this is the last tick (of its chain).
+    chain, chains : int
+        Number of the chain, from 0, and number of chains.
+    log_joint : float or None
+        After the last completed sweep, in nats.
+    observed : bool
+        Whether dishes are observed. Their number is then uninformative, and the log joint shows the progress.
+    """
+
+    sweep: int
+    sweeps: int
+    fraction: float
+    n_dishes: int
+    log_likelihood: float | None
+    customers_per_second: float | None
+    seconds_left: float | None
+    finished: bool
+    chain: int = 0
+    chains: int = 1
+    log_joint: float | None = None
+    observed: bool = False
+
 
 SECONDS_BETWEEN_TICKS = 0.1
 
@@ -33,11 +73,13 @@ class Clock:
         """Called after the start: time is measured from here."""
         self._began = time.perf_counter()
 
-    def pulse(self, fraction: float, n_dishes: int) -> None:
+    def pulse(self, fraction: float, n_dishes: Callable[[], int]) -> None:
         """Part of a sweep is done."""
+        if self._progress is None:
+            return
         now = time.perf_counter()
-        if self._progress is not None and now - self._last >= SECONDS_BETWEEN_TICKS:
-            self._tick(now, fraction, n_dishes, False)
+        if now - self._last >= SECONDS_BETWEEN_TICKS:
+            self._tick(now, fraction, n_dishes(), False)
 
     def swept(self, values: Mapping[str, Any], finished: bool) -> None:
         """A sweep is done."""

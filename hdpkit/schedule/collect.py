@@ -2,24 +2,126 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 
+from hdpkit.checks import positive_number, real_number, whole_number
 from hdpkit.errors import RunError
 from hdpkit.franchise import Franchise, Sample
-from hdpkit.franchise.sampling import sample_of
+from hdpkit.franchise.sample import sample_of
 from hdpkit.moves import Move
 from hdpkit.random import Streams
 from hdpkit.record import Draw, Samples, Trace
-from hdpkit.record.chain_folder import ChainWriter
-from hdpkit.schedule.checkpoint import Checkpoint, Keeper
+from hdpkit.record.run_folder import ChainWriter
 from hdpkit.schedule.interrupt import deferred_interrupt
 from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
 
-__all__ = ["Plan", "collect"]
+__all__ = ["Checkpoint", "CheckpointWriter", "Plan", "collect"]
+
+
+DEFAULT_SECONDS = 60.0
+
+
+def _sweeps(instance: Any, attribute: Any, value: Any) -> None:
+    if value is not None:
+        whole_number("sweeps", value, 1, remedy="For instance 100.")
+
+
+def _seconds(instance: Any, attribute: Any, value: Any) -> None:
+    if value is not None:
+        positive_number("seconds", value, remedy="For instance 60.")
+
+
+@attrs.frozen
+class Checkpoint:
+    """How often a run with a folder saves its state; with both limits, whichever comes first.
+
+    The state is also saved right after the start, at the end and on Ctrl-C.
+
+    Parameters
+    ----------
+    sweeps : int, optional
+        After this many sweeps.
+    seconds : float, optional
+        After this many seconds. If neither is given, 60.
+    """
+
+    sweeps: int | None = attrs.field(default=None, validator=_sweeps)
+    seconds: float | None = attrs.field(default=None, validator=_seconds)
+
+    def due(self, sweeps: int, seconds: float) -> bool:
+        """Whether a checkpoint is due, this many sweeps and seconds after the last one.
+
+        Parameters
+        ----------
+        sweeps : int
+            Sweeps since the last one.
+        seconds : float
+            Seconds since the last one.
+
+        Returns
+        -------
+        bool
+        """
+        sweeps, seconds = whole_number("sweeps", sweeps), real_number("seconds", seconds)
+        limit = DEFAULT_SECONDS if self.sweeps is None and self.seconds is None else self.seconds
+        return (self.sweeps is not None and sweeps >= self.sweeps) or (limit is not None and seconds >= limit)
+
+
+class CheckpointWriter:
+    """Writes the state after the last recorded sweep when a checkpoint is due.
+
+    Ctrl-C within a sweep loses only that sweep, and the resumed run equals an uninterrupted one.
+    """
+
+    def __init__(self, franchise: Franchise, writer: ChainWriter, checkpoint: Checkpoint) -> None:
+        self._franchise = franchise
+        self._writer = writer
+        self._checkpoint = checkpoint
+        self._frozen: dict[str, Any] | None = None
+        self._saved_sweep = -1
+        self._saved_at = 0.0
+
+    def begun(self) -> None:
+        """Called when the chain is at its start, or at the state from which it is resumed."""
+        self._frozen = self._current()
+        self.save()
+        if self._writer.loaded is None:  # the other generation too: from now on one that is missing is missed
+            self.save()
+
+    def swept(self) -> None:
+        """Called when a sweep is complete and in the trace."""
+        self._writer.swept()
+        self._frozen = self._current()
+        if self._checkpoint.due(self._franchise.sweep - self._saved_sweep, time.monotonic() - self._saved_at):
+            self.save()
+
+    def save(self, stopped: bool = False) -> None:
+        """Write a checkpoint of the state after the last complete sweep."""
+        if self._frozen is not None:
+            self._writer.checkpoint(self._frozen, stopped)
+            self._saved_sweep, self._saved_at = self._frozen["sweep"], time.monotonic()
+
+    def end(self, stopped: bool) -> None:
+        """Write the last checkpoint unless it exists; a copy would overwrite the other generation."""
+        if stopped or (self._frozen is not None and self._frozen["sweep"] != self._saved_sweep):
+            self.save(stopped)
+
+    def undo(self) -> None:
+        """Undo a sweep that was not recorded: the franchise returns to the state at the end of its trace."""
+        frozen = self._frozen
+        if frozen is not None and self._franchise.sweep != frozen["sweep"]:
+            self._franchise.thaw(frozen)
+
+    def _current(self) -> dict[str, Any]:
+        """The state that the run keeps: the one after the last sweep."""
+        kept = self._franchise._kept
+        assert kept is not None  # within a run
+        return kept.frozen
 
 
 @attrs.frozen(kw_only=True)
@@ -58,7 +160,7 @@ def collect(
 
     A `RunError` (a full disk, a value that can't be stored) has the trace so far as its attribute.
     """
-    collected: Trace = franchise._turns.prepare(
+    collected: Trace = franchise._lock.prepare(
         _collect, moves, franchise, sweeps, streams, init, plan, trace, writer
     )
     return collected
@@ -74,8 +176,8 @@ def _collect(
     trace: Trace,
     writer: ChainWriter | None,
 ) -> Trace:
-    keeper = None if writer is None else Keeper(franchise, writer, plan.checkpoint)
-    begun = None if keeper is None else keeper.begun
+    checkpoints = None if writer is None else CheckpointWriter(franchise, writer, plan.checkpoint)
+    begun = None if checkpoints is None else checkpoints.begun
     draws = Draws(
         franchise,
         sweep_by_sweep(moves, franchise, sweeps, streams, init, plan.progress, plan.audit_every, begun),
@@ -94,8 +196,8 @@ def _collect(
                     trace.append_moves(draw)
                     if plan.samples is not None and plan.samples.wanted(draw.sweep):
                         (trace if writer is None else writer).keep(_sample(draw))
-                    if keeper is not None:
-                        keeper.swept()
+                    if checkpoints is not None:
+                        checkpoints.swept()
                 answers = [listener(draw) for listener in plan.callbacks]
                 stopped = any(isinstance(answer, (bool, np.bool_)) and bool(answer) for answer in answers)
                 trace.interrupted = plan.stop is not None and plan.stop()
@@ -105,32 +207,32 @@ def _collect(
             trace.interrupted = True
         finally:
             draws.close()
-        if keeper is not None:
+        if checkpoints is not None:
             try:
                 with deferred_interrupt():
-                    keeper.undo()
-                    keeper.end(stopped)
+                    checkpoints.undo()
+                    checkpoints.end(stopped)
             except KeyboardInterrupt:  # during the last checkpoint, which is complete nevertheless
                 trace.interrupted = True
     except RunError as error:
         error.trace = trace
         raise
     except BaseException as error:
-        _rescue(keeper, error)
+        _rescue(checkpoints, error)
         raise
     return trace
 
 
 def _sample(draw: Draw) -> Sample:
     franchise = draw.franchise
-    sample: Sample = franchise._turns.within(sample_of, franchise._reading, draw.values["log_joint"])
+    sample: Sample = franchise._within(sample_of, franchise, draw.values["log_joint"])
     return sample
 
 
-def _rescue(keeper: Keeper | None, error: BaseException) -> None:
+def _rescue(checkpoints: CheckpointWriter | None, error: BaseException) -> None:
     """Save the state after the last complete sweep when a move or a callback has failed."""
-    if keeper is not None:
+    if checkpoints is not None:
         try:
-            keeper.end(False)
+            checkpoints.end(False)
         except RunError as second:
             error.add_note(f"The state could not be saved either: {second}")

@@ -9,7 +9,7 @@ from hdpkit.checks import items, positive_number
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move, MoveInfo, Scheduled
-from hdpkit.moves.protocol import checked_info
+from hdpkit.moves.protocol import check_move, checked_info
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Mixture"]
@@ -36,6 +36,11 @@ class Mixture(Move):
             raise ParameterError("weighted", weighted, allowed, remedy)
         for move, weight in pairs:
             positive_number("weight, in weighted", weight, remedy="Leave moves without weight out.")
+            if move.ensemble:
+                raise ScheduleError(
+                    "weighted", move, "moves that see one franchise",
+                    "Put it into the schedule, with every(n) to run it less often.",
+                )  # fmt: skip
             if isinstance(move, Scheduled) and not move.always:
                 raise ScheduleError(
                     "weighted",
@@ -55,6 +60,7 @@ class Mixture(Move):
         self.exact = all(move.exact for move in self.moves)
         self.continuous = any(move.continuous for move in self.moves)
         self.needs_tables = any(move.needs_tables for move in self.moves)
+        self.over = "totals" if all(move.over == "totals" for move in self.moves) else None
         self.updates = tuple(sorted({what for move in self.moves for what in move.updates}))
 
     def __repr__(self) -> str:
@@ -72,7 +78,7 @@ class Mixture(Move):
     def check(self, state: Franchise) -> None:
         """Check every move of the mixture."""
         for move in self.moves:
-            move.check(state)
+            check_move(move, state)
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Draw a move and run it."""

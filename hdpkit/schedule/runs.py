@@ -1,35 +1,135 @@
-"""Existing run folders: reading and continuing them."""
+"""Runs in folders: creating one, running its chains, opening and continuing it."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 import attrs
+import filelock
 
 from hdpkit.checks import LARGEST, absolute_path, function, instance, items, made_by, whole_number
-from hdpkit.data import GroupedData
 from hdpkit.errors import ParameterError, RunError, printable
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
+from hdpkit.moves.protocol import check_move
 from hdpkit.random import Streams
 from hdpkit.record import ChainTrace, Draw, Samples, StoredSamples, Trace
-from hdpkit.record.leave import Leave
-from hdpkit.record.run_folder import RunFolder, versions
-from hdpkit.record.sample_files import SampleFile
+from hdpkit.record.describe import Allowed, function_name
+from hdpkit.record.run_folder import ChainWriter, Checkpointed, RunFolder, Settings, versions
+from hdpkit.record.samples import SampleFile
+from hdpkit.record.scalars import scalars
 from hdpkit.record.trace import own_functions
-from hdpkit.schedule.checkpoint import Checkpoint
-from hdpkit.schedule.collect import Plan
-from hdpkit.schedule.interrupt import check_on_interrupt, ended
-from hdpkit.schedule.jobs import Job
-from hdpkit.schedule.many_topics import warn_of_many_topics
+from hdpkit.schedule.chains import run_chains_in_folder
+from hdpkit.schedule.collect import Checkpoint, Plan, collect
+from hdpkit.schedule.interrupt import check_on_interrupt, ended, warn_of_many_topics
 from hdpkit.schedule.progress_bar import bar_of
-from hdpkit.schedule.sweeps import Progress
+from hdpkit.schedule.states import ChainState, state_of
+from hdpkit.schedule.sweeps import Ensemble, Progress
 
-__all__ = ["Run", "open_run"]
+if TYPE_CHECKING:
+    from hdpkit.schedule.over_shards import OverShards
+
+__all__ = ["InOneProcess", "Job", "Run", "begin_folder", "chains_of", "open_run", "run_in_folder"]
+
+
+class Job:
+    """A run folder with its lock taken, until the end of the block."""
+
+    def __init__(
+        self, folder: RunFolder, lock: filelock.BaseFileLock, moves: Sequence[Move], target: int
+    ) -> None:
+        self._folder = folder
+        self._lock = lock
+        self._moves = moves
+        self._target = target
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._lock.release()
+
+    def run(self, franchise: Franchise, plan: Plan, processes: int | None) -> Trace | ChainTrace:
+        """Run every chain to its end; the franchise is changed only if there is one chain."""
+        path, chains = self._folder.path, self._folder.settings.chains
+        if chains is None:
+            return run_in_folder(path, 0, self._moves, franchise, plan, self._target)
+        return run_chains_in_folder(path, self._moves, franchise, plan, chains, self._target, processes)
+
+
+def begin_folder(
+    path: Path,
+    moves: Sequence[Move],
+    franchise: Franchise,
+    sweeps: int,
+    streams: Streams,
+    init: Any,
+    plan: Plan,
+    chains: int | None,
+) -> Job:
+    """Create a run folder with all that is needed to run, and to start again after a kill."""
+    target = sweeps + (franchise.sweep if init is None else 0)
+    settings = Settings(
+        target=target,
+        seed=streams.seed,
+        stream=0 if chains is not None else streams.chain,
+        chains=chains,
+        thin=plan.thin,
+        audit_every=plan.audit_every,
+        checkpoint_sweeps=plan.checkpoint.sweeps,
+        checkpoint_seconds=plan.checkpoint.seconds,
+        exact=all(move.exact for move in moves),
+        record={key: function_name(function) for key, function in plan.record.items()},
+        samples=None if plan.samples is None else attrs.asdict(plan.samples),
+    )
+    folder, lock = RunFolder.create(path, franchise, moves, init, settings)
+    return Job(folder, lock, moves, target)
+
+
+def run_in_folder(
+    path: Path, number: int, moves: Sequence[Move], franchise: Franchise, plan: Plan, target: int
+) -> Trace:
+    """Start or continue one chain in this process; returns its complete trace."""
+    folder = RunFolder.open(path)
+    settings = folder.settings
+    streams = Streams(settings.seed, settings.stream + number)
+    writer = ChainWriter(folder.chain(number), streams.seed, streams.chain, target)
+    try:
+        init = None
+        Ensemble.of(moves, franchise, streams)  # before its state is thawed
+        if writer.loaded is not None:
+            franchise.thaw(writer.loaded.frozen)
+            franchise.streams = streams
+            _keep_missing(franchise, writer, plan)
+        else:
+            start = folder.start()
+            init = start.init
+            if start.frozen is not None:
+                franchise.thaw(start.frozen)
+        sweeps = target - (franchise.sweep if init is None else 0)
+        if sweeps < 1:
+            franchise.streams = streams
+            writer.trace.seed, writer.trace.exact = streams.seed, settings.exact
+            return writer.trace
+        return collect(moves, franchise, sweeps, streams, init, plan, writer.trace, writer)
+    finally:
+        writer.close()
+
+
+def _keep_missing(franchise: Franchise, writer: ChainWriter, plan: Plan) -> None:
+    """Write the sample of a checkpoint again if it is missing."""
+    sweep = franchise.sweep
+    wanted = plan.samples is not None and plan.samples.wanted(sweep)
+    if wanted and not os.path.lexists(writer.folder.sample(sweep).path):
+        writer.keep(franchise.sample())
+
 
 _BITS_DEPEND_ON = ("hdpkit", "numpy")
 
@@ -60,6 +160,57 @@ def open_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Run:
     return Run(absolute_path("folder", folder, remedy="What was given to Scheduler.run as folder."), allow)
 
 
+class InOneProcess:
+    """The chains of a run over data that one process has.
+
+    Parameters
+    ----------
+    files : RunFolder
+    data : Corpus, Groups or NGrams
+    allowed_imports : Allowed
+    """
+
+    def __init__(self, files: RunFolder, data: Any, allowed_imports: Allowed) -> None:
+        self.files = files
+        self.data = data
+        self.allowed_imports = allowed_imports
+
+    def declared(self) -> Franchise:
+        """The franchise, without seated customers."""
+        return self.files.franchise(self.allowed_imports, self.data)
+
+    def franchise(self, number: int, loaded: Checkpointed) -> Franchise:
+        """The franchise in the state of a checkpoint."""
+        franchise = self.declared()
+        franchise.thaw(loaded.frozen)
+        franchise.streams = Streams(loaded.seed, loaded.chain)
+        return franchise
+
+    def state(self, number: int, loaded: Checkpointed) -> ChainState:
+        """The state of a checkpoint."""
+        return state_of(self.franchise(number, loaded))
+
+    def files_of(self, loaded: Checkpointed) -> Iterator[tuple[str, Callable[[], str]]]:
+        """Checks of the files besides the state that a checkpoint has: none."""
+        yield from ()
+
+    def audit(self, number: int, loaded: Checkpointed) -> tuple[str, dict[str, Any]]:
+        """Recompute the counts of the state and compare them; and its scalars."""
+        franchise = self.franchise(number, loaded)
+        franchise.audit()
+        detail = f"the state passes its audit: {franchise.n_dishes} dishes, {franchise.n_tables} tables"
+        return detail, scalars(franchise)
+
+
+def chains_of(files: RunFolder, data: Any, allowed_imports: Allowed) -> InOneProcess | OverShards:
+    """The chains of a run, in one process or over shards."""
+    if files.corpus_in_shards is None:
+        return InOneProcess(files, data, allowed_imports)
+    from hdpkit.schedule.over_shards import OverShards  # other runs don't need its modules
+
+    return OverShards(files, data, allowed_imports)
+
+
 @made_by("open_run")
 class Run:
     """A run folder. See `open_run`.
@@ -72,9 +223,10 @@ class Run:
     """
 
     def __init__(self, folder: Path, allow: Iterable[Any] = ()) -> None:
-        self._leave = Leave(allow)
+        self._leave = Allowed(allow)
         self._files = RunFolder.open(folder)
-        self._data = self._files.data()
+        self._data: Any = self._files.data()
+        self._kind = chains_of(self._files, self._data, self._leave)
         self.folder = folder
         self.versions = self._files.versions
 
@@ -130,11 +282,36 @@ class Run:
     def franchise(self, chain: int = 0) -> Franchise:
         """A franchise in the state of a chain's newest checkpoint.
 
+        Of a run over shards it has all documents, which must fit into memory; `state` needs one shard at a
+        time.
+
+        Raises
+        ------
+        RunError
+            If there is no checkpoint yet, a class isn't allowed, or the documents of all shards don't fit
+            into memory.
+        """
+        return self._kind.franchise(*self._newest(chain))
+
+    def state(self, chain: int = 0) -> ChainState:
+        """The state of a chain's newest checkpoint as summaries read it: topics, and documents in blocks.
+
+        Parameters
+        ----------
+        chain : int
+
+        Returns
+        -------
+        ChainState
+
         Raises
         ------
         RunError
             If there is no checkpoint yet, or a class isn't allowed.
         """
+        return self._kind.state(*self._newest(chain))
+
+    def _newest(self, chain: int) -> tuple[int, Checkpointed]:
         n = self._files.n_chains
         chain = whole_number("chain", chain, 0, n - 1, remedy="Chains are numbered from 0.")
         state, _ = self._files.chain(chain).load()
@@ -143,14 +320,11 @@ class Run:
                 "folder", str(self.folder), f"a run of which chain {chain} has a checkpoint",
                 "It was ended before its first one; resume() begins it.",
             )  # fmt: skip
-        franchise = self._files.franchise(self._leave, self._data)
-        franchise.thaw(state.frozen)
-        franchise.streams = Streams(state.seed, state.chain)
-        return franchise
+        return chain, state
 
     @property
-    def data(self) -> GroupedData:
-        """The data."""
+    def data(self) -> Any:
+        """The data; of a run over shards a ShardedCorpus, or a CutCorpus."""
         return self._data
 
     @property
@@ -184,6 +358,7 @@ class Run:
         processes: int | None = None,
         franchise: Franchise | None = None,
         on_interrupt: str = "return",
+        carrier: Any = None,
     ) -> Trace | ChainTrace:
         """Continue from the newest checkpoint; the result equals an uninterrupted run bit for bit.
 
@@ -199,6 +374,11 @@ class Run:
         franchise : Franchise, optional
             For a run without chains: a franchise of this run (as returned by `franchise`), which is changed
             in place. By default a new one is built.
+        carrier : hdpkit.shards.Carrier, optional
+            For a run over shards: where its parts run, with any number of parts; by default one part in this
+            process. On MPI every rank calls this method. Such a run doesn't take ``callbacks``, ``record``,
+            ``processes``, ``franchise`` and seconds between checkpoints, and Ctrl-C raises KeyboardInterrupt:
+            it continues from the last checkpoint.
 
         Returns
         -------
@@ -225,22 +405,37 @@ class Run:
             function("callbacks", listener)
         if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
             raise ParameterError("checkpoint", checkpoint, "an hk.Checkpoint, or None", "Leave it out.")
+        settings = self._files.settings
+        interval = checkpoint or Checkpoint(settings.checkpoint_sweeps, settings.checkpoint_seconds)
+        if not isinstance(self._kind, InOneProcess):
+            from hdpkit.schedule.over_shards import refuse_options
+
+            refuse_options(
+                callbacks=listeners, record=record, processes=processes, franchise=franchise,
+                checkpoint=interval.seconds,
+            )  # fmt: skip
+            self._warn_of_versions()
+            with bar_of(progress) as tell:
+                return self._kind.resume(
+                    lambda: self._target(sweeps), progress=tell, checkpoint=interval.sweeps, carrier=carrier
+                )
+        if carrier is not None:
+            raise ParameterError("carrier", carrier, "None for a run that isn't over shards", "Leave it out.")
         if franchise is not None:
             self._check_franchise(franchise)
-        settings = self._files.settings
         plan = Plan(
             record=self._functions(record),
             thin=settings.thin,
             callbacks=tuple(listeners),
             audit_every=settings.audit_every,
-            checkpoint=checkpoint or Checkpoint(settings.checkpoint_sweeps, settings.checkpoint_seconds),
+            checkpoint=interval,
             samples=self._rule(),
         )
         moves = self.moves
         if franchise is None:
-            franchise = self._files.franchise(self._leave, self._data)
+            franchise = self._kind.declared()
         for move in moves:
-            move.check(franchise)
+            check_move(move, franchise)
         self._warn_of_versions()
         lock = self._files.lock()
         try:

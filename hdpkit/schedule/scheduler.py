@@ -10,19 +10,18 @@ from typing import Any, overload
 from hdpkit.checks import LARGEST, MOST_CHAINS, absolute_path, function, items, whole_number
 from hdpkit.errors import ParameterError, ScheduleError, StateError
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.sampling import check_latent
+from hdpkit.franchise.sample import check_latent
 from hdpkit.franchise.starts import check_start
 from hdpkit.moves import Move
+from hdpkit.moves.protocol import check_move
 from hdpkit.random import Seed, Streams
 from hdpkit.record import ChainTrace, Draw, Samples, Trace
 from hdpkit.record.trace import own_functions
 from hdpkit.schedule.chains import run_chains
-from hdpkit.schedule.checkpoint import Checkpoint
-from hdpkit.schedule.collect import Plan, collect
-from hdpkit.schedule.interrupt import check_on_interrupt, ended
-from hdpkit.schedule.jobs import begin_folder
-from hdpkit.schedule.many_topics import warn_of_many_topics
+from hdpkit.schedule.collect import Checkpoint, Plan, collect
+from hdpkit.schedule.interrupt import check_on_interrupt, ended, warn_of_many_topics
 from hdpkit.schedule.progress_bar import bar_of
+from hdpkit.schedule.runs import begin_folder
 from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
 
 __all__ = ["Scheduler"]
@@ -204,6 +203,7 @@ class Scheduler:
         run_folder = None if folder is None else absolute_path("folder", folder, remedy="Name a new folder.")
         own = own_functions(record)
         _is_franchise(franchise)
+        franchise.data.check_unchanged()  # first: over changed data a closed franchise can't be opened again
         begun = franchise.sweep if init is None else 0
         whole_number("sweeps", sweeps, 1, LARGEST - begun, remedy=_SWEEPS)
         rule = Samples.of(samples, begun, sweeps)
@@ -220,10 +220,10 @@ class Scheduler:
                 samples=rule,
             )
             if chains is not None:  # chains run on copies
-                franchise._turns.within(self._check, franchise, sweeps, init, audit_every, tell)
+                franchise._within(self._check, franchise, sweeps, init, audit_every, tell)
                 trace = self._begin(franchise, sweeps, rng, init, plan, run_folder, chains, processes)
             else:
-                trace = franchise._turns.prepare(self._begin, franchise, sweeps, rng, init, plan, run_folder)
+                trace = franchise._lock.prepare(self._begin, franchise, sweeps, rng, init, plan, run_folder)
         warn_of_many_topics(franchise, trace)
         return ended(trace, on_interrupt, f"{sweeps} sweeps")
 
@@ -278,9 +278,10 @@ class Scheduler:
             Before the first sweep, as `run` does.
         """
         _is_franchise(franchise)
+        franchise.data.check_unchanged()  # first: over changed data a closed franchise can't be opened again
         # The caller may stop at any draw; the bar closes when it is no longer used.
         tell = bar_of(progress).__enter__()
-        franchise._turns.within(self._check, franchise, sweeps, init, audit_every, tell)
+        franchise._within(self._check, franchise, sweeps, init, audit_every, tell)
         streams = _streams(franchise, rng, init)
         return Draws(
             franchise, sweep_by_sweep(self.moves, franchise, sweeps, streams, init, tell, audit_every)
@@ -300,8 +301,8 @@ class Scheduler:
         if progress is not None:
             function("progress", progress, remedy="For instance hk.ProgressBar().")
         for move in self.moves:
-            move.check(franchise)
-        if init is None and not franchise._reading.all_seated():
+            check_move(move, franchise)
+        if init is None and not franchise._all_seated():
             raise StateError(
                 "init", None, "a start, since customers are unseated", 'For instance "sequential".'
             )

@@ -1,4 +1,4 @@
-"""The sweeps of one chain."""
+"""The sweeps of one chain, over one franchise or an ensemble."""
 
 from __future__ import annotations
 
@@ -6,19 +6,105 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from hdpkit.errors import ChangedDataError, StateError
+import attrs
+
+from hdpkit._compiled.support.franchise_lock import Claim
+from hdpkit.checks import one_of_kind
+from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.starts import start
-from hdpkit.moves import Move
-from hdpkit.moves.protocol import checked_info
+from hdpkit.moves import Move, MoveInfo
+from hdpkit.moves.protocol import check_move, checked_info
 from hdpkit.random import STARTS, Streams
 from hdpkit.record import Draw, MoveRecord
 from hdpkit.record.trace import make_draw
-from hdpkit.schedule.clock import Clock
+from hdpkit.schedule.clock import Clock, Tick
 from hdpkit.schedule.interrupt import deferred_interrupt
-from hdpkit.schedule.ticks import Tick
 
-__all__ = ["Draws", "Progress", "sweep_by_sweep"]
+__all__ = ["Draws", "Ensemble", "Progress", "sweep_by_sweep"]
+
+
+@attrs.frozen
+class Ensemble:
+    """Applies each move of a schedule to every franchise of a run, and ensemble moves to the run's own.
+
+    Attributes
+    ----------
+    franchise : Franchise
+        The run's own, to which trace and samples belong.
+    others : tuple of (Franchise, Streams)
+        The further franchises, with streams of their own.
+    """
+
+    franchise: Franchise
+    others: tuple[tuple[Franchise, Streams], ...]
+
+    @classmethod
+    def of(cls, moves: Sequence[Move], franchise: Franchise, streams: Streams) -> Ensemble:
+        """Return the franchises that these moves see; a schedule may have one ensemble."""
+        each = [_others(move, franchise) for move in moves]
+        found = {id(other): other for others in each for other in others}
+        if any(0 < len(others) < len(found) for others in each):
+            raise ScheduleError(
+                "moves", [move.name for move in moves], "moves of one ensemble of franchises",
+                "Leave all but one of the ensemble moves out.",
+            )  # fmt: skip
+        for other in found.values():
+            for move in moves:
+                if not move.ensemble:
+                    check_move(move, other)
+        keyed = [Streams(streams.seed, streams.chain, member + 1) for member in range(len(found))]
+        return cls(franchise, tuple(zip(found.values(), keyed, strict=True)))
+
+    def expand_cells(self) -> None:
+        """See `Franchise.expand_cells`."""
+        for franchise in self:
+            franchise.expand_cells()
+
+    def __iter__(self) -> Iterator[Franchise]:
+        """All franchises, the run's own first."""
+        yield self.franchise
+        for other, _ in self.others:
+            yield other
+
+    def start_others(self, init: Any) -> None:
+        """Put the further franchises into their initial states."""
+        for other, streams in self.others:
+            start(other, init, streams.source(STARTS))
+
+    def apply(self, move: Move, place: int, sweep: int, streams: Streams) -> MoveInfo:
+        """Apply a move of a schedule; returns the result for the run's own franchise."""
+        info = checked_info(move, move.apply(self.franchise, streams.source(place, sweep)))
+        for other, own in () if move.ensemble else self.others:
+            checked_info(move, move.apply(other, own.source(place, sweep)))
+        return info
+
+    def on_pulse(self, pulse: Callable[[float], None] | None) -> None:
+        """Report the progress of a move over all franchises."""
+        n = 1 + len(self.others)
+        for number, franchise in enumerate(self):
+            franchise.on_pulse = None if pulse is None else _share(pulse, number, n)
+
+    def settle(self, sweep: int) -> None:
+        """End a sweep of all franchises; the run counts those of its own."""
+        for franchise in self:
+            franchise.settle()
+        for other, _ in self.others:
+            other.sweep = sweep
+
+
+def _others(move: Move, franchise: Franchise) -> tuple[Franchise, ...]:
+    """The further franchises of a move, if it returns franchises."""
+    others = one_of_kind(move, "others", move.others(franchise), (list, tuple), "a list of franchises")
+    for other in others:
+        one_of_kind(move, "others", other, Franchise, "a list of franchises")
+    return tuple(others)
+
+
+def _share(pulse: Callable[[float], None], number: int, n: int) -> Callable[[float], None]:
+    """A pulse of one of n franchises that a move updates in turn."""
+    return pulse if n == 1 else lambda fraction: pulse((number + fraction) / n)
+
 
 Progress = Callable[[Tick], Any]
 
@@ -35,6 +121,8 @@ def sweep_by_sweep(
 ) -> Iterator[Draw]:
     """Yield a draw after every sweep. `Draws` holds the claim of the franchise from the first to the last.
 
+    A sweep is a transaction: after any exception the franchise is in the state after the sweep before.
+
     Parameters
     ----------
     streams : Streams
@@ -47,46 +135,61 @@ def sweep_by_sweep(
     franchise.data.check_unchanged()
     # A copy, since callers must not change the position of the run's own streams.
     franchise.streams = Streams(streams.seed, streams.chain)
+    ensemble = Ensemble.of(moves, franchise, streams)
     if not all(move.by_cell for move in moves):
-        franchise.tell_apart()
+        ensemble.expand_cells()
     clock = Clock(progress, franchise.topology.n_customers, sweeps, franchise.measure.atomic)
     if init is not None:
-        with deferred_interrupt() as answer, franchise.turn():
-            _pulsing(franchise, lambda fraction: answer())
+        with deferred_interrupt() as answer, franchise.lock():
+            ensemble.on_pulse(lambda fraction: answer())
             try:
                 start(franchise, init, streams.source(STARTS))
+                ensemble.start_others(init)
             finally:
-                franchise.on_pulse = None
+                ensemble.on_pulse(None)
                 # A state given as start may have set its own streams.
                 franchise.streams = Streams(streams.seed, streams.chain)
+    franchise._kept = franchise._keep()
     if begun is not None:
         with deferred_interrupt():
             begun()
     clock.begin()
     stands = franchise.sweep
     last = stands + sweeps
-    while stands < last:
-        _check_untouched(franchise, stands)
-        draw, late = None, False
-        try:
-            with deferred_interrupt() as answer:
-                draw = _sweep(moves, franchise, streams, clock, answer)
-        except KeyboardInterrupt:
-            if draw is None:
+    try:
+        while stands < last:
+            _check_untouched(franchise, stands)
+            before, draw, late = franchise._kept, None, False
+            try:
+                try:
+                    with deferred_interrupt() as answer:
+                        draw = franchise._change(_sweep, moves, ensemble, streams, clock, answer)
+                except KeyboardInterrupt:
+                    if draw is None:
+                        raise
+                    late = True  # the sweep was complete, so it belongs to the trace
+                stands = draw.sweep
+                if audit_every is not None and stands % audit_every == 0:
+                    franchise.audit()
+                try:
+                    clock.swept(draw.values, finished=stands == last)
+                except KeyboardInterrupt:
+                    late = True
+                _check_untouched(franchise, stands)
+                franchise._kept = franchise._keep()
+            except BaseException:
+                franchise._kept = before
+                ensemble.on_pulse(None)
+                with deferred_interrupt():
+                    franchise._lock.reopen(franchise._go_back, before)
                 raise
-            late = True  # the sweep was complete, so it belongs to the trace
-        stands = draw.sweep
-        if audit_every is not None and draw.sweep % audit_every == 0:
-            franchise.audit()
-        try:
-            clock.swept(draw.values, finished=stands == last)
-        except KeyboardInterrupt:
-            late = True
-        _check_untouched(franchise, stands)
-        franchise._answer_looks()
-        yield draw
-        if late:
-            raise KeyboardInterrupt
+            franchise._answer_looks()
+            yield draw
+            if late:
+                raise KeyboardInterrupt
+    finally:
+        if not franchise._lock.closed:
+            franchise._kept = None
 
 
 def _check_untouched(franchise: Franchise, stands: int) -> None:
@@ -96,7 +199,7 @@ def _check_untouched(franchise: Franchise, stands: int) -> None:
             "franchise.sweep", franchise.sweep, f"{stands} here: a run counts its own sweeps",
             "A callback changed it, or thawed a state: end the run (return True), and begin another one.",
         )  # fmt: skip
-    if franchise.n_dishes == 0:
+    if franchise._dish_kind.number() == 0:
         raise StateError(
             "franchise", "without a seated customer", "unchanged since the sweep before",
             "A callback cleared it: end the run (return True), and begin another one.",
@@ -105,64 +208,44 @@ def _check_untouched(franchise: Franchise, stands: int) -> None:
 
 def _sweep(
     moves: Sequence[Move],
-    franchise: Franchise,
+    ensemble: Ensemble,
     streams: Streams,
     clock: Clock,
     answer: Callable[[], None],
 ) -> Draw:
-    draw: Draw = franchise._turns.within(
-        lambda: franchise._turns.changing(_swept, moves, franchise, streams, clock, answer, everybody=True)
-    )
-    return draw
-
-
-def _swept(
-    moves: Sequence[Move],
-    franchise: Franchise,
-    streams: Streams,
-    clock: Clock,
-    answer: Callable[[], None],
-) -> Draw:
-    sweep, attempt = franchise.sweep + 1, franchise.attempt
-    records = []
+    franchise = ensemble.franchise
+    sweep = franchise.sweep + 1
+    records = list[MoveRecord]()
     places = [place for place, move in enumerate(moves) if move.runs_in(sweep)]
-    before = franchise.freeze() if franchise.foreign_store else None
-    # Draws of a sweep that isn't completed count as used, since no word of a stream may be used twice.
-    franchise.attempt += 1
-    try:
-        for done, place in enumerate(places):
-            move = moves[place]
+    for done, place in enumerate(places):
+        move = moves[place]
 
+        def pulse(fraction: float, done: int = done) -> None:
             franchise.data.check_unchanged()
-
-            def pulse(fraction: float, done: int = done) -> None:
-                franchise.data.check_unchanged()
-                clock.pulse((done + fraction) / len(places), franchise.n_dishes)
-                answer()
-
-            _pulsing(franchise, pulse)
-            began = time.perf_counter()
-            source = streams.source(place + 1, sweep, attempt=attempt)
-            info = checked_info(move, move.apply(franchise, source))
-            seconds = time.perf_counter() - began
-            records.append(MoveRecord(move.name, sweep, info.tried, info.accepted, seconds))
+            clock.pulse((done + fraction) / len(places), franchise._dish_kind.number)
             answer()
-        franchise.data.check_unchanged()  # a sweep over changed data isn't valid
-        franchise.on_pulse = None
-        franchise.settle()
-    except BaseException as error:
-        if not isinstance(error, ChangedDataError):  # mapped data must not be read any more
-            if before is not None:  # a user's store may have stopped half way up the tree
-                franchise.thaw({**before, "attempt": franchise.attempt})
-            if not isinstance(error, KeyboardInterrupt):  # raised only where the state is consistent
-                franchise._statistics.mend(error)
-        raise
-    finally:
-        franchise.on_pulse = None
+
+        franchise.data.check_unchanged()
+        ensemble.on_pulse(pulse)
+        began = time.perf_counter()
+        info = ensemble.apply(move, place + 1, sweep, streams)
+        records += _records(move, sweep, info, time.perf_counter() - began)
+        answer()
+    franchise.data.check_unchanged()  # a sweep over changed data isn't valid
+    ensemble.on_pulse(None)
+    ensemble.settle(sweep)
     franchise.sweep = sweep
-    draw = make_draw(franchise, tuple(records))
-    franchise.attempt = attempt
-    return draw
+    return make_draw(franchise, tuple(records))
+
+
+def _records(move: Move, sweep: int, info: MoveInfo, seconds: float) -> list[MoveRecord]:
+    """The rows of the trace for an application of a move: one, or one for each kind of update."""
+    if not info.details:
+        return [MoveRecord(move.name, sweep, info.tried, info.accepted, seconds)]
+    each = seconds / len(info.details)
+    return [
+        MoveRecord(f"{move.name} {kind}", sweep, one.tried, one.accepted, each) for kind, one in info.details
+    ]
 
 
 class Draws(Iterator[Draw]):
@@ -172,7 +255,7 @@ class Draws(Iterator[Draw]):
     """
 
     def __init__(self, franchise: Franchise, draws: Iterator[Draw]) -> None:
-        self._claim = franchise._turns.claim()
+        self._claim = Claim(franchise._lock)
         self._draws = draws
 
     def __next__(self) -> Draw:
@@ -182,7 +265,3 @@ class Draws(Iterator[Draw]):
     def close(self) -> None:
         """End the run."""
         self._claim.close(self._draws)
-
-
-def _pulsing(franchise: Franchise, pulse: Callable[[float], None]) -> None:
-    franchise.on_pulse = pulse

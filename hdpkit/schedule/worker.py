@@ -20,9 +20,10 @@ import cloudpickle
 
 from hdpkit.random import Streams
 from hdpkit.record import Trace
+from hdpkit.schedule.chains import read_frame, write_frame
 from hdpkit.schedule.collect import collect
-from hdpkit.schedule.jobs import run_in_folder
-from hdpkit.schedule.messages import read_frame, write_frame
+from hdpkit.schedule.runs import run_in_folder
+from hdpkit.schedule.sweeps import Ensemble
 
 __all__ = ["main", "work"]
 
@@ -33,9 +34,10 @@ def work(job: dict[str, Any], number: int) -> tuple[Trace, dict[str, Any]]:
     if "folder" in job:
         trace = run_in_folder(job["folder"], number, moves, franchise, plan, job["target"])
         return trace, franchise.freeze()
-    if job["frozen"] is not None:
-        franchise.thaw(job["frozen"])
     streams = Streams(job["seed"], number)
+    if job["frozen"] is not None:
+        Ensemble.of(moves, franchise, streams)  # their states are thawed with that of the franchise
+        franchise.thaw(job["frozen"])
     trace = collect(moves, franchise, job["sweeps"], streams, job["init"], plan, Trace())
     return trace, franchise.freeze()
 

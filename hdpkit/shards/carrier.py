@@ -6,7 +6,7 @@ import abc
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hdpkit.errors import SlowPartError, StateError
+from hdpkit.errors import SlowPartError
 from hdpkit.shards.job import Job
 from hdpkit.shards.messages import Failed, Swept
 
@@ -43,20 +43,21 @@ class Carrier(abc.ABC):
         self._call("share")
         self._total()
 
-    def sweep(self) -> None:
-        """Make every part draw topics and, when all are drawn, sweep over its documents; then `reduce`."""
-        self._call("draw")
-        self._total()
-        self._call("sweep", self._blocks)
+    def sweep(self) -> dict[str, Any]:
+        """Run every move once in all parts; returns the numbers for a trace.
 
-    def reduce(self) -> dict[str, Any]:
-        """Sum the changes of the sweep, and end it in every part; returns the numbers for a trace."""
-        total = self._swept()
-        if not isinstance(total, Swept):
-            raise StateError("reduce", type(total).__name__, "after a sweep", "Call sweep() first.")
-        self._call("finish", total)
-        values: dict[str, Any] = self._total().values
-        return values
+        For each move over documents: when all parts have begun it, each runs over its documents; then all
+        get the sum of the changes.
+        """
+        self.sent = 0
+        self._call("start")
+        done = self._total()
+        while done.values is None:
+            self._call("sweep", self._blocks)
+            self._call("go_on", self._swept())
+            done = self._total()
+        numbers: dict[str, Any] = done.numbers()
+        return numbers
 
     def gather(self, what: str, *arguments: Any) -> list[Any]:
         """Collect a method's results from all parts, in order; an empty list unless this process leads."""
@@ -83,7 +84,7 @@ class Carrier(abc.ABC):
             total = answer if total is None else total.plus(answer)
         if isinstance(total, Failed):
             raise total.error
-        self.sent = sent or self.sent
+        self.sent += sent
         return total
 
     # ------------------------------------------------------------------ specific to each carrier

@@ -1,15 +1,14 @@
-"""Checkpoints of a run over shards: a folder with one file per shard, and a file about the checkpoint.
+"""The state of a chain over shards on disk: files of the shards, and what all documents have in common.
 
-``run.bin`` contains the sweep, the state common to all parts after it, the numbers so far, and the checksum
-of the file of each shard in the folder ``sweep-<number>``. It is written last, under another name, and
-renamed, so that a complete one exists at any time.
+The folder of the chain is that of any chain (`hdpkit.record.run_folder`). Its states have the sweep, what
+all parts have in common, and the checksum of the file of each shard in the folder ``sweep-NNNNNNNN``.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,49 +17,68 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import numbers_between, positive_number, whole_number, whole_numbers
+from hdpkit.checks import numbers_between, positive_number, real_number, whole_number, whole_numbers
 from hdpkit.data import Corpus
 from hdpkit.errors import CorruptRunError, RunError, ShardError, StorageError
 from hdpkit.formats.writing import write_aside
-from hdpkit.franchise.weights import NAME as ROOT_WEIGHTS
-from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import read_sealed, reading, refuse_others, seal
-from hdpkit.record.run_folder import SHARDED_RUN
+from hdpkit.franchise.scores import ROOT_WEIGHTS
+from hdpkit.record.files import pack, read_sealed, reading, refuse_others, seal, unpack
+from hdpkit.record.samples import sparse_of, sparse_rows
 from hdpkit.shards.source import Info
 from hdpkit.shards.starts import checked_seating
 
 __all__ = [
     "FromFolder",
-    "read_run",
+    "Stored",
+    "Written",
     "remove_others",
-    "state_folder",
+    "seating_folder",
+    "shard_file",
+    "stored_sweeps",
+    "summed",
+    "totals_of",
     "write_counts",
-    "write_run",
     "write_shard",
 ]
 
 Ints = npt.NDArray[np.int32]
+Wide = npt.NDArray[np.int64]
 
-RUN, SHARD = b"HDPKSRUN", b"HDPKSHRD"
-
+MAGIC = b"hdpSHARD"
 _SLOTS_PER_DISH = 1_000_000
+_PREFIX = "sweep-"
 
 
-def state_folder(folder: Path, sweep: int) -> Path:
-    """Folder of the shards' states after a sweep."""
-    return folder / f"sweep-{sweep:08d}"
+def seating_folder(chain: Path, sweep: int) -> Path:
+    """Folder of the shards' files of a sweep, in the folder of the chain."""
+    return chain / f"{_PREFIX}{sweep:08d}"
 
 
 def shard_file(folder: Path, number: int) -> Path:
     """File of the state of a shard."""
-    return folder / f"shard-{number:04d}.bin"
+    return folder / f"shard-{number:04d}"
+
+
+def stored_sweeps(chain: Path) -> set[int]:
+    """Sweeps of which there are folders of shards' files."""
+    names = [path.name.removeprefix(_PREFIX) for path in chain.glob(f"{_PREFIX}*")]
+    return {int(name) for name in names if name.isascii() and name.isdecimal()}
+
+
+def remove_others(chain: Path, sweeps: set[int]) -> None:
+    """Remove the files of all other sweeps, to which no checkpoint refers."""
+    for sweep in stored_sweeps(chain) - sweeps:
+        shutil.rmtree(seating_folder(chain, sweep), ignore_errors=True)
 
 
 @contextmanager
 def _storing(what: str, path: Path) -> Iterator[None]:
     """Make the folder of a file; if writing fails, raise a StorageError that names the file's content."""
     try:
+        refuse_others(path.parent.parent, folder=True)
         path.parent.mkdir(parents=True, exist_ok=True)
+        refuse_others(path.parent, folder=True)
+        refuse_others(path)
         yield
     except OSError as error:
         raise StorageError.of(
@@ -69,19 +87,50 @@ def _storing(what: str, path: Path) -> Iterator[None]:
         ) from error  # fmt: skip
 
 
-def write_shard(folder: str, number: int, seating: Mapping[str, Ints]) -> str:
-    """Write the state of a shard; returns its checksum (hex). A StorageError names the shard."""
+@attrs.frozen(eq=False)
+class Written:
+    """What is known of the file of a shard that was written.
+
+    Attributes
+    ----------
+    digest : str
+        Its checksum.
+    tables : int64 array
+        Number of tables of each slot in the documents of the shard.
+    sizes : (int64 array, int64 array)
+        Distinct numbers of tokens of its documents, without 0, and how many have each.
+    """
+
+    digest: str
+    tables: Wide
+    sizes: tuple[Wide, Wide]
+
+
+def write_shard(folder: str, number: int, seating: Mapping[str, Ints]) -> Written:
+    """Write the state of a shard. A StorageError names the shard."""
     path = shard_file(Path(folder), number)
     narrow = {name: _narrow(column) for name, column in seating.items()}
-    data = seal(SHARD, pack({"shard": number, "seating": narrow}))
-    _write(f"shard {number}", path, data)
-    return data[-32:].hex()
-
-
-def _write(what: str, path: Path, data: bytes) -> None:
-    refuse_others(path)
-    with _storing(what, path), write_aside(path, path.with_name(path.name + ".tmp")) as file:
+    data = seal(MAGIC, pack({"shard": number, "seating": narrow}))
+    with _storing(f"shard {number}", path), write_aside(path, path.with_name(path.name + ".tmp")) as file:
         file.write(data)
+    return Written(data[-32:].hex(), *totals_of(seating))
+
+
+def totals_of(seating: Mapping[str, Ints]) -> tuple[Wide, tuple[Wide, Wide]]:
+    """Tables of each slot in the documents of a shard, and their numbers of tokens, as in `Written`."""
+    tables = np.bincount(seating["count_dish"], weights=seating["count_tables"])
+    lengths = np.bincount(seating["count_node"], weights=seating["count_customers"]).astype(np.int64)
+    return tables.astype(np.int64), np.unique(lengths[lengths > 0], return_counts=True)
+
+
+def summed(totals: Iterable[tuple[Wide, tuple[Wide, Wide]]], n_slots: int) -> tuple[Wide, tuple[Wide, Wide]]:
+    """The sum of `totals_of` over shards."""
+    tables, counted = np.zeros(n_slots, dtype=np.int64), Counter[int]()
+    for of_shard, (sizes, documents) in totals:
+        tables[: len(of_shard)] += of_shard
+        counted.update(dict(zip(sizes.tolist(), documents.tolist(), strict=True)))
+    pairs = np.array(sorted(counted.items()), dtype=np.int64).reshape(-1, 2)
+    return tables, (pairs[:, 0], pairs[:, 1])
 
 
 def write_counts(folder: str, number: int, columns: dict[str, Any]) -> None:
@@ -92,50 +141,122 @@ def write_counts(folder: str, number: int, columns: dict[str, Any]) -> None:
 
 
 def _narrow(column: Ints) -> npt.NDArray[Any]:
-    """The same numbers in two bytes each, if possible."""
+    """Numbers in two bytes each, if possible."""
     return column.astype(np.uint16) if column.max(initial=0) < 1 << 16 else column
 
 
-def write_run(folder: Path, settings: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    """Make a checkpoint the current one."""
-    _write(
-        SHARDED_RUN, folder / SHARDED_RUN, seal(RUN, pack({"settings": dict(settings), "state": dict(state)}))
-    )
+@attrs.frozen(eq=False, kw_only=True)
+class Stored:
+    """What all documents have in common at a checkpoint.
 
-
-def read_run(folder: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Settings and state of the current checkpoint; None if there is none.
-
-    Raises a CorruptRunError if the file is damaged.
+    Attributes
+    ----------
+    common : dict
+        As `hdpkit.franchise.part.common_state` returns it.
+    counts : csr_array of int64, shape (K, n_terms)
+        Tokens of each term in each dish.
+    tables : int64 array, shape (K,)
+        Tables of each dish in all documents: customers of the root.
+    sizes : (int64 array, int64 array)
+        As in `Written`, of all documents.
+    log_joint : float
+        Of the last sweep; nan before the first one.
+    digests : tuple of str
+        Checksum of the file of each shard.
     """
-    path = folder / SHARDED_RUN
-    if not os.path.lexists(path):
-        return None
-    payload, _ = read_sealed(path, RUN)
-    tree = unpack(payload, str(path))
-    with reading(path):
-        settings, state = dict(tree["settings"]), dict(tree["state"])
-        common = state["common"]
-        for mapping in (common, state["digests"], common["measure"], common["components"]):
-            if not isinstance(mapping, dict):
-                raise TypeError(type(mapping).__name__)
-        _check_common(common)
-        if settings.get("root") == repr("weights") and ROOT_WEIGHTS not in common["components"]:
-            raise ValueError("no weights of the root")
-        if not all(isinstance(digest, str) for digest in state["digests"].values()):
-            raise ValueError("other checksums")
-        numbers = list(state["rows"])
-        if not all(isinstance(row, dict) and row.keys() == numbers[0].keys() for row in numbers):
-            raise ValueError("other numbers of sweeps")
-        for key in numbers[0] if numbers else ():
-            if np.array([row[key] for row in numbers]).dtype.kind not in "iuf":
-                raise TypeError(f"{key}: not numbers")
-        return settings, state
+
+    common: dict[str, Any]
+    counts: Any
+    tables: Wide
+    sizes: tuple[Wide, Wide]
+    log_joint: float
+    digests: tuple[str, ...]
+
+    @property
+    def sweep(self) -> int:
+        """Sweep of the state."""
+        return int(self.common["sweep"])
+
+    @classmethod
+    def of(
+        cls, common: dict[str, Any], counts: Any, log_joint: float, shards: Mapping[int, Written]
+    ) -> Stored:
+        """The state of which the files of all shards were written."""
+        totals = [(one.tables, one.sizes) for one in shards.values()]
+        tables, sizes = summed(totals, int(np.max(common["slots"])) + 1)
+        return cls(
+            common=common,
+            counts=counts,
+            tables=tables[common["slots"]],
+            sizes=sizes,
+            log_joint=log_joint,
+            digests=tuple(shards[i].digest for i in sorted(shards)),
+        )
+
+    def frozen(self) -> dict[str, Any]:
+        """The state in the form in which a checkpoint has it; `read` is the inverse."""
+        return {
+            **self.common,
+            "counts": sparse_rows(self.counts),
+            "tables": self.tables,
+            "sizes": list(self.sizes),
+            "log_joint": self.log_joint,
+            "shards": list(self.digests),
+        }
+
+    @classmethod
+    def read(
+        cls, frozen: Mapping[str, Any], n_terms: int, n_shards: int, weights: bool, where: Path
+    ) -> Stored:
+        """The state of a checkpoint; a CorruptRunError that names its folder unless it can be one.
+
+        Compiled code uses its numbers without checks.
+        """
+        with reading(where):
+            common = {key: value for key, value in frozen.items() if key not in _OWN}
+            _check_common(common)
+            if weights and ROOT_WEIGHTS not in common["components"]:
+                raise ValueError("no weights of the root")
+            k = len(common["slots"])
+            counts = sparse_of(frozen["counts"], k, n_terms)
+            customers = np.asarray(counts.sum(axis=1))
+            remedy = "Restore a copy of it."
+            tables = whole_numbers("tables", frozen["tables"], 1, 2**31 - 1, length=k, remedy=remedy)
+            digests = frozen["shards"]
+            if not np.all(tables <= customers) or int(customers.max(initial=0)) >= 2**31:
+                raise ValueError("other numbers of tables")
+            sizes, documents = (
+                np.asarray(whole_numbers("sizes", column, 1, 2**62, remedy=remedy), dtype=np.int64)
+                for column in frozen["sizes"]
+            )
+            if len(sizes) != len(documents) or sizes @ documents != customers.sum():
+                raise ValueError("other numbers of tokens")
+            if not isinstance(digests, list) or not all(isinstance(one, str) for one in digests):
+                raise TypeError("other checksums")
+            if len(digests) != n_shards:
+                raise ValueError(f"checksums of {len(digests)} shards of {n_shards}")
+            log_joint = frozen["log_joint"]
+            if not (isinstance(log_joint, float) and np.isnan(log_joint)):
+                real_number("log_joint", log_joint)
+            return cls(
+                common=common,
+                counts=counts,
+                tables=np.asarray(tables, dtype=np.int64),
+                sizes=(sizes, documents),
+                log_joint=float(log_joint),
+                digests=tuple(digests),
+            )
+
+
+_OWN = ("counts", "tables", "sizes", "log_joint", "shards")
 
 
 def _check_common(common: Mapping[str, Any]) -> None:
     """Raise an error unless this can be a state common to all parts; franchises check its other numbers."""
     whole_number("sweep", common["sweep"])
+    for name in ("measure", "components"):
+        if not isinstance(common[name], dict):
+            raise TypeError(f"{name}: {type(common[name]).__name__}")
     remedy = "Restore a copy of it."
     slots = whole_numbers("slots", common["slots"], 0, 2**31 - 2, remedy=remedy)
     births = whole_number("births", common["births"])
@@ -154,13 +275,6 @@ def _check_common(common: Mapping[str, Any]) -> None:
             raise ValueError("other weights")
 
 
-def remove_others(folder: Path, sweep: int) -> None:
-    """Remove states of all other sweeps, which the current checkpoint doesn't need."""
-    for other in folder.glob("sweep-*"):
-        if other != state_folder(folder, sweep):
-            shutil.rmtree(other, ignore_errors=True)
-
-
 @attrs.frozen(eq=False)
 class FromFolder:
     """A start from a checkpoint: each part reads the states of its own shards.
@@ -168,16 +282,21 @@ class FromFolder:
     Parameters
     ----------
     folder : str
-        Folder of the shards' states.
+        Folder of the files of the shards.
     state : dict
         The state common to all parts.
-    digests : dict
-        Checksum of each shard's file, by its number as text.
+    digests : tuple of str
+        Checksum of the file of each shard.
     """
 
     folder: str
     state: dict[str, Any]
-    digests: dict[str, str]
+    digests: tuple[str, ...]
+
+    @classmethod
+    def of(cls, chain: Path, stored: Stored) -> FromFolder:
+        """The start from a state in the folder of its chain."""
+        return cls(str(seating_folder(chain, stored.sweep)), stored.common, stored.digests)
 
     def common(self) -> dict[str, Any]:
         """The state common to all parts."""
@@ -192,12 +311,12 @@ class FromFolder:
         path = shard_file(Path(self.folder), number)
         try:
             refuse_others(path.parent, folder=True)
-            payload, digest = read_sealed(path, SHARD)
-            wanted = self.digests.get(str(number))
-            if digest != wanted:
+            payload, digest = read_sealed(path, MAGIC)
+            if digest != self.digests[number]:
                 raise CorruptRunError(
-                    str(path), digest, f"the file of the checkpoint, {wanted}", "Restore a copy of it."
-                )
+                    str(path), digest, f"the file of the checkpoint, {self.digests[number]}",
+                    "Restore a copy of it.",
+                )  # fmt: skip
             tree = unpack(payload, str(path))
             with reading(path):
                 return dict(tree["seating"])

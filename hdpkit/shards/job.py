@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -11,16 +11,12 @@ import numpy as np
 from hdpkit.checks import instance, seed_number, whole_number
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import FixedWeights, Restaurant
-from hdpkit.moves import BaseMeasureParameters, Concentration, CountGibbs, Move, RootWeights, SliceGibbs
-from hdpkit.moves.concentration import by_numbers
+from hdpkit.moves import Move, OverDocuments, Scheduled
 from hdpkit.random import Streams
 from hdpkit.shards.source import Source
 from hdpkit.shards.starts import Start
 
 __all__ = ["Job", "as_moves", "as_seed", "check_job", "check_moves", "needs_lengths"]
-
-OVER_DOCUMENTS = (SliceGibbs, CountGibbs)
-OF_ALL = (RootWeights, Concentration, BaseMeasureParameters)
 
 
 @attrs.frozen(eq=False)
@@ -34,8 +30,7 @@ class Job:
     source : Source
         The corpus in shards.
     moves : sequence of Move
-        One of `SliceGibbs` and `CountGibbs`; `RootWeights`, `Concentration` and `BaseMeasureParameters`
-        before and after it.
+        Each over documents or over totals (`Move.over`), in any order.
     seed : int
     start : Start
         The initial state of the chain.
@@ -59,16 +54,6 @@ class Job:
     def streams(self) -> Streams:
         """Return the streams of the chain, equal to those of `hdpkit.Scheduler.run` with this seed."""
         return Streams(self.seed)
-
-    def settings(self) -> Mapping[str, Any]:
-        """Settings that must not change when a run is continued; numbers of parts and threads may change."""
-        return {
-            "restaurant": repr(self.restaurant),
-            "root": repr(self.root),
-            "moves": [repr(move) for move in self.moves],
-            "seed": self.seed,
-            "corpus": self.source.digest,
-        }
 
 
 def check_job(job: Job) -> None:
@@ -103,24 +88,27 @@ def check_job(job: Job) -> None:
 
 def needs_lengths(job: Job) -> bool:
     """Whether a move draws a number for each document of the corpus."""
-    moves = [move for move in job.moves if isinstance(move, Concentration)]
-    return not all(by_numbers(move, job.restaurant) for move in moves)
+    return any(move.needs_lengths(job.restaurant) for move in job.moves)
 
 
 def check_moves(moves: Sequence[Move]) -> None:
     """Raise a ScheduleError unless these moves can run over parts of a corpus."""
-    over = [move for move in moves if isinstance(move, OVER_DOCUMENTS)]
-    if len(over) != 1:
-        raise ScheduleError(
-            "moves", [move.name for move in moves], "one move over documents",
-            "Schedule moves.SliceGibbs() or moves.CountGibbs() once.",
-        )  # fmt: skip
+    if not moves:
+        raise ScheduleError("moves", [], "at least one move", "Schedule moves.SliceGibbs(), for instance.")
     for move in moves:
-        if not isinstance(move, (*OVER_DOCUMENTS, *OF_ALL)):
+        inner = move.move if isinstance(move, Scheduled) else move
+        if move.over == "documents" and not isinstance(inner, OverDocuments):
             raise ScheduleError(
-                "moves", move.name, "moves that use only the numbers of tables of documents",
-                f"They are {', '.join(kind.__name__ for kind in OF_ALL)}. The tables of documents are drawn "
-                "by SliceGibbs and CountGibbs themselves: TableCounts isn't needed.",
+                "moves", move.name, "moves over documents with the methods of hdpkit.moves.OverDocuments",
+                "Derive the class from hdpkit.moves.ByDocument, and define document().",
+            )  # fmt: skip
+        if move.over not in ("documents", "totals"):
+            raise ScheduleError(
+                "moves", f"{move.name}, over = {move.over!r}", "moves over documents or over totals",
+                "A move that needs only what all documents have in common declares over = 'totals' in its "
+                "class; one that updates each document alone derives from hdpkit.moves.ByDocument, or is "
+                "moves.SliceGibbs or moves.CountGibbs. Any other needs hk.Scheduler. (Moves over documents "
+                "draw the tables themselves: moves.TableCounts isn't needed.)",
             )  # fmt: skip
 
 

@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.support.sparse_counts import add_up_sparse
-from hdpkit.franchise.elsewhere import Changes
+from hdpkit.errors import ScheduleError
+from hdpkit.franchise.whole_corpus import Changes
+from hdpkit.numerics import add_up
 
 __all__ = ["Block", "Done", "Failed", "Message", "Opening", "Swept"]
 
@@ -100,12 +102,40 @@ class Block:
 
 @attrs.frozen(eq=False)
 class Done:
-    """A part has finished; one of these messages has the numbers for the trace, equal in all parts."""
+    """A part has finished a step.
+
+    Attributes
+    ----------
+    values : dict, optional
+        At the end of a sweep: the numbers for the trace, equal in all parts; empty in all but one. None
+        within a sweep.
+    logs : dict
+        For shards of the part, by their numbers: their terms of the log joint, which ``values`` lacks.
+    digests : tuple of (str, bytes)
+        Each move over totals that ran in this step, with a checksum of the common state after it.
+    """
 
     values: dict[str, Any] | None = None
+    logs: dict[int, float] = attrs.field(factory=dict)
+    digests: tuple[tuple[str, bytes], ...] = ()
 
     def plus(self, other: Any) -> Any:
         """Return a message for both, with the numbers of either."""
         if isinstance(other, Failed):
             return other
-        return self if other.values is None else other
+        for (name, one), (_, two) in zip(self.digests, other.digests, strict=True):
+            if one != two:
+                error = ScheduleError(
+                    "moves", name, "moves over totals that have the same result in every part",
+                    "Let it use only what is common to all parts (see hdpkit.moves.Move) and its rng, or run "
+                    "it with hk.Scheduler.",
+                )  # fmt: skip
+                return Failed(error)
+        values = other.values if self.values is None or other.values else self.values
+        return Done(values, self.logs | other.logs, self.digests)
+
+    def numbers(self) -> dict[str, Any]:
+        """The numbers for the trace: the terms of all shards are added in the order of shards."""
+        assert self.values is not None
+        of_shards = add_up(self.logs[i] for i in sorted(self.logs))
+        return {**self.values, "log_joint": self.values["log_joint"] + of_shards}

@@ -122,10 +122,8 @@ class MPI(Carrier):
         """
         comm, own, n = self._comm, self.rank, self._comm.Get_size()
         total = self._total()
-        if not isinstance(total, Swept):
-            return total
         added, underway = self._worker.call("block", own, n), []
-        self.sent = total.changes.nbytes + _bytes(added)
+        self.sent += total.changes.nbytes + _bytes(added)
         for step in range(1, n + 1):
             if step < n:
                 block = self._worker.call("block", (own + step) % n, n)

@@ -13,21 +13,26 @@ from typing import Any
 import attrs
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from hdpkit.checks import instance, whole_number
 from hdpkit.checks import path as path_of
-from hdpkit.errors import LostPartError, ParameterError, RunError
-from hdpkit.franchise import FixedWeights, Restaurant
+from hdpkit.errors import LostPartError, ParameterError, RunError, short_repr
+from hdpkit.franchise import FixedWeights, Franchise, Restaurant
 from hdpkit.franchise.part import COLUMNS
-from hdpkit.record.chain_folder import locked_folder
+from hdpkit.record import Trace
+from hdpkit.record.describe import describe, described_franchise
+from hdpkit.record.files import to_json
+from hdpkit.record.run_folder import RUN, ChainWriter, RunFolder, Settings
 from hdpkit.shards.carrier import Carrier
-from hdpkit.shards.files import FromFolder, read_run, remove_others, state_folder, write_run
+from hdpkit.shards.common import one_document
+from hdpkit.shards.files import FromFolder, Stored, remove_others, seating_folder
 from hdpkit.shards.job import Job, as_moves, as_seed, check_job
 from hdpkit.shards.local import Local
 from hdpkit.shards.source import Source
-from hdpkit.shards.starts import as_start
+from hdpkit.shards.starts import Start, as_start
 
-__all__ = ["ShardedRun", "run"]
+__all__ = ["Progress", "ShardedRun", "go_on", "run", "stored_state", "whole_state"]
 
 MOST_LOSSES = 5  # consecutive losses of workers without a sweep in between
 
@@ -35,7 +40,7 @@ Progress = Callable[[int, dict[str, Any]], Any]
 
 
 class ShardedRun:
-    """A chain over shards at the end of `run`: its recorded numbers, and its current state.
+    """A chain over shards at the end of `run`: its trace, and its current state.
 
     In a run on MPI every process has this object, and all must call its methods; `state` and
     `document_counts` return their results only at rank 0, and None elsewhere.
@@ -44,19 +49,25 @@ class ShardedRun:
     ----------
     sweep : int
         Number of sweeps since the start of the chain.
+    trace : Trace
+        What a trace records, one row per sweep since the start of the chain.
     numbers : dict
-        The numbers that a trace records, under the same keys: one entry per sweep.
+        The columns of the trace by their keys.
     seconds : float64 array
         Seconds of each sweep since the last call of `run`.
     sent : int64 array
         Bytes that a part sent in each of these sweeps, the largest among the parts known to this process.
     """
 
-    def __init__(self, job: Job, carrier: Carrier) -> None:
+    def __init__(self, job: Job, carrier: Carrier, files: RunFolder | None = None, target: int = 0) -> None:
         self._job = job
         self._carrier = carrier
+        self._files = files
+        self._target = target
+        self._writer: ChainWriter | None = None
+        self._saved = 0  # sweep of the last checkpoint
         self.sweep = 0
-        self._rows: list[dict[str, Any]] = []
+        self.trace = Trace()
         self._seconds: list[float] = []
         self._sent: list[int] = []
 
@@ -67,9 +78,8 @@ class ShardedRun:
 
     @property
     def numbers(self) -> dict[str, npt.NDArray[Any]]:
-        """The numbers that a trace records, one entry per sweep."""
-        keys = self._rows[0] if self._rows else {}
-        return {key: np.array([row[key] for row in self._rows]) for key in keys}
+        """The columns of the trace, one entry per sweep."""
+        return {key: self.trace[key] for key in self.trace}
 
     @property
     def seconds(self) -> npt.NDArray[np.float64]:
@@ -112,27 +122,76 @@ class ShardedRun:
         found, commons = self._carrier.gather("states"), self._carrier.gather("common")
         if not found:
             return None
-        return whole_state(self._job, {i: own for part in found for i, own in part.items()}, commons[0])
+        seatings = {i: own for part in found for i, own in part.items()}
+        return whole_state(self._job.source, self._job.seed, seatings, commons[0])
 
-    def _one_sweep(self) -> None:
+    # ------------------------------------------------------------------ one step
+
+    def _begin(self) -> None:
+        """Set the state of all parts, from the newest checkpoint or the start; save a start."""
+        job, loaded = self._job, None
+        if self._files is not None:
+            self._carrier.lead(self._open)
+            chain = self._files.chain(0)
+            loaded, blocks = chain.load()
+            if self._writer is None:
+                self.trace = chain.trace(None if loaded is None else loaded.position, blocks)
+            if loaded is not None:
+                stored = stored_state(self._files, job.source, loaded.frozen)
+                job = attrs.evolve(job, start=FromFolder.of(chain.path, stored))
+        self._carrier.scatter(job)
+        self.sweep = int(job.start.common()["sweep"])
+        if loaded is not None:
+            self._carrier.lead(partial(self._seal, loaded.frozen))
+        elif self._files is not None:
+            self._checkpoint()
+
+    def _open(self) -> None:
+        """Open the files of the chain, in the leading process."""
+        assert self._files is not None
+        self.close()
+        self._writer = ChainWriter(self._files.chain(0), self._job.seed, 0, self._target)
+        self.trace = self._writer.trace
+
+    def _one_sweep(self) -> dict[str, Any]:
         began = time.perf_counter()
-        self._carrier.sweep()
-        self._rows.append(self._carrier.reduce())
+        numbers = self._carrier.sweep()
+        self.trace._append_row(numbers)
         self._seconds.append(time.perf_counter() - began)
         self._sent.append(self._carrier.sent)
         self.sweep += 1
+        if self._writer is not None:
+            self._writer.swept()
+        return numbers
 
-    def _checkpoint(self, folder: Path) -> None:
-        written = self._carrier.gather("write", str(state_folder(folder, self.sweep)))
-        commons = self._carrier.gather("common")
+    def _checkpoint(self) -> None:
+        assert self._files is not None
+        folder = seating_folder(self._files.chain(0).path, self.sweep)
+        written = self._carrier.gather("write", str(folder))
+        commons, counts = self._carrier.gather("common"), self._carrier.gather("dish_counts")
 
         def seal() -> None:
-            digests = {str(i): digest for part in written for i, digest in part.items()}
-            state = {"common": commons[0], "digests": digests, "rows": self._rows}
-            write_run(folder, self._job.settings(), state)
-            remove_others(folder, self.sweep)
+            log_joint = float(self.trace["log_joint"][-1]) if self.trace.n_draws else float("nan")
+            shards = {i: one for part in written for i, one in part.items()}
+            stored = Stored.of(commons[0], scipy.sparse.csr_array(counts[0]), log_joint, shards)
+            self._seal(stored.frozen())
+            if self.sweep == 0:  # the other generation too: from now on one that is missing is missed
+                self._seal(stored.frozen())
 
         self._carrier.lead(seal)
+
+    def _seal(self, frozen: dict[str, Any]) -> None:
+        """Make a state the newest one, in the leading process."""
+        assert self._writer is not None
+        self._writer.checkpoint(frozen)
+        remove_others(self._writer.folder.path, {self._saved, self.sweep})
+        self._saved = self.sweep
+
+    def close(self) -> None:
+        """Close the files, without writing anything."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
 
 
 def run(
@@ -163,8 +222,9 @@ def run(
     corpus : ShardedCorpus or CutCorpus
         A corpus in shards: ``hk.ShardedCorpus.open(folder)``, or the result of `hdpkit.shards.cut`.
     moves : sequence of Move
-        `moves.SliceGibbs` or `moves.CountGibbs` once; `moves.RootWeights`, `moves.Concentration` and
-        `moves.BaseMeasureParameters` as for a `hdpkit.Scheduler`.
+        As for a `hdpkit.Scheduler`, each over documents or over totals (`Move.over`), in any order:
+        `moves.SliceGibbs`, `moves.CountGibbs`, `moves.RootWeights`, `moves.Concentration`,
+        `moves.BaseMeasureParameters`, and your own.
     sweeps : int
         Total number of sweeps of the chain; a run that continues from a checkpoint runs the remaining ones.
     rng : int
@@ -174,7 +234,7 @@ def run(
     init : "auto", TermClusters, Random, state, or Franchise
         "auto": `hdpkit.init.TermClusters` of the first million tokens. Both draw the dishes of a document
         from its own stream, and give each dish one table there. A state is returned by `Franchise.freeze`,
-        with distinguished customers (`Franchise.tell_apart`). As in `hdpkit.Scheduler.run`, every start
+        with distinguished customers (`Franchise.expand_cells`). As in `hdpkit.Scheduler.run`, every start
         resets hyperparameters and counts sweeps from 1; a run continues from its folder.
     root : str or FixedWeights
         "weights", or ``hk.FixedWeights(K)``.
@@ -222,45 +282,113 @@ def run(
     place = None if spool is None else str(path_of("spool", spool, remedy="A folder on a local disk."))
     job = Job(restaurant, corpus, as_moves(moves), as_seed(rng), _Nothing(), root, threads, place)
     check_job(job)
-    where = (
-        None if folder is None else path_of("folder", folder, remedy="A new folder, or that of the same run.")
-    )
+    if folder is None:
+        found = ShardedRun(attrs.evolve(job, start=_start(init, job)), carrier)
+        _carry_out(found, sweeps, checkpoint, progress)
+        return found
+    where = path_of("folder", folder, remedy="A new folder, or that of the same run.")
     with ExitStack() as stack:
-        if where is not None:
-            carrier.lead(partial(_hold, stack, where))
-        if _kept(job, where) is None:
-            most = root.n_dishes if isinstance(root, FixedWeights) else None
-            job = attrs.evolve(job, start=as_start(init, corpus, most, job.streams()))
-        found = ShardedRun(job, carrier)
-        _carry_out(found, sweeps, where, checkpoint, progress)
+        carrier.lead(partial(_hold, stack, where, job, init, sweeps, checkpoint))
+        return go_on(RunFolder.open(where), job, carrier, sweeps, checkpoint, progress)
+
+
+def go_on(
+    files: RunFolder,
+    job: Job,
+    carrier: Carrier,
+    sweeps: int,
+    checkpoint: int | None,
+    progress: Progress | None,
+) -> ShardedRun:
+    """Run the chain of a folder, whose lock is held, up to a sweep.
+
+    Parameters
+    ----------
+    files : RunFolder
+    job : Job
+        As the run was begun, with any numbers of parts and threads; its start isn't used.
+    carrier : Carrier
+    sweeps : int
+        Sweeps since the start of the chain.
+    checkpoint : int or None
+        Number of sweeps between checkpoints; None for one after the last sweep.
+    progress : callable or None
+        Called after each sweep with its number and its numbers, in every process.
+    """
+    if files.chain(0).load()[0] is None:
+        job = attrs.evolve(job, start=_start(files.start().init, job))
+    found = ShardedRun(job, carrier, files, sweeps)
+    try:
+        _carry_out(found, sweeps, checkpoint, progress)
+    finally:
+        found.close()
+    found.trace.seed = job.seed
     return found
 
 
-def _hold(stack: ExitStack, folder: Path) -> None:
-    """Hold the lock of a folder until the end of the stack."""
-    stack.callback(locked_folder(folder).release)
+def _start(init: Any, job: Job) -> Start:
+    most = job.root.n_dishes if isinstance(job.root, FixedWeights) else None
+    return as_start(init, job.source, most, job.streams())
 
 
-def _carry_out(
-    run: ShardedRun, sweeps: int, where: Path | None, checkpoint: int, progress: Progress | None
-) -> None:
+def _hold(stack: ExitStack, path: Path, job: Job, init: Any, sweeps: int, checkpoint: int) -> None:
+    """Hold the lock of the folder of a run until the end of the stack; make it if there is none."""
+    franchise = Franchise(job.restaurant, one_document(job.source), store="counts", root=job.root)
+    franchise.expand_cells()
+    if os.path.lexists(path / RUN):
+        files = RunFolder.open(path)
+        stack.callback(files.lock().release)
+        _check_same(files, franchise, job)
+        return
+    for move in job.moves:
+        move.check(franchise)
+    _start(init, job)  # what can't be a start is refused before the folder is made
+    settings = Settings(
+        target=sweeps, seed=job.seed, stream=0, chains=None, thin=1, audit_every=None,
+        checkpoint_sweeps=checkpoint, checkpoint_seconds=None, exact=all(move.exact for move in job.moves),
+        record={}, threads=job.threads, spool=job.spool,
+    )  # fmt: skip
+    _, lock = RunFolder.create(path, franchise, job.moves, init, settings, job.source)  # type: ignore[arg-type]
+    stack.callback(lock.release)
+
+
+def _check_same(files: RunFolder, franchise: Franchise, job: Job) -> None:
+    """Raise a RunError unless the folder is that of a run with these arguments."""
+    declared, moves = files.declared()
+    given = described_franchise(franchise)
+    for name, kept, now, shown in (
+        ("corpus", files.corpus_in_shards, job.source.digest, job.source.digest),
+        ("root", declared.get("root"), given.get("root"), job.root),
+        ("restaurant", declared, given, job.restaurant),
+        ("moves", moves, [describe(move, "moves") for move in job.moves], list(job.moves)),
+        ("rng, the seed", files.settings.seed, job.seed, job.seed),
+    ):
+        if to_json(kept) != to_json(now):
+            raise RunError(
+                f"{name}, in {files.path}", short_repr(kept), f"the argument given now, {shown}",
+                "Give the arguments that the run began with, or another folder.",
+            )  # fmt: skip
+
+
+def _carry_out(run: ShardedRun, sweeps: int, checkpoint: int | None, progress: Progress | None) -> None:
     """Begin, and sweep until a given number; if a worker is lost, begin again."""
     begun, losses = False, 0
     while not begun or run.sweep < sweeps:
         try:
             if not begun:
-                _begin(run, where, _kept(run._job, where))
+                run._begin()
                 begun = True
                 continue
-            run._one_sweep()
+            numbers = run._one_sweep()
             losses = 0
             if progress is not None:
-                progress(run.sweep, run._rows[-1])
-            if where is not None and (run.sweep % checkpoint == 0 or run.sweep == sweeps):
-                run._checkpoint(where)
+                progress(run.sweep, numbers)
+            due = run.sweep == sweeps or (checkpoint is not None and run.sweep % checkpoint == 0)
+            if run._files is not None and due:
+                run._checkpoint()
         except LostPartError:
             losses += 1
-            if where is None or losses > MOST_LOSSES:
+            if run._files is None or losses > MOST_LOSSES:
                 raise
             begun = False
 
@@ -278,41 +406,20 @@ class _Nothing:
         return {}
 
 
-def _kept(job: Job, folder: Path | None) -> dict[str, Any] | None:
-    """The checkpoint of a folder; a RunError if it is of another run."""
-    found = None if folder is None else read_run(folder)
-    if found is None:
-        return None
-    settings, state = found
-    for name, value in job.settings().items():
-        if settings.get(name) != value:
-            raise RunError(
-                f"{name}, in {folder}", settings.get(name), f"the argument given now, {value}",
-                "Give the arguments that the run began with, or another folder.",
-            )  # fmt: skip
-    return state
-
-
-def _begin(run: ShardedRun, folder: Path | None, kept: dict[str, Any] | None) -> None:
-    """Set the state of all parts from a checkpoint or the start."""
-    job = run._job
-    if kept is not None:
-        assert folder is not None
-        at = state_folder(folder, kept["common"]["sweep"])
-        job = attrs.evolve(job, start=FromFolder(str(at), kept["common"], kept["digests"]))
-    run._rows = [] if kept is None else list(kept["rows"])
-    run._carrier.scatter(job)
-    run.sweep = int(job.start.common()["sweep"])
+def stored_state(files: RunFolder, source: Any, frozen: dict[str, Any]) -> Stored:
+    """The state of a checkpoint of the run, checked."""
+    weights = files.declared()[0].get("root") == "weights"
+    return Stored.read(frozen, source.n_terms, len(source.shards), weights, files.chain(0).path)
 
 
 def whole_state(
-    job: Job, seatings: dict[int, dict[str, npt.NDArray[np.int32]]], common: dict[str, Any]
+    source: Source, seed: int, seatings: dict[int, dict[str, npt.NDArray[np.int32]]], common: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the state of all documents in the form of `Franchise.freeze`."""
     columns: dict[str, list[Any]] = {name: [] for name in ("dish", *COLUMNS)}
     for i in sorted(seatings):
         for name in columns:
-            first = job.source.shards[i].first_document if name == "count_node" else 0
+            first = source.shards[i].first_document if name == "count_node" else 0
             columns[name].append(seatings[i][name] + np.int32(first))
     slots = common["slots"]
     joined = {name: np.concatenate(parts) for name, parts in columns.items()}
@@ -320,7 +427,7 @@ def whole_state(
     root = dict(zip(COLUMNS, (np.zeros_like(slots), slots, tables[slots], np.ones_like(slots)), strict=True))
     seating = {"dish": joined["dish"]}
     seating |= {name: np.append(root[name], joined[name]).astype(np.int32) for name in COLUMNS}
-    n_documents = job.source.shards[-1].first_document + job.source.shards[-1].n_documents
+    n_documents = source.shards[-1].first_document + source.shards[-1].n_documents
     of_root, of_documents = common["concentration"]
     return {
         "seating": seating,
@@ -333,7 +440,6 @@ def whole_state(
         "measure": common["measure"],
         "bank": {},
         "sweep": common["sweep"],
-        "attempt": 0,
-        "streams": {"seed": job.seed, "chain": 0},
+        "streams": {"seed": seed, "chain": 0},
         "components": common["components"],
     }

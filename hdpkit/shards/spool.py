@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -11,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.data import Corpus
-from hdpkit.data.cells import Tokens
+from hdpkit.data.corpus import Tokens
 from hdpkit.errors import StorageError
+from hdpkit.formats.mapped import array_on_disk
 
 __all__ = ["spooled"]
 
@@ -43,10 +42,7 @@ def spooled(pieces: Iterable[Corpus], n_tokens: int, folder: str, shards: range)
     """
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as file:
-            if hasattr(os, "posix_fallocate"):  # else a full disk ends the process
-                os.posix_fallocate(file.fileno(), 0, 8 * n_tokens)
-            mapped = np.memmap(file, dtype=np.int32, shape=(2, n_tokens))
+        mapped = array_on_disk((2, n_tokens), folder)
     except OSError as error:
         raise StorageError.of(
             error, f"spool, of shards {shards[0]} to {shards[-1]}", folder,

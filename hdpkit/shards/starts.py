@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.data import Corpus
-from hdpkit.data.pieces import piece_of, strung_together
+from hdpkit.data.corpus import joined_pieces, piece_of
 from hdpkit.errors import DataError, ParameterError, ShardError
 from hdpkit.franchise import Franchise, Random
 from hdpkit.franchise.frozen import LARGEST, check_dishes, ints_of
 from hdpkit.franchise.part import COLUMNS
-from hdpkit.franchise.term_clusters import COPIED, TermClusters, labels_of_terms
+from hdpkit.franchise.starts import COPIED, TermClusters, labels_of_terms
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.shards.source import Info, Source
 
@@ -44,7 +44,7 @@ class FromState:
     Parameters
     ----------
     frozen : mapping
-        State of a franchise with ``store="counts"`` and distinguished customers (`Franchise.tell_apart`).
+        State of a franchise with ``store="counts"`` and distinguished customers (`Franchise.expand_cells`).
     """
 
     frozen: Mapping[str, Any]
@@ -223,7 +223,7 @@ def _from_state(frozen: Mapping[str, Any], source: Source) -> FromState:
     if not kept or not {"slots", "held"} <= set(frozen):
         raise DataError(
             "init", frozen, "a state of a franchise with store='counts', customers told apart",
-            "Call franchise.tell_apart() before franchise.freeze().",
+            "Call franchise.expand_cells() before franchise.freeze().",
         )  # fmt: skip
     assert isinstance(form, Mapping)
     n = source.shards[-1].first_token + source.shards[-1].n_tokens
@@ -251,4 +251,4 @@ def _first_documents(source: Source) -> Corpus:
         n += info.n_tokens
         if n >= SAMPLE:
             break
-    return strung_together(found)
+    return joined_pieces(found)

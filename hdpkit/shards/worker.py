@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,29 +11,30 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.data import Corpus
-from hdpkit.data.pieces import strung_together
+from hdpkit.data.corpus import joined_pieces
 from hdpkit.errors import KernelError
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.elsewhere import Elsewhere
 from hdpkit.franchise.part import (
     COLUMNS,
     begin_part,
     common_state,
-    draw_part,
     end_parts,
     part_counts,
     part_seating,
     share_topics,
-    sweep_part,
     take_block,
 )
-from hdpkit.franchise.sampling import hyperparameter_values
-from hdpkit.random import STARTS
+from hdpkit.franchise.sample import hyperparameter_values
+from hdpkit.franchise.whole_corpus import WholeCorpus
+from hdpkit.moves import Move, OverDocuments, Scheduled
+from hdpkit.moves.protocol import checked_info
+from hdpkit.random import STARTS, ChoiceSource
 from hdpkit.record.scalars import largest_shares
-from hdpkit.shards.files import write_counts, write_shard
-from hdpkit.shards.job import OVER_DOCUMENTS, Job, needs_lengths
+from hdpkit.shards.files import Written, write_counts, write_shard
+from hdpkit.shards.job import Job, needs_lengths
 from hdpkit.shards.memory import Meeting
 from hdpkit.shards.messages import Block, Done, Failed, Opening, Swept
+from hdpkit.shards.scores import log_joint_of_all, seated_logs
 from hdpkit.shards.spool import spooled
 
 __all__ = ["Worker"]
@@ -57,8 +59,10 @@ class Worker:
         self.shards = shards
         self.reports = reports
         self.streams = job.streams()
-        self.place = next(i for i, move in enumerate(job.moves) if isinstance(move, OVER_DOCUMENTS))
+        self.moves = [move.threaded(job.threads) for move in job.moves]
         self.franchise: Franchise
+        self._due: Iterator[tuple[Move, ChoiceSource]] = iter(())
+        self._under_way: OverDocuments
         self._seating: dict[str, Ints]
         self._meeting: Meeting | None = None
 
@@ -86,13 +90,13 @@ class Worker:
                 yield piece
 
         if job.spool is None:
-            corpus = strung_together(read())
+            corpus = joined_pieces(read())
         else:
             n_tokens = sum(job.source.shards[i].n_tokens for i in self.shards)
             corpus = spooled(read(), n_tokens, job.spool, self.shards)
         self._seating = {name: np.concatenate(columns.pop(name)) for name in ("dish", *COLUMNS)}
         self.franchise = Franchise(job.restaurant, corpus, store="counts", root=job.root)
-        self.franchise.tell_apart()
+        self.franchise.expand_cells()
         for move in job.moves:
             move.check(self.franchise)
         _check_served(self.franchise)
@@ -105,10 +109,10 @@ class Worker:
     def begin(self, total: Opening) -> Done:
         """Set the state, given the sum of the contributions of all parts."""
         before = self.job.source.shards[self.shards[0]].first_document
-        elsewhere = Elsewhere(before, total.sizes, total.all_lengths())
+        corpus = WholeCorpus(before, total.sizes, total.all_lengths())
         source = self.streams.source(STARTS)
         common = self.job.start.common()
-        begin_part(self.franchise, self._seating, total.changes, common, elsewhere, source)
+        begin_part(self.franchise, self._seating, total.changes, common, corpus, source)
         self.franchise.streams = self.streams
         del self._seating
         self._meeting = Meeting.at(total.name, self.shards[0])
@@ -124,21 +128,18 @@ class Worker:
 
     # ------------------------------------------------------------------ sweeps
 
-    def draw(self) -> Done:
-        """Begin a sweep: run the moves before the one over documents, and draw this part's topics."""
+    def start(self) -> Done:
+        """Begin a sweep, and go on to the first move over documents."""
         self.franchise.data.check_unchanged()
-        for place in range(self.place):
-            self._apply(place)
-        move: Any = self.job.moves[self.place]
-        draw_part(self.franchise, self._source(self.place), move.proportions, self.job.threads)
-        return Done()
+        self._due = self._due_in(self.franchise.sweep + 1)
+        return self._go_on()
 
     def sweep(self, n_blocks: int) -> Swept:
-        """Sweep over this part's documents; called when all parts have drawn their topics.
+        """Run the move over this part's documents; called when all parts have begun it.
 
         Changes of counts are returned in ``n_blocks`` blocks of terms or, if this is 0, by `block`.
         """
-        changes = sweep_part(self.franchise, n_blocks)
+        _, changes = self._under_way.sweep(self.franchise, n_blocks)
         self.franchise.data.check_unchanged()  # a sweep over changed data isn't valid
         return Swept(changes)
 
@@ -146,30 +147,61 @@ class Worker:
         """Return the changes of the counts of a block of terms."""
         return Block(take_block(self.franchise, number, n_blocks))
 
-    def finish(self, total: Swept) -> Done:
-        """End the sweep, given the changes of all parts: run the moves after the one over documents."""
+    def go_on(self, total: Swept) -> Done:
+        """End the move over documents, given the changes of all parts, and go on to the next one."""
         end_parts(self.franchise, total.changes)
-        for place in range(self.place + 1, len(self.job.moves)):
-            self._apply(place)
+        return self._go_on()
+
+    def _go_on(self) -> Done:
+        """Run moves over totals, and begin the next move over documents; if there is none, end the sweep."""
+        digests: list[tuple[str, bytes]] = []
+        for move, source in self._due:
+            if isinstance(move, OverDocuments):
+                move.begin(self.franchise, source)
+                self._under_way = move
+                return Done(digests=tuple(digests))
+            checked_info(move, move.apply(self.franchise, source))
+            digests.append((move.name, self._digest()))
         self.franchise.settle()
         self.franchise.sweep += 1
-        return Done(self._numbers() if self.reports else None)
+        logs = seated_logs(self.franchise, [self.job.source.shards[i].n_documents for i in self.shards])
+        values = self._numbers() if self.reports else {}
+        return Done(values, dict(zip(self.shards, logs, strict=True)), tuple(digests))
 
-    def _apply(self, place: int) -> None:
-        self.job.moves[place].apply(self.franchise, self._source(place))
+    def _due_in(self, sweep: int) -> Iterator[tuple[Move, ChoiceSource]]:
+        """The moves of a sweep with their streams."""
+        for place, move in enumerate(self.moves):
+            if not move.runs_in(sweep):
+                continue
+            source = self.streams.source(place + 1, sweep)
+            if move.over == "documents" and isinstance(move, Scheduled):
+                for _ in range(move.times):
+                    yield move.move, source
+            else:
+                yield move, source
 
-    def _source(self, place: int) -> Any:
-        return self.streams.source(place + 1, self.franchise.sweep + 1)
+    def _digest(self) -> bytes:
+        """A checksum of the state that all parts have in common, except counts by term."""
+        bank: Any = self.franchise.bank
+        common = self.common()
+        found = hashlib.blake2b(bank.sizes(common["slots"]).tobytes(), digest_size=16)
+        components = common.pop("components")
+        for value in [*common.values(), *(v for part in components.values() for v in part.values())]:
+            found.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
+        return found.digest()
 
     def _numbers(self) -> dict[str, Any]:
         """The numbers of a sweep for the trace, under the same keys as in a `Trace`."""
         franchise = self.franchise
         customers, tables = franchise.totals()
         bank: Any = franchise.bank
+        log_likelihood = franchise.log_likelihood()
         values: dict[str, Any] = {
+            "sweep": franchise.sweep,
             "n_dishes": franchise.n_dishes,
             "n_tables": int(customers[0]),
-            "log_likelihood": franchise.log_likelihood(),
+            "log_likelihood": log_likelihood,
+            "log_joint": log_joint_of_all(franchise, log_likelihood),  # `Done` adds the terms of shards
             "largest_shares": largest_shares(bank.sizes(franchise.slots.occupied_slots())),
             f"n_tables/{franchise.declarations[0].name}": int(tables[0]),
             f"n_tables/{franchise.declarations[1].name}": int(customers[0]),
@@ -199,8 +231,8 @@ class Worker:
             document, token = document + info.n_documents, token + info.n_tokens
         return found
 
-    def write(self, folder: str) -> dict[int, str]:
-        """Write the seating of each shard into a folder; returns the checksum of each file."""
+    def write(self, folder: str) -> dict[int, Written]:
+        """Write the seating of each shard into a folder; returns what is known of each file."""
         return {i: write_shard(folder, i, seating) for i, seating in self.states().items()}
 
     def write_counts(self, folder: str) -> list[int]:
@@ -210,8 +242,10 @@ class Worker:
             write_counts(folder, i, dict(columns))
         return list(found)
 
-    def dish_counts(self) -> npt.NDArray[np.int64]:
-        """Counts of each term in each dish: int64, shape (K, V)."""
+    def dish_counts(self) -> npt.NDArray[np.int64] | None:
+        """Counts of each term in each dish, equal in all parts: int64, shape (K, V); from one part."""
+        if not self.reports:
+            return None
         bank: Any = self.franchise.bank
         counts: npt.NDArray[np.int64] = bank.counts(self.franchise.slots.occupied_slots())
         return counts

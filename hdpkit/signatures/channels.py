@@ -195,12 +195,7 @@ CHANNELS: dict[str, Channels] = {
 
 
 def plain_channels(names: Sequence[str]) -> Channels:
-    """A classification of channels with any names: one group, one colour.
-
-    Parameters
-    ----------
-    names : sequence of str
-    """
+    """A classification of channels with any names: one group, one colour."""
     return Channels("other", tuple(names), ("",) * len(names), {"": "#4a98c9"}, str)
 
 

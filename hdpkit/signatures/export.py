@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from hdpkit.checks import flag, instance
-from hdpkit.io.export import new_folder
 from hdpkit.io.tables import write_table
 from hdpkit.signatures.extraction import Signatures
 from hdpkit.signatures.known import KnownSignatures
+from hdpkit.summaries.export import new_folder
 
 __all__ = ["write_signatures"]
 

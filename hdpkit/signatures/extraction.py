@@ -27,15 +27,7 @@ REST = "0"
 
 
 def names_of_signatures(n: int, channels: Channels | None) -> tuple[str, ...]:
-    """Names of new signatures in SigProfiler's style: SBS96A, SBS96B, ..., SBS96AA.
-
-    Parameters
-    ----------
-    n : int
-        Number of names.
-    channels : Channels or None
-        Without a classification they are called "component A" and so on.
-    """
+    """Names of new signatures in SigProfiler's style: SBS96A, SBS96B, ..., SBS96AA."""
     prefix = "component " if channels is None else channels.name
     return tuple(prefix + _letters(i) for i in range(n))
 

@@ -25,13 +25,7 @@ _REST_COLOUR = "#d9d9d9"
 
 
 def short_channel(name: str, channels: Channels) -> str:
-    """Axis label of a channel within its group: its context, the new doublet, or the number of units.
-
-    Parameters
-    ----------
-    name : str
-    channels : Channels
-    """
+    """Axis label of a channel within its group: its context, the new doublet, or the number of units."""
     if channels.name == "other":
         return name
     if channels.name.startswith("SBS"):
@@ -159,19 +153,7 @@ def _strip(ax: Any, first: int, width: int, group: str, colour: str) -> None:
 
 
 def levels_of(signatures: Signatures, label: str | None) -> tuple[list[str], list[list[int]]]:
-    """Values of a label, in descending order of their numbers of samples, and the samples of each.
-
-    Parameters
-    ----------
-    signatures : Signatures
-    label : str or None
-        None: the first label; without labels all samples are one group.
-
-    Raises
-    ------
-    ParameterError
-        If the corpus has no such label.
-    """
+    """Values of a label, in descending order of their numbers of samples, and the samples of each."""
     labels = {n: codes for n, codes in signatures.corpus.document_labels.items() if n != "document"}
     if label is None and not labels:
         return ["all"], [list(range(signatures.corpus.n_documents))]

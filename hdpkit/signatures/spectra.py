@@ -12,12 +12,12 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.checks import choice, flag, instance
+from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus, Limits
 from hdpkit.errors import DataError
-from hdpkit.formats.blocks import reading
 from hdpkit.formats.counts import TOKEN_LIMIT, first_not_whole
-from hdpkit.formats.number_tables import NumberTable, read_number_table
-from hdpkit.io.corpora import check_place
+from hdpkit.formats.delimited import NumberTable, read_number_table
+from hdpkit.formats.text_files import reading
 from hdpkit.signatures.channels import CHANNELS, Channels, channels_of
 
 __all__ = ["ANY", "arranged", "given_channels", "in_order", "read_spectra", "read_table", "side_of"]
@@ -47,41 +47,14 @@ def _joined(fields: Sequence[str]) -> str:
 
 
 def read_table(path: str | os.PathLike[str], delimiter: str | None = None) -> NumberTable:
-    """Read a table of numbers; if rows are channels, one to three columns may name them.
-
-    Parameters
-    ----------
-    path : path
-    delimiter : str, optional
-        By default it is detected.
-
-    Raises
-    ------
-    DataError
-        As for `read_number_table`.
-    """
-    place = check_place(path)
+    """Read a table of numbers; if rows are channels, one to three columns may name them."""
+    place = path_of("path", path)
     with reading(place):
         return read_number_table(place, delimiter=delimiter, names=_n_names, join=_joined)
 
 
 def in_order(place: str, names: Sequence[str], lines: Sequence[str], channels: Channels) -> list[int]:
-    """Return the index of each channel in ``names``, or raise a DataError.
-
-    Parameters
-    ----------
-    place : str
-        Where the names are from, for errors.
-    names : sequence of str
-    lines : sequence of str
-        Location of each name, for errors.
-    channels : Channels
-
-    Raises
-    ------
-    DataError
-        If a name is not a channel, or a channel is duplicated or missing.
-    """
+    """Return the index of each channel in ``names``, or raise a DataError."""
     at: dict[int, int] = {}
     for number, name in enumerate(names):
         found = channels.find(name)
@@ -193,27 +166,7 @@ def read_spectra(
 
 
 def side_of(table: NumberTable, wanted: Channels | str | None, what: str, given: str) -> str:
-    """Whether the samples (or signatures) of a table are its rows or its columns.
-
-    They are the side on which fewer names are channels.
-
-    Parameters
-    ----------
-    table : NumberTable
-    wanted : Channels, `ANY` or None
-        Classification of the channels.
-    what : str
-        Name of the parameter ``given``, for errors.
-    given : str
-        "auto", "rows" or "columns".
-
-    Raises
-    ------
-    ParameterError
-        If ``given`` has another value.
-    DataError
-        If it can't be detected.
-    """
+    """Whether the samples (or signatures) of a table are its rows or its columns."""
     choice(what, given, _SIDES, remedy="Leave it out.")
     if given != "auto":
         return given
@@ -239,32 +192,7 @@ def side_of(table: NumberTable, wanted: Channels | str | None, what: str, given:
 def arranged(
     table: NumberTable, wanted: Channels | str | None, side: str, what: str
 ) -> tuple[npt.NDArray[np.float64], tuple[str, ...], list[int], list[str], Channels | None]:
-    """Arrange a table: a row per sample or signature, with channels in the order of plots.
-
-    Parameters
-    ----------
-    table : NumberTable
-    wanted : Channels, `ANY` or None
-    side : str
-        Whether samples or signatures are "rows" or "columns".
-    what : str
-        "sample" or "signature", for errors.
-
-    Returns
-    -------
-    values : float64 array, shape (n, n_channels)
-    names : tuple of str
-    order : list of int
-        Index of each channel in the file.
-    words : list of str
-        The channels.
-    channels : Channels or None
-
-    Raises
-    ------
-    DataError
-        As for `in_order`; also if a sample's name is empty or duplicated.
-    """
+    """Arrange a table: a row per sample or signature, with channels in the order of plots."""
     if side == "columns":
         values, found, names = table.values.T, table.rows, table.columns
         lines = [f"{table.place}, line {line}" for line in table.lines]

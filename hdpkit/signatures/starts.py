@@ -128,20 +128,7 @@ def _fitted(found: Consensus, corpus: Corpus, eta: Floats, known: Known | None, 
 def _mean_field(
     counts: Floats, topics: Floats, shares: Floats, prior: Floats, frozen: npt.NDArray[np.bool_], updates: int
 ) -> Floats:
-    """Means of topics after this many updates of a mean-field approximation.
-
-    Parameters
-    ----------
-    counts : shape (n_samples, n_channels)
-    topics : shape (K, n_channels)
-        Initial topics; frozen ones don't change.
-    shares : shape (K,)
-        Dirichlet parameters of the proportions of samples.
-    prior : shape (K, n_channels)
-        Dirichlet parameters of the topics.
-    frozen : shape (K,)
-    updates : int
-    """
+    """Means of topics after this many updates of a mean-field approximation."""
     if frozen.all():
         return topics
     means = topics

@@ -1,9 +1,15 @@
-"""Seating stores: data structures for the seating of a franchise."""
+"""Seating stores: data structures for the seating of a franchise.
+
+A store has the seating of all restaurants by number. The compiled ones (`hdpkit._compiled.stores`) derive
+from `Seating`: a block of entries (dish, customers, tables) for each restaurant, sorted by dish.
+`ExplicitStore` adds a list of tables and the table of each data customer; `HistogramStore` adds numbers of
+tables by size, and the dish of each data customer; `CountsStore` adds only the dish of each data customer,
+and `CellsStore` not even that. `hdpkit.franchise.declarations` says where a store of counts can be used.
+"""
 
 from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
-from hdpkit.stores.detail import Detail, detail_of
 from hdpkit.stores.frozen import FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, FrozenSizes
 from hdpkit.stores.optional import (
     Compacts,
@@ -15,7 +21,15 @@ from hdpkit.stores.optional import (
     ScoresSeating,
     TotalsInBulk,
 )
-from hdpkit.stores.protocol import Frozen, SeatingStore, TableStore, TallyStore, missing_verbs
+from hdpkit.stores.protocol import (
+    Detail,
+    Frozen,
+    SeatingStore,
+    TableStore,
+    TallyStore,
+    detail_of,
+    missing_verbs,
+)
 from hdpkit.stores.reference.explicit import ExplicitReference
 from hdpkit.stores.reference.histogram import HistogramReference
 from hdpkit.stores.reference.tallies import CountsReference

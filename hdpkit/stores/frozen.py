@@ -13,7 +13,7 @@ here give such a dict a type:
 - `FrozenCells`: ``cell_runs``, ``run_dish``, ``run_count`` and ``cell_key`` in place of ``dish``.
 
 A form with less detail is computed from one with more. In the other direction the missing detail is drawn
-given the present one, so a chain may change the form between any two steps.
+given the current one, so a chain may change the form between any two steps.
 """
 
 from __future__ import annotations
@@ -26,16 +26,12 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.stores import seating_out as compiled
+from hdpkit._compiled.stores import labelled_seating as compiled
 from hdpkit._compiled.stores.cells import dishes_of
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
-from hdpkit.stores.detail import Detail
-from hdpkit.stores.protocol import Frozen, Ints
-from hdpkit.stores.reference import seating_out as readable
-from hdpkit.stores.seating_out import lump
-
-Floats = npt.NDArray[np.float64]
+from hdpkit.stores.protocol import Detail, Frozen, Ints
+from hdpkit.stores.reference import labelled_seating as readable
 
 __all__ = [
     "COMPILED",
@@ -46,7 +42,34 @@ __all__ = [
     "FrozenSeating",
     "FrozenSeats",
     "FrozenSizes",
+    "lump",
 ]
+
+
+def lump(labelled: Frozen) -> Frozen:
+    """Dishes and histograms of a labelled seating. Nothing is drawn."""
+    seat, node, dish = labelled["seat"], labelled["table_node"], labelled["table_dish"]
+    seated = np.concatenate([seat[seat >= 0], labelled["table_seat"][labelled["table_seat"] >= 0]])
+    size = np.bincount(seated, minlength=len(node))
+    # Not np.unique: it compares records, and an exception in a signal handler becomes a TypeError there.
+    order = np.lexsort((size, dish, node))
+    columns = [column[order] for column in (node, dish, size)]
+    first = np.ones(len(node), dtype=bool)
+    first[1:] = False
+    for column in columns:
+        first[1:] |= column[1:] != column[:-1]
+    begins = first.nonzero()[0]
+    ends = np.empty_like(begins)
+    ends[:-1], ends[-1:] = begins[1:], len(node)
+    of_customer = np.full(len(seat), -1, dtype=np.int32)
+    of_customer[seat >= 0] = dish[seat[seat >= 0]]
+    names = ("bin_node", "bin_dish", "bin_size", "bin_count")
+    bins = [*(column[begins] for column in columns), ends - begins]
+    found = {name: column.astype(np.int32) for name, column in zip(names, bins, strict=True)}
+    return {"dish": of_customer, **found}
+
+
+Floats = npt.NDArray[np.float64]
 
 
 class Tree(Protocol):
@@ -109,7 +132,7 @@ class FrozenSeating:
         return FrozenCounts if "count_node" in arrays else FrozenSizes
 
     @classmethod
-    @functools.cache  # every block of `seated_out` freezes twice
+    @functools.cache  # every block of `labelled_seating` freezes twice
     def names(cls) -> tuple[str, ...]:
         """Names of the arrays: those of customers, then of restaurants, of dishes, and the others."""
         return tuple(field.name for field in attrs.fields(cls))
@@ -162,11 +185,11 @@ class FrozenSeating:
         Parameters
         ----------
         detail : Detail
-            The form to return; the present one returns the seating itself.
+            The form to return; the current one returns the seating itself.
         tree : Topology, optional
             The restaurants. Needed for a form with more detail.
         source : ChoiceSource, optional
-            Needed for a form with more detail, which is drawn given the present one. Labelled seatings that
+            Needed for a form with more detail, which is drawn given the current one. Labelled seatings that
             fit the sizes of tables are equally probable; sizes that fit the counts have the distribution of
             the model.
         draws : Draws
@@ -193,7 +216,7 @@ class FrozenSeating:
         return found
 
     def _told_apart(self, tree: Tree | None) -> FrozenSeating:
-        """The same with a dish for each data customer."""
+        """Return the seating with a dish for each data customer."""
         return self
 
     def _lower(self) -> FrozenSeating:

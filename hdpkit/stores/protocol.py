@@ -1,30 +1,96 @@
-"""The protocol of seating stores.
-
-A store holds the seating of all restaurants of a franchise by number: 0 is the root. It has counts by
-(restaurant, dish), and it seats and removes customers in one restaurant at a time; the walk through the tree
-is separate code. Its `Detail` says how much more it keeps: sizes of tables, or the seats of customers. A
-customer of a restaurant is a data customer (its number, >= 0) or a table of a child restaurant (negative: ~t
-for table t in a store of seats; -1 in any other).
-
-States are frozen as plain arrays, in one form for each `Detail`; see `hdpkit.stores.frozen`.
-"""
+"""The contract of seating stores, and how much of a seating a store keeps."""
 
 from __future__ import annotations
 
+import enum
 import functools
+from collections.abc import Callable
 from inspect import isfunction
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.stores.frozen_arrays import empty_row
+from hdpkit.errors import ParameterError
 from hdpkit.random import ChoiceSource
-from hdpkit.stores.detail import Detail, declared_detail
 
-__all__ = ["Frozen", "Ints", "SeatingStore", "TableStore", "TallyStore", "missing_verbs"]
+__all__ = [
+    "Detail",
+    "Frozen",
+    "Ints",
+    "SeatingStore",
+    "TableStore",
+    "TallyStore",
+    "declared_detail",
+    "detail_of",
+    "missing_verbs",
+]
 
 Frozen = dict[str, npt.NDArray[np.int32]]
 Ints = npt.NDArray[np.int32]
+
+
+class Detail(enum.IntEnum):
+    """What a store keeps, from the least to the most.
+
+    A store class declares it as ``DETAIL``, by a member or its name in small letters.
+    """
+
+    COUNTS = 1
+    """The dish of each data customer, and customers and tables by restaurant and dish."""
+
+    SIZES = 2
+    """The dish of each data customer, customers and tables by restaurant and dish, and sizes of tables."""
+
+    SEATS = 3
+    """The table of each data customer, and the table of the parent restaurant at which each table sits."""
+
+
+_NAMES = {detail.name.lower(): detail for detail in Detail}
+
+
+@functools.lru_cache(maxsize=128)
+def declared_detail(store: type) -> Detail | None:
+    """The declared `Detail` of a class, None if it declares none.
+
+    ``TABLE_IDS`` is the declaration of earlier versions: True for seats, False for sizes. The first class in
+    the method resolution order that declares either one decides.
+
+    Parameters
+    ----------
+    store : type
+        A store class.
+    """
+    for kind in store.__mro__:
+        own = vars(kind)
+        if "DETAIL" in own:
+            declared: Any = own["DETAIL"]
+            return declared if isinstance(declared, Detail) else _NAMES.get(str(declared))
+        if "TABLE_IDS" in own:
+            return {"True": Detail.SEATS, "False": Detail.SIZES}.get(str(own["TABLE_IDS"]))
+    return None
+
+
+def detail_of(store: Any) -> Detail:
+    """What a store, or a store class, keeps.
+
+    Parameters
+    ----------
+    store : SeatingStore or type
+
+    Raises
+    ------
+    ParameterError
+        If the class declares no `Detail`.
+    """
+    kind = store if isinstance(store, type) else type(store)
+    detail = declared_detail(kind)
+    if detail is None:
+        raise ParameterError(
+            "store", store, "a SeatingStore that declares DETAIL", 'For instance DETAIL = "sizes".'
+        )
+    return detail
 
 
 class SeatingStore(Protocol):
@@ -97,8 +163,8 @@ class SeatingStore(Protocol):
     def dish_of(self, customer: int) -> int:
         """Dish of a data customer, -1 while it is not seated."""
 
-    def dishes(self) -> Ints:
-        """Dish of every data customer, shape (n_customers,)."""
+    def dishes(self, empty: Callable[[int], Ints] = empty_row) -> Ints:
+        """Dish of every data customer, shape (n_customers,); ``empty`` as in `freeze`."""
 
     def customers(self, node: int, dish: int) -> int:
         """Customers of a restaurant who eat a dish.
@@ -168,8 +234,15 @@ class SeatingStore(Protocol):
             New number of restaurants, including the existing ones.
         """
 
-    def freeze(self) -> Frozen:
-        """The complete state as arrays: a thawed copy continues exactly as the original would."""
+    def freeze(self, empty: Callable[[int], Ints] = empty_row) -> Frozen:
+        """The complete state as arrays: a thawed copy continues exactly as the original would.
+
+        Parameters
+        ----------
+        empty : callable, optional
+            Makes the array of one number a data customer, given their number. A franchise over a corpus that
+            is mapped into memory passes one whose arrays are in a file.
+        """
 
     def thaw(self, frozen: Frozen) -> None:
         """Replace the state by a frozen one."""

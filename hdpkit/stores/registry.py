@@ -4,7 +4,7 @@ from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.registry import Registry
-from hdpkit.stores.detail import Detail, declared_detail
+from hdpkit.stores.protocol import Detail, declared_detail
 from hdpkit.stores.reference.explicit import ExplicitReference
 from hdpkit.stores.reference.histogram import HistogramReference
 from hdpkit.stores.reference.tallies import CountsReference

@@ -15,9 +15,8 @@ from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise import Sample
 from hdpkit.random import Purpose, as_source
 from hdpkit.record.tables import data_frame
-from hdpkit.summaries.intervals import central, central_of_terms
-from hdpkit.summaries.states import sweeps_text
-from hdpkit.summaries.topic_intervals import topic_intervals
+from hdpkit.summaries.diagnosis import sweeps_text
+from hdpkit.summaries.intervals import central, central_of_terms, topic_intervals
 from hdpkit.summaries.vectors import TermVectors, Vectors
 
 __all__ = ["AlignedTopics"]
@@ -283,7 +282,7 @@ class AlignedTopics:
     # ------------------------------------------------------------------ fewer of them
 
     def selected(self, topics: Any) -> AlignedTopics:
-        """The same alignment with only some of the topics; the others belong to the rest.
+        """Return the alignment with only some of its topics; the others belong to the rest.
 
         Parameters
         ----------

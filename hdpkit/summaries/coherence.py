@@ -1,4 +1,4 @@
-"""Coherence: whether the first terms of a topic occur together in texts."""
+"""Coherence: whether the first terms of a topic occur together in texts, or in sliding windows of them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,101 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from hdpkit.checks import choice, flag, items, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise import Franchise
-from hdpkit.summaries.terms import first_terms, weights_of
-from hdpkit.summaries.windows import Together, count_documents, count_windows
+from hdpkit.plots.readings import topic_weights
+from hdpkit.summaries.vectors import first_terms
 
-__all__ = ["coherence"]
+__all__ = [
+    "Together",
+    "coherence",
+]
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+_ENTRIES = 4_000_000  # of the matrix of windows by words that is in memory at once
+
+Together = tuple[list[Floats], int]
+"""For each topic the numbers of windows that contain both of two words, shape (n, n), with those of single
+words on the diagonal; and the total number of windows."""
+
+
+def count_documents(text: Ints, word: Ints, n_texts: int, topics: Sequence[Ints], n_words: int) -> Together:
+    """Count the texts that contain the words of each topic."""
+    there = np.unique(text * n_words + word)
+    counts = [np.zeros((len(topic), len(topic))) for topic in topics]
+    _add(counts, there // n_words, there % n_words, n_texts, topics, n_words)
+    return counts, n_texts
+
+
+def count_windows(
+    text: Ints,
+    position: Ints,
+    word: Ints,
+    lengths: Ints,
+    window: int,
+    topics: Sequence[Ints],
+    n_words: int,
+    as_gensim: bool,
+) -> Together:
+    """Count the windows that contain the words of each topic."""
+    n_windows = np.maximum(lengths - window + 1, 1)
+    first_window = np.concatenate([[0], np.cumsum(n_windows)])
+    counts = [np.zeros((len(topic), len(topic))) for topic in topics]
+    # Texts are taken until they have enough windows; a text is never divided.
+    most = np.cumsum(np.bincount(text, minlength=len(lengths)) * min(window, int(lengths.max(initial=1))))
+    piece = most // _ENTRIES
+    cuts = np.flatnonzero(np.diff(piece)) + 1
+    begins = np.searchsorted(text, np.concatenate([[0], cuts, [len(lengths)]]))
+    for begin, end in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
+        if begin == end:
+            continue
+        own = slice(begin, end)
+        at, words = _entries(text[own], position[own], word[own], lengths, n_windows, window, as_gensim)
+        size = int(first_window[text[end - 1] + 1] - first_window[text[begin]])
+        _add(counts, at, words, size, topics, n_words)
+    return counts, int(first_window[-1])
+
+
+def _entries(
+    text: Ints, position: Ints, word: Ints, lengths: Ints, n_windows: Ints, window: int, as_gensim: bool
+) -> tuple[Ints, Ints]:
+    """All pairs of a window and a word in it, each once; windows are numbered across the texts from 0."""
+    order = np.lexsort((position, word, text))
+    text, position, word = text[order], position[order], word[order]
+    new = np.append(True, (np.diff(text) != 0) | (np.diff(word) != 0))
+    group = np.cumsum(new) - 1  # number of the group: occurrences of one word in one text
+    begin = np.maximum(position - window + 1, 0)
+    end = position
+    if as_gensim:
+        stride = int(lengths.max()) + 1
+        place = group * stride + position
+        end = position[np.searchsorted(place, group * stride + begin)]
+    # Windows that an earlier occurrence already covers are not counted again.
+    before = np.where(new, -1, np.concatenate([[-1], end[:-1]]))
+    begin = np.maximum(begin, before + 1)
+    end = np.minimum(end, n_windows[text] - 1)
+    n = np.maximum(end - begin + 1, 0)
+    offsets = np.concatenate([[0], np.cumsum(n_windows[text[0] : text[-1] + 1])])
+    starts = np.cumsum(n) - n
+    at = np.arange(int(n.sum())) + np.repeat(begin + offsets[text - text[0]] - starts, n)
+    return at, np.repeat(word, n)
+
+
+def _add(
+    counts: list[Floats], at: Ints, word: Ints, n_windows: int, topics: Sequence[Ints], n_words: int
+) -> None:
+    """Add the numbers of windows that contain both of two words of a topic."""
+    there = scipy.sparse.csc_array((np.ones(len(at)), (at, word)), shape=(n_windows, n_words))
+    for own, topic in zip(counts, topics, strict=True):
+        columns = there[:, topic]
+        own += (columns.T @ columns).toarray()
+
 
 _WINDOWS = {"u_mass": None, "c_uci": 10, "c_npmi": 10, "c_v": 110}
 _EPSILON = 1e-12
@@ -140,7 +223,7 @@ def _terms_of(topics: Any, n_terms: int) -> list[tuple[Any, ...]]:
     """First terms of each topic: words, or ids."""
     given = _listed(topics)
     if given is None:
-        return [tuple(row.tolist()) for row in first_terms(weights_of(topics), n_terms)]
+        return [tuple(row.tolist()) for row in first_terms(topic_weights(topics), n_terms)]
     for k, topic in enumerate(given):
         if len(topic) < 2 or len(set(topic)) < len(topic):
             raise DataError(

@@ -11,10 +11,10 @@ import scipy
 
 from hdpkit.checks import check_unmasked, instance, real_number
 from hdpkit.data import Corpus
+from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.evaluation.completion import TOLERANCE, completion_perplexity
 from hdpkit.evaluation.fixed_topics import FixedTopics
-from hdpkit.formats.sparse_entries import sparse_entries
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.vectors import TermVectors
 

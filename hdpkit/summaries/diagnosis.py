@@ -1,4 +1,4 @@
-"""Whether a run has converged, in one sentence."""
+"""Whether a run has converged, in one sentence; and its states after the burn-in, which summaries use."""
 
 from __future__ import annotations
 
@@ -14,18 +14,60 @@ from hdpkit.checks import instance, whole_number
 from hdpkit.comparison.convergence import (
     FEWEST_DRAWS,
     ConvergenceRule,
-    Kept,
+    LaterDraws,
     NumberDiagnosis,
     diagnosed,
     joint_rhat,
     reasons_of,
 )
 from hdpkit.errors import DataError, MissingExtraError
-from hdpkit.record import ChainTrace, Trace
+from hdpkit.franchise import Sample
+from hdpkit.record import ChainTrace, StoredSamples, Trace
 from hdpkit.schedule import Run
-from hdpkit.summaries.states import burn_in
+from hdpkit.schedule.states import ChainState
 
-__all__ = ["Diagnosis", "diagnose"]
+__all__ = ["Diagnosis", "burn_in", "diagnose", "settled_samples", "states_of_run", "sweeps_text"]
+
+
+def burn_in(trace: Trace | ChainTrace) -> int:
+    """The last sweep of the burn-in: half of the recorded draws that all chains have. 0 if there are none.
+
+    Parameters
+    ----------
+    trace : Trace or ChainTrace
+    """
+    chains = trace.chains if isinstance(trace, ChainTrace) else [trace]
+    n = min((chain.n_draws for chain in chains), default=0)
+    return int(np.asarray(chains[0]["sweep"])[n // 2 - 1]) if n > 1 else 0
+
+
+def settled_samples(given: Trace | ChainTrace | Run) -> Sequence[Sample]:
+    """The kept samples of a run after its burn-in; all of them if none is later."""
+    if isinstance(given, Run):
+        after, stored = burn_in(given.trace), given.samples
+        return StoredSamples(file for file in stored.files if file.sweep > after) or stored
+    after, samples = burn_in(given), given.samples
+    return tuple(sample for sample in samples if sample.sweep > after) or samples
+
+
+def states_of_run(run: Run, chain: int | None = None) -> tuple[list[Sample], list[ChainState]]:
+    """The kept samples of a run after its burn-in with the newest states of its chains; and these states."""
+    standing = [number for number, sweep in enumerate(run.sweeps) if sweep is not None]
+    states = [run.state(number) for number in (standing or [0] if chain is None else [chain])]
+    newest = [state.sample for state in states]
+    after, chains = burn_in(run.trace), {one.chain for one in newest}
+    of = {(one.chain, one.sweep): one for one in newest}
+    for file in run.samples.files:
+        if file.sweep > after and (one := file.read()).chain in chains:
+            of.setdefault((one.chain, one.sweep), one)
+    return [of[place] for place in sorted(of)], states
+
+
+def sweeps_text(samples: Sequence[Sample]) -> str:
+    """The sweeps of samples in words: "sweeps 310 to 600"."""
+    first, last = (pick(sample.sweep for sample in samples) for pick in (min, max))
+    return f"sweep {last}" if first == last else f"sweeps {first} to {last}"
+
 
 Floats = npt.NDArray[np.float64]
 
@@ -133,7 +175,7 @@ def diagnose(trace: Any, after: int | None = None, *, rule: ConvergenceRule | No
     first = int(np.searchsorted(sweeps, after, side="right"))
     if first == n:
         raise DataError("after", after, f"below {sweeps[-1]}, the last sweep", "Leave less out, or run more.")
-    kept = Kept(_values(chains, first, n), math.nan)
+    kept = LaterDraws(_values(chains, first, n), math.nan)
     numbers = {key: diagnosed(values) for key, values in kept.values.items()}
     reasons = reasons_of(kept, numbers, len(chains), rule)
     facts = _Facts(len(chains), kept, numbers, after, int(sweeps[-1]), rule)
@@ -168,7 +210,7 @@ class _Facts:
     """The facts stated in the sentence."""
 
     n_chains: int
-    kept: Kept
+    kept: LaterDraws
     numbers: Mapping[str, NumberDiagnosis]
     after: int
     last: int

@@ -12,9 +12,10 @@ import scipy
 from hdpkit.checks import choice, items, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise import Franchise, Sample
+from hdpkit.plots.readings import topic_weights
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.salso import canonical_by
-from hdpkit.summaries.terms import first_terms, weights_of
+from hdpkit.summaries.vectors import first_terms
 
 __all__ = ["TopicGroups", "group_topics"]
 
@@ -150,7 +151,7 @@ def group_topics(
     ParameterError, DataError
         If the topics are not valid, or weights and vocabulary don't fit them.
     """
-    values = weights_of(topics)
+    values = topic_weights(topics)
     k, n_terms = values.shape
     choice("distance", distance, _DISTANCES, remedy="Leave it out.")
     choice("method", method, _METHODS, remedy="Leave it out.")

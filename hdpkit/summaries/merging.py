@@ -132,7 +132,7 @@ def _clusters(vectors: Vectors, rows: Any, limit: float, fixed: npt.NDArray[np.b
 def _merged_means(
     aligned: AlignedTopics, distance: str | Distance, limit: float, apart: int
 ) -> AlignedTopics:
-    """The same, with components whose means are similar merged."""
+    """Aligned components, of which those with similar means are merged."""
     known = (aligned.ids_by_sample >= 0) & (aligned.ids_by_sample < apart)
     clusters = _clusters(aligned._vectors, aligned._means, limit, np.asarray(known.any(axis=0)))
     if len(np.unique(clusters)) == len(aligned):
@@ -147,18 +147,7 @@ def _merged_means(
 
 
 def merged_sample(sample: Sample, labels: npt.NDArray[Any], apart: int = 0) -> Sample:
-    """A sample in which the dishes with the same label are merged; dishes are in the order of the labels.
-
-    Counts, tables and weights are summed. If topics have a Dirichlet prior, the mean of a merged topic is
-    that of a dish with the summed counts; otherwise it is the mean of its dishes, weighted by customers.
-
-    Parameters
-    ----------
-    sample : Sample
-    labels : int array, shape (K,)
-    apart : int
-        A merged dish takes the id of the dish with an id below this; if there is none, that of the largest.
-    """
+    """A sample in which the dishes with the same label are merged; dishes are in the order of the labels."""
     _, first, to = np.unique(labels, return_index=True, return_inverse=True)
     to, n, k = to.ravel(), len(first), sample.n_dishes
     if n == k and np.array_equal(to, np.arange(k)):

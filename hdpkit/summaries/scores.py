@@ -10,7 +10,8 @@ import scipy
 
 from hdpkit.checks import choice, real_number, whole_number
 from hdpkit.errors import ParameterError
-from hdpkit.summaries.terms import first_terms, weights_of
+from hdpkit.plots.readings import topic_weights
+from hdpkit.summaries.vectors import first_terms
 
 __all__ = ["diversity", "exclusivity"]
 
@@ -40,7 +41,7 @@ def diversity(topics: Any, *, n_terms: int = 25) -> float:
         If an argument is out of range.
     """
     n_terms = whole_number("n_terms", n_terms, 1, remedy="25 are usual.")
-    weights = weights_of(topics)
+    weights = topic_weights(topics)
     first = first_terms(weights, min(n_terms, weights.shape[1]))
     return len(np.unique(first)) / first.size
 
@@ -80,7 +81,7 @@ def exclusivity(topics: Any, *, n_terms: int = 10, measure: str = "frex", weight
     weight = real_number("weight", weight, remedy="0.7 is usual.")
     if not 0.0 <= weight <= 1.0:
         raise ParameterError("weight", weight, "from 0 to 1", "0.7 is usual.")
-    weights = weights_of(topics)
+    weights = topic_weights(topics)
     first = first_terms(weights, min(n_terms, weights.shape[1]))
     totals = weights.sum(axis=0)
     share = weights / np.where(totals > 0.0, totals, 1.0)

@@ -13,7 +13,7 @@ import scipy
 from hdpkit.errors import DataError, ReturnValueError
 from hdpkit.franchise import Sample
 
-__all__ = ["ParameterVectors", "Rows", "TermVectors", "Vectors"]
+__all__ = ["ParameterVectors", "Rows", "TermVectors", "Vectors", "first_terms"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -266,3 +266,10 @@ def _common_shape(samples: Sequence[Sample], n_terms: int) -> Floats:
         if means is not None:
             break
     return np.ones(n_terms)
+
+
+def first_terms(weights: Floats, n_terms: int) -> npt.NDArray[np.int64]:
+    """The terms with the largest weights in each topic, shape (K, n_terms); ties by the lower number."""
+    if n_terms > weights.shape[1]:
+        raise DataError("n_terms", n_terms, f"at most {weights.shape[1]}, the number of terms", "Take fewer.")
+    return np.argsort(-weights, axis=1, kind="stable")[:, :n_terms]

@@ -65,7 +65,7 @@ def apply_backwards(franchise: Franchise, moves: Sequence[Move], rng: RandomStre
 
 def _reverse(franchise: Franchise, move: Move, rng: RandomStream) -> None:
     # Customers are seated out once, as in the move itself: forwards it is (seat out, steps, lump).
-    with franchise.seated_out(rng) if move.needs_tables else nullcontext():
+    with franchise.labelled_seating(rng) if move.needs_tables else nullcontext():
         if isinstance(move, Scheduled):
             for _ in range(move.times):
                 _reverse(franchise, move.move, rng)

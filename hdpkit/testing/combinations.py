@@ -10,6 +10,7 @@ from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.kernels import available_kernels
 from hdpkit.moves import Move, ReseatGroups
+from hdpkit.moves.protocol import check_move
 from hdpkit.moves.registry import moves
 from hdpkit.stores import Detail, at_least, stores
 from hdpkit.testing.cases import SHAPES, TinyShape, repeated, tiny_franchise
@@ -89,9 +90,9 @@ def every_cell(measure: BaseMeasure, shape: str | TinyShape = "2+2") -> Iterator
 
 
 def serves(franchise: Franchise, move: Any) -> bool:
-    """Whether the move can be used on the franchise."""
+    """Whether the move can be used on the franchise, and its verbs have kernels there."""
     try:
-        move.check(franchise)
+        check_move(move, franchise)
     except ScheduleError:
         return False
     return True

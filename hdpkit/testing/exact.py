@@ -15,6 +15,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.base_measures import ByRestaurant, Placed
 from hdpkit.checks import flag, instance, number_array, positive_number, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, Known, KnownValues
@@ -32,6 +33,7 @@ __all__ = [
     "ExactModel",
     "check_exact",
     "check_irreducible",
+    "observations",
     "step_matrices",
 ]
 
@@ -58,7 +60,7 @@ class ExactModel:
         Should have at most about 700 labelled seatings. Its hyperparameters don't change.
     log_marginal : callable, optional
         Log marginal probability of a list of values of one dish, computed independently of the package. By
-        default the chain rule of the measure is used.
+        default the chain rule of the measure is used. Values are `Placed` if dishes differ by restaurant.
 
     Attributes
     ----------
@@ -79,7 +81,7 @@ class ExactModel:
         self.shape = Shape(parent=tuple(t.parent.tolist()), home=tuple(t.home.tolist()))
         known = franchise.known
         n_known = 0 if known is None else known.n_components
-        self.values = [*franchise.data.values, *map(_Seen, range(n_known))]
+        self.values = [*observations(franchise), *map(_Seen, range(n_known))]
         self.detail = detail_of(franchise.store_type)
         measure = franchise.measure
         self.observed = [int(value) for value in self.values] if measure.atomic else None
@@ -129,9 +131,9 @@ class ExactModel:
         franchise = self.franchise
         missing = franchise._parts.by_name.keys() - frozen["components"].keys()
         if missing or frozen["measure"] or franchise._lent is not None:
-            franchise._freezing.take_over(frozen)
+            franchise._take_over(frozen)
         else:
-            franchise._turns.within(self._enter, frozen)
+            franchise._within(self._enter, frozen)
         return franchise
 
     def _enter(self, frozen: dict[str, Any]) -> None:
@@ -144,10 +146,10 @@ class ExactModel:
         if numbers.version != self._version:
             numbers.replace(frozen["concentration"], frozen["discount"])
             self._version = numbers.version
-        franchise.sweep, franchise.attempt = frozen["sweep"], frozen["attempt"]
-        franchise._statistics.reset_slots(frozen["slots"], frozen["held"])
+        franchise.sweep = frozen["sweep"]
+        franchise._reset_slots(frozen["slots"], frozen["held"])
         franchise.bank.thaw(frozen["bank"])
-        franchise._statistics.recount()
+        franchise._recount()
         for name, part in franchise._parts.by_name.items():
             part.reset(franchise.slots.occupied_slots())
             part.thaw(frozen["components"][name])
@@ -157,7 +159,7 @@ class ExactModel:
         return int(self._recalled())
 
     def _recalled(self) -> Any:
-        """`_understood` of the present seating, kept: tables and dishes have numbers, a state many forms."""
+        """`_understood` of the current seating, kept: tables and dishes have numbers, a state many forms."""
         arrays = self.franchise.store.freeze()
         form = tuple([array.tobytes() for array in arrays.values()])
         if form not in self._seen:
@@ -178,7 +180,7 @@ class ExactModel:
         paths = 0
         for state in range(len(self.states)):
             found = []
-            with self.franchise.turn():  # taken once, as by a scheduler, not by each verb
+            with self.franchise.lock():  # taken once, as by a scheduler, not by each verb
                 source = ScriptedSource()
                 while True:
                     self.enter(state)
@@ -215,7 +217,7 @@ def step_matrices(model: ExactModel, move: Move) -> list[Matrix]:
 
 
 def _each_step(model: ExactModel, move: Move) -> Iterator[Matrix]:
-    """The same matrices one at a time; the first wrong one ends a check."""
+    """Yield the transition matrix of each step, so that the first wrong one ends a check."""
 
     def step(number: int) -> Apply:
         return lambda franchise, source: move.apply(franchise, source, (number, number + 1))
@@ -279,6 +281,15 @@ def check_irreducible(model: ExactModel, P: Matrix, what: str) -> None:
     """Every state must be reachable from every other under the composed schedule."""
     if not is_irreducible(P):
         raise ExactFailure(f"{what}, {model.franchise!r}: some states can't be reached")
+
+
+def observations(franchise: Franchise) -> list[Any]:
+    """The values of the customers as the methods of the measure are given them."""
+    measure, values = franchise.measure, list(franchise.data.values)
+    if not isinstance(measure, ByRestaurant):
+        return values
+    restaurants = franchise._restaurants_of(measure).tolist()
+    return [Placed(value, restaurant) for value, restaurant in zip(values, restaurants, strict=True)]
 
 
 def _given_held(posterior: dict[Any, float], franchise: Franchise) -> dict[Any, float]:

@@ -123,7 +123,7 @@ class ExactSelectionModel(PointModel):
 
 
 class ExactSmoothedSelectionModel(ExactSelectionModel, ExactParameterModel):
-    """The same if each dish has one of finitely many smoothings, which are part of the state."""
+    """The exact-kernel test with pi and one of finitely many smoothings for every dish, in the state."""
 
     def _witness(self, measure: Any) -> Callable[..., float]:
         return lambda values, one: sparse_dirichlet_multinomial_log_marginal(one, self.n_terms, self.r_s)(

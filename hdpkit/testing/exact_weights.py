@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy import special
 
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.weights import NAME
+from hdpkit.franchise.scores import ROOT_WEIGHTS as NAME
 from hdpkit.moves import Move
 from hdpkit.random import Streams
 from hdpkit.testing.exact_points import Numbers, PointModel

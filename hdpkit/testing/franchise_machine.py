@@ -62,7 +62,7 @@ class Watcher(Component):
         self.known.remove(slot)
 
     def holds(self, slot: int) -> bool:
-        """As set by ``keeping``."""
+        """Whether slots of dishes that died remain reserved: ``keeping``."""
         return self.keeping
 
     def clone(self, state: Franchise) -> Watcher:
@@ -203,17 +203,17 @@ class FranchiseMachine(RuleBasedStateMachine):
             self.franchise.reseat(first, last, RandomStream((seed, 5)))
 
     @rule(level=st.integers(1, 2), first=st.integers(0, 9), length=st.integers(0, 10), seed=seeds)
-    def redish(self, level: int, first: int, length: int, seed: int) -> None:
+    def resample_dish(self, level: int, first: int, length: int, seed: int) -> None:
         """Dish Gibbs on a range of the tables of a level."""
         if level >= self.franchise.topology.n_levels:
             return
         source = RandomStream((seed, 6))
-        with self.franchise.seated_out(source):
+        with self.franchise.labelled_seating(source):
             units = self.franchise.units(level)
             self.franchise.audit()
             if len(units):
                 first %= len(units)
-                self.franchise.redish(units, first, min(first + length, len(units)), source)
+                self.franchise.resample_dish(units, first, min(first + length, len(units)), source)
             self.franchise.audit()
 
     @rule(scans=st.sampled_from([None, 0, 1, 3]), seed=seeds)

@@ -12,6 +12,7 @@ This is the test for moves with continuous draws, which can't be enumerated, and
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -48,7 +49,7 @@ def statistics(franchise: Franchise) -> dict[str, float]:
     same value or, for numbers that aren't whole, their mean square.
 
     Numbers are rounded to ten digits. Two states with the same log joint would otherwise differ by the order
-    of a sum, and a rank test sees any difference, however small.
+    of a sum, and a rank test detects any difference, however small.
     """
     counts = np.bincount(franchise.dishes)
     values = {
@@ -104,7 +105,7 @@ def _of_data(values: Any) -> float:
 
 def apply_moves(franchise: Franchise, moves: Sequence[Move], rng: ChoiceSource, sweep: int = 1) -> None:
     """Apply moves in order; a move with a time table only if it is due in this sweep."""
-    with franchise.turn():  # taken once, as by a scheduler, not by each verb
+    with franchise.lock():  # taken once, as by a scheduler, not by each verb
         for move in moves:
             if move.runs_in(sweep):
                 move.apply(franchise, rng)
@@ -154,7 +155,7 @@ def geweke(
     fresh, moved = [], []
     state = franchise.copy()  # of which nothing is left after the first draw
     for replica in range(replicas):
-        with state.turn():  # taken once, not by each draw
+        with state.lock():  # taken once, not by each draw
             state = simulate_in_place(state, streams.source(_FRESH, replica))
             fresh.append(statistics(state))
             source = streams.source(_MOVED, replica)
@@ -177,7 +178,7 @@ def check_geweke(
     seed: int = 0,
     replicas: int = 250,
     rounds: int = 4,
-    root: str = "restaurant",
+    root: str | None = None,
 ) -> list[str]:
     """Run Geweke's test of a move over every registered store, or raise.
 
@@ -197,8 +198,9 @@ def check_geweke(
         Of the family of tests.
     replicas, rounds : int
         See `geweke`.
-    root : str
-        "restaurant", or "weights" for franchises whose root has weights.
+    root : str, optional
+        "restaurant", or "weights" for franchises whose root has weights. By default the first of them over
+        which the move runs.
 
     Returns
     -------
@@ -220,14 +222,14 @@ def check_geweke(
         }
     family = SampledTests(seed=seed)
     cases: dict[str, Franchise] = {}
-    for shape in shapes:
-        for kind, options in kinds.items():
+    for of_root in ("restaurant", "weights") if root is None else (root,):
+        for shape, (kind, options) in itertools.product([] if cases else shapes, kinds.items()):
             if kind.startswith("each") and SHAPES[shape].depth == 1:
                 continue
             # Stores of counts don't support discounts under weights, nor separate ones under a restaurant.
-            counts = kind == "tied, middle" if root == "weights" else kind != "each"
+            counts = kind == "tied, middle" if of_root == "weights" else kind != "each"
             for store in serving_stores() if counts else at_least(Detail.SIZES):
-                franchise = tiny_franchise(shape, measure, store=store, root=root, **options)
+                franchise = tiny_franchise(shape, measure, store=store, root=of_root, **options)
                 if serves(franchise, move):
                     cases[f"{move.name} on {shape!r} ({kind}), {store}"] = franchise
     if not cases:

@@ -148,7 +148,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.labelled and any(table.seat is not None for table in self.tables))
     @rule(which=st.integers(0, 1000), dish=st.integers(0, 3), opens=st.integers(0, 2), seed=seeds)
-    def redish(self, which: int, dish: int, opens: int, seed: int) -> None:
+    def resample_dish(self, which: int, dish: int, opens: int, seed: int) -> None:
         """Take a table out of its parent and give it another dish, with all that is below it."""
         movable = [table for table in self.tables if table.seat is not None]
         table = movable[which % len(movable)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit._compiled.measures.measure import CompiledBank
-from hdpkit.base_measures import AtomicMeasure, BaseMeasure, PythonBank
+from hdpkit.base_measures import AtomicMeasure, BaseMeasure, ByRestaurant, Placed, PythonBank
 from hdpkit.checks import instance, items
 from hdpkit.data import Groups
 from hdpkit.errors import ParameterError
@@ -17,9 +17,9 @@ from hdpkit.moves import DishParameters
 from hdpkit.random import Streams
 from hdpkit.testing.atomic_contract import check_atomic_contract
 from hdpkit.testing.cases import SHAPES as TINY
-from hdpkit.testing.cases import check_keys, repeated, tiny_franchise
+from hdpkit.testing.cases import TinyShape, check_keys, repeated, tiny_franchise
 from hdpkit.testing.combinations import example_moves, fewer_units, serves, stores_and_kernels
-from hdpkit.testing.exact import ExactModel, check_exact
+from hdpkit.testing.exact import ExactModel, check_exact, observations
 from hdpkit.testing.exact_parameters import exact_model, grid_of
 from hdpkit.testing.geweke import check_geweke
 from hdpkit.testing.measure_checks import (
@@ -92,7 +92,9 @@ def _check_moves(measure: BaseMeasure, values: Sequence[Any] | None, shape: str)
     Kernels use a measure only through its bank, and stores don't use it. So every store runs with the
     compiled kernels, if any supports it, and the readable kernel runs over one readable store.
     """
-    report = []
+    report: list[str] = []
+    if isinstance(measure, ByRestaurant) and not _declares(TINY[shape], measure):
+        return [f"{shape!r} declares no {measure.differ_by!r}: left out"]
     models: dict[tuple[str, str, str], ExactModel] = {}  # the moves share them
     for move in example_moves(continuous=False):
         small = fewer_units(shape, move)
@@ -114,6 +116,18 @@ def _check_moves(measure: BaseMeasure, values: Sequence[Any] | None, shape: str)
     return report
 
 
+def _five_customers(measure: BaseMeasure) -> str | TinyShape:
+    """Five customers in one restaurant, or in two of those by which dishes of a measure differ."""
+    if isinstance(measure, ByRestaurant) and measure.differ_by != "root":
+        return TinyShape({measure.differ_by: [0, 0, 1, 1, 0]}, 5)
+    return "flat 5"
+
+
+def _declares(shape: TinyShape, measure: ByRestaurant) -> bool:
+    """Whether a shape has the restaurants by which dishes of a measure differ."""
+    return measure.differ_by in ("root", *shape.labels)
+
+
 def check_contract(
     measure: BaseMeasure, values: Sequence[Any] | None = None, *, draws: bool = True
 ) -> list[str]:
@@ -123,20 +137,23 @@ def check_contract(
     errors and result as in `check_base_measure`, of which this is the first and fast part. Without ``draws``
     simulated values and drawn parameters, which take the most time, are left out.
     """
-    franchise = tiny_franchise("flat 5", measure, values=None if values is None else repeated(values, 5))
+    shape = _five_customers(measure)
+    franchise = tiny_franchise(shape, measure, values=None if values is None else repeated(values, 5))
     if isinstance(franchise.measure, AtomicMeasure):
         return check_atomic_contract(franchise)
-    ready, data = franchise.measure, list(franchise.data.values)
+    ready, data = franchise.measure, observations(franchise)
     examples = measure.example_values() if values is None else values
     distinct = (
-        data if examples is None else list(Groups.from_labels(repeated(examples, len(examples)), {}).values)
+        list(franchise.data.values)
+        if examples is None
+        else list(Groups.from_labels(repeated(examples, len(examples)), {}).values)
     )
     report = [
         _check_predictives(ready, data),
         _check_exchangeable(ready, data),
         _check_removal(ready, data),
         _check_optional(ready, data),
-        _check_bank(ready, franchise.data),
+        _check_bank(ready, franchise),
         _check_normalised(ready, data, distinct),
     ]
     if not draws:
@@ -202,8 +219,10 @@ def _check_optional(measure: BaseMeasure, values: list[Any]) -> str:
     return "log_block and log_marginal agree with the chain rule"
 
 
-def _check_bank(measure: BaseMeasure, data: Any) -> str:
-    bank, readable = measure.bank(data), PythonBank(measure, data.values)
+def _check_bank(measure: BaseMeasure, franchise: Any) -> str:
+    bank, readable = measure.bank(franchise.data), PythonBank(measure, observations(franchise))
+    if isinstance(measure, ByRestaurant):
+        franchise._place(bank, measure)
     dishes = np.array([0, 1, 0, 1, -1], dtype=np.int32)
     slots = np.array([0, 1], dtype=np.int32)
     for one in (bank, readable):
@@ -252,8 +271,37 @@ def _check_slots(bank: Any) -> None:
     bank.died(3)
 
 
+class _InOneRestaurant(BaseMeasure):
+    """The predictive of a measure whose dishes differ by restaurant, in one of these."""
+
+    def __init__(self, measure: ByRestaurant, restaurant: int) -> None:
+        self.measure, self.restaurant = measure, restaurant
+        self.support = measure.support
+        self.n_terms = getattr(measure, "n_terms", None)
+
+    def make(self) -> Any:
+        return self.measure.make()
+
+    def add(self, statistics: Any, value: Any) -> None:
+        self.measure.add(statistics, Placed(value, self.restaurant))
+
+    def remove(self, statistics: Any, value: Any) -> None:
+        self.measure.remove(statistics, Placed(value, self.restaurant))
+
+    def log_predictive(self, value: Any, many: Sequence[Any]) -> Any:
+        return self.measure.log_predictive(Placed(value, self.restaurant), many)
+
+    def log_observable(self, statistics: Any) -> float:
+        return self.measure.log_observable(statistics)
+
+    def simulate(self, statistics: Any, generator: np.random.Generator) -> Any:
+        return self.measure.simulate_in(statistics, self.restaurant, generator)
+
+
 def _check_normalised(measure: BaseMeasure, values: list[Any], examples: Sequence[Any]) -> str:
     many = [measure.make(), statistics_of(measure, values)]
+    if isinstance(measure, ByRestaurant):
+        measure = _InOneRestaurant(measure, values[0].restaurant)
     if measure.support is not None:
         return check_support(measure, many, examples)
     n_terms = getattr(measure, "n_terms", None)
@@ -291,6 +339,8 @@ def _check_simulate(measure: BaseMeasure, values: list[Any]) -> str:
     """Frequencies of values that occur often, and the overlap of two dishes' laws, which is symmetric."""
     generator = np.random.default_rng(5)
     a, b = measure.make(), statistics_of(measure, values)
+    if isinstance(measure, ByRestaurant):
+        measure = _InOneRestaurant(measure, values[0].restaurant)
     for source, target in ((b, a), (a, b)):
         draws = [measure.simulate(source, generator) for _ in range(4000)]
         logs = _log_predictives(measure, draws, [target, source])

@@ -39,7 +39,7 @@ def one_step_counts(
     """How often each state results when the moves are applied once from each of these states."""
     schedule = [moves] if isinstance(moves, Move) else list(moves)
     ends = np.empty(len(starts), dtype=np.int64)
-    with model.franchise.turn():  # taken once, not by each verb
+    with model.franchise.lock():  # taken once, not by each verb
         for number, start in enumerate(starts.tolist()):
             apply_moves(model.enter(start), schedule, streams.source(place, number))
             ends[number] = model.read()
@@ -72,7 +72,7 @@ def exact_row(
     """Distribution of the state after one complete application from this state, over all branches."""
     row, source, paths = np.zeros(len(model.states)), ScriptedSource(), 0
     while True:
-        with model.franchise.turn():
+        with model.franchise.lock():
             move.apply(model.enter(state), source)
         row[model.read()] += source.probability
         paths += 1

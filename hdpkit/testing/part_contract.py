@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
-from hdpkit.checks import instance, text, whole_number
+from hdpkit.checks import instance, one_of_kind, text, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, Part
 from hdpkit.moves import Move, TableGibbs
 from hdpkit.random import RandomStream
-from hdpkit.returned import one_of_kind
 from hdpkit.testing.cases import SHAPES, check_keys, tiny_franchise
 from hdpkit.testing.combinations import every_cell
 from hdpkit.testing.exact import ExactFailure

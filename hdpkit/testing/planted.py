@@ -7,7 +7,7 @@ longer found.
 Modules are not executed again: the mutated source is compiled, and the code of the functions that differ is
 exchanged in place, so that it is active wherever a function was imported, stored or bound.
 
-Compiled code can't be exchanged: fused verbs have built-in bugs (`PlantedFault`), only with scripted sources.
+Compiled code can't be exchanged: ``tests/bugs/planting.py`` compiles copies of the fused sweeps with bugs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import importlib
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache, partial
-from inspect import CO_OPTIMIZED, signature
+from functools import lru_cache
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -27,9 +27,8 @@ from typing import Any
 import attrs
 
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import kernels
 
-__all__ = ["PlantedBug", "PlantedFault", "planted", "planted_fault"]
+__all__ = ["PlantedBug", "planted"]
 
 
 @attrs.frozen
@@ -73,7 +72,7 @@ class PlantedBug:
         if (n := text.count(self.old)) != 1:
             raise ParameterError(
                 f"old of {self.name!r}", f"{n} times in {self.module}", "found exactly once",
-                "The code has changed: adapt the bug to the present text.",
+                "The code has changed: adapt the bug to the current text.",
             )  # fmt: skip
         return text, text.replace(self.old, self.new)
 
@@ -99,47 +98,6 @@ def planted(bug: PlantedBug) -> Iterator[None]:
     finally:
         for function, code in reversed(swapped):
             function.__code__ = code
-
-
-@attrs.frozen
-class PlantedFault:
-    """A mistake built into fused verbs, active only with scripted sources.
-
-    Attributes
-    ----------
-    name : str
-        One of the ``FAULTS`` of the module.
-    what : str
-        The mistake.
-    caught_by : str
-        Name of the check that fails while it is planted.
-    module : str
-        Dotted name of the compiled module that has the verbs.
-    """
-
-    name: str
-    what: str
-    caught_by: str
-    module: str = "hdpkit._compiled.fused_sweeps.fused_topics"
-
-
-@contextmanager
-def planted_fault(fault: PlantedFault) -> Iterator[None]:
-    """Plant a fault within a block, in scripted verbs of franchises that are made in it."""
-    number = importlib.import_module(fault.module).FAULTS.index(fault.name)
-    healthy = [
-        (row.verbs, verb, function)
-        for row in kernels.TABLE
-        for verb, function in vars(row.verbs).items()
-        if function.__module__ == fault.module and "fault" in signature(function).parameters
-    ]
-    try:
-        for verbs, verb, function in healthy:
-            setattr(verbs, verb, partial(function, fault=number))
-        yield
-    finally:
-        for verbs, verb, function in healthy:
-            setattr(verbs, verb, function)
 
 
 class _Bodiless(ast.NodeTransformer):

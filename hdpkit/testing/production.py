@@ -69,7 +69,7 @@ def production_law(franchise: Franchise, customer: int) -> Law:
     try:
         return step.fused() if franchise.kernel("reseat") == "fused" else step.generic()
     finally:
-        franchise._freezing.take_over(step.state)
+        franchise._take_over(step.state)
 
 
 class _Step:
@@ -86,7 +86,7 @@ class _Step:
 
     def outcome(self, *words: int) -> int:
         franchise, customer = self.franchise, self.customer
-        franchise._freezing.take_over(self.state)
+        franchise._take_over(self.state)
         self.source.give(*words)
         franchise.reseat(customer, customer + 1, self.source)
         store: Any = franchise.seating

@@ -116,11 +116,11 @@ def record_sites(
             pending.append(place)
         return place
 
-    name, reseat = franchise._serving.of("reseat")
+    name, reseat = franchise._kernel_of("reseat")
     assert name == "fused", name
     source = AskedSource(ask)
     franchise.slots.source = _Means()
-    with franchise.turn():
+    with franchise.lock():
         reseat(franchise.walk(), bank, first, last, source, floats=floats)
     return sites
 

@@ -90,7 +90,7 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
         _check_remove_counts(store_class) if counts else _check_remove(store_class),
         _check_laws(store_class),
         _check_continuation(store_class),
-        _check_seating_out(store_class),
+        _check_labelled_seating(store_class),
         check_growth(store_class),
         check_capacity(store_class),
     ]
@@ -403,7 +403,7 @@ def _shape_of(tiny: TinyShape) -> tuple[Shape, Any]:
     return Shape(parent=tuple(parent), home=tuple(home)), tree
 
 
-def _check_seating_out(store_class: type) -> str:
+def _check_labelled_seating(store_class: type) -> str:
     """Missing details are drawn from their law given the state, by both versions, and lumping undoes it.
 
     All labelled seatings that fit given sizes are equally likely; one that fits given counts has the weight
@@ -427,7 +427,7 @@ def _check_seating_out(store_class: type) -> str:
             weights = {key: _weight(key, shape) if detail is Detail.COUNTS else 1.0 for key in keys}
             expected = {key: weight / sum(weights.values()) for key, weight in weights.items()}
             for which, draws in (("compiled", COMPILED), ("readable", READABLE)):
-                law = _law(_seating_out_of(frozen, tree, shape, draws))
+                law = _law(_labelled_seating_of(frozen, tree, shape, draws))
                 _compare(f"seating out by the {which} functions on {name!r}", law, expected)
             states += 1
     return f"seating out: by its law from each of {states} lumped states, by both twins"
@@ -438,7 +438,7 @@ def _weight(key: Any, shape: Shape) -> float:
     return float(np.prod([factorial(size - 1) for size in sizes]))
 
 
-def _seating_out_of(
+def _labelled_seating_of(
     frozen: FrozenSeating, tree: Any, shape: Shape, draws: Draws
 ) -> Callable[[ScriptedSource], Hashable]:
     def out(source: ScriptedSource) -> Hashable:

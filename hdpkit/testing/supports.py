@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.base_measures import BaseMeasure
-from hdpkit.checks import choice
-from hdpkit.returned import log_densities, refuse
+from hdpkit.checks import choice, log_densities, refuse
 from hdpkit.testing.measure_checks import MeasureFailure
 from hdpkit.testing.normalisation import EXACT, NUMERICAL, integral, sum_of_whole_numbers
 

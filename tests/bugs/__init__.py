@@ -9,16 +9,35 @@ from bugs import (
     measures,
     moves,
     observed,
+    replicas,
     root_weights,
     seating,
     selection,
     smoothings,
+    state_homes,
     updates,
 )
-from bugs.fused import BLOCK_FAULTS, FAULTS, OBSERVED_FAULTS
+from bugs.fused import (
+    ALL_FAULTS,
+    BLOCK_FAULTS,
+    CELL_FAULTS,
+    FAULTS,
+    LEVEL_FAULTS,
+    OBSERVED_FAULTS,
+    SLICE_FAULTS,
+)
 from hdpkit.testing.planted import PlantedBug
 
-__all__ = ["BLOCK_FAULTS", "BUGS", "FAULTS", "OBSERVED_FAULTS"]
+__all__ = [
+    "ALL_FAULTS",
+    "BLOCK_FAULTS",
+    "BUGS",
+    "CELL_FAULTS",
+    "FAULTS",
+    "LEVEL_FAULTS",
+    "OBSERVED_FAULTS",
+    "SLICE_FAULTS",
+]
 
 BUGS: tuple[PlantedBug, ...] = (
     *seating.BUGS,
@@ -34,4 +53,6 @@ BUGS: tuple[PlantedBug, ...] = (
     *smoothings.BUGS,
     *evaluation.BUGS,
     *known.BUGS,
+    *replicas.BUGS,
+    *state_homes.BUGS,
 )

@@ -95,7 +95,7 @@ BUGS: tuple[PlantedBug, ...] = (
     ),
     PlantedBug(
         "the discount at its start",
-        "theta is drawn given the discount that was declared, not the present one.",
+        "theta is drawn given the discount that was declared, not the current one.",
         _BOTH,
         "state.discount(declaration.name)",
         "declaration.hyperparameters[1].start",
@@ -225,7 +225,7 @@ BUGS: tuple[PlantedBug, ...] = (
     ),
     PlantedBug(
         "the concentration at its start",
-        "d is drawn given the concentration that was declared, not the present one.",
+        "d is drawn given the concentration that was declared, not the current one.",
         _BOTH,
         "theta, d = state.concentration(declaration.name)",
         "theta, d = declaration.hyperparameters[0].start",

@@ -12,7 +12,7 @@ BUGS = (
         "All customers are reseated, those of held groups, too.",
         HELD,
         "        ranges = self._free_ranges()\n",
-        "        ranges = np.array([[0, self.state.topology.n_customers]])\n",
+        "        ranges = np.array([[0, self.topology.n_customers]])\n",
         "check_held_customers",
     ),
     PlantedBug(
@@ -52,9 +52,10 @@ BUGS = (
         "a frozen dish dies",
         "A dish is closed when its last data customer leaves, though it is known.",
         "hdpkit.franchise.reference.sweeps",
-        "        if walk.unseat(i, node, dish, source):\n            walk.slots.close(dish)\n        try:\n",
+        "        if walk.unseat(i, node, dish, source):\n            walk.slots.close(dish)\n"
+        "        dish = _choose_dish(walk, node, [i], ",
         "        if walk.unseat(i, node, dish, source) or walk.store.customers(0, dish) == 1:\n"
-        "            walk.slots.close(dish)\n        try:\n",
+        "            walk.slots.close(dish)\n        dish = _choose_dish(walk, node, [i], ",
         "check_known_components",
     ),
     PlantedBug(
@@ -76,9 +77,9 @@ BUGS = (
     PlantedBug(
         "a split of a known dish accepted",
         "Split-merge takes known dishes for any others.",
-        "hdpkit.franchise.blocks",
-        "        return np.union1d(self.verbs.held.dishes(), np.arange(known))\n",
-        "        return self.verbs.held.dishes()\n",
+        "hdpkit.franchise.verbs",
+        "        return np.union1d(self._held_slots(), np.arange(known))\n",
+        "        return self._held_slots()\n",
         "check_known_dishes_stay_whole",
     ),
 )

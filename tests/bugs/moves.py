@@ -41,7 +41,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "check_split_merge_by_scans",
     ),
     PlantedBug(
-        "merge launched from the present split",
+        "merge launched from the current split",
         "The launch state of a merge is where it must lead back to, not a fresh one.",
         _SPLIT_MERGE,
         "sides[others] = [rng.bernoulli(0.5) for _ in others]",
@@ -141,7 +141,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "Barker below, Metropolis above",
         "A ratio below one is accepted with r / (1 + r), one above for certain.",
-        "hdpkit.moves.metropolis",
+        "hdpkit.moves.protocol",
         "rng.bernoulli(exp(log_ratio))",
         "rng.bernoulli(exp(log_ratio) / (1.0 + exp(log_ratio)))",
         "check_split_merge",
@@ -189,15 +189,15 @@ BUGS: tuple[PlantedBug, ...] = (
         "check_reseat_groups",
     ),
     PlantedBug(
-        "way back from the present sides",
-        "The launch of the way back is the present state, not a fresh one.",
+        "way back from the current sides",
+        "The launch of the way back is the current state, not a fresh one.",
         _GROUPS,
         "            _scan(bank, group, launch, weights, slots, None, source)\n",
         "            _scan(bank, group, launch, weights, slots, forced, source)\n",
         "check_reseat_groups_by_scans",
     ),
     PlantedBug(
-        "weight of the present state before the removal",
+        "weight of the current state before the removal",
         "P(dish) of the way back is taken while the customer still sits.",
         _GROUPS,
         "        if walk.unseat(i, node, dish, source):\n"
@@ -219,7 +219,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "check_reseat_groups",
     ),
     PlantedBug(
-        "sides that know the present state",
+        "sides that know the current state",
         "The weights of the sides count who eats what now.",
         _GROUPS,
         "    prior = scale * bare.prior_row(node)\n",

@@ -163,21 +163,21 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "tables of the root dealt in order",
         "Customers are seated out at the root in data order, as if a value had one table there.",
-        "hdpkit.stores.reference.seating_out",
+        "hdpkit.stores.reference.labelled_seating",
         "if len(plan) > 1 and max(plan) > 1:",
         "if len(plan) > 1 and max(plan) > 1 and node > 0:",
-        "check_observed_seating_out",
+        "check_observed_labelled_seating",
     ),
     PlantedBug(
         "table redrawn with its seat kept",
         "Dish Gibbs knows that the dish stays and leaves the table where it sits, if that is the only one.",
         _SWEEPS,
         "        if walk.unseat(code, node, dish, source):\n            walk.slots.close(dish)\n"
-        "        try:\n            dish = _choose_dish(walk, node, block, bank.log_block(",
+        "        dish = _choose_dish(walk, node, block, bank.log_block(",
         "        if walk.root.opens_again() and store.tables(node, dish) == 1:\n"
         "            bank.add(dish, block)\n            continue\n"
         "        if walk.unseat(code, node, dish, source):\n            walk.slots.close(dish)\n"
-        "        try:\n            dish = _choose_dish(walk, node, block, bank.log_block(",
+        "        dish = _choose_dish(walk, node, block, bank.log_block(",
         "check_observed_dish_gibbs",
     ),
     # ------------------------------------------------------------------ scores and simulated data
@@ -225,7 +225,7 @@ BUGS: tuple[PlantedBug, ...] = (
     ),
     PlantedBug(
         "drawn dishes looked up in the data",
-        "Simulated data are the dishes that a store of histograms looked up in the present data.",
+        "Simulated data are the dishes that a store of histograms looked up in the current data.",
         _SIMULATE,
         "seated._own(seated.store_type(topology.n_customers, topology.n_nodes))",
         "seated._store_for(topology, seated.measure, seated.bank)",
@@ -236,16 +236,16 @@ BUGS: tuple[PlantedBug, ...] = (
         "only the dishes that are served",
         "A thawed franchise has the dishes that its state lists, not all atoms.",
         _STATISTICS,
-        "state.slots.reset(state._dish_kind.slots(slots, state.bank), held, ids, births)",
-        "state.slots.reset(slots, held, ids, births)",
+        "self.slots.reset(self._dish_kind.slots(slots, self.bank), held, ids, births)",
+        "self.slots.reset(slots, held, ids, births)",
         "check_observed_components",
     ),
     PlantedBug(
         "components told of no dishes",
         "After a thaw components know no dish, although all atoms are there.",
-        "hdpkit.franchise.parts",
-        "        part.reset(self.slots.occupied_slots())\n        self.lost",
-        "        part.reset(self.slots.occupied_slots()[:0])\n        self.lost",
+        "hdpkit.franchise.dish_kinds",
+        "            part.reset(self.slots.occupied_slots())\n\n    def freeze",
+        "            part.reset(self.slots.occupied_slots()[:0])\n\n    def freeze",
         "check_observed_components",
     ),
     PlantedBug(

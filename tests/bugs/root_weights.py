@@ -6,7 +6,7 @@ from hdpkit.testing.planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_WEIGHTS = "hdpkit.franchise.weights"
+_WEIGHTS = "hdpkit.franchise.root"
 _HOME = "        self.table.bring_home(slot)\n"
 _BORN = "        self.table.split(slot, source.beta(1.0 - d, theta + k * d))\n"
 _DRAWN = (
@@ -118,7 +118,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "root weights not drawn anew",
         "A block that integrates the weights out leaves those of before.",
-        "hdpkit.franchise.parts",
+        "hdpkit.franchise.dish_kinds",
         "                part.draw(part.integrated)\n",
         "",
         _ANEW,
@@ -128,7 +128,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "Concentration and Discount leave weights that belong to the values of before.",
         "hdpkit.moves.hyperparameters",
         "with state.root_integrated(rng), sizes:",
-        "with state.turn(), sizes:",
+        "with state.lock(), sizes:",
         _ANEW,
     ),
 )

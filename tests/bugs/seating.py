@@ -111,16 +111,14 @@ BUGS: tuple[PlantedBug, ...] = (
         _SWEEPS,
         "        if walk.unseat(i, node, dish, source):\n"
         "            walk.slots.close(dish)\n"
-        "        try:\n"
-        "            dish = _choose_dish(",
+        "        dish = _choose_dish(",
         "        closed, above = walk.store.remove(node, dish, i, source)\n"
         "        old, parent = dish, int(walk.topology.parent[node])\n"
-        "        try:\n"
-        "            logs = bank.log_predictive(i, walk.slots.occupied_slots())\n"
-        "            chosen = _choose_dish(walk, node, [i], logs, source)\n"
-        "            if closed and walk.unseat(above, parent, old, source) and chosen != old:\n"
-        "                walk.slots.close(old)\n"
-        "            dish = (lambda *ignored: chosen)(",
+        "        logs = bank.log_predictive(i, walk.slots.occupied_slots())\n"
+        "        chosen = _choose_dish(walk, node, [i], logs, source)\n"
+        "        if closed and walk.unseat(above, parent, old, source) and chosen != old:\n"
+        "            walk.slots.close(old)\n"
+        "        dish = (lambda *ignored: chosen)(",
         "check_table_gibbs",
     ),
     PlantedBug(
@@ -173,21 +171,19 @@ BUGS: tuple[PlantedBug, ...] = (
         "        bank.remove(dish, block)\n"
         "        if walk.unseat(code, node, dish, source):\n"
         "            walk.slots.close(dish)\n"
-        "        try:\n"
-        "            dish = _choose_dish(walk, node, block, bank.log_block(",
+        "        dish = _choose_dish(walk, node, block, bank.log_block(",
         "        was = [*walk.slots.occupied_slots(), -1]\n"
         "        logs = bank.log_block(block, was[:-1])\n"
         "        bank.remove(dish, block)\n"
         "        if walk.unseat(code, node, dish, source):\n"
         "            walk.slots.close(dish)\n"
         "            logs = logs[[k != dish for k in was]]\n"
-        "        try:\n"
-        "            dish = _choose_dish(walk, node, block, (lambda *ignored: logs)(",
+        "        dish = _choose_dish(walk, node, block, (lambda *ignored: logs)(",
         "check_dish_gibbs",
     ),
     PlantedBug(
         "scan order that reads what it updates",
-        "Tables are visited by the size of their present dishes.",
+        "Tables are visited by the size of their current dishes.",
         _SWEEPS,
         "    for u in range(first, last):\n        code, node, block = units.codes[u]",
         "    def size(u: int) -> int:\n"
@@ -280,18 +276,18 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "permutation dropped from seating out",
         "Customers are dealt over the tables in data order.",
-        "hdpkit.stores.reference.seating_out",
+        "hdpkit.stores.reference.labelled_seating",
         "who = [who[p] for p in source.permutation(len(who))]",
         "who = list(who)",
-        "check_seating_out",
+        "check_labelled_seating",
     ),
     PlantedBug(
         "pairs of tables not permuted",
         "Two tables are dealt in data order, three or more are not.",
-        "hdpkit.stores.reference.seating_out",
+        "hdpkit.stores.reference.labelled_seating",
         "if len(plan) > 1 and max(plan) > 1:",
         "if len(plan) > 2 and max(plan) > 1:",
-        "check_seating_out",
+        "check_labelled_seating",
     ),
     # ------------------------------------------------------------------ base measures
     PlantedBug(

@@ -73,7 +73,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "drawn topics have the mean number of terms",
         "The sum of the parameters of each term's beta distribution is that of the mean number of terms.",
-        "hdpkit.franchise.sample_draws",
+        "hdpkit.franchise.sample",
         "            more = [self.selection.draw(distinct, self.customers, source) for _ in range(n)]\n",
         "            more = [self.selection.expected(distinct, self.customers) - distinct] * n\n",
         "check_drawn_topics",

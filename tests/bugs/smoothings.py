@@ -14,7 +14,7 @@ _BIRTH_AND_DEATH = (
     "        super().born(slot)\n"
     "\n"
     "    def died(self, slot: int) -> None:\n"
-    '        """The smoothing is gone with the dish, but for the step under way."""\n'
+    '        """Remove the smoothing of the dish, except for the current step."""\n'
     "        self.kept.died(slot)\n"
 )
 

@@ -10,7 +10,6 @@ _SWEEPS = "hdpkit.franchise.reference.sweeps"
 _FREEZING = "hdpkit.franchise.freezing"
 _EXPLICIT = "hdpkit.stores.reference.explicit"
 _TIME_TABLE = "hdpkit.moves.protocol"
-_SCHEDULER = "hdpkit.schedule.sweeps"
 
 BUGS: tuple[PlantedBug, ...] = (
     # ------------------------------------------------------------------ components and frozen states
@@ -18,26 +17,26 @@ BUGS: tuple[PlantedBug, ...] = (
         "dish id reused in silence",
         "A dish dies without telling the components, and its number is given out again.",
         _SWEEPS,
-        "            walk.slots.close(dish)\n        try:\n            dish = _choose_dish(walk, node, [i], ",
+        "            walk.slots.close(dish)\n        dish = _choose_dish(walk, node, [i], ",
         "            live = [k for k in walk.slots.occupied_slots() if k != dish]\n"
         "            walk.slots.reset(live, walk.slots.held_slots())\n"
         "            bank.died(dish)\n"
-        "        try:\n            dish = _choose_dish(walk, node, [i], ",
+        "        dish = _choose_dish(walk, node, [i], ",
         "check_components",
     ),
     PlantedBug(
         "components not reset",
         "A state is thawed behind the back of the components.",
-        "hdpkit.franchise.parts",
-        "        part.reset(self.slots.occupied_slots())\n        self.lost",
-        "        self.lost",
+        "hdpkit.franchise.dish_kinds",
+        "            part.reset(self.slots.occupied_slots())\n\n    def freeze",
+        "            pass\n\n    def freeze",
         "check_components",
     ),
     PlantedBug(
         "held slots forgotten",
         "A frozen state leaves out the slots that a component keeps empty.",
         _FREEZING,
-        "np.array(state.slots.held_slots(), dtype=np.int32)",
+        "np.array(slots.held_slots(), dtype=np.int32)",
         "np.array([], dtype=np.int32)",
         "check_held_slots",
     ),
@@ -53,41 +52,25 @@ BUGS: tuple[PlantedBug, ...] = (
         "frozen state that lives on",
         "A frozen state shares the array of concentrations with the franchise.",
         _FREEZING,
-        '"concentration": state.hyperparameters.theta.copy(),',
-        '"concentration": state.hyperparameters.theta,',
+        '"concentration": self.hyperparameters.theta.copy(),',
+        '"concentration": self.hyperparameters.theta,',
         "check_resumed_runs",
     ),
     PlantedBug(
         "sweep counter forgotten",
         "A thawed franchise counts its sweeps from zero, and uses their streams again.",
         _FREEZING,
-        'state.sweep = int(frozen["sweep"])',
-        "state.sweep = 0",
+        'self.sweep = int(frozen["sweep"])',
+        "self.sweep = 0",
         "check_resumed_runs",
     ),
     # ------------------------------------------------------------------ streams and schedules
     PlantedBug(
         "streams not keyed by sweep",
         "Every sweep draws the same words.",
-        _SCHEDULER,
-        "streams.source(place + 1, sweep, attempt",
-        "streams.source(place + 1, attempt",
-        "check_streams",
-    ),
-    PlantedBug(
-        "interrupted attempt not counted",
-        "After Ctrl-C the words of the sweep's streams are used twice.",
-        _SCHEDULER,
-        "franchise.attempt += 1",
-        "franchise.attempt += 0",
-        "check_streams",
-    ),
-    PlantedBug(
-        "attempts that run into places",
-        "The second attempt of one move has the words of the next move's first.",
-        "hdpkit.random.streams",
-        "place | (attempt << 32)",
-        "place + attempt",
+        "hdpkit.schedule.sweeps",
+        "move.apply(self.franchise, streams.source(place, sweep)",
+        "move.apply(self.franchise, streams.source(place)",
         "check_streams",
     ),
     PlantedBug(

@@ -1,5 +1,7 @@
 """Options on the command line and in a settings file."""
 
+import inspect
+import re
 import sys
 
 import click
@@ -12,8 +14,19 @@ from hdpkit.cli.compare import compare
 from hdpkit.cli.fit import fit
 from hdpkit.cli.lm_train import train
 from hdpkit.cli.main import main
-from hdpkit.cli.options import read_config
-from hdpkit.cli.parse import closest, parse_init, parse_levels, parse_moves, parse_number_or_prior
+from hdpkit.cli.options import (
+    Command,
+    closest,
+    group,
+    option_of,
+    options_of,
+    parse_init,
+    parse_levels,
+    parse_moves,
+    parse_number_or_prior,
+    positive,
+    read_config,
+)
 from hdpkit.cli.signatures import signatures
 from hdpkit.errors import DataError, HdpkitError, ParameterError
 from hdpkit.moves.registry import moves as registry
@@ -250,3 +263,76 @@ def test_numbers_that_no_file_can_hold_are_refused_before_anything_is_read(comma
     assert result.exit_code == 2, result.output
     assert "range" in result.output
     assert not (tmp_path / "run").exists()
+
+
+def help_of(*names):
+    """The titles of the groups of a command's options in help, each with the names of its options."""
+    found, title = {}, None
+    for line in CliRunner().invoke(main, [*names, "--help"], terminal_width=200).stdout.splitlines():
+        if re.fullmatch(r"\S.*:", line):
+            title = line[:-1]
+            found[title] = []
+        elif title is not None and line.startswith("  -"):
+            found[title].append(re.search(r"--[\w-]+", line)[0])
+    return found
+
+
+@pytest.mark.parametrize(
+    "names", [("fit",), ("signatures",), ("compare",), ("convert",), ("infer",), ("lm", "train")]
+)
+def test_help_shows_every_option_in_a_group_the_common_ones_first(names):
+    found = help_of(*names)
+    titles = [title for title in found if found[title]]
+    assert titles[0] == "Options"
+    assert len(titles) > 1
+    assert "--help" in found["Options"]
+    command = main
+    for name in names:
+        command = command.commands[name]
+    listed = [option for title in titles for option in found[title]]
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    assert len(listed) == len(set(listed)) == len(options) + 1  # and --help
+    for param in options:
+        assert set(param.opts) & set(listed)
+
+
+def test_an_option_that_mirrors_a_parameter_has_its_default_and_description():
+    def declared(number: int = 7, *, quiet: bool = False, plain: bool = True, level=None):
+        """Do it.
+
+        Parameters
+        ----------
+        number, level : int
+            How often `it` is done [n_times]. More is said here.
+        quiet : bool
+            Whether to print nothing.
+        """
+
+    @click.command(cls=Command)
+    @group(
+        "One", *options_of(declared, number=positive, quiet=None), option_of(declared, "plain", unset=True)
+    )
+    @option_of(declared, "level", int, unset=True, name="height", help="How high.")
+    def do(**options):
+        click.echo(sorted(options.items(), key=lambda item: item[0]))
+
+    options = {param.name: param for param in do.params}
+    assert options["number"].help == "How often it is done."
+    assert options["quiet"].help == "Print nothing."
+    assert options["height"].help == "How high."
+    given = CliRunner().invoke(do, ["--no-plain", "--quiet"]).stdout
+    assert given.strip() == "[('height', None), ('number', 7), ('plain', False), ('quiet', True)]"
+    assert "('plain', None)" in CliRunner().invoke(do, []).stdout
+    shown = CliRunner().invoke(do, ["--help"]).stdout
+    assert shown.index("--height") < shown.index("One:") < shown.index("--number")
+
+
+def test_options_of_a_run_have_the_defaults_of_its_functions():
+    defaults = {param.name: param.default for param in fit.params}
+    for thing, names in (
+        (hk.Scheduler.run, ["init", "thin"]),
+        (hk.Scheduler, ["threads"]),
+        (hk.Franchise, ["store", "root", "kernel"]),
+    ):
+        for name in names:
+            assert defaults[name] == inspect.signature(thing).parameters[name].default

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.cli.priors import default_moves
+from hdpkit.models.topic_parts import default_moves
 from hdpkit.moves import BaseMeasureParameters, DishGibbs, SelectorCounts, Smoothing, SplitMerge, TableGibbs
 
 ALWAYS = TableGibbs(), DishGibbs(), SplitMerge()
@@ -54,7 +54,7 @@ def test_fit_topics_resume_and_verify(ldac, tmp_path, options, moved):
     run = hk.open_run(folder)
     measure = run.franchise().measure
     assert isinstance(measure, hk.SparseDirichletMultinomial)
-    names = {move.name for move in default_moves(measure, [1.0])}
+    names = {move.name for move in default_moves(hk.Restaurant(hk.Restaurant(measure), each="document"))}
     always = {move.name for move in ALWAYS if measure.conjugate or move.name != "SplitMerge"}
     assert names == always | moved
 

@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.cli.summary import franchise_topics
+from hdpkit.cli.output import state_topics
+from hdpkit.schedule.states import state_of
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_a_run_whose_table_cannot_be_made_is_saved_and_says_how_to_get_it(ldac, 
 
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr("hdpkit.cli.runs.franchise_topics", failing)
+        patch.setattr("hdpkit.cli.runs.state_topics", failing)
         result = fit(ldac, folder)
         assert result.exit_code == 0
         assert "saved" in result.stderr
@@ -91,7 +92,7 @@ def test_the_table_of_many_topics_needs_no_memory_for_all_pairs_of_topics_and_te
     assert franchise.n_dishes > 1500
     franchise.sample()
     tracemalloc.start()
-    topics = franchise_topics(franchise, 5)
+    topics = state_topics(state_of(franchise), 5)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert sum(topic.tokens for topic in topics) == 4000

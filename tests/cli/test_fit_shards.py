@@ -3,15 +3,13 @@
 import json
 from threading import Thread
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from shard_cases import corpus
 
 import hdpkit as hk
-from hdpkit import errors
 from hdpkit.cli.main import main
-from hdpkit.record.chain_folder import holding
+from hdpkit.record.run_folder import holding
 
 DATA = corpus()
 
@@ -35,12 +33,15 @@ def test_a_run_is_written_and_gone_on_with(folder, tmp_path):
     out = tmp_path / "run"
     for sweeps, options in (("2", []), ("4", ["--spool", str(tmp_path / "spool")])):
         assert fit(folder, out, "--sweeps", sweeps, "--eta", "0.1", "--quiet", *options).exit_code == 0
-    assert (out / "topics.json").read_bytes() == (tmp_path / "whole" / "topics.json").read_bytes()
-    topics = json.loads((out / "topics.json").read_text())
-    assert sum(topic["share"] for topic in topics) == pytest.approx(1.0)
-    customers = [np.load(path)["customers"].sum() for path in sorted((out / "documents").glob("*.npz"))]
-    assert len(customers) == 3
-    assert sum(customers) == DATA.n_tokens
+    assert topics(out) == topics(tmp_path / "whole")
+    assert sum(topic["token_share"] for topic in topics(out)["topics"]) == pytest.approx(1.0)
+    assert sum(topic["tokens"] for topic in topics(out)["topics"]) == DATA.n_tokens
+
+
+def topics(run):
+    done = CliRunner().invoke(main, ["topics", str(run), "--format", "json"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
 
 
 def test_a_folder_in_use_is_refused(folder, tmp_path):
@@ -61,7 +62,7 @@ def test_a_folder_in_use_is_refused(folder, tmp_path):
 def test_a_finite_model_and_other_moves(folder, tmp_path):
     done = fit(folder, tmp_path / "one", "--sweeps", "2", "--topics", "5", "--init", "random:5")
     assert done.exit_code == 0, done.output
-    assert len(json.loads((tmp_path / "one" / "topics.json").read_text())) <= 5
+    assert len(topics(tmp_path / "one")["topics"]) <= 5
     done = fit(
         folder, tmp_path / "two", "--sweeps", "1", "--moves", "count-gibbs,root-weights", "--threads", "2"
     )
@@ -73,7 +74,7 @@ def test_a_finite_model_and_other_moves(folder, tmp_path):
     [
         (["--chains", "2"], "chains"),
         (["--sparse"], "sparse"),
-        (["--moves", "table-gibbs"], "one move over documents"),
+        (["--moves", "table-gibbs"], "must be moves over documents"),
         (["--carrier", "carrier-pigeon"], "carrier"),
         (["--init", "sequential"], "init"),
     ],
@@ -98,21 +99,16 @@ def test_a_folder_without_shards_is_refused(tmp_path):
     assert "manifest" in done.output
 
 
-def test_commands_on_runs_say_what_reads_a_run_over_shards(folder, tmp_path):
+def test_another_run_in_the_folder_is_refused(folder, tmp_path):
     out = tmp_path / "run"
     assert fit(folder, out, "--sweeps", "2", "--quiet").exit_code == 0
-    new = tmp_path / "new.dat"
-    new.write_text("1 0:1\n")
-    for command in (
-        ["topics", out], ["resume", out], ["report", out], ["infer", out, new],
-        ["export", out, "--to", "csv", "--out", tmp_path / "tables"],
-    ):  # fmt: skip
-        done = CliRunner().invoke(main, [str(argument) for argument in command])
-        assert done.exit_code == 2, done.output
-        for told in ("from hdpkit.evaluation import ShardedState", "hdpkit fit --shards", "hdpkit verify"):
-            assert told in done.output
-    with pytest.raises(errors.RunError, match="import ShardedState"):
-        hk.open_run(out)
-    done = CliRunner().invoke(main, ["verify", str(out)])
-    assert done.exit_code == 0, done.output
-    assert "shard 2: checksum" in done.output
+    done = fit(folder, out, "--sweeps", "3", "--seed", "5")
+    assert done.exit_code == 2
+    assert "seed" in done.output
+    plain = tmp_path / "plain"
+    (tmp_path / "a.ldac").write_text("2 0:1 3:2\n1 5:4\n")
+    given = ["fit", str(tmp_path / "a.ldac"), "--out", str(plain), "--sweeps", "1", "--quiet"]
+    assert CliRunner().invoke(main, given).exit_code == 0
+    done = fit(folder, plain, "--sweeps", "3")
+    assert done.exit_code == 2
+    assert "corpus" in done.output

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.lm import lm
-from hdpkit.cli.lm_text import Reading, read_text
+from hdpkit.cli.lm_text import SentenceOptions, read_text
 from hdpkit.cli.main import main
 from hdpkit.io.arpa import read_arpa
 from hdpkit.io.sentences import read_sentences
@@ -173,7 +173,7 @@ def test_on_a_terminal_a_bar_shows_the_bytes_read(source, place, monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(sys, "stdin", io.StringIO(Path("[red].txt").read_text()))
     monkeypatch.setenv("COLUMNS", "120")
-    reading = Reading(lowercase=False, encoding="utf-8", errors="strict", empty="skip")
+    reading = SentenceOptions(lowercase=False, encoding="utf-8", errors="strict", empty="skip")
     assert sum(1 for _ in read_text(source, reading, quiet=False)) == 200_000
     shown = terminal.getvalue()
     name, size = ("standard input", "2.4/? MB") if source == "-" else ("[red].txt", "2.4/2.4 MB")

@@ -177,7 +177,7 @@ def test_commands_print_through_one_door():
 def test_a_table_on_a_terminal(tmp_path):
     from rich.console import Console
 
-    from hdpkit.cli.summary import topics_table
+    from hdpkit.cli.output import topics_table
     from hdpkit.io.topics import TopicSummary
 
     file = io.StringIO()

@@ -19,12 +19,13 @@ from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError, DataError, MissingExtraError, RunError
 from hdpkit.formats.delimited import escaped, read_rows, unescaped
 from hdpkit.formats.records import Layout, ReadingNotes
-from hdpkit.io.export import export_trace
-from hdpkit.io.reading import Reading, kept_reading, load_reading, read_like
+from hdpkit.io.corpora import ReadingSettings
+from hdpkit.io.reading import load_reading, read_like
 from hdpkit.io.tables import write_table
-from hdpkit.io.vectorizer import TextCounter
-from hdpkit.record.chain_folder import holding
+from hdpkit.io.text_options import TextCounter
 from hdpkit.record.files import text_of
+from hdpkit.record.run_folder import READING, holding, kept
+from hdpkit.summaries.export import export_trace
 
 WORDS = [["ship", "sail", "storm", "harbour"], ["bread", "butter", "oven", "salt"]]
 
@@ -386,18 +387,18 @@ def test_damaged_readings_are_typed_errors(folder, tmp_path):
         ("counter", {}),
     ):
         with pytest.raises((DataError, ValueError)):
-            Reading.from_data({**reading.as_data(), key: value})
+            ReadingSettings.from_data({**reading.as_data(), key: value})
     path.unlink()
     with pytest.raises(CorruptRunError, match="missing"):
         load_reading(tmp_path / "run")
 
 
 def test_a_reading_goes_where_no_run_began(tmp_path):
-    reading = Reading(format="csv", layout=Layout(), counter=TextCounter(vocabulary=["ship"]))
+    reading = ReadingSettings(format="csv", layout=Layout(), counter=TextCounter(vocabulary=["ship"]))
     (tmp_path / "there").mkdir()
 
     def begin(name):
-        with kept_reading(tmp_path / name, reading):
+        with kept(tmp_path / name, READING, reading.as_data()):
             assert (tmp_path / name / "reading.json").exists()
             raise ZeroDivisionError
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hdpkit.cli.demo import RunFacts, facts_text
-from hdpkit.cli.summary import topics_table
+from hdpkit.cli.output import topics_table
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.io.topics import document_shares, summarise_topics, token_shares, top_terms
 

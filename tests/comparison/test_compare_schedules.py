@@ -15,9 +15,8 @@ import pytest
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.comparison import chains as chains_module
-from hdpkit.comparison.chains import ChainRecord, MoveTotals
+from hdpkit.comparison.chains import ChainRecord, MoveTotals, Runs
 from hdpkit.comparison.compare import _compared
-from hdpkit.comparison.running import Runs
 
 # ArviZ is looked for and not imported: it takes seconds, in each worker that collects tests.
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("arviz") is None, reason="ArviZ is not installed")

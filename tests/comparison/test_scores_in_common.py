@@ -7,7 +7,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.franchise.common_scores import dish_sizes, log_joint_of_counts, log_stirling
+from hdpkit.franchise.scores import dish_sizes, log_joint_of_counts, log_stirling
 from hdpkit.random import Streams
 
 CORPUS = hk.Corpus.from_documents([[0, 0, 1, 3, 3, 3], [1, 2, 2, 2], [2, 2, 0, 1, 1]], n_terms=4)

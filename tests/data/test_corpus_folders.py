@@ -14,8 +14,8 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError, RunError
-from hdpkit.formats import blocks
-from hdpkit.formats.sealed_text import sealed_text
+from hdpkit.formats import text_files
+from hdpkit.formats.writing import sealed_text
 
 DOCS = [[0, 1, 1, 2], [], [2, 2], [0, 3]]
 WORDS = ("ship", "salt", "été", "x\ny")
@@ -242,7 +242,7 @@ def write(path, content):
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 @pytest.mark.parametrize(("format", "content"), [("ldac", LDAC), ("uci", UCI)])
 def test_files_are_converted_block_by_block(tmp_path, monkeypatch, block, suffix, format, content):
-    monkeypatch.setattr(blocks, "BLOCK", block)
+    monkeypatch.setattr(text_files, "BLOCK", block)
     for number, text in enumerate((content, content.rstrip(b"\n"), content.replace(b"\n", b"\r\n"))):
         path = write(tmp_path / f"{number}{suffix}", text)
         options = {"vocabulary": list(WORDS), "names": ["a", "b", "c", "d"], "groups": GROUPS}
@@ -300,7 +300,7 @@ def test_empty_documents_of_bags_of_words(tmp_path):
 )
 @pytest.mark.parametrize("block", [4, 10**6])
 def test_bags_of_words_that_are_wrong(tmp_path, monkeypatch, text, place, told, block):
-    monkeypatch.setattr(blocks, "BLOCK", block)
+    monkeypatch.setattr(text_files, "BLOCK", block)
     path = write(tmp_path / "docword.txt", text)
     for read in (hk.Corpus.from_uci, lambda path: hk.Corpus.convert(path, tmp_path / "folder", "uci")):
         with pytest.raises(DataError) as caught:
@@ -311,7 +311,7 @@ def test_bags_of_words_that_are_wrong(tmp_path, monkeypatch, text, place, told, 
 
 
 def test_lines_are_counted_across_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK", 16)
+    monkeypatch.setattr(text_files, "BLOCK", 16)
     path = write(tmp_path / "corpus", b"1 0:1\n" * 20 + b"1 0:x\n")
     with pytest.raises(DataError, match="line 21"):
         hk.Corpus.from_ldac(path)

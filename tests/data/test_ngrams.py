@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hdpkit as hk
-from hdpkit.data import encode
-from hdpkit.data.contexts import NO_SYMBOL, UNKNOWN_SYMBOL
+from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL
 from hdpkit.data.ngrams import NGrams
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.formats import counts
 
 TOKENS = st.sampled_from(["a", "b", "c", 7, ("x", 1), ""])
 SENTENCES = st.lists(st.lists(TOKENS, max_size=14), max_size=6)
@@ -319,7 +319,7 @@ def test_sentences_are_encoded_as_they_come():
 
 
 def test_too_many_tokens_are_refused(monkeypatch):
-    monkeypatch.setattr(encode, "TOKEN_LIMIT", 6)
+    monkeypatch.setattr(counts, "TOKEN_LIMIT", 6)
     data = NGrams.from_sentences([["a", "a"], ["b"]], order=2)
     for make in (
         lambda: NGrams.from_sentences([["a", "a"], ["b", "a"]], order=2),

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.errors import DataError, HdpkitError
-from hdpkit.formats import blocks
+from hdpkit.formats import text_files
 from hdpkit.formats.ldac import read_vocabulary
 from hdpkit.formats.matrix_market import read_matrix_market
 from hdpkit.io.corpora import convert_corpus, read_corpus
@@ -119,7 +119,7 @@ def test_limits_are_lifted_by_their_parameter_and_option(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_ldac_is_read_in_linear_time(tmp_path, monkeypatch, packed):
-    monkeypatch.setattr(blocks, "_FREE", 2**30)  # these expand a thousandfold
+    monkeypatch.setattr(text_files, "_FREE", 2**30)  # these expand a thousandfold
     path = tmp_path / "a.dat"
     pack = gzip.compress if packed else bytes
     began = time.process_time()
@@ -137,7 +137,7 @@ def test_ldac_is_read_in_linear_time(tmp_path, monkeypatch, packed):
 
 
 def test_a_line_has_a_limit_and_an_archive_may_not_expand_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "_FREE", 2**30)
+    monkeypatch.setattr(text_files, "_FREE", 2**30)
     path = tmp_path / "a.dat.gz"
     with gzip.open(path, "wb", 1) as file:
         for _ in range(70):
@@ -147,7 +147,7 @@ def test_a_line_has_a_limit_and_an_archive_may_not_expand_without_end(tmp_path, 
             read()
     with pytest.raises(DataError, match="line 1 = 'more than 1048576 bytes'"):
         read_vocabulary(path)
-    monkeypatch.setattr(blocks, "_FREE", 2**20)
+    monkeypatch.setattr(text_files, "_FREE", 2**20)
     path.write_bytes(gzip.compress(b"the lord said\n" * 10**6, mtime=0))
     for read in (
         lambda: read_corpus(path, "ldac"),
@@ -337,7 +337,7 @@ def test_a_forged_vocabulary_of_a_run_is_refused_and_one_too_large_is_not_begun(
 
     from hdpkit.errors import CorruptRunError, RunError
     from hdpkit.record.data_file import pack_data
-    from hdpkit.record.encode import pack, unpack
+    from hdpkit.record.files import pack, unpack
 
     tree = unpack(pack_data(hk.Corpus.from_documents([[0, 1], [1]], n_terms=3)), "data")
     tree["n_terms"] = 2**31 - 1

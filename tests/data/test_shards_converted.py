@@ -23,11 +23,11 @@ from test_shards import check_together, of_counts, of_tokens
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.errors import DataError, HdpkitError, ParameterError, SkippedFilesWarning, StorageError
-from hdpkit.formats import blocks, by_document, cell_spool
-from hdpkit.formats.limits import Limits
+from hdpkit.formats import counts_on_disk, text_files
+from hdpkit.formats.counts import Limits
 from hdpkit.formats.records import Layout
-from hdpkit.formats.shard_files import MANIFEST
-from hdpkit.io import text_blocks
+from hdpkit.formats.shards import MANIFEST
+from hdpkit.io import shards as conversion
 from hdpkit.io.corpora import detect_format, read_corpus
 from hdpkit.io.shards import convert_shards
 from hdpkit.io.text_options import TextOptions
@@ -41,10 +41,10 @@ COUNTS = st.integers(2, 4).flatmap(
 @pytest.fixture
 def small_pieces(monkeypatch):
     """All that is read at once is a few numbers, so that every seam is met."""
-    for module, name in ((by_document, "LIMIT"), (cell_spool, "CHUNK"), (text_blocks, "_WORDS")):
+    for module, name in ((counts_on_disk, "LIMIT"), (counts_on_disk, "CHUNK"), (conversion, "_WORDS")):
         monkeypatch.setattr(module, name, 3)
-    monkeypatch.setattr(blocks, "BLOCK", 16)
-    monkeypatch.setattr(text_blocks, "_TEXTS", 2)
+    monkeypatch.setattr(text_files, "BLOCK", 16)
+    monkeypatch.setattr(conversion, "_TEXTS", 2)
     monkeypatch.setattr(os, "fsync", lambda number: None)  # it takes most of the time
 
 
@@ -348,15 +348,15 @@ LARGER = """
     import scipy.sparse
 
     import hdpkit as hk
-    from hdpkit.formats import blocks, by_document, cell_spool, mapped, shard_reading, shard_writing
-    from hdpkit.io import text_blocks
+    from hdpkit.formats import counts_on_disk, mapped, shards, text_files
+    from hdpkit.io import shards as conversion
     from hdpkit.io.corpora import read_corpus
     from hdpkit.io.shards import convert_shards
 
     path, folder, how, room = *sys.argv[1:4], int(sys.argv[4])
     # Pieces as much smaller than usual as is the corpus.
-    blocks.BLOCK, by_document.LIMIT, text_blocks._WORDS = 1 << 14, 1 << 12, 1 << 12
-    for module in (cell_spool, shard_reading, shard_writing):
+    text_files.BLOCK, counts_on_disk.LIMIT, conversion._WORDS = 1 << 14, 1 << 12, 1 << 12
+    for module in (counts_on_disk, shards):
         module.CHUNK = 1 << 12
     if path.endswith(".txt"):
         import sklearn.feature_extraction.text

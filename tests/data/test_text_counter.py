@@ -10,9 +10,8 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
 from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError, StateError, StorageError
-from hdpkit.io.text_options import WORD, TextOptions
-from hdpkit.io.vectorizer import TextCounter
-from hdpkit.record.leave import NotAllowed
+from hdpkit.io.text_options import WORD, TextCounter, TextOptions
+from hdpkit.record.describe import NotAllowed
 
 TEXTS = [
     "The ship sails; the SHIP of salt, 42 times.",

@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError
-from hdpkit.formats import delimited, text_lines
-from hdpkit.formats.limits import Limits
+from hdpkit.formats import delimited, records
+from hdpkit.formats.counts import Limits
 from hdpkit.formats.records import Layout
-from hdpkit.io.corpora import convert_corpus, detect_format, read_any, read_corpus
-from hdpkit.io.stop_words import stop_words_of, with_stop_words
-from hdpkit.io.text_options import TextOptions
-from hdpkit.io.texts import read_documents_of
+from hdpkit.io.corpora import convert_corpus, detect_format, read_any, read_corpus, read_documents_of
+from hdpkit.io.text_options import TextOptions, stop_words_of, with_stop_words
 
 ROWS = [
     ("d1", 'Sail the ship, "salt" and\nsea', "a", 1),
@@ -149,7 +147,7 @@ def test_lines_are_documents(tmp_path):
     ],
 )  # fmt: skip
 def test_damaged_texts_are_typed_errors_with_their_lines(tmp_path, monkeypatch, name, content, message):
-    monkeypatch.setattr(text_lines, "_BEGINNING", 20)
+    monkeypatch.setattr(records, "_BEGINNING", 20)
     path = tmp_path / name
     path.write_bytes(content)
     groups = ["author"] if b"author" in content else []
@@ -182,7 +180,7 @@ def test_a_cut_off_parquet_file_and_wrong_types_are_named(tmp_path):
 @pytest.mark.parametrize("content", [b"text\n" + b"x" * 3000, b'text\n"' + b"x\n" * 1500])
 def test_a_huge_line_or_row_is_refused_before_memory_is_taken(tmp_path, monkeypatch, content):
     monkeypatch.setattr(delimited, "MAX_LINE_BYTES", 2000)
-    monkeypatch.setattr(text_lines, "MAX_LINE_BYTES", 2000)
+    monkeypatch.setattr(records, "MAX_LINE_BYTES", 2000)
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(DataError, match=r"line \d+ = .*more than|line 1001 = .*row"):
         documents(tmp_path / "a.csv", Layout())

@@ -5,7 +5,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hdpkit._compiled.fused_sweeps.fused_cells import FAULTS
+from bugs import CELL_FAULTS
+from bugs.planting import planted_fault
 
 import hdpkit as hk
 from hdpkit.franchise.slices import SlicePlan
@@ -85,14 +86,14 @@ class Model:
         runs = np.array([sum(n > 0 for n in cell) for cell in state], dtype=np.int32)
         pairs = [(slot[k], n) for cell in state for k, n in enumerate(cell) if n]
         dish, count = (np.array(column, dtype=np.int32) for column in zip(*pairs, strict=True))
-        fr._verbs.enter_cells(runs, dish, count, self.cells, source)
+        fr._enter_by_cell(runs, dish, count, self.cells, source)
         free = iter(sorted(set(range(K)) - set(slot.values())))
         return {k: slot[k] if k in slot else next(free) for k in range(K)}
 
-    def law_from(self, state, few, fault=0):
+    def law_from(self, state, few, audited=True):
         law, source = Counter(), Splits()
         while True:
-            with self.franchise.turn():  # taken once, as a scheduler does, and not by each verb
+            with self.franchise.lock():  # taken once, as a scheduler does, and not by each verb
                 slot = self.enter(state)
             order = np.argsort([slot[k] for k in range(K)])
             proportions = np.zeros((1 + len(self.theta), 16))
@@ -100,15 +101,15 @@ class Model:
                 proportions[1:, at] = self.theta[:, k]
             plan = SlicePlan(
                 np.arange(K, dtype=np.int32), WEIGHTS[order], 0.0, np.zeros(K, dtype=np.int8), THRESHOLD,
-                self.franchise.measure, None, integrated=False, few=few, fault=fault,
+                self.franchise.measure, None, integrated=False, few=few,
                 topics=np.ascontiguousarray(TOPICS[order]), proportions=proportions,
             )  # fmt: skip
-            self.franchise._slices.sweep(plan, source)
+            self.franchise._sweep_documents(plan, source)
             label = {at: k for k, at in slot.items()}
             law[self.read(label)] += source.probability
             if not source.advance():
                 break
-        if not fault:
+        if audited:
             self.franchise.audit()
         return law
 
@@ -133,8 +134,8 @@ class Model:
             law = {(*before, after): p * q for before, p in law.items() for after, q in own.items()}
         return law
 
-    def distance(self, state, few, fault=0):
-        found, expected = self.law_from(state, few, fault), self.expected(state)
+    def distance(self, state, few, audited=True):
+        found, expected = self.law_from(state, few, audited), self.expected(state)
         assert abs(sum(found.values()) - 1.0) < 1e-12
         return max(abs(found[key] - expected.get(key, 0.0)) for key in {*found, *expected})
 
@@ -157,10 +158,11 @@ def test_a_cell_is_split_as_its_customers_are_drawn_one_by_one(case, few):
         assert model.distance(state, few) < 1e-12
 
 
-@pytest.mark.parametrize("fault", range(1, len(FAULTS)), ids=FAULTS[1:])
+@pytest.mark.parametrize("fault", CELL_FAULTS, ids=lambda fault: fault.name)
 def test_planted_bugs_are_caught(fault):
     model = Model(*CASES["two documents"])
-    assert max(model.distance(state, 0, fault) for state in model.states()[1::29]) > 1e-3
+    with planted_fault(fault):
+        assert max(model.distance(state, 0, audited=False) for state in model.states()[1::29]) > 1e-3
 
 
 def test_the_law_of_one_customer_is_invariant():

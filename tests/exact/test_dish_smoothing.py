@@ -14,6 +14,7 @@ from long_cases import some_long
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.base_measures.proportions import NAME
 from hdpkit.franchise.starts import start
 from hdpkit.testing.cases import Corner, tiny_franchise
@@ -34,13 +35,13 @@ FAMILY = SampledTests()
 GRID = Grid([0.2, 1.5], [1.0, 2.0])
 SHAPES = (1.3, 0.8)
 CORNER = Corner(0.9, 0.7, 0.3, 0.6)
-KINDS = [hk.SparseDirichletMultinomial, hk.SparseDirichletMultinomialReference]
+KINDS = [hk.SparseDirichletMultinomial, SparseDirichletMultinomialReference]
 CELLS = [
     (hk.SparseDirichletMultinomial, "explicit", "generic"),
     (hk.SparseDirichletMultinomial, "histogram", "generic"),
     (hk.SparseDirichletMultinomial, "explicit", "reference"),
-    (hk.SparseDirichletMultinomialReference, "explicit-reference", "reference"),
-    (hk.SparseDirichletMultinomialReference, "histogram-reference", "reference"),
+    (SparseDirichletMultinomialReference, "explicit-reference", "reference"),
+    (SparseDirichletMultinomialReference, "histogram-reference", "reference"),
 ]
 
 

@@ -121,13 +121,13 @@ class HeldGiven(Given):
             enter()
             self.franchise.hold([0])
 
-        with self.franchise.turn():
+        with self.franchise.lock():
             entered()
-        return super().law_of(attrs.evolve(plan, held=self.franchise._held.nodes()), label, entered)
+        return super().law_of(attrs.evolve(plan, held=self.franchise._held_nodes()), label, entered)
 
-    def law_from(self, state, few, fault=0):
+    def law_from(self, state, few):
         self.franchise.release()
-        return super().law_from(state, few, fault)
+        return super().law_from(state, few)
 
     def law_of_cell(self, cell, document, term):
         return {cell: 1.0} if document == 0 else super().law_of_cell(cell, document, term)
@@ -156,7 +156,7 @@ class HeldWhole(Whole):
         self.pi = np.where(kept, self.pi, 0.0) / self.pi[kept].sum()
 
     def plan(self, *arguments):
-        return attrs.evolve(super().plan(*arguments), held=self.franchise._held.nodes())
+        return attrs.evolve(super().plan(*arguments), held=self.franchise._held_nodes())
 
 
 @pytest.mark.parametrize("shape", ["two levels", "three levels", "one document has no type"])

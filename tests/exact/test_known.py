@@ -6,6 +6,7 @@ from known_checks import KNOWN, MEASURE, ONE_EACH, READABLE, TOPICS, WITNESS, kn
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import NormalGammaReference
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves, stores_and_kernels
 from hdpkit.testing.exact import ExactModel, check_exact
@@ -48,7 +49,7 @@ def test_they_do_where_data_sit_at_the_root():
 @pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
 def test_fused_sweeps_serve_components_with_pseudo_counts(store):
     franchise = known("2+1", PRIOR, store=store)
-    assert franchise.kernel("redish") == "fused"
+    assert franchise.kernel("resample_dish") == "fused"
     assert (franchise.kernel("reseat") == "fused") == (store != "counts")
     check(franchise, MOVES[:3])
 
@@ -66,7 +67,7 @@ def test_statistics_of_other_banks_serve_them(measure):
 
 VALUES = {
     "numbers": (hk.NormalGamma(), [[0.3, 1.2], [-2.0]]),
-    "numbers in Python": (hk.NormalGammaReference(), [[0.3, 1.2], [-2.0]]),
+    "numbers in Python": (NormalGammaReference(), [[0.3, 1.2], [-2.0]]),
     "vectors": (
         hk.NormalInverseWishart([0.0, 1.0], 2.0, 4.0, np.eye(2)),
         [[[0.3, 1.0]], [[2.0, 2.0], [1.5, 1.0]]],

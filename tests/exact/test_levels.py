@@ -12,6 +12,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from bugs import LEVEL_FAULTS
+from bugs.planting import planted_fault
 from scipy.special import betaln, roots_jacobi
 from slice_model import THRESHOLD as SLICES_BELOW
 from slice_model import TOPICS as OF_LABELS
@@ -24,7 +26,6 @@ from hdpkit.franchise.slices import SlicePlan
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, ScriptedSource, Streams
 
-FAULTS = {"weights of the root": 101, "tables of the root": 102, "tables above kept": 103}
 ALPHA, ABOVE = 0.7, 1.3  # concentrations of documents, and of what is above them
 
 
@@ -67,9 +68,9 @@ class Levels:
         """Law of the state after a sweep."""
         law, source = Counter(), ScriptedSource()
         while True:
-            with self.franchise.turn():
+            with self.franchise.lock():
                 enter()
-                self.franchise._slices.sweep(plan, source)
+                self.franchise._sweep_documents(plan, source)
             law[self.read(label)] += source.probability
             if not source.advance():
                 return law
@@ -143,18 +144,18 @@ class Given(Levels):
         runs = np.array([sum(n > 0 for n in cell) for cell in state], dtype=np.int32)
         pairs = [(slot[k], n) for cell in state for k, n in enumerate(cell) if n]
         dish, count = (np.array(column, dtype=np.int32) for column in zip(*pairs, strict=True))
-        fr._verbs.enter_cells(runs, dish, count, self.cells, source)
+        fr._enter_by_cell(runs, dish, count, self.cells, source)
         free = iter(sorted(set(range(self.K)) - set(slot.values())))
         return [slot[k] if k in slot else next(free) for k in range(self.K)]
 
-    def law_from(self, state, few, fault=0):
+    def law_from(self, state, few):
         slots = self.enter(state)
         by_slot = np.zeros((2, self.n, 16))
         by_slot[0][:, slots], by_slot[1][:, slots] = self.theta, self.own
         order = np.argsort(slots)
         plan = SlicePlan(
             np.arange(self.K, dtype=np.int32), WEIGHTS[order], 0.0, np.zeros(self.K, dtype=np.int8),
-            THRESHOLD, self.franchise.measure, None, integrated=False, few=few, fault=fault,
+            THRESHOLD, self.franchise.measure, None, integrated=False, few=few,
             topics=np.ascontiguousarray(TOPICS[order]), proportions=by_slot[0], above=by_slot[1],
         )  # fmt: skip
         return self.law_of(plan, {slot: k for k, slot in enumerate(slots)}, lambda: self.enter(state))
@@ -191,8 +192,8 @@ class Given(Levels):
             for tables, q in self.with_tables(cells, self.above).items()
         }
 
-    def distance(self, state, few, fault=0):
-        found, expected = self.law_from(state, few, fault), self.expected(state)
+    def distance(self, state, few):
+        found, expected = self.law_from(state, few), self.expected(state)
         assert abs(sum(found.values()) - 1.0) < 1e-12
         return max(abs(found[key] - expected.get(key, 0.0)) for key in {*found, *expected})
 
@@ -207,13 +208,11 @@ def test_a_sweep_has_the_law_of_its_formulas(shape, few):
         model.franchise.audit()
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", LEVEL_FAULTS, ids=lambda fault: fault.name)
 def test_planted_bugs_change_the_law(fault):
-    model = Given("four levels" if fault == "tables of the root" else "two types")
-    distances = []
-    for state in model.states()[::7]:
-        distances.append(model.distance(state, 9, FAULTS[fault]))
-    assert max(distances) > 1e-3
+    model = Given("four levels" if fault.name == "tables of the root" else "two types")
+    with planted_fault(fault):
+        assert max(model.distance(state, 9) for state in model.states()[::7]) > 1e-3
 
 
 # ------------------------------------------------------------------ the whole move, in a finite model
@@ -289,18 +288,18 @@ class Whole(Levels):
             log += sum(math.log(stirling(int(m), int(t))) for m, t in zip(customers[node], own, strict=True))
         return math.exp(log - customers[0].sum() * math.log(2.0))
 
-    def plan(self, topic, above, theta, fault):
+    def plan(self, topic, above, theta):
         by_slot = np.zeros((2, self.n, 16))
         by_slot[0][:, 0], by_slot[0][:, 1] = theta, 1.0 - theta
         by_slot[1][:, 0], by_slot[1][:, 1] = above, 1.0 - above
         return SlicePlan(
             np.arange(2, dtype=np.int32), np.full(2, 0.5), 0.0, np.zeros(2, dtype=np.int8), 0.5,
-            self.franchise.measure, None, integrated=False, fault=fault,
+            self.franchise.measure, None, integrated=False,
             topics=np.array([KNOWN.matrix[0], [topic, 1.0 - topic]]), proportions=by_slot[0],
             above=by_slot[1],
         )  # fmt: skip
 
-    def after(self, fault=0, stale=False):
+    def after(self, stale=False):
         """The law of the state after a move, if it had the posterior before; and the sum of all weights."""
         total, reached = np.zeros(len(self.pi)), np.zeros(len(self.pi))
         theta, above = np.full(self.n, 0.5), np.full(self.n, 0.5)
@@ -308,7 +307,7 @@ class Whole(Levels):
         def descend(node, weights, topic):
             if node == self.n:
                 law = np.zeros(len(self.pi))
-                for state, p in self.law_of(self.plan(topic, above, theta, fault), {0: 0, 1: 1}).items():
+                for state, p in self.law_of(self.plan(topic, above, theta), {0: 0, 1: 1}).items():
                     if state in self.number:  # a bug may leave one that is none
                         law[self.number[state]] += p
                 total[:] += weights
@@ -336,10 +335,17 @@ def test_a_move_leaves_the_posterior_invariant(shape):
     model.franchise.audit()
 
 
-@pytest.mark.parametrize("fault", [*FAULTS, "weights of before"])
+@pytest.mark.parametrize("fault", LEVEL_FAULTS, ids=lambda fault: fault.name)
 def test_planted_bugs_move_the_posterior(fault):
     model = Whole("one document has no type", points=4)
-    reached, _ = model.after(FAULTS.get(fault, 0), stale=fault == "weights of before")
+    with planted_fault(fault):
+        reached, _ = model.after()
+    assert np.abs(reached - model.pi).max() > 1e-4
+
+
+def test_weights_of_before_move_the_posterior():
+    model = Whole("one document has no type", points=4)
+    reached, _ = model.after(stale=True)
     assert np.abs(reached - model.pi).max() > 1e-4
 
 
@@ -374,7 +380,7 @@ class Customers(SliceModel):
             seen[node, k] += 1
         return p
 
-    def plan(self, slot, fault=0):
+    def plan(self, slot):
         labels = sorted(slot, key=slot.get)
         by_slot = np.zeros((2, len(self.own), self.stride))
         for k, at in slot.items():
@@ -382,7 +388,7 @@ class Customers(SliceModel):
         return SlicePlan(
             np.arange(len(LABELS), dtype=np.int32), LABELS[labels], 0.0, np.zeros(len(LABELS), dtype=np.int8),
             SLICES_BELOW, self.franchise.measure, self.franchise.data.values, integrated=self.integrated,
-            fault=fault, topics=np.ascontiguousarray(OF_LABELS[labels]), proportions=by_slot[0],
+            topics=np.ascontiguousarray(OF_LABELS[labels]), proportions=by_slot[0],
             above=by_slot[1],
         )  # fmt: skip
 

@@ -91,7 +91,7 @@ def check_case(shape, corner, move, kernels=None):
     )
 
 
-def in_turn(case):
+def locked(case):
     """Each shape at every other corner and where readable kernels run; the others with -m long."""
     shape, corner, _ = case.values
     place, number = list(MANY).index(shape), CORNERS.index(corner)
@@ -99,7 +99,7 @@ def in_turn(case):
     return pytest.param(*case.values, id=case.id, marks=[] if ordinary else pytest.mark.long)
 
 
-@pytest.mark.parametrize(("shape", "corner", "move"), [in_turn(case) for case in EVERY_CASE])
+@pytest.mark.parametrize(("shape", "corner", "move"), [locked(case) for case in EVERY_CASE])
 def test_every_move_store_kernel_and_depth(shape, corner, move):
     # Compiled kernels at every corner; readable ones, which are slow, at one with discounts at all levels.
     check_case(shape, corner, move, None if corner is CORNERS[2] else ("fused", "generic"))

@@ -18,20 +18,29 @@ from hyperparameter_checks import *  # noqa: F403 - its checks are among those o
 from indicator_checks import *  # noqa: F403 - the same
 from known_checks import *  # noqa: F403 - the same
 from observed_checks import *  # noqa: F403 - the same
+from replica_checks import *  # noqa: F403 - the same
 from root_checks import *  # noqa: F403 - the same
 from selection_checks import *  # noqa: F403 - the same
 from smoothing_checks import *  # noqa: F403 - the same
+from state_homes_checks import *  # noqa: F403 - the same
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import (
+    BetaBernoulliReference,
+    DirichletMultinomialReference,
+    GammaPoissonReference,
+    NormalGammaReference,
+    NormalInverseWishartReference,
+)
 from hdpkit.errors import AuditError, HdpkitError, ParameterError
 from hdpkit.franchise.simulate import draw_seating
 from hdpkit.franchise.starts import start
 from hdpkit.moves import MoveInfo
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import HistogramReference
-from hdpkit.stores.reference.seating_out import seat_out
-from hdpkit.stores.seating_out import lump
+from hdpkit.stores.frozen import lump
+from hdpkit.stores.reference.labelled_seating import seat_out
 from hdpkit.testing import measure_contract
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import log_likelihood, log_prior
@@ -50,7 +59,7 @@ FOUR = TinyShape({"document": [0] * 4}, 4)  # without one of them, tables of siz
 
 
 def tiny(shape, store=TABLES, corner="discounts", measure=None, **options):
-    measure = measure or hk.DirichletMultinomialReference(0.5, n_terms=3)
+    measure = measure or DirichletMultinomialReference(0.5, n_terms=3)
     return tiny_franchise(shape, measure, store=store, kernel="reference", corner=corner, **options)
 
 
@@ -96,7 +105,7 @@ def check_concentrations_below_zero():
 
 def check_asymmetric_prior():
     eta = [0.3, 1.1, 0.6]
-    measure = hk.DirichletMultinomialReference(eta, n_terms=3)
+    measure = DirichletMultinomialReference(eta, n_terms=3)
     enumerate_steps(witnessed("2+1 with one at the root", measure=measure, eta=eta), moves.TableGibbs())
 
 
@@ -139,7 +148,7 @@ def check_allocation():
     franchise = tiny("flat 5")
     log_marginal = dirichlet_multinomial_log_marginal(0.5, 3)
     values, discount = list(franchise.data.values), CORNERS["discounts"].root_discount
-    with franchise.seated_out(ScriptedSource()):
+    with franchise.labelled_seating(ScriptedSource()):
         units = franchise.units(1, with_customers=True)
         for rest in itertools.product((0, 1), repeat=3):
             members = [[0], [1]]
@@ -182,7 +191,7 @@ def check_draw_of_sizes():
     assert law == pytest.approx({(1, 2, 3): 0.8 / 3.2, (1, 1, 4): 2.4 / 3.2}, abs=1e-12)
 
 
-def check_seating_out():
+def check_labelled_seating():
     """Seating out is uniform over the labelled seatings that fit."""
     for shape in ("3+2", "three levels"):
         model = witnessed(shape)
@@ -220,7 +229,7 @@ class Grid:
 
 
 def check_simulated_terms():
-    measure = hk.DirichletMultinomialReference([0.5, 1.0, 0.5], n_terms=3)
+    measure = DirichletMultinomialReference([0.5, 1.0, 0.5], n_terms=3)
     statistics = measure.make()
     for value in (0, 1, 1):
         measure.add(statistics, value)
@@ -250,16 +259,16 @@ def check_chain_rule():
 
 
 NORMALS = {
-    hk.NormalGammaReference(0.2, 0.5, 1.5, 0.8): normal_gamma_log_marginal,
-    hk.NormalGammaReference([0.2, -0.4], 0.7, [1.5, 2.0], 0.8): normal_gamma_log_marginal,
+    NormalGammaReference(0.2, 0.5, 1.5, 0.8): normal_gamma_log_marginal,
+    NormalGammaReference([0.2, -0.4], 0.7, [1.5, 2.0], 0.8): normal_gamma_log_marginal,
 }
 WISHARTS = {
-    hk.NormalInverseWishartReference(
+    NormalInverseWishartReference(
         [0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]]
     ): normal_inverse_wishart_log_marginal
 }
-COUNTS = {hk.GammaPoissonReference([1.5, 0.6], 0.8): gamma_poisson_log_marginal}
-BITS = {hk.BetaBernoulliReference([0.7, 0.4, 1.0], [1.2, 0.9, 0.5]): beta_bernoulli_log_marginal}
+COUNTS = {GammaPoissonReference([1.5, 0.6], 0.8): gamma_poisson_log_marginal}
+BITS = {BetaBernoulliReference([0.7, 0.4, 1.0], [1.2, 0.9, 0.5]): beta_bernoulli_log_marginal}
 
 
 def enumerate_measures(measures):
@@ -438,12 +447,13 @@ class Words(hk.moves.Move):
     """Draws words and writes them down; in some sweeps Ctrl-C comes after that."""
 
     def __init__(self, interrupted=()):
-        self.words = []
+        self.words = {}
         self.sweeps = []
         self.interrupted = list(interrupted)
 
     def apply(self, state, rng, steps=None):
-        self.words += rng.generator.integers(0, 2**62, size=4).tolist()
+        drawn = rng.generator.integers(0, 2**62, size=4).tolist()
+        self.words.setdefault(state.sweep + 1, []).append(drawn)
         self.sweeps.append(state.sweep + 1)
         if state.sweep + 1 in self.interrupted:
             self.interrupted.remove(state.sweep + 1)
@@ -452,14 +462,16 @@ class Words(hk.moves.Move):
 
 
 def check_streams():
-    """No word is used twice: not by two moves, not in two sweeps, not after Ctrl-C."""
+    """No word is used twice, except in a sweep that is repeated after Ctrl-C, which has the same words."""
     franchise = tiny("flat 4")
     first, second = Words(interrupted=[2, 3]), Words(interrupted=[2])
     schedule = hk.Scheduler([first, second])
     schedule.run(franchise, 4, rng=1)
     while franchise.sweep < 4:
         schedule.run(franchise, 4 - franchise.sweep, init=None)
-    words = first.words + second.words
+    tries = [drawn for move in (first, second) for drawn in move.words.values()]
+    assert all(one == drawn[0] for drawn in tries for one in drawn)
+    words = [word for drawn in tries for word in drawn[0]]
     assert first.sweeps == [1, 2, 2, 2, 3, 3, 4]
     assert len(set(words)) == len(words)
 

@@ -15,6 +15,7 @@ from scipy.special import betainc
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.base_measures.dish_smoothing import SMOOTHING
 from hdpkit.base_measures.proportions import NAME
 from hdpkit.franchise.starts import start
@@ -34,7 +35,7 @@ from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
 STORED = hk.SparseDirichletMultinomial(0.5, hk.Beta(1.3, 0.8), "stored", n_terms=3)
-READABLE = hk.SparseDirichletMultinomialReference(0.5, hk.Beta(1.3, 0.8), "stored", n_terms=3)
+READABLE = SparseDirichletMultinomialReference(0.5, hk.Beta(1.3, 0.8), "stored", n_terms=3)
 CELLS = [
     ("explicit", "generic", STORED),
     ("histogram", "generic", STORED),
@@ -64,7 +65,7 @@ def five_words(measure, store="histogram", **options):
     )
 
 
-@pytest.mark.parametrize("kind", [hk.SparseDirichletMultinomial, hk.SparseDirichletMultinomialReference])
+@pytest.mark.parametrize("kind", [hk.SparseDirichletMultinomial, SparseDirichletMultinomialReference])
 def test_dishes_and_tables_by_enumeration(kind):
     franchise = five_words(kind(0.5, UNIFORM), "explicit", kernel="reference")
     start(franchise, "one", hk.random.RandomStream((1, 1)))
@@ -166,7 +167,7 @@ MEASURES = {
     "integrated": hk.SparseDirichletMultinomial(PRIOR, WIDE, n_terms=3),
     "stored": hk.SparseDirichletMultinomial(PRIOR, WIDE, "stored", n_terms=3),
     "fixed": hk.SparseDirichletMultinomial(PRIOR, 0.4, n_terms=3),
-    "stored, readable": hk.SparseDirichletMultinomialReference(PRIOR, WIDE, "stored", n_terms=3),
+    "stored, readable": SparseDirichletMultinomialReference(PRIOR, WIDE, "stored", n_terms=3),
 }
 UPDATES = {
     "slice": [moves.Smoothing(), moves.Selectors(), moves.BaseMeasureParameters()],

@@ -5,7 +5,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.data.cells import Cells
+from hdpkit.data.corpus import Cells
 from hdpkit.franchise.topology import Topology
 from hdpkit.random import Streams
 from hdpkit.stores import CountsStore, KeepsCells
@@ -90,7 +90,7 @@ def test_customers_are_told_apart_once_as_the_state_shows_them():
     fr = franchise()
     hk.Scheduler(SCHEDULE).run(fr, sweeps=3, rng=1, init=hk.init.Random(8))
     before, log_joint = state(fr), fr.log_joint()
-    fr.tell_apart()
+    fr.expand_cells()
     assert type(fr.store) is CountsStore
     assert state(fr) == before
     assert fr.log_joint() == pytest.approx(log_joint, rel=1e-12)

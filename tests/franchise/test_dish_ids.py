@@ -130,15 +130,6 @@ def test_a_start_begins_a_chain_of_its_own():
     assert state.freeze()["births"] == 0
 
 
-def test_a_state_of_before_gets_ids_in_order():
-    state = franchise()
-    run(state, TABLES, 15)
-    frozen = {key: value for key, value in state.freeze().items() if key not in ("dish_ids", "births")}
-    state.thaw(frozen)
-    assert state.dish_ids.tolist() == list(range(state.n_dishes))
-    assert state.freeze()["births"] == state.n_dishes
-
-
 @pytest.mark.parametrize("ids", [None, [0], [0.5], "ab", "twice", "beyond", "negative"])
 def test_ids_that_contradict_the_state_are_refused(ids):
     state = franchise()

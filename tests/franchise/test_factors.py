@@ -5,7 +5,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.cli.parse import parse_init
+from hdpkit.cli.options import parse_init
 from hdpkit.errors import ParameterError
 
 LAWS = np.random.default_rng(3).dirichlet(np.full(20, 0.1), size=3)

@@ -328,7 +328,7 @@ def test_another_thread_is_refused_while_a_verb_runs_and_not_while_groups_are_sa
         except errors.BusyError as error:
             caught.append(error)
 
-    with franchise.turn():
+    with franchise.lock():
         thread = threading.Thread(target=other)
         thread.start()
         thread.join(30)

@@ -66,7 +66,6 @@ FORGED = {
     "one restaurant's own concentration": {"concentration": lambda old: old + np.arange(len(old))},
     "sweep": {"sweep": lambda old: 2**63},
     "sweep NaN": {"sweep": lambda old: float("nan")},
-    "attempt": {"attempt": lambda old: 2**40},
     "streams": {"streams": lambda old: {"seed": -1, "chain": 0}},
     "streams of what": {"streams": lambda old: {"seed": 1, "chain": 0, "more": 1}},
     "chain": {"streams": lambda old: {"seed": 1, "chain": 1e9}},
@@ -138,11 +137,14 @@ def test_a_dish_without_customers_is_not_saved(store, tmp_path):
         hk.Scheduler([moves.TableGibbs(), Opens(2)]).run(state, 5, rng=0, folder=tmp_path / "run")
     state.audit()
     assert hk.open_run(tmp_path / "run").sweeps == [2]
+    frozen = state.freeze()
     state.open_dish()
     for verb in (state.freeze, state.copy, state.settle):
         with pytest.raises(errors.StateError, match="open_dish"):
             verb()
-    state.freeze()
+    with pytest.raises(errors.ClosedError):
+        state.freeze()
+    state.thaw(frozen)
     state.audit()
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise import Snapshot
-from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.starts import start
+from hdpkit.franchise.topology import ContextTopology
 from hdpkit.franchise.verbs import Verbs
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import Detail, at_least
@@ -306,13 +306,13 @@ def test_a_fixed_base_refuses_more_words_than_it_has():
 def test_an_extension_that_fails_leaves_all_as_it_was(store, monkeypatch):
     franchise = franchise_over(ngrams(text(5, 10), 3), store)
     before, data, joint = franchise.freeze()["seating"], franchise.data, franchise.log_joint()
-    enter = franchise._verbs.enter
+    enter = franchise.enter
 
     def fails(first, last, source):
         enter(first, last - 1, source)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(franchise._verbs, "enter", fails)
+    monkeypatch.setattr(franchise, "enter", fails)
     with pytest.raises(KeyboardInterrupt):
         franchise.extend(data.plus(text(6, 10, n_words=9)), rng=1)
     after = franchise.freeze()["seating"]

@@ -5,7 +5,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.data.cells import Cells
+from hdpkit.data.corpus import Cells
 from hdpkit.franchise.topology import Topology
 from hdpkit.random import Streams
 from hdpkit.stores import CountsStore, KeepsCells
@@ -122,7 +122,7 @@ def test_a_franchise_goes_through_everything(root, known):
     hk.Scheduler([moves.CountGibbs(), *more]).run(fr, sweeps=3, rng=1, audit_every=1)
     assert by_cell(fr)
     before, log_joint = fr.dishes.tolist(), fr.log_joint()
-    fr.tell_apart()
+    fr.expand_cells()
     assert type(fr.store) is CountsStore
     assert fr.dishes.tolist() == before
     assert fr.log_joint() == pytest.approx(log_joint, rel=1e-12)

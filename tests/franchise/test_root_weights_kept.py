@@ -109,7 +109,7 @@ def test_a_part_that_fails_at_a_birth_leaves_no_dish():
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=1, rng=1)
     franchise.register("failing", Failing())
     n = franchise.n_dishes
-    with pytest.raises(ValueError, match="on purpose"):
+    with pytest.raises(ValueError, match="on purpose"), franchise.transaction():
         franchise.open_dish(RandomStream((1, 1)))
     assert franchise.n_dishes == n
     franchise.audit()

@@ -8,6 +8,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
 from hdpkit.errors import StateError
 from hdpkit.random import as_source
 
@@ -50,10 +51,10 @@ FRANCHISES = {
     "counts": lambda: two_levels(store="counts"),
     "weights": lambda: two_levels(store="counts", root="weights"),
     "fixed weights": lambda: two_levels(root=hk.FixedWeights(7)),
-    "reference": lambda: two_levels(hk.DirichletMultinomialReference(0.3), kernel="reference"),
+    "reference": lambda: two_levels(DirichletMultinomialReference(0.3), kernel="reference"),
     "sparse": lambda: sparse(smoothing=0.2),
     "sparse, stored": lambda: sparse(smoothing=0.2, selection=hk.Beta(2.0, 1.0), proportions="stored"),
-    "sparse, reference": lambda: two_levels(hk.SparseDirichletMultinomialReference(0.2)),
+    "sparse, reference": lambda: two_levels(SparseDirichletMultinomialReference(0.2)),
 }
 
 
@@ -129,7 +130,7 @@ def test_a_measure_over_numbers_keeps_its_means():
 
 
 def test_a_subclass_with_means_of_its_own_is_believed():
-    class Even(hk.DirichletMultinomialReference):
+    class Even(DirichletMultinomialReference):
         def posterior_mean(self, statistics):
             return np.full(6, 1 / 6)
 

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import term_clusters
-from hdpkit.franchise.term_clusters import FEWEST
+from hdpkit.franchise import starts
+from hdpkit.franchise.starts import FEWEST
 from hdpkit.random import Purpose, Streams
 
 
@@ -97,7 +97,7 @@ def test_other_data_are_refused_and_start_sequentially_by_default():
 
 def labels(corpus, k=None):
     franchise = franchise_of(corpus)
-    return term_clusters.labels_of_terms(hk.init.TermClusters(k), franchise, Streams(3).source(Purpose.OTHER))
+    return starts.labels_of_terms(hk.init.TermClusters(k), franchise, Streams(3).source(Purpose.OTHER))
 
 
 def test_clusters_of_blocks_of_terms_are_those_of_all_terms(monkeypatch):
@@ -109,7 +109,7 @@ def test_clusters_of_blocks_of_terms_are_those_of_all_terms(monkeypatch):
     for k in (None, 8):
         at_once = labels(corpus, k)
         with monkeypatch.context() as patch:
-            patch.setattr(term_clusters, "_NUMBERS", 1600)
+            patch.setattr(starts, "_NUMBERS", 1600)
             in_blocks = labels(corpus, k)
         assert np.mean(at_once[seen] == in_blocks[seen]) > 0.95
 
@@ -119,9 +119,9 @@ def test_memory_of_the_start_does_not_grow_with_terms_times_clusters(monkeypatch
         sp.coo_array((np.ones(20_000, int), (np.arange(20_000) % 200, np.arange(20_000))))
     )
     franchise = franchise_of(corpus)
-    monkeypatch.setattr(term_clusters, "_NUMBERS", 2**19)
+    monkeypatch.setattr(starts, "_NUMBERS", 2**19)
     tracemalloc.start()
-    term_clusters.labels_of_terms(hk.init.TermClusters(200), franchise, Streams(0).source(Purpose.OTHER))
+    starts.labels_of_terms(hk.init.TermClusters(200), franchise, Streams(0).source(Purpose.OTHER))
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 16e6  # 20,000 x 200 doubles are 32 MB

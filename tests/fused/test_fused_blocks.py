@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from block_cases import STORES, Watched, check_units, side_by_side, state_number, twin_of
 from bugs import BLOCK_FAULTS
+from bugs.planting import planted_fault
 from fused_cases import many_dishes, p_of
 from hdpkit.testing.asked import AskedSource
 
@@ -19,7 +20,6 @@ from hdpkit._compiled.fused_sweeps import fused_blocks
 from hdpkit.errors import ParameterError
 from hdpkit.random import RandomStream
 from hdpkit.testing.machines import same
-from hdpkit.testing.planted import planted_fault
 from hdpkit.testing.pvalues import SampledTests
 
 NEW = -1
@@ -33,7 +33,7 @@ def agreement(move, store, seed, times):
     """The largest difference of a branch's probability, and the numbers of dishes, over some applications."""
     franchise = state_number(seed, store)
     twin, generator = twin_of(franchise), np.random.default_rng(seed)
-    for verb in ("redish", "scan_units"):
+    for verb in ("resample_dish", "scan_units"):
         assert (franchise.kernel(verb), twin.kernel(verb)) == ("fused", "generic")
     differences, dishes = [], [franchise.n_dishes]
     for _ in range(times):
@@ -60,7 +60,7 @@ def test_dish_gibbs_under_weights_has_the_generic_law_at_every_table(store):
     for seed in SEEDS:
         franchise, generator = state_number(seed, store, "weights"), np.random.default_rng(seed)
         twin = twin_of(franchise)
-        assert (franchise.kernel("redish"), twin.kernel("redish")) == ("fused", "generic")
+        assert (franchise.kernel("resample_dish"), twin.kernel("resample_dish")) == ("fused", "generic")
         dishes = [franchise.n_dishes]
         for _ in range(3):
             assert side_by_side(moves.DishGibbs(), franchise, twin, generator) <= AGREES, seed
@@ -161,7 +161,7 @@ def law_at(franchise, unit):
 
     twin = franchise.copy()
     live = [*twin.slots.occupied_slots().tolist(), NEW]
-    twin.redish(twin.units(1), unit, unit + 1, AskedSource(ask))
+    twin.resample_dish(twin.units(1), unit, unit + 1, AskedSource(ask))
     return dict(zip(live, asked[0].tolist(), strict=True))
 
 
@@ -183,7 +183,7 @@ def drawn(franchise, unit, draws, seed):
     first, source = int(units.firsts[unit]), RandomStream()
     for draw in range(draws):
         source.rekey(seed, unit, 0, draw, 0)
-        franchise.redish(units, unit, unit + 1, source)
+        franchise.resample_dish(units, unit, unit + 1, source)
         dish = int(store.dish_of(first))
         code = dish if store.customers(0, dish) > 1 else NEW
         counts[code] = counts.get(code, 0) + 1

@@ -118,7 +118,7 @@ def test_growth_from_one_line_of_slots():
 def test_a_customer_who_stands_outside_is_named(store):
     franchise = franchise_over(corpus(4, 15, 12), store)
     franchise.restaurant("document", 1).unseat(int(np.flatnonzero(franchise.topology.home == 2)[3]), 1)
-    with pytest.raises(StateError, match="customer"):
+    with pytest.raises(StateError, match="customer"), franchise.transaction():
         franchise.reseat(0, franchise.topology.n_customers, RandomStream((1, 1)))
     franchise.audit()
     assert (franchise.dishes < 0).sum() == 1

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 from bugs import FAULTS
+from bugs.planting import planted_fault
 from fused_cases import checks_of, lockstep, many_dishes, many_weights
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit.errors import HdpkitError
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact, step_matrices
@@ -17,7 +17,6 @@ from hdpkit.testing.marginals import (
     dirichlet_multinomial_log_marginal,
     sparse_dirichlet_multinomial_log_marginal,
 )
-from hdpkit.testing.planted import planted_fault
 
 ETA = [0.3, 1.1, 0.6]
 THREE = TinyShape({"document": [0, 0, 0, 1]}, 4)  # without one customer, two tables of one dish
@@ -117,19 +116,5 @@ def test_planted_fault_is_caught(fault):
         CHECKS[fault.caught_by]()
 
 
-def test_every_fault_that_is_built_in_is_planted():
-    assert sorted(fault.name for fault in FAULTS) == sorted(fused_topics.FAULTS[1:])
+def test_no_check_catches_nothing():
     assert {fault.caught_by for fault in FAULTS} == set(CHECKS)  # a check that catches nothing is no check
-
-
-def test_production_has_no_fault():
-    """What is planted is active in scripted sweeps alone."""
-    franchises = [many_dishes("explicit") for _ in range(2)]
-    n = franchises[0].topology.n_customers
-    franchises[0].reseat(0, n, hk.random.RandomStream((1, 2)))
-    for fault in range(1, len(fused_topics.FAULTS)):
-        franchise = franchises[1].copy()
-        fused_topics.reseat(
-            franchise.walk(), franchise.bank, 0, n, hk.random.RandomStream((1, 2)), fault=fault
-        )
-        assert np.array_equal(franchise.dishes, franchises[0].dishes)

@@ -10,6 +10,7 @@ import functools
 
 import pytest
 from bugs import OBSERVED_FAULTS
+from bugs.planting import planted_fault
 from fused_cases import p_of
 from long_cases import some_long
 from test_fused_observed import STORES, franchise_of
@@ -17,7 +18,6 @@ from test_fused_observed import STORES, franchise_of
 from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.exact import TOLERANCE
-from hdpkit.testing.planted import planted_fault
 from hdpkit.testing.pvalues import SampledTests
 
 # d and theta from the root down.
@@ -42,7 +42,7 @@ def law_of(franchise, customer, state, step):
     """Exact law of the sizes after a step, every branch of it walked through."""
     law, source = {}, ScriptedSource()
     while True:
-        franchise._freezing.take_over(state)
+        franchise._take_over(state)
         step(franchise, customer, source)
         outcome = sizes(franchise, customer)
         law[outcome] = law.get(outcome, 0.0) + source.probability
@@ -155,7 +155,7 @@ def drawn(franchise, state, customer, draws, seed):
     """How often production leads to each outcome, each draw from the same state with a key of its own."""
     source, counts = RandomStream(), {}
     for draw in range(draws):
-        franchise._freezing.take_over(state)
+        franchise._take_over(state)
         source.rekey(seed, customer, 0, draw, 0)
         fused_step(franchise, customer, source)
         outcome = sizes(franchise, customer)

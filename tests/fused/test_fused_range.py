@@ -28,7 +28,7 @@ def test_beyond_its_range_the_generic_sweep_runs(name, store):
     data = corpus(8, 20, 40)
     franchise = franchise_over(data, store, eta=BEYOND[name], root=(2.0, 0.2), sweeps=0)
     assert franchise.kernel("reseat") == "generic"
-    assert franchise.kernel("redish") == "fused"
+    assert franchise.kernel("resample_dish") == "fused"
     franchise.reseat(0, franchise.topology.n_customers, RandomStream((1, 1)))
     franchise.audit()
 

@@ -139,7 +139,7 @@ def drawn(franchise, customer, draws, seed):
         dish = int(franchise.store.dish_of(customer))
         code = dish if dish in live else NEW
         counts[code] = counts.get(code, 0) + 1
-        franchise._freezing.take_over(state)
+        franchise._take_over(state)
     return counts
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.base_measures import base_measures
+from hdpkit.base_measures import SparseDirichletMultinomialReference, base_measures
 from hdpkit.errors import ScheduleError
 from hdpkit.random import Streams
 from hdpkit.testing import marginals
@@ -67,7 +67,7 @@ SPARSE = {
     "smoothing of each dish": {"smoothing": hk.Each(hk.Gamma(2.0, 4.0))},
     "smoothing of each dish, stored": {"smoothing": hk.Each(hk.Gamma(2.0, 4.0)), "proportions": "stored"},
 }
-KINDS = {"compiled": hk.SparseDirichletMultinomial, "readable": hk.SparseDirichletMultinomialReference}
+KINDS = {"compiled": hk.SparseDirichletMultinomial, "readable": SparseDirichletMultinomialReference}
 SELECTED = {
     f"sparse topics: {scheme}, {kind}, {by}": (scheme, kind, by)
     for scheme in SPARSE

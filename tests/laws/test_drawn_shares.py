@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 import hdpkit as hk
 from hdpkit.errors import StateError
-from hdpkit.franchise.sample_draws import _pitman_yor
+from hdpkit.franchise.sample import _pitman_yor
 from hdpkit.random import Streams
 from hdpkit.stores import KeepsCells
 from hdpkit.testing.pvalues import SampledTests, random_rank, rank_uniformity_p

@@ -283,6 +283,6 @@ def test_all_stores_give_the_same_draws(name):
 
 
 def lumped(frozen):
-    from hdpkit.stores.seating_out import lump
+    from hdpkit.stores.frozen import lump
 
     return {**frozen, "seating": lump(frozen["seating"])}

@@ -493,7 +493,7 @@ def plant(patch: pytest.MonkeyPatch, bug: str) -> None:
         def tokens(self):
             customers, tables = totals(self)
             customers = customers.copy()
-            customers[0] = self.state.topology.n_customers
+            customers[0] = self.topology.n_customers
             return customers, tables
 
         patch.setattr(Reading, "totals", tokens)

@@ -97,7 +97,7 @@ def test_topics_have_their_law(size):
         for i in range(DRAWS * more):
             franchise.reseat_documents(streams.source(1, i))
             assert franchise.n_dishes == 1
-            drawn.append(franchise._slices.topics()[0])
+            drawn.append(franchise._slice_topics()[0])
         for place, entries in enumerate(np.array(drawn).T):
             law = stats.beta(shapes[place], shapes.sum() - shapes[place])
             bins = np.minimum((law.cdf(entries) * 20).astype(int), 19)
@@ -126,8 +126,8 @@ def test_topics_of_labels_without_customers_have_their_law(case):
             labels, weights = np.arange(21, dtype=np.int32), np.full(21, 1 / 21)
             late = np.zeros(21, dtype=np.int8)
             plan = SlicePlan(labels, weights, 0.0, late, 0.01, franchise.measure, corpus.values)
-            franchise._slices.run_topics(plan, streams.source(1, i))
-            topics = franchise._slices.workspace.topics_of(labels[1:])  # slot 0 has the dish
+            franchise._run_topics(plan, streams.source(1, i))
+            topics = franchise._workspace.topics_of(labels[1:])  # slot 0 has the dish
             assert np.allclose(topics.sum(axis=1), 1.0)
             found += np.bincount(np.where(topics.max(axis=1) > 0.5, topics.argmax(axis=1), 3), minlength=4)
         return one_sample_p(found, law / law.sum())
@@ -219,10 +219,11 @@ def test_a_label_that_is_cut_off_may_have_nearly_all_the_weight(integrated):
             franchise.clear()
             slots = [franchise.open_dish(source) for _ in range(3)]
             franchise.enter_given(np.tile(slots[::2], HEAVY).astype(np.int32), 0, 2 * HEAVY, source)
+            franchise.slots.close(slots[1])  # it stands among the labels without being a dish
             labels = np.array([*slots, *(max(slots) + 1 + np.arange(2))], dtype=np.int32)
             late, measure = tail.astype(np.int8), franchise.measure
             plan = SlicePlan(labels, psi, 0.0, late, threshold, measure, corpus.values, integrated)
-            franchise._slices.sweep(plan, source)
+            franchise._sweep_documents(plan, source)
             found += np.bincount(franchise.seating.dishes()[::2], minlength=len(psi))[labels]
         assert found[2] == 0
         return one_sample_p(found[[0, 1, 3, 4]].astype(np.int64), law())
@@ -255,7 +256,7 @@ def test_customers_of_the_root_reach_labels_whose_topics_are_drawn_late():
             franchise.enter_given(np.full(n + 1, slot, dtype=np.int32), 0, n + 1, source)
             labels = slot + np.arange(4, dtype=np.int32)
             plan = SlicePlan(labels, psi, 0.0, late, threshold, franchise.measure, data.values)
-            franchise._slices.sweep(plan, source)
+            franchise._sweep_documents(plan, source)
             found += np.bincount(franchise.seating.dishes()[:n], minlength=slot + 4)[labels]
         return one_sample_p(found, law)
 

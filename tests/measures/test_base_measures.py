@@ -8,7 +8,13 @@ from scipy import stats
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.base_measures import PythonBank
+from hdpkit.base_measures import (
+    BetaBernoulliReference,
+    GammaPoissonReference,
+    NormalGammaReference,
+    NormalInverseWishartReference,
+    PythonBank,
+)
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.testing.marginals import (
     beta_bernoulli_log_marginal,
@@ -20,14 +26,14 @@ from hdpkit.testing.marginals import (
 SCALE = [[1.2, 0.4], [0.4, 0.9]]
 CASES = {
     # compiled measure, reference, witness of the marginal
-    "normal-gamma": (hk.NormalGamma, hk.NormalGammaReference, normal_gamma_log_marginal),
+    "normal-gamma": (hk.NormalGamma, NormalGammaReference, normal_gamma_log_marginal),
     "normal-inverse-wishart": (
         hk.NormalInverseWishart,
-        hk.NormalInverseWishartReference,
+        NormalInverseWishartReference,
         normal_inverse_wishart_log_marginal,
     ),
-    "gamma-poisson": (hk.GammaPoisson, hk.GammaPoissonReference, gamma_poisson_log_marginal),
-    "beta-bernoulli": (hk.BetaBernoulli, hk.BetaBernoulliReference, beta_bernoulli_log_marginal),
+    "gamma-poisson": (hk.GammaPoisson, GammaPoissonReference, gamma_poisson_log_marginal),
+    "beta-bernoulli": (hk.BetaBernoulli, BetaBernoulliReference, beta_bernoulli_log_marginal),
 }
 PARAMETERS = [
     ("normal-gamma", (0.2, 0.5, 1.5, 0.8), 0),
@@ -78,7 +84,7 @@ def predictive_by_scipy(measure, values, x):
     n, values = len(values), np.asarray(values, float).reshape(len(values), np.size(x))
     x = np.atleast_1d(np.asarray(x, float))
     p = measure.parameters
-    if isinstance(measure, hk.NormalInverseWishartReference):
+    if isinstance(measure, NormalInverseWishartReference):
         mean, k = np.asarray(p["mean"]), p["strength"]
         middle = values.mean(axis=0) if n else mean
         centre = (k * mean + values.sum(axis=0)) / (k + n)
@@ -87,7 +93,7 @@ def predictive_by_scipy(measure, values, x):
         df = p["dof"] + n - len(mean) + 1
         shape = scale * (k + n + 1) / ((k + n) * df)
         return stats.multivariate_t.logpdf(x, centre, shape, df=df)
-    if isinstance(measure, hk.NormalGammaReference):
+    if isinstance(measure, NormalGammaReference):
         k = p["strength"]
         centre = (k * np.asarray(p["mean"]) + values.sum(axis=0)) / (k + n)
         a = np.asarray(p["shape"]) + n / 2
@@ -95,7 +101,7 @@ def predictive_by_scipy(measure, values, x):
         square = (values**2).sum(axis=0) + k * np.square(p["mean"]) - (k + n) * centre**2
         b = p["rate"] + square / 2
         return stats.t.logpdf(x, 2 * a, centre, np.sqrt(b * (k + n + 1) / (a * (k + n)))).sum()
-    if isinstance(measure, hk.GammaPoissonReference):
+    if isinstance(measure, GammaPoissonReference):
         rate = np.asarray(p["rate"]) + n
         return stats.nbinom.logpmf(x, p["shape"] + values.sum(axis=0), rate / (rate + 1)).sum()
     ones = values.sum(axis=0)
@@ -462,7 +468,7 @@ def test_the_weak_prior_follows_the_data():
     expected = np.asarray(measure.scale) / (measure.dof - 2 - 1)
     # Four ellipses of the expected covariance have the area of the data's.
     assert 4 * math.sqrt(np.linalg.det(expected)) == pytest.approx(math.sqrt(np.linalg.det(np.cov(X.T))))
-    assert type(hk.NormalInverseWishartReference.weakly_informative(X)) is hk.NormalInverseWishartReference
+    assert type(NormalInverseWishartReference.weakly_informative(X)) is NormalInverseWishartReference
     for bad in (X[:1], X[:, [0, 0]], X[:, 0], [[1.0, math.nan], [0.0, 1.0]]):
         with pytest.raises(DataError):
             hk.NormalInverseWishart.weakly_informative(bad)
@@ -488,7 +494,7 @@ def test_three_clusters_are_found():
 
 def test_compiled_banks_start_as_the_readable_ones():
     data = hk.Groups.from_labels([[0.0, 1.0], [2.0, -1.0]], {})
-    assert isinstance(hk.NormalGammaReference().bank(data), PythonBank)
+    assert isinstance(NormalGammaReference().bank(data), PythonBank)
     bank = hk.NormalGamma(n_dims=2).bank(data)
     (statistics,) = bank.statistics([0], np.array([-1, -1], dtype=np.int32))
     assert statistics.n == 0

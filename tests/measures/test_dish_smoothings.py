@@ -7,6 +7,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.cli.main import main
 from hdpkit.errors import (
     DataError,
@@ -20,7 +21,7 @@ from hdpkit.random import RandomStream
 from hdpkit.testing import tiny_franchise
 from hdpkit.testing.exact_parameters import Grid
 
-KINDS = [hk.SparseDirichletMultinomial, hk.SparseDirichletMultinomialReference]
+KINDS = [hk.SparseDirichletMultinomial, SparseDirichletMultinomialReference]
 GAMMA = hk.Gamma(2.0, 4.0)
 SCHEMES = ["integrated", "stored"]
 

@@ -11,7 +11,13 @@ from scipy.special import gammaln
 from scipy.stats import laplace, nbinom
 
 import hdpkit as hk
-from hdpkit.base_measures import base_measures
+from hdpkit.base_measures import (
+    BetaBernoulliReference,
+    GammaPoissonReference,
+    NormalGammaReference,
+    NormalInverseWishartReference,
+    base_measures,
+)
 from hdpkit.errors import HdpkitError
 from hdpkit.random import RandomStream
 from hdpkit.testing import check_base_measure, tiny_franchise
@@ -42,7 +48,7 @@ class Pairs(hk.BaseMeasure):
     """Tuples of a name and a count, independent."""
 
     def __init__(self):
-        self.names, self.rates = Names(), hk.GammaPoissonReference(1.5, 0.8)
+        self.names, self.rates = Names(), GammaPoissonReference(1.5, 0.8)
 
     def make(self):
         return self.names.make(), self.rates.make()
@@ -201,10 +207,10 @@ def test_any_kind_of_values_at_every_depth(measure, values, said):
     [
         (Tallies(), [[1, 0, 0], [0, 1, 0], [0, 0, 1]], "sum up to 1"),
         (Dictionary(), [{"x": 0.3}, {"x": 1.0}, {"x": 2.5}], "not checked"),
-        (hk.NormalGammaReference(0.0, 0.1), np.array([3, 1, 2]), "all numbers"),
-        (hk.NormalGammaReference(), np.array([0.0, 0.0, 1.3]), "not checked"),
-        (hk.BetaBernoulliReference(), np.array([True, False]), "0 and 1"),
-        (hk.NormalGammaReference(n_dims=3), np.arange(9.0).reshape(3, 3) % 4 - 1, "not checked"),
+        (NormalGammaReference(0.0, 0.1), np.array([3, 1, 2]), "all numbers"),
+        (NormalGammaReference(), np.array([0.0, 0.0, 1.3]), "not checked"),
+        (BetaBernoulliReference(), np.array([True, False]), "0 and 1"),
+        (NormalGammaReference(n_dims=3), np.arange(9.0).reshape(3, 3) % 4 - 1, "not checked"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -227,13 +233,13 @@ def scaled(measure, factor):
 @pytest.mark.parametrize(
     "measure",
     [
-        hk.NormalGammaReference(0.2, 0.5, 1.5, 0.8),
-        hk.NormalGammaReference([0.2, 0.1], 0.5, 1.5, 0.8),
-        hk.NormalInverseWishartReference([0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]]),
-        hk.GammaPoissonReference(1.5, 0.8),
-        hk.GammaPoissonReference([1.5, 0.6], 0.8),
-        hk.BetaBernoulliReference(0.7, 1.2),
-        hk.BetaBernoulliReference(0.7, [1.2, 0.4]),
+        NormalGammaReference(0.2, 0.5, 1.5, 0.8),
+        NormalGammaReference([0.2, 0.1], 0.5, 1.5, 0.8),
+        NormalInverseWishartReference([0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]]),
+        GammaPoissonReference(1.5, 0.8),
+        GammaPoissonReference([1.5, 0.6], 0.8),
+        BetaBernoulliReference(0.7, 1.2),
+        BetaBernoulliReference(0.7, [1.2, 0.4]),
     ],
     ids=repr,
 )
@@ -361,7 +367,7 @@ def test_mistakes_of_atoms_are_named(kind, what):
     ],
 )
 def test_mistakes_are_named(mistake, what):
-    class Wrong(hk.GammaPoissonReference):
+    class Wrong(GammaPoissonReference):
         def remove(self, statistics, value):
             super().remove(statistics, value)
             if mistake == "remove":

@@ -180,7 +180,7 @@ def copied_between(customer):
         franchise.leave(customer, customer + 1, source)
         franchise.thaw(franchise.freeze())
         franchise.settle()
-        franchise._statistics.recount()
+        franchise._recount()
         franchise.enter(customer, customer + 1, source)
 
     return step
@@ -276,6 +276,6 @@ def test_what_is_lent_is_checked_in_a_frozen_state():
 def test_groups_can_not_be_reseated_without_marginals():
     franchise = tiny_franchise("2+1", counts())
     source = hk.random.RandomStream((1, 2))
-    with franchise.seated_out(source), pytest.raises(StateError, match="conjugate"):
+    with franchise.labelled_seating(source), pytest.raises(StateError, match="conjugate"):
         franchise.reseat_groups(franchise.groups(), 0, 2, 0, source)
     franchise.audit()

@@ -5,6 +5,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.cli.main import main
 from hdpkit.errors import DataError, DeclarationError, ParameterError, ScheduleError, StateError
 from hdpkit.random import RandomStream
@@ -12,7 +13,7 @@ from hdpkit.testing import tiny_franchise
 from hdpkit.testing.measure_contract import check_contract
 
 NAME = "selection proportions"
-KINDS = [hk.SparseDirichletMultinomial, hk.SparseDirichletMultinomialReference]
+KINDS = [hk.SparseDirichletMultinomial, SparseDirichletMultinomialReference]
 GAMMA = hk.Gamma(3.0, 2.0)
 
 
@@ -108,7 +109,7 @@ def test_a_large_vocabulary_with_one_token():
 
 
 def test_a_new_dish_need_not_select_a_term():
-    measure = hk.SparseDirichletMultinomialReference(0.5, hk.Beta(1.0, 1.0), n_terms=3)
+    measure = SparseDirichletMultinomialReference(0.5, hk.Beta(1.0, 1.0), n_terms=3)
     log_new = measure.log_predictive(0, [measure.make()])
     assert np.exp(log_new) == pytest.approx((1.0 - 1.0 / 4.0) / 3.0)  # B(1, 4) / B(1, 1) = 1/4
     fixed = hk.SparseDirichletMultinomial(0.5, 0.2, n_terms=3)
@@ -151,7 +152,7 @@ def test_the_part_is_the_measures_own():
     assert set(franchise.measure_parts) == set(franchise.parts) == {NAME}
     assert not franchise.components
     assert not documents(hk.SparseDirichletMultinomial(0.5)).parts
-    with pytest.raises(StateError, match="proportion"):
+    with pytest.raises(StateError, match="proportion"), franchise.transaction():
         franchise.open_dish()
     trace = schedule(moves.Selectors()).run(franchise, sweeps=3, rng=0)
     assert np.all((trace[f"{NAME}/mean"] > 0.0) & (trace[f"{NAME}/mean"] < 1.0))

@@ -179,7 +179,7 @@ CHILD = """
 import os
 import hdpkit as hk
 from hdpkit.models.saved import ModelFolder
-from hdpkit.record.chain_folder import ChainWriter
+from hdpkit.record.run_folder import ChainWriter
 import test_model_folders as here
 
 def ending(kind, name, call, after):
@@ -381,8 +381,7 @@ def test_files_of_another_run_are_refused(tmp_path, folder):
 
 
 def forged(path, magic, changes):
-    from hdpkit.record.encode import pack, unpack
-    from hdpkit.record.files import read_sealed
+    from hdpkit.record.files import pack, read_sealed, unpack
 
     tree = unpack(read_sealed(path, magic)[0], "x")
     changes(tree)

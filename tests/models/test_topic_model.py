@@ -32,8 +32,7 @@ from hdpkit.errors import CorruptRunError, DataError, HdpkitError, MissingExtraE
 from hdpkit.evaluation import fit_proportions, fixed_topics
 from hdpkit.evaluation.fixed_topics import FixedTopics, halves
 from hdpkit.io.reading import read_like
-from hdpkit.io.text_options import TextOptions
-from hdpkit.io.vectorizer import TextCounter
+from hdpkit.io.text_options import TextCounter, TextOptions
 
 SEA, BREAD = ["ship", "sail", "salt", "wave"], ["bread", "wine", "oven", "salt"]
 
@@ -277,14 +276,6 @@ def test_a_joint_score_is_that_of_a_model_with_the_observed_halves():
     nothing = np.zeros_like(observed)
     fixed = clone(one).set_params(score_method="learned").fit(train)
     assert one.perplexity(nothing, held) == pytest.approx(fixed.perplexity(nothing, held))
-
-
-def test_pickles_that_are_older_than_a_parameter_are_read(fitted):
-    state = {name: value for name, value in fitted.__getstate__().items() if name != "score_method"}
-    back = hk.TopicModel.__new__(hk.TopicModel)
-    back.__setstate__(state)
-    assert back.score_method == "learned"
-    assert back.get_params() == fitted.get_params()
 
 
 # ---------------------------------------------------------------------- texts

@@ -224,17 +224,16 @@ def test_a_rekeyed_stream_starts_anew_whatever_was_used():
 
 def test_every_part_of_a_name_names_another_stream():
     names = [
-        (seed, chain, place, sweep, unit, attempt)
+        (seed, chain, place, sweep, unit)
         for seed in (0, 1, 2**127)
         for chain in (0, 1)
         for place in (STARTS, 1, 2)
         for sweep in (0, 1)
         for unit in (0, 1)
-        for attempt in (0, 1)
     ]
     words = {
-        tuple(Streams(seed, chain).source(place, sweep, unit, attempt).bit_generator.random_raw(2))
-        for seed, chain, place, sweep, unit, attempt in names
+        tuple(Streams(seed, chain).source(place, sweep, unit).bit_generator.random_raw(2))
+        for seed, chain, place, sweep, unit in names
     }
     assert len(words) == len(names)
 

@@ -8,7 +8,7 @@ import hdpkit as hk
 from hdpkit.errors import printable
 from hdpkit.report import charts
 from hdpkit.report.page import _vega
-from hdpkit.signatures.nouns import nouns_of
+from hdpkit.signatures.runs import nouns_of
 
 
 @pytest.fixture(scope="module")

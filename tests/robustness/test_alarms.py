@@ -1,15 +1,15 @@
 """Signal handlers that raise, at any byte code, leave a consistent franchise."""
 
+import contextlib
 import signal
 
 import alarm_trials
 import numpy as np
 import pytest
-from alarm_trials import MOVES, at_byte_code, check, corpus, franchise, trial_at
+from alarm_trials import MOVES, at_byte_code, check, corpus, franchise, states_of, trial_at
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.franchise import turns
 from hdpkit.random import RandomStream
 
 needs_alarms = pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="the system has no SIGALRM")
@@ -23,11 +23,11 @@ def test_an_exception_at_byte_codes_of_a_run(store, kernel):
         f = franchise(store, corpus(2, 4), kernel)
         scheduler = hk.Scheduler([MOVES[move]()])
         hk.Scheduler([moves.TableGibbs()]).run(f, 2, rng=0)
-        start = f.freeze()
-        f.thaw(start)
+        states = states_of(f, f.freeze(), scheduler)
+        f.thaw(states[0])
         n = at_byte_code(-1, lambda scheduler=scheduler, f=f: scheduler.run(f, 1, init=None))
         for number in rng.integers(1, n + 1, size=12).tolist():
-            trial_at(f, start, scheduler, number)
+            trial_at(f, states, scheduler, number)
 
 
 @needs_alarms
@@ -37,14 +37,14 @@ def test_alarms(store):
     assert fallen > 10
 
 
-def test_blocks_are_taken_back_by_whoever_comes_next():
-    """An exception in the way back of `seated_out` and of `reserved`."""
+def test_transactions_around_blocks():
+    """An exception at any byte code of `labelled_seating` and of `reserved`."""
     f = franchise("histogram", corpus(3, 6))
     scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
     scheduler.run(f, 2, rng=0)
 
     def use():
-        with f.seated_out(RandomStream((1, 1))), f.reserved(2) as slots:
+        with f.transaction(), f.labelled_seating(RandomStream((1, 1))), f.reserved(2) as slots:
             units = f.units(1)
             f.add_units(units, np.arange(len(units), dtype=np.int64), slots[0])
 
@@ -54,31 +54,9 @@ def test_blocks_are_taken_back_by_whoever_comes_next():
     for number in range(1, n + 1):
         f.thaw(start)
         assert at_byte_code(number, use) is None
+        check(f, scheduler, [start])
         assert f.seating is f.store
         assert f.slots.reserved_slots() == []
-        assert np.array_equal(f.dishes, start["seating"]["dish"])
-        if number % 4 == 0:
-            check(f, scheduler)
-        else:
-            f.audit()
-
-
-def test_no_word_is_used_twice_after_an_exception_late_in_a_sweep():
-    f = franchise("histogram", corpus(3, 6))
-    scheduler = hk.Scheduler([moves.TableGibbs()])
-    scheduler.run(f, 2, rng=0)
-    start, attempts = f.freeze(), set()
-    n = at_byte_code(-1, lambda: scheduler.run(f, 1, init=None))
-    for number in [*range(n // 2, n, 5), 2 * n]:  # the last comes to no exception
-        f.thaw(start)
-        at_byte_code(number, lambda: scheduler.run(f, 1, init=None))
-        used = f.sweep > start["sweep"] or f.attempt > start["attempt"]
-        same = all(
-            np.array_equal(f.freeze()["seating"][key], start["seating"][key]) for key in start["seating"]
-        )
-        assert used or same
-        attempts.add(f.attempt)
-    assert attempts == {0, 1}
 
 
 def test_data_that_come_and_go():
@@ -100,7 +78,7 @@ def test_data_that_come_and_go():
             scheduler.run(f, 1, rng=0)
             assert at_byte_code(number, lambda f=f, change=change: change(f)) is None
             check(f, scheduler)
-            assert len(f.data) in (len(data), f.topology.n_customers)
+            assert len(f.data) == f.topology.n_customers
 
 
 def test_the_error_of_the_handler_is_the_one_that_comes():
@@ -113,26 +91,28 @@ def test_the_error_of_the_handler_is_the_one_that_comes():
         at_byte_code(number, lambda: scheduler.run(f, 1, init=None))
 
 
-def exception_in_turns(run, number):
-    """Whether an exception came at this byte code of `turns.py`."""
-    return alarm_trials.traced(number, run, turns.__file__) is None
+def test_two_exceptions_in_a_row():
+    """The second one while the state before is restored."""
+    f = franchise("histogram", corpus(3, 4))
+    scheduler = hk.Scheduler([moves.TableGibbs()])
+    scheduler.run(f, 2, rng=0)
+    states, closed = states_of(f, f.freeze(), scheduler), 0
 
+    class Fails(moves.Move):
+        def apply(self, state, rng, steps=None):
+            state.reseat(0, 3, rng)
+            raise ValueError("on purpose")
 
-def test_two_exceptions_in_a_row_are_taken_back():
-    f = alarm_trials.franchise("histogram", alarm_trials.corpus(3, 4))
-    hk.Scheduler([moves.TableGibbs()]).run(f, 2, rng=0)
-    source = RandomStream((1, 2))
+    failing = hk.Scheduler([Fails()])
 
-    def verb():
-        f.reseat(0, 3, source)
+    def run():
+        with contextlib.suppress(ValueError):
+            failing.run(f, 1, init=None)
 
-    first = 0
-    while exception_in_turns(verb, first := first + 1):
-        for second in range(1 + first % 7, 1000, 7):
-            more = exception_in_turns(verb, second)
-            f.reseat(0, 3, source)  # a change is refused only inside a verb
-            f.audit()
-            if not more:
-                break
-            exception_in_turns(verb, first)
-    assert first > 20
+    n = at_byte_code(-1, run)
+    for number in range(1, n + 1):
+        f.thaw(states[0])
+        at_byte_code(number, run)
+        closed += f._lock.closed
+        check(f, scheduler, states[:1])
+    assert closed > 20

@@ -6,6 +6,7 @@ fails, and so does a row or an exclusion without a parameter.
 
 import fnmatch
 import inspect
+import sys
 import warnings
 from collections.abc import Mapping
 
@@ -20,6 +21,7 @@ from hdpkit.franchise import RestaurantView
 from hdpkit.registry import Registry
 from hdpkit.testing.machines import same
 
+READABLE = sys.modules["hdpkit.base_measures"]  # hk.base_measures is the registry
 SPECIAL = ("__call__", "__getitem__")
 
 
@@ -29,6 +31,7 @@ def public_classes():
     for module in (hk, hk.moves, hk.init):
         prefix = {hk.moves: "moves.", hk.init: "init."}.get(module, "")
         found |= {prefix + name: getattr(module, name) for name in module.__all__}
+    found |= {name: thing for name, thing in vars(READABLE).items() if name.endswith("Reference")}
     found = {name: thing for name, thing in found.items() if isinstance(thing, type)}
     return dict(sorted(found.items(), key=lambda item: (len(item[1].__mro__), item[0])))
 

@@ -10,8 +10,8 @@ import pytest
 from hdpkit._compiled.measures.beta_bernoulli import BetaBernoulliBank
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit._compiled.stores.cells import dishes_of
+from hdpkit._compiled.stores.labelled_seating import seat_out
 from hdpkit._compiled.stores.seating import Seating
-from hdpkit._compiled.stores.seating_out import seat_out
 from hdpkit.numerics import gamma_ratio, rising
 
 import hdpkit as hk
@@ -164,8 +164,8 @@ def test_draws_of_cells_are_of_a_stream():
 def test_plans_of_sweeps_over_documents():
     state, other = runs.franchise("counts", "dm", 2), runs.franchise("counts", "dm", 2)
     draw_part(state, RandomStream((1, 2)), "integrated", 1)
-    plan, source = state._slices._under_way
-    work, walk = state._slices.workspace, state.walk()
+    plan, source = state._under_way
+    work, walk = state._workspace, state.walk()
     arguments = {"walk": walk, "bank": state.bank, "work": work, "plan": plan, "source": source}
     huge = np.full_like(plan.slots, 2**30)
     changed = {
@@ -178,7 +178,7 @@ def test_plans_of_sweeps_over_documents():
             with pytest.raises((HdpkitError, ValueError, MemoryError)):
                 fused_slices.slice_part(**{**arguments, "plan": attrs.evolve(plan, **{name: value})})
     for kind, verb in itertools.product(("work", "bank"), (fused_slices.slice_part,)):
-        foreign = other._slices.workspace if kind == "work" else other.bank
+        foreign = other._workspace if kind == "work" else other.bank
         with pytest.raises(HdpkitError):
             verb(**{**arguments, kind: foreign})
     for part, n_parts in ((-1, 2), (2, 2), (0, 0)):

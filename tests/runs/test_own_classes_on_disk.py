@@ -8,7 +8,7 @@ from click.testing import CliRunner
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.main import main
-from hdpkit.io.verification import verify_run
+from hdpkit.cli.verification import verify_run
 
 TEXT = """
 import hdpkit as hk

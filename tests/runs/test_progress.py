@@ -7,8 +7,8 @@ import attrs
 import pytest
 
 import hdpkit as hk
+from hdpkit.schedule.clock import Tick
 from hdpkit.schedule.progress_bar import ProgressBar, format_seconds, format_tick
-from hdpkit.schedule.ticks import Tick
 
 TICK = Tick(
     sweep=3,

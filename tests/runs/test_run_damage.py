@@ -201,7 +201,7 @@ def test_other_data_are_noticed(small, tmp_path):
 
 
 def test_lengths_are_checked_before_anything_is_allocated(small, tmp_path):
-    from hdpkit.record.encode import pack, unpack
+    from hdpkit.record.files import pack, unpack
 
     whole = bytearray(pack({"a": np.arange(3)}))
     with pytest.raises(errors.CorruptRunError):

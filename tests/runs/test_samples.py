@@ -1,20 +1,16 @@
 """Samples of runs: which sweeps, in memory, over chains, on disk, resumed and damaged."""
 
 import os
-import shutil
-import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.cli.verification import verify_run
 from hdpkit.errors import CorruptRunError, InterruptedRunWarning, RunError
-from hdpkit.io.verification import verify_run
-from hdpkit.record.encode import pack, unpack
-from hdpkit.record.files import read_sealed, seal
-from hdpkit.record.sample_files import _packed
+from hdpkit.record.files import pack, read_sealed, seal, unpack
+from hdpkit.record.samples import _packed
 
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration()]
 
@@ -194,15 +190,3 @@ def test_a_forged_sample_is_refused(tmp_path):
         file.write_bytes(seal(b"hdpDRAWN", pack({**tree, key: value}, "sample")))
         with pytest.raises(CorruptRunError):
             hk.open_run(tmp_path / "run").samples[0]
-
-
-def test_a_run_of_before_goes_on(tmp_path):
-    """tests/old_run has neither ids nor samples."""
-    shutil.copytree(Path(__file__).resolve().parents[1] / "old_run", tmp_path / "run")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it began with other versions
-        hk.open_run(tmp_path / "run").resume(sweeps=2)
-    opened = hk.open_run(tmp_path / "run")
-    assert len(opened.samples) == 0
-    state = opened.franchise()
-    assert len(np.unique(state.dish_ids)) == state.n_dishes

@@ -8,8 +8,9 @@ from click.testing import CliRunner
 import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.cli.main import main
+from hdpkit.cli.verification import verify_run
 from hdpkit.errors import CorruptRunError, RunError
-from hdpkit.io.verification import verify_run
+from hdpkit.schedule import runs
 
 FILES = ["run.json", "data.bin", "chain-000/state-0", "chain-000/state-1", "chain-000/trace.bin"]
 
@@ -118,10 +119,8 @@ def test_what_is_no_run_is_refused(tmp_path):
 
 def test_state_and_trace_that_disagree_are_found(tmp_path, monkeypatch):
     folder = make_run(tmp_path / "run")
-    import hdpkit.io.verification as verification
-
-    honest = verification.scalars
-    monkeypatch.setattr(verification, "scalars", lambda franchise: honest(franchise) | {"log_joint": -1.0})
+    honest = runs.scalars
+    monkeypatch.setattr(runs, "scalars", lambda franchise: honest(franchise) | {"log_joint": -1.0})
     assert any(not check.passed and "log_joint" in check.detail for check in verify_run(folder))
 
 

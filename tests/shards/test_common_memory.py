@@ -77,11 +77,11 @@ def test_the_chain_does_not_depend_on_who_draws_which_topics(monkeypatch, copied
     data, drawn = corpus(), []
     most = (1 << 20) * copied
 
-    def share(slices, memory, part, n_parts):
+    def share(franchise, memory, part, n_parts):
         drawn.append((part, n_parts))
-        slices.workspace.share_topics(memory, part, n_parts, most)
+        franchise._workspace.share_topics(memory, part, n_parts, most)
 
-    monkeypatch.setattr(Slices, "share_topics", share)
+    monkeypatch.setattr(Slices, "_share_topics", share)
 
     def ended(parts):
         return shards.run(

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from slice_model import WEIGHTS, Model, franchise
 
-from hdpkit.franchise.elsewhere import Elsewhere
 from hdpkit.franchise.part import begin_part, part_counts
+from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.random import Streams
 from hdpkit.shards.starts import one_table_each
 
@@ -19,7 +19,7 @@ class Parts(Model):
         self.documents = documents
         self.parts = [franchise([document], "fused") for document in documents]
 
-    def swept(self, z, fault, source):
+    def swept(self, z, source):
         ends = np.cumsum([len(document) for document in self.documents]).tolist()
         used = sorted(set(z))
         slot = {k: i for i, k in enumerate([*used, *sorted(set(range(len(WEIGHTS))) - set(used))])}
@@ -34,19 +34,19 @@ class Parts(Model):
         ]
         common = {"slots": slots, "dish_ids": slots, "births": len(used), "sweep": 0}
         total = self.sum(counts)
-        plan = self.plan(slot, fault)
+        plan = self.plan(slot)
         changes, plans = [], []
         for before, (part, seating) in enumerate(zip(self.parts, seatings, strict=True)):
             lengths = [len(document) for document in self.documents]
-            elsewhere = Elsewhere(before, np.unique(lengths, return_counts=True))
-            begin_part(part, dict(seating), total, common, elsewhere, Streams(1).source(1))
+            whole = WholeCorpus(before, np.unique(lengths, return_counts=True))
+            begin_part(part, dict(seating), total, common, whole, Streams(1).source(1))
             rows = None if plan.proportions is None else plan.proportions[[0, before + 1]]
             own = attrs.evolve(plan, values=part.data.values, proportions=rows, before=before)
             plans.append(own)
-            part._turns.within(part._slices.run_topics, own, source)
-            changes.append(part._turns.within(part._slices.run_part, own, source))
+            part._within(part._run_topics, own, source)
+            changes.append(part._within(part._run_part, own, source))
         for part, own in zip(self.parts, plans, strict=True):
-            part._turns.within(part._slices.settle_parts, own, self.sum(changes))
+            part._within(part._settle_parts, own, self.sum(changes))
         return slot, [dish for part in self.parts for dish in part.store.dishes().tolist()]
 
     def sum(self, changes):

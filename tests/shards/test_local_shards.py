@@ -14,6 +14,7 @@ from shard_cases import (
     restaurant,
     same,
     same_case,
+    same_numbers,
 )
 
 import hdpkit as hk
@@ -43,8 +44,7 @@ def test_any_number_of_shards_parts_and_threads_gives_the_chain_of_one_process(
     )  # fmt: skip
     same(run.state(), ended)
     assert run.numbers["largest_shares"].shape == (6, 5)
-    for key, values in run.numbers.items():
-        np.testing.assert_array_equal(values, trace[key], err_msg=key)
+    same_numbers(run.numbers, trace)
 
 
 @pytest.mark.parametrize("name", cases())
@@ -120,16 +120,16 @@ def test_lengths_of_documents_are_known_in_order_only_where_a_move_draws_for_eac
             carrier=shards.Local(parts),
         )  # fmt: skip
         for worker in run._carrier._workers:
-            elsewhere = worker.franchise._elsewhere
-            assert (elsewhere.lengths is not None) == in_order
-            assert elsewhere.n_customers == DATA.n_tokens
+            whole = worker.franchise._whole_corpus
+            assert (whole.lengths is not None) == in_order
+            assert whole.n_customers == DATA.n_tokens
             if not in_order:
                 with pytest.raises(errors.StateError, match="counted_totals_of"):
                     worker.franchise.totals_of(1)
         return run.state()
 
     franchise = hk.Franchise(declared, DATA, store="counts", root="weights")
-    franchise.tell_apart()
+    franchise.expand_cells()
     franchise.thaw(ended(1, 0))
     hk.Scheduler(schedule).run(franchise, sweeps=3, rng=3, init=None)
     same(ended(3, 3), franchise.freeze())
@@ -177,7 +177,7 @@ def test_changes_in_blocks_of_terms_are_those_of_all_terms(threads, n_blocks):
 def test_topics_under_a_small_eta_do_not_depend_on_the_parts():
     schedule, small = [moves.SliceGibbs(), moves.RootWeights()], restaurant(0.01 / DATA.n_terms)
     franchise = hk.Franchise(small, DATA, store="counts", root="weights")
-    franchise.tell_apart()
+    franchise.expand_cells()
     hk.Scheduler(schedule).run(franchise, sweeps=1, rng=5, init=hk.init.Random(6))
     begun = franchise.freeze()
     hk.Scheduler(schedule).run(franchise, sweeps=3, rng=11, init=begun)
@@ -192,3 +192,18 @@ def test_a_measure_without_compiled_sweeps_is_refused_before_any_sweep():
     sparse = hk.Restaurant(root, each="document", concentration=1.0)
     with pytest.raises(errors.HdpkitError, match="DirichletMultinomial"):
         shards.run(sparse, shards.cut(DATA, 2), [moves.SliceGibbs()], sweeps=1, rng=0)
+
+
+@pytest.mark.parametrize("name", cases())
+def test_log_joint_does_not_depend_on_parts_and_threads(name):
+    case = cases()[name]
+    begun, _, trace = case_in_one_process(case, 4)
+    source, found = shards.cut(case_corpus(), 4), []
+    for parts, threads in ((1, 1), (3, 1), (2, 2)):
+        run = shards.run(
+            case.restaurant, source, case.schedule, sweeps=4, rng=11, init=begun, root=case.root,
+            carrier=shards.Local(parts), threads=threads,
+        )  # fmt: skip
+        same_numbers(run.numbers, trace)
+        found.append(run.numbers["log_joint"])
+        np.testing.assert_array_equal(found[-1], found[0])

@@ -5,26 +5,26 @@ import pytest
 from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
 
 from hdpkit import shards
-from hdpkit.franchise.elsewhere import Changes, Elsewhere
 from hdpkit.franchise.slices import Slices
+from hdpkit.franchise.whole_corpus import Changes, WholeCorpus
 from hdpkit.shards.messages import Opening
 from hdpkit.shards.worker import Worker
 
 DATA = corpus()
-PLUS, TOTALS, PLAN, SOURCE = Changes.plus, Elsewhere.totals, Slices.plan, Worker._source
+PLUS, TOTALS, PLAN, DUE = Changes.plus, WholeCorpus.totals, Slices._plan, Worker._due_in
 OPEN = Opening.plus
 
 
 def documents_numbered_from_0(patch):
-    patch.setattr(Slices, "plan", lambda *a: attrs.evolve(PLAN(*a), before=0))
+    patch.setattr(Slices, "_plan", lambda *a: attrs.evolve(PLAN(*a), before=0))
 
 
 def customers_of_a_part_for_all(patch):
     def plan(self, *arguments):
-        own = self.state.topology.n_customers
+        own = self.topology.n_customers
         return attrs.evolve(PLAN(self, *arguments), threshold=1.0 / own)
 
-    patch.setattr(Slices, "plan", plan)
+    patch.setattr(Slices, "_plan", plan)
 
 
 def counts_of_a_part_left_out(patch):
@@ -40,7 +40,7 @@ def documents_of_a_part_left_out(patch):
 
 
 def tokens_for_tables(patch):
-    patch.setattr(Elsewhere, "totals", lambda self: (TOTALS(self)[0], TOTALS(self)[0]))
+    patch.setattr(WholeCorpus, "totals", lambda self: (TOTALS(self)[0], TOTALS(self)[0]))
 
 
 def documents_of_a_part_not_counted(patch):
@@ -48,25 +48,22 @@ def documents_of_a_part_not_counted(patch):
 
 
 def seed_of_the_sweep_before(patch):
-    def source(self, place):
-        return self.streams.source(place + 1, self.franchise.sweep)
-
-    patch.setattr(Worker, "_source", source)
+    patch.setattr(Worker, "_due_in", lambda self, sweep: DUE(self, sweep - 1))
 
 
 def topics_of_a_part_not_drawn(patch):
-    share = Slices.share_topics
-    patch.setattr(Slices, "share_topics", lambda self, memory, part, n: share(self, memory, 1, n))
+    share = Slices._share_topics
+    patch.setattr(Slices, "_share_topics", lambda self, memory, part, n: share(self, memory, 1, n))
 
 
 def topics_drawn_with_the_keys_of_others(patch):
-    share = Slices.share_topics
+    share = Slices._share_topics
 
     def keyed(self, memory, part, n):
-        self.state._elsewhere.n_customers *= 1 + part  # another threshold, so that labels and keys are others
+        self._whole_corpus.n_customers *= 1 + part  # another threshold, so that labels and keys are others
         share(self, memory, part, n)
 
-    patch.setattr(Slices, "share_topics", keyed)
+    patch.setattr(Slices, "_share_topics", keyed)
 
 
 BUGS = [

@@ -29,7 +29,7 @@ from shard_cases import (
 import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.errors import LockedRunError, SlowPartError
-from hdpkit.record.chain_folder import holding
+from hdpkit.record.run_folder import holding
 from hdpkit.shards.memory import FOLDER
 
 PROGRAM = Path(__file__).resolve().parents[1] / "support" / "shard_program.py"
@@ -161,7 +161,7 @@ def test_ranks_keep_others_out_of_their_folder(chain, client, tmp_path):
     kept = tmp_path / "run"
     with ThreadPoolExecutor() as pool:
         ranks = pool.submit(on_mpi, 2, chain[0], SWEEPS, 1, kept, 1, 2, -1, -1, 8)
-        while not (kept / "run.bin").exists() and not ranks.done():
+        while not (kept / "chain-000" / "state-1").exists() and not ranks.done():
             time.sleep(0.05)
         for carrier in (shards.Local(), shards.Dask(client)):
             with pytest.raises(LockedRunError, match="no other process is using"):
@@ -274,7 +274,7 @@ def test_a_killed_rank_ends_the_run_and_others_go_on_from_its_checkpoint(chain, 
     done = on_mpi(2, chain[0], SWEEPS, 1, kept, 2, 3)
     assert done.returncode != 0
     assert nothing_is_left(chain[0], 2)
-    assert (kept / "run.bin").exists()
+    assert hk.open_run(kept).sweeps == [2]
     again = tmp_path / "again"
     shutil.copytree(kept, again)
     run = here(chain, shards.Dask(client), folder=kept)

@@ -31,7 +31,7 @@ def test_a_chain_over_a_converted_file_is_that_over_the_file(tmp_path, cells):
     sharded, whole = convert_shards(source, tmp_path / "shards", 3), read_corpus(source)
     assert (whole.cells is not None) == cells
     franchise = hk.Franchise(restaurant(), whole, store="counts", root="weights")
-    franchise.tell_apart()
+    franchise.expand_cells()
     scheduler = hk.Scheduler(SCHEDULE)
     scheduler.run(franchise, sweeps=1, rng=5, init=hk.init.Random(6))
     begun = franchise.freeze()
@@ -49,7 +49,7 @@ def finished(tmp_path_factory):
     sharded = hk.ShardedCorpus.write(named, folder / "shards", 3)
     run = shards.run(restaurant(), sharded, SCHEDULE, sweeps=5, rng=2, folder=folder / "run")
     franchise = hk.Franchise(restaurant(), named, store="counts", root="weights")
-    franchise.tell_apart()
+    franchise.expand_cells()
     franchise.thaw(run.state())
     return folder / "run", sharded, franchise
 
@@ -127,7 +127,7 @@ def test_finite_models(tmp_path):
 
 def test_what_does_not_fit_is_refused(finished, tmp_path):
     folder, sharded, _ = finished
-    with pytest.raises(RunError, match="folder of a run over shards"):
+    with pytest.raises(RunError, match=r"a folder with a run\.json"):
         ShardedState.open(tmp_path, restaurant(), sharded)
     with pytest.raises(RunError, match="corpus, in"):
         ShardedState.open(folder, restaurant(), shards.cut(DATA, 3))
@@ -156,7 +156,7 @@ def test_what_does_not_fit_is_refused(finished, tmp_path):
         state.score(shards.cut(corpus(n_terms=39), 2))
     with pytest.raises(DataError, match="same shards"):
         state.score(shards.cut(NEW, 2), shards.cut(NEW, 3))
-    lost = next((folder).glob("sweep-*/shard-0001.bin"))
+    lost = next(folder.glob("chain-000/sweep-00000005/shard-0001"))
     content = lost.read_bytes()
     for damage in (lambda: lost.write_bytes(content[:-1]), lost.unlink):
         damage()

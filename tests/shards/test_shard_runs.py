@@ -1,16 +1,19 @@
 """Runs over shards: starts, checkpoints, invalid arguments, and errors that name the shard."""
 
 import shutil
+from contextlib import suppress
 
 import numpy as np
 import pytest
-from shard_cases import SCHEDULE, corpus, restaurant, same
+from shard_cases import SCHEDULE, corpus, restaurant, same, same_numbers
 
 import hdpkit as hk
 from hdpkit import moves, shards
+from hdpkit.cli.verification import verify_run
 from hdpkit.evaluation import ShardedState
+from hdpkit.record.files import pack, read_sealed, seal, unpack
+from hdpkit.record.run_folder import GENERATIONS
 from hdpkit.shards import files, spool, starts
-from hdpkit.shards.files import read_run
 
 DATA = corpus()
 
@@ -36,7 +39,7 @@ def test_starts_do_not_depend_on_shards_and_parts(init):
     one = run(shards.cut(DATA, 1), sweeps=0, init=init).state()
     same(run(shards.cut(DATA, 5), sweeps=0, parts=3, init=init).state(), one)
     franchise = hk.Franchise(restaurant(), DATA, store="counts", root="weights")
-    franchise.tell_apart()
+    franchise.expand_cells()
     franchise.thaw(one)
     franchise.audit()
     assert franchise.n_dishes <= 40
@@ -45,7 +48,7 @@ def test_starts_do_not_depend_on_shards_and_parts(init):
 def test_a_start_goes_on_as_in_one_process():
     begun = run(shards.cut(DATA, 3), sweeps=0, parts=2)
     franchise = hk.Franchise(restaurant(), DATA, store="counts", root="weights")
-    franchise.tell_apart()
+    franchise.expand_cells()
     franchise.thaw(begun.state())
     hk.Scheduler(SCHEDULE).run(franchise, sweeps=3, rng=11, init=None)
     ended = run(shards.cut(DATA, 3), parts=3)
@@ -65,21 +68,20 @@ def test_a_state_as_start_is_that_of_a_scheduler(root, parts, threads):
     """Sweeps count from 1 and hyperparameters are reset; without weights in the state they are drawn."""
     chosen = moves.TableGibbs() if root == "restaurant" else moves.SliceGibbs()
     other = hk.Franchise(restaurant(), DATA, store="counts", root=root)
-    other.tell_apart()
+    other.expand_cells()
     hk.Scheduler([chosen, *SCHEDULE[2:]]).run(other, sweeps=3, rng=5, init=hk.init.Random(6))
     given = other.freeze()
     for init in (given, other):
         for sweeps in (0, 3):
             franchise = hk.Franchise(restaurant(), DATA, store="counts", root="weights")
-            franchise.tell_apart()
+            franchise.expand_cells()
             if sweeps:
                 trace = hk.Scheduler(SCHEDULE).run(franchise, sweeps=sweeps, rng=11, init=init)
             begun = run(shards.cut(DATA, 4), sweeps=sweeps, parts=parts, threads=threads, init=init)
             assert begun.sweep == len(begun.seconds) == sweeps
             if sweeps:
                 same(begun.state(), franchise.freeze())
-                for key, values in begun.numbers.items():
-                    np.testing.assert_array_equal(values, trace[key], err_msg=key)
+                same_numbers(begun.numbers, trace)
             else:
                 state = begun.state()
                 assert state["measure"] == {"eta": 0.5}
@@ -120,57 +122,72 @@ def test_states_that_do_not_fit_are_refused():
                 pytest.fail(what + repr(run(shards.cut(DATA, 2), parts=parts, sweeps=1, init=state)))
 
 
-def resealed(folder, keys, value):
-    """Change one entry of the file about a checkpoint, with a right checksum."""
-    settings, state = read_run(folder)
-    at = {"settings": settings, "state": state}
-    tree = at
-    for key in keys[:-1]:
-        at = at[key]
-    at[keys[-1]] = value
-    (folder / "run.bin").write_bytes(files.seal(files.RUN, files.pack(tree)))
+def newest(folder):
+    """The file of the newest state of a run, and its content."""
+    files = [folder / "chain-000" / name for name in GENERATIONS if (folder / "chain-000" / name).exists()]
+    trees = [(unpack(read_sealed(file, b"hdpSTATE")[0], str(file)), file) for file in files]
+    tree, file = max(trees, key=lambda one: one[0]["serial"])
+    return file, tree
+
+
+def resealed(folder, key, value):
+    """Change an entry of the newest state, with a right checksum; the other generation is removed."""
+    file, tree = newest(folder)
+    tree["frozen"][key] = value
+    for name in GENERATIONS:
+        (folder / "chain-000" / name).unlink(missing_ok=True)
+    file.write_bytes(seal(b"hdpSTATE", pack(tree)))
+
+
+def place_of(folder, number):
+    """The file of a shard of the newest state."""
+    sweep = newest(folder)[1]["sweep"]
+    return folder / "chain-000" / f"sweep-{sweep:08d}" / f"shard-{number:04d}"
 
 
 def test_checkpoints_that_do_not_fit_are_refused(folder, tmp_path):
     """With right checksums: whatever is in a folder is checked before compiled code uses it."""
     source, whole, kept = hk.ShardedCorpus.open(folder), tmp_path / "whole", tmp_path / "run"
     run(source, sweeps=1, folder=whole)
-    _, state = read_run(whole)
-    common = {("state", "common", key) for key in state["common"]}
     found = 0
-    for keys in {("settings",), ("state",), *(("state", key) for key in state), *common}:
+    for key in newest(whole)[1]["frozen"]:
         for value in (None, -1, "x", [], [2**40], {"0": "x"}, np.array([[1]])):
             shutil.copytree(whole, kept)
-            resealed(kept, keys, value)
+            resealed(kept, key, value)
+            assert not all(check.passed for check in verify_run(kept)), (key, value)
             for read in (
-                lambda: ShardedState.open(kept, restaurant(), source).topics(),
+                lambda: ShardedState.open(kept).shares(0),
+                lambda: hk.open_run(kept).franchise(),
                 lambda: run(source, sweeps=2, folder=kept),
             ):
-                try:
+                with suppress(hk.errors.HdpkitError):
                     read()
-                except hk.errors.HdpkitError:
-                    found += 1
+                    continue
+                found += 1
             shutil.rmtree(kept)
-    assert found > 120
+    assert found > 200
 
 
 def test_a_state_of_a_shard_that_does_not_fit_is_refused(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
     run(source, sweeps=1, folder=kept)
-    place = kept / "sweep-00000001" / "shard-0001.bin"
-    payload, _ = files.read_sealed(place, files.SHARD)
-    seating = files.unpack(payload, str(place))["seating"]
+    place = place_of(kept, 1)
+    payload, _ = read_sealed(place, files.MAGIC)
+    seating = unpack(payload, str(place))["seating"]
     for name, column in seating.items():
         for bad in (column + 7, column * 0, column[:-1], column[None], None, "x", column.astype(float)):
-            data = files.seal(files.SHARD, files.pack({"shard": 1, "seating": {**seating, name: bad}}))
+            data = seal(files.MAGIC, pack({"shard": 1, "seating": {**seating, name: bad}}))
             place.write_bytes(data)
-            resealed(kept, ("state", "digests", "1"), data[-32:].hex())
+            resealed(kept, "shards", [*newest(kept)[1]["frozen"]["shards"][:1], data[-32:].hex(),
+                                      *newest(kept)[1]["frozen"]["shards"][2:]])  # fmt: skip
             for read in (
                 lambda: run(source, sweeps=2, folder=kept),
-                lambda: ShardedState.open(kept, restaurant(), source),
+                lambda: ShardedState.open(kept).shares(1),
+                lambda: hk.open_run(kept).franchise(),
             ):
                 with pytest.raises(hk.errors.ShardError, match="shard 1"):
                     read()
+            assert not all(check.passed for check in verify_run(kept))
 
 
 def test_a_finite_model():
@@ -185,7 +202,7 @@ def test_a_finite_model():
         )
 
     franchise = hk.Franchise(declared, DATA, store="counts", root=finite)
-    franchise.tell_apart()
+    franchise.expand_cells()
     franchise.thaw(ended(2, 1, sweeps=0).state())
     hk.Scheduler(schedule).run(franchise, sweeps=3, rng=2, init=None)
     same(ended(3, 2).state(), franchise.freeze())
@@ -225,7 +242,7 @@ def test_a_run_goes_on_from_its_checkpoint(folder, tmp_path):
     whole = run(source, sweeps=5)
     first = run(source, sweeps=3, parts=3, folder=kept, checkpoint=2)
     assert first.sweep == 3
-    assert [path.name for path in kept.glob("sweep-*")] == ["sweep-00000003"]
+    assert files.stored_sweeps(kept / "chain-000") == {2, 3}
     second = run(source, sweeps=5, parts=2, folder=kept)
     assert len(second.seconds) == 2
     same(second.state(), whole.state())
@@ -248,19 +265,21 @@ def test_a_full_disk_is_an_error_that_names_the_shard_and_loses_nothing(folder, 
 
     whole = run(source, sweeps=4)
     run(source, sweeps=2, folder=kept)
-    states = [path.stat().st_size for path in kept.glob("sweep-*/shard-*")]
-    assert (kept / "run.bin").stat().st_size > max(states)
-    for limit, what in ((min(states) - 1, r"shard [0-3] = "), (max(states), r"run\.bin = ")):
+    states = [path.stat().st_size for path in kept.glob("chain-000/sweep-*/shard-*")]
+    assert newest(kept)[0].stat().st_size > max(states)
+    for limit, what in ((min(states) - 1, r"shard [0-3] = "), (max(states), r"(state-[01]|trace\.bin)")):
         shutil.rmtree(kept, ignore_errors=True)
         try:
-            with pytest.raises(hk.errors.StorageError, match=what + r".*\(File too large\).*run again"):
+            told = what + r".*\(File too large\).*(run again|goes on from)"
+            with pytest.raises(hk.errors.StorageError, match=told):
                 run(source, sweeps=4, parts=2, folder=kept, checkpoint=1, progress=limited(limit))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
         again = run(source, sweeps=4, parts=3, folder=kept)
         assert len(again.seconds) == 3
         same(again.state(), whole.state())
-        assert [path.name for path in kept.glob("sweep-*")] == ["sweep-00000004"]
+        assert files.stored_sweeps(kept / "chain-000") == {1, 4}
+        assert all(check.passed for check in verify_run(kept))
 
 
 def test_a_second_run_in_a_folder_that_is_in_use_is_refused(folder, tmp_path):
@@ -312,7 +331,7 @@ def flip(path):
 def test_a_damaged_state_is_an_error_that_names_the_shard(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
     run(source, sweeps=1, folder=kept)
-    flip(kept / "sweep-00000001" / "shard-0002.bin")
+    flip(place_of(kept, 2))
     with pytest.raises(hk.errors.ShardError, match="shard 2") as caught:
         run(source, parts=2, folder=kept)
     assert caught.value.shard == 2
@@ -322,7 +341,7 @@ def test_the_state_of_another_run_is_an_error_that_names_the_shard(folder, tmp_p
     source = hk.ShardedCorpus.open(folder)
     for name, seed in (("one", 1), ("other", 2)):
         run(source, sweeps=1, folder=tmp_path / name, rng=seed)
-    shutil.copy(*(tmp_path / name / "sweep-00000001" / "shard-0001.bin" for name in ("other", "one")))
+    shutil.copy(*(place_of(tmp_path / name, 1) for name in ("other", "one")))
     with pytest.raises(hk.errors.ShardError, match="the file of the checkpoint"):
         run(source, folder=tmp_path / "one", rng=1)
 
@@ -349,9 +368,8 @@ def test_a_file_system_that_refuses_is_a_storage_error(folder, tmp_path):
     ("options", "match"),
     [
         ({"moves": [moves.SliceGibbs(), moves.TableCounts()]}, "TableCounts isn't needed"),
-        ({"moves": [moves.RootWeights()]}, "one move over documents"),
         ({"moves": [moves.SliceGibbs(), moves.SplitMerge()]}, "moves"),
-        ({"moves": []}, "one move over documents"),
+        ({"moves": []}, "at least one move"),
         ({"moves": 5}, "moves"),
         ({"rng": None}, "rng"),
         ({"rng": True}, "rng"),

@@ -14,7 +14,7 @@ from hdpkit.errors import CorruptRunError
 from hdpkit.record.files import text_of
 from hdpkit.report import write_report
 from hdpkit.signatures import CHANNELS
-from hdpkit.signatures.settings import load_settings, signatures_of_run
+from hdpkit.signatures.runs import load_settings, signatures_of_run
 from hdpkit.stores import KeepsCells
 
 SBS96 = CHANNELS["SBS96"]

@@ -12,7 +12,7 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit._compiled.stores import stirling
 from hdpkit._compiled.walk import table_counts as compiled
-from hdpkit.franchise.counts_rules import check_counts_store, check_no_discount
+from hdpkit.franchise.declarations import check_counts_store, check_no_discount
 from hdpkit.franchise.reference import table_counts as readable
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, ScriptedSource, Streams
@@ -68,7 +68,7 @@ def counted(name, twin, seed):
     frozen = seats.to(Detail.COUNTS).arrays()
     store = kind(t.n_customers, t.n_nodes)
     store.thaw(frozen)
-    walk = franchise._seats.over(store, franchise.slots, kernel)
+    walk = franchise._walk_over(store, franchise.slots, kernel)
     return franchise, store, walk, module, frozen
 
 

@@ -270,8 +270,8 @@ def test_a_state_of_counts_is_recounted():
 
 def test_an_audit_sees_tables_beyond_customers():
     class Many(HistogramReference):
-        def freeze(self):
-            frozen = super().freeze()
+        def freeze(self, *empty):
+            frozen = super().freeze(*empty)
             return {**frozen, "bin_size": 0 * frozen["bin_size"]}
 
     franchise = tiny_franchise("2+2", MEASURE, store=Many)

@@ -7,7 +7,8 @@ import pytest
 
 import hdpkit as hk
 from hdpkit.random import RandomStream
-from hdpkit.stores import ExplicitReference, HistogramReference, HistogramStore, seating_out, stores
+from hdpkit.stores import ExplicitReference, HistogramReference, HistogramStore, stores
+from hdpkit.stores.frozen import lump
 from hdpkit.testing.cases import SHAPES, tiny_franchise
 from hdpkit.testing.store_contract import check_store
 
@@ -191,7 +192,7 @@ def test_lumping_keeps_dishes_and_sizes(shape):
     source = RandomStream((4, 4))
     for _ in range(30):
         franchise.reseat(0, SHAPES[shape].n_customers, source)
-        lumped = seating_out.lump(franchise.store.freeze())
+        lumped = lump(franchise.store.freeze())
         assert np.array_equal(lumped["dish"], franchise.store.dishes())
         bins = Counter()
         for node, dish, size, count in zip(

@@ -8,9 +8,9 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.io.run_topics import topics_of_run
-from hdpkit.report.material import Material
-from hdpkit.signatures.settings import signatures_of_run
+from hdpkit.report.report_data import ReportData
+from hdpkit.signatures.runs import signatures_of_run
+from hdpkit.summaries.run_topics import topics_of_run
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("arviz") is None, reason="ArviZ is not installed")
 
@@ -141,8 +141,8 @@ def test_summaries_use_the_states_after_the_burn_in(resumed):
     assert after == 30
     assert {one.sweep for one in resumed.samples} == set(range(12, 61, 2))
     later = set(range(32, 61, 2))
-    material = Material(
-        franchise=resumed.franchise(1), trace=resumed.trace, run=resumed, chain=1, title="", command=None,
+    material = ReportData(
+        state=resumed.state(1), trace=resumed.trace, run=resumed, chain=1, title="", command=None,
         most_topics=9, n_terms=9, n_documents=9,
     )  # fmt: skip
     one_chain = topics_of_run(resumed, 1, intervals=True)[0].aligned

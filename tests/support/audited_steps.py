@@ -31,7 +31,7 @@ class Audits:
         return (*counts, *frozen, statistics, franchise.slots.occupied_slots().tobytes())
 
     def audit(self):
-        """Audit the present state, unless that was done before."""
+        """Audit the current state, unless that was done before."""
         form = self.form()
         if form is None or form not in self.seen:
             self.franchise.audit()

@@ -355,7 +355,7 @@ DATA = {
         {"values": TERMS},
         aliases={"values": ("values", "document 2")},
     ),
-    "Groups.codes": Row(plain(corpus().codes, name="document"), {"name": LABELS}, aliases={"name": "label"}),
+    "Corpus.codes": Row(plain(corpus().codes, name="document"), {"name": LABELS}, aliases={"name": "label"}),
     "Corpus.codes_between": Row(
         plain(corpus().codes_between, name="document", first=2, last=7),
         {"name": LABELS, "first": whole(0, 7), "last": whole(2, 7)},
@@ -366,8 +366,8 @@ DATA = {
         {"name": LABELS, "first": whole(0, 3), "last": whole(1, 3)},
         aliases={"name": "label"},
     ),
-    "Groups.keys": Row(plain(corpus().keys, name="document"), {"name": LABELS}, aliases={"name": "label"}),
-    "Groups.key_view": Row(
+    "Corpus.keys": Row(plain(corpus().keys, name="document"), {"name": LABELS}, aliases={"name": "label"}),
+    "Corpus.key_view": Row(
         plain(corpus().key_view, name="document"), {"name": LABELS}, aliases={"name": "label"}
     ),
     "Groups.numbers": Row(plain(groups().numbers, name="group"), {"name": LABELS}, aliases={"name": "label"}),

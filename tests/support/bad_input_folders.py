@@ -82,7 +82,12 @@ FOLDERS = {
             "processes": optional(whole(1)),
             "on_interrupt": NO_INTERRUPT,
             "franchise": [5, "franchise", hk.Franchise, Told(another(), "7 customers")],
+            "carrier": [5, "mpi", object()],
         },
+    ),
+    "Run.state": Row(
+        lambda franchise: (hk.open_run(run_in(franchise)).state, {"chain": 0}),
+        {"chain": [-1, 1, 0.5, "0"]},
     ),
     "Trace.own": Row(lambda franchise: (hk.Trace().own, {"record": {"mine": len}}), {"record": NO_RECORD}),
     "Trace.to_arviz": Row(

@@ -1,5 +1,7 @@
 """The rows of measures of numbers, counts and bits in the table of bad input."""
 
+import sys
+
 import numpy as np
 from bad_values import (
     INF,
@@ -38,10 +40,14 @@ SPELLING = hk.Spelling(2, words=["a", "ab"], sweeps=2, samples=1)
 DIMS = optional(whole(0, 2**31 - 1))
 
 
+package = sys.modules["hdpkit.base_measures"]  # hk.base_measures is the registry
+
+
 def both(name, good, bad, aliases=None):
     """Rows of a measure and of its readable twin."""
     return {
-        kind: Row(plain(getattr(hk, kind), **good), bad, aliases or {}) for kind in (name, f"{name}Reference")
+        kind: Row(plain(getattr(package, kind), **good), bad, aliases or {})
+        for kind in (name, f"{name}Reference")
     }
 
 
@@ -79,7 +85,8 @@ MEASURES = {
     **{
         name: Row(
             plain(
-                getattr(hk, name), smoothing=0.5, selection=hk.Beta(1.0, 1.0), proportions="stored", n_terms=3
+                getattr(package, name), smoothing=0.5, selection=hk.Beta(1.0, 1.0),
+                proportions="stored", n_terms=3,
             ),
             {
                 "smoothing": [

@@ -30,6 +30,7 @@ from bad_values import (
 )
 
 import hdpkit as hk
+from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.random import Streams
 
@@ -48,9 +49,9 @@ def weighted():
     return tiny(root="weights")
 
 
-def redish(franchise):
+def resample_dish(franchise):
     units = franchise.units(1)
-    return franchise.redish, {"units": units, "first": 0, "last": len(units), "source": stream()}
+    return franchise.resample_dish, {"units": units, "first": 0, "last": len(units), "source": stream()}
 
 
 def sentences(these):
@@ -131,7 +132,7 @@ MODEL = {
         )
         for name, kind in (
             ("DirichletMultinomial", hk.DirichletMultinomial),
-            ("DirichletMultinomialReference", hk.DirichletMultinomialReference),
+            ("DirichletMultinomialReference", DirichletMultinomialReference),
         )
     },
     "Finite": Row(
@@ -295,6 +296,15 @@ MODEL = {
         },
         aliases={"values": ("eta", "parameters")},
     ),
+    "Franchise.exchange": Row(
+        lambda franchise: (franchise.exchange, {"other": franchise.copy()}),
+        {"other": [None, 5, "other", hk.Franchise, {}]},
+    ),
+    "Franchise.tempered": Row(method("tempered")(power=0.5), {"power": [*POSITIVE, 1.5]}),
+    "Franchise.log_likelihood": Row(
+        lambda franchise: (franchise.log_likelihood, {"measure": franchise.measure.tempered(0.5)}),
+        {"measure": [*NO_MEASURE, hk.NormalGamma()]},
+    ),
     "Franchise.kernel": Row(method("kernel")(verb="reseat"), {"verb": NO_NAME}),
     "Franchise.walk": Row(method("walk")(kernel="reference"), {"kernel": [5, "", "fast", ["reference"], {}]}),
     "Franchise.register": Row(
@@ -372,13 +382,24 @@ MODEL = {
             "with_customers": Anything("moves pass a literal, and every value has a truth"),
         },
     ),
-    "Franchise.redish": Row(
-        lambda franchise: redish(explicit()),
+    "Franchise.resample_dish": Row(
+        lambda franchise: resample_dish(explicit()),
         {
             "units": Anything("what Franchise.units returned"),
             "first": whole(0),
             "last": whole(0, 1000),
             "source": Anything("moves pass on the source that they were given"),
+        },
+    ),
+    "Franchise.run_verb": Row(
+        lambda franchise: (
+            lambda verb, arguments, source: franchise.run_verb(verb, *arguments, source=source),
+            {"verb": "reseat", "arguments": range(2), "source": stream()},
+        ),
+        {
+            "verb": ["", "jump", None, 5, b"reseat", ["reseat"]],
+            "arguments": Anything("those of the verb's kernel, which checks them"),
+            "source": [None, 0, "1", object(), np.random.default_rng(0)],
         },
     ),
     "Franchise.reserved": Row(

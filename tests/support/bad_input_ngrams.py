@@ -4,7 +4,7 @@ import numpy as np
 from bad_values import HUGE, INF, NAN, NO_SEQUENCE, Row, Told, optional, plain, whole
 
 import hdpkit as hk
-from hdpkit.data.contexts import NO_SYMBOL
+from hdpkit.data.encode import NO_SYMBOL
 
 __all__ = ["NGRAMS", "NO_VOCABULARY"]
 

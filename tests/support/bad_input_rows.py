@@ -70,7 +70,14 @@ EXCLUDED = {
     "*.check": "the protocol of a move: called by the scheduler with the franchise that it checked",
     "*.n_steps": "the protocol of a move: called by the harness",
     "*.threaded": "the protocol of a move: called by the scheduler with a number that it checked",
+    "*.others": "the protocol of a move: called by the scheduler with the franchise that it checked",
     "*.runs_in": "the protocol of a move: called by the scheduler",
+    "moves.*.begin": "the protocol of a move over documents: called with what apply was given",
+    "moves.*.sweep": "the protocol of a move over documents: called after begin",
+    "moves.*.document": "the protocol of a move over documents: users write it",
+    "moves.*.needs_lengths": "the protocol of a move: called by runs over shards with what they checked",
+    "moves.Document": "a record that a move over documents gets",
+    "moves.Common": "a record that a move over documents gets",
     # records that the package makes and hands out
     "Draw": "a record that the scheduler makes",
     "Sample.*group_weights": "takes a slice of groups, as any array does",
@@ -95,7 +102,7 @@ EXCLUDED = {
     "RestaurantView": "made by Franchise.restaurant",
     # what only moves call, with what the franchise itself gave them
     "Franchise.in_chunks": "a loop around a verb, which checks its range",
-    "Franchise.seated_out": "called by moves with the source that they were given",
+    "Franchise.labelled_seating": "called by moves with the source that they were given",
     "Franchise.draw_tables*": "verbs: called by TableCounts with a range, which they check",
     "Franchise.reseat_documents": "a verb: SliceGibbs and CountGibbs check their number of threads",
     "Franchise.draw_topics": "called by DrawTopics with the source that it was given",

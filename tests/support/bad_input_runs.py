@@ -123,6 +123,10 @@ RUNS = {
         f"moves.{kind.__name__}": Row(plain(kind, threads=2), {"threads": whole(1)})
         for kind in (moves.SliceGibbs, moves.CountGibbs)
     },
+    "moves.ReplicaExchange": Row(
+        plain(moves.ReplicaExchange, powers=(1.0, 0.5)),
+        {"powers": [None, 5, "1.0", [], [1.0], [0.9, 0.5], [1.0, 1.0], [1.0, 0.0], [1.0, NAN], ["1", "0"]]},
+    ),
     "moves.TableCounts": Row(
         plain(moves.TableCounts, method="binomial"), {"method": [None, 5, "", "poisson", ["binomial"]]}
     ),

@@ -159,7 +159,7 @@ def lacking(key):
 
 
 NO_STATE = [
-    *[lacking(key) for key in ("seating", "slots", "held", "concentration", "discount", "sweep", "attempt")],
+    *[lacking(key) for key in ("seating", "slots", "held", "concentration", "discount", "sweep")],
     changed(concentration=np.array([NAN, 1.0, 1.0, 1.0])),
     changed(concentration=np.array([1.0, 1.0])),
     changed(concentration="1"),
@@ -167,7 +167,6 @@ NO_STATE = [
     changed(discount=None),
     changed(sweep=-1),
     changed(sweep=2.5),
-    changed(attempt=None),
     changed(slots=np.array([1, 0])),
     changed(slots=np.array([-1])),
     changed(slots=[0.5]),

@@ -126,7 +126,7 @@ def check_units_of(franchise, source):
         "generic": lambda: generic.reseat(franchise.walk("generic"), franchise.bank, 0, n // 4, source),
         "leave": lambda: franchise.leave(n // 2, n, source),
         "enter": lambda: franchise.enter(n // 2, n, source),
-        "redish": lambda: moves.DishGibbs().apply(franchise, source),
+        "resample_dish": lambda: moves.DishGibbs().apply(franchise, source),
         "split": lambda: moves.SplitMerge().apply(franchise, source),
         "settle": franchise.settle,
         "compact": lambda: franchise.store.compact(0.0),
@@ -145,6 +145,6 @@ def check_units_of(franchise, source):
 
 
 ORDER = (
-    "reseat", "redish", "split", "one", "redish", "generic", "settle", "leave", "split", "enter", "redish",
-    "reseat", "compact", "redish", "thaw", "one", "split", "reseat",
+    "reseat", "resample_dish", "split", "one", "resample_dish", "generic", "settle", "leave", "split",
+    "enter", "resample_dish", "reseat", "compact", "resample_dish", "thaw", "one", "split", "reseat",
 )  # fmt: skip

@@ -10,6 +10,7 @@ import functools
 import io
 import os
 import re
+import sys
 import tempfile
 import types
 from pathlib import Path
@@ -21,19 +22,20 @@ from bad_values import another, corpus, tiny
 
 import hdpkit as hk
 from hdpkit import evaluation, moves, shards, signatures, summaries, testing
-from hdpkit.base_measures import PythonBank
+from hdpkit.base_measures import DirichletMultinomialReference, NormalInverseWishartReference, PythonBank
 from hdpkit.io.arpa import read_arpa
-from hdpkit.io.text_options import TextOptions
-from hdpkit.io.vectorizer import TextCounter
+from hdpkit.io.text_options import TextCounter, TextOptions
 from hdpkit.random import Purpose, RandomStream, ScriptedSource, Streams
-from hdpkit.record.leave import Leave
+from hdpkit.record.describe import Allowed
 from hdpkit.record.run_folder import RunFolder
 from hdpkit.registry import Registry
-from hdpkit.report import Content, Material, Section
+from hdpkit.report import Content, ReportData, Section
+from hdpkit.schedule.states import state_of
 from hdpkit.stores import ExplicitStore, FrozenSeating, stores
 
 __all__ = ["BY_ANNOTATION", "BY_NAME", "GOOD", "OBJECTS", "bad_values", "place"]
 
+MEASURES = sys.modules["hdpkit.base_measures"]  # hk.base_measures is the registry
 FOLDER = tempfile.TemporaryDirectory(prefix="hdpkit-calls-")
 
 
@@ -183,9 +185,9 @@ def counter():
 
 
 def material():
-    return Material(
-        franchise=tiny(), trace=recorded(), run=None, chain=None, title="a", command=None, most_topics=5,
-        n_terms=2, n_documents=2,
+    return ReportData(
+        state=state_of(tiny()), trace=recorded(), run=None, chain=None, title="a", command=None,
+        most_topics=5, n_terms=2, n_documents=2,
     )  # fmt: skip
 
 
@@ -225,13 +227,13 @@ OBJECTS = {
     "KnownSignatures": known_signatures,
     "Known": lambda: hk.Known([[0.5, 0.5]], counts=4),
     "KnownValues": lambda: hk.KnownValues([[0.5]]),
-    "Leave": Leave,
+    "Allowed": Allowed,
     "RunFolder": run_folder_object,
     "Section": lambda: Section(key="mine", title="Mine", template="overview.html", read=lambda m: Content()),
     "Limits": hk.Limits,
     "Local": shards.Local,
     "Look": lambda: tiny().look(),
-    "Material": material,
+    "ReportData": material,
     "Move": moves.TableGibbs,
     "NGramModel": language_model,
     "NGrams": sentences,
@@ -241,10 +243,8 @@ OBJECTS = {
     "Part": hk.Part,
     "IntegrablePart": hk.IntegrablePart,
     "ProgressBar": lambda: hk.ProgressBar(io.StringIO()),
-    "PythonBank": lambda: PythonBank(hk.DirichletMultinomialReference(0.5, n_terms=3), np.array([0, 1, 2])),
-    "StatisticsBank": lambda: PythonBank(
-        hk.DirichletMultinomialReference(0.5, n_terms=3), np.array([0, 1, 2])
-    ),
+    "PythonBank": lambda: PythonBank(DirichletMultinomialReference(0.5, n_terms=3), np.array([0, 1, 2])),
+    "StatisticsBank": lambda: PythonBank(DirichletMultinomialReference(0.5, n_terms=3), np.array([0, 1, 2])),
     "RandomStream": RandomStream,
     "ChoiceSource": RandomStream,
     "ScriptedSource": lambda: ScriptedSource([0, 0, 0]),
@@ -291,14 +291,12 @@ OBJECTS = {
     "Spelling": lambda: hk.Spelling(2, words=["a", "ab"], sweeps=2, samples=1),
     "NonConjugate": lambda: hk.NonConjugate(max, hk.Finite([1.0, 2.0]), examples=[0.5]),
     "NormalInverseWishart": lambda: hk.NormalInverseWishart([0.0, 1.0], 0.5, 4.0, np.eye(2)),
-    "NormalInverseWishartReference": lambda: hk.NormalInverseWishartReference(
-        [0.0, 1.0], 0.5, 4.0, np.eye(2)
-    ),
+    "NormalInverseWishartReference": lambda: NormalInverseWishartReference([0.0, 1.0], 0.5, 4.0, np.eye(2)),
     "Uniform": lambda: hk.Uniform(3),
     "Categorical": lambda: hk.Categorical([0.5, 0.5]),
     "Scheduled": lambda: moves.Scheduled(moves.TableGibbs()),
     **{
-        name: functools.partial(getattr(hk, name), n_terms=3)
+        name: functools.partial(getattr(MEASURES, name), n_terms=3)
         for name in (
             "DirichletMultinomial",
             "DirichletMultinomialReference",
@@ -307,7 +305,7 @@ OBJECTS = {
         )
     },
     **{
-        name: getattr(hk, name)
+        name: getattr(MEASURES, name)
         for kind in ("NormalGamma", "GammaPoisson", "BetaBernoulli")
         for name in (kind, f"{kind}Reference")
     },
@@ -398,7 +396,7 @@ BY_NAME = {
     "statistics": lambda: hk.DirichletMultinomial(0.5, n_terms=3).make(),
     "purpose": lambda: 0,
     "calls": lambda: 0,
-    "measure": lambda: hk.DirichletMultinomialReference(0.5, n_terms=3),
+    "measure": lambda: DirichletMultinomialReference(0.5, n_terms=3),
     "method": lambda: "slice",
     "declaration": lambda: 1,
     "store": lambda: ExplicitStore,
@@ -466,11 +464,11 @@ GOOD = {
     "io.labels.read_labels.names": lambda: ["a"],
     "io.labels.check_nested.groups": lambda: {"a": ["x", "y"]},
     "io.shard_shares.write_shares.state": sharded_state,
-    "io.vectorizer.TextCounter.load.path": lambda: saved_counter(),
-    "io.vectorizer.TextCounter.from_data.data": lambda: counter().as_data(),
-    "io.vectorizer.TextCounter.words.text": lambda: "aa bb",
-    "io.verification.verify_run.folder": run_folder,
-    "io.verification.verify_shards.folder": lambda: OBJECTS["ShardedCorpus"]().folder,
+    "io.text_options.TextCounter.load.path": lambda: saved_counter(),
+    "io.text_options.TextCounter.from_data.data": lambda: counter().as_data(),
+    "io.text_options.TextCounter.words.text": lambda: "aa bb",
+    "cli.verification.verify_run.folder": run_folder,
+    "cli.verification.verify_shards.folder": lambda: OBJECTS["ShardedCorpus"]().folder,
     "io.reading.load_reading.folder": run_folder,
     "report.write_report.path": lambda: place("report.html"),
     "report.write_report.sections": lambda: (),

@@ -120,8 +120,8 @@ def matrix(franchise, apply):
         source = ScriptedSource(continuous=[0.5] * N)
         franchise.thaw(frozen)  # which checks it: once is enough
         while True:
-            with franchise.turn():  # taken once, as a scheduler does, and not by each verb
-                franchise._freezing.take_over(frozen)
+            with franchise.lock():  # taken once, as a scheduler does, and not by each verb
+                franchise._take_over(frozen)
                 apply(franchise, source)
             # The least remainder is not 0, but a new dish has next to no probability.
             if source.probability > 1e-200:

@@ -14,6 +14,7 @@ from scipy import stats
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise.simulate import draw_hyperparameters
 from hdpkit.moves.concentration import draw_concentration, slice_concentration
 from hdpkit.moves.discount import draw_discount, slice_discount
@@ -201,7 +202,7 @@ def seated(concentration, discount=(0.0, 0.0)):
     """Documents of 4 and 3 customers, all of one dish."""
     franchise = tiny_franchise(
         "4+3",
-        hk.DirichletMultinomialReference(0.5, n_terms=3),
+        DirichletMultinomialReference(0.5, n_terms=3),
         store="explicit",
         concentration=concentration,
         discount=discount,

@@ -5,6 +5,7 @@ from slice_model import ALPHA, WEIGHTS, Model, branches, holding, law_of_tables
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.cases import TinyShape, tiny_franchise
@@ -21,7 +22,7 @@ __all__ = [
 ]
 
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
-READABLE = hk.DirichletMultinomialReference(0.5, n_terms=3)
+READABLE = DirichletMultinomialReference(0.5, n_terms=3)
 WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)
 TOPICS = [[0.7, 0.3, 0.0], [0.2, 0.2, 0.6]]
 KNOWN = hk.Known(TOPICS, counts=5, frozen=[True, False])
@@ -85,7 +86,7 @@ def check_tables_of_held_documents(kernel="reference", integrated=False):
     model = holding(Model([[0, 0, 1], [2, 2]], kernel, integrated), 0)
 
     def swept(source):
-        slot, dishes = model.swept((0, 0, 0, 1, 1), 0, source)
+        slot, dishes = model.swept((0, 0, 0, 1, 1), source)
         assert dishes[:3] == [slot[0]] * 3
         model.check()
         free = [k for k in slot if dishes[3:] == [slot[k]] * 2]  # a new dish, or one that was there

@@ -13,8 +13,8 @@ from hdpkit import moves
 from hdpkit.errors import DataError
 from hdpkit.random import ScriptedSource
 from hdpkit.stores import Detail, FrozenSeating, detail_of
-from hdpkit.stores.reference.seating_out import seat_out
-from hdpkit.stores.seating_out import lump
+from hdpkit.stores.frozen import lump
+from hdpkit.stores.reference.labelled_seating import seat_out
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_likelihood, log_prior, n_tables, seatings
 from hdpkit.testing.exact import (
@@ -37,10 +37,10 @@ __all__ = [
     "check_observed_dish_gibbs",
     "check_observed_dishes_stay",
     "check_observed_histograms",
+    "check_observed_labelled_seating",
     "check_observed_predictives",
     "check_observed_rows",
     "check_observed_scores",
-    "check_observed_seating_out",
     "check_observed_simulation",
     "check_observed_table_gibbs",
     "check_observed_values_below_zero",
@@ -196,7 +196,7 @@ def check_observed_dish_gibbs():
         enumerate_steps(model_of(shape, [0, 0, 1, 0], store="explicit-reference"), moves.DishGibbs())
 
 
-def check_observed_seating_out():
+def check_observed_labelled_seating():
     """Tables of the root that serve one dish are dealt as any others: uniformly."""
     model = model_of("2+1 with one at the root", [0, 0, 0, 0])
     t = model.franchise.topology

@@ -3,10 +3,11 @@
 import math
 
 import hdpkit as hk
+from hdpkit.base_measures import DirichletMultinomialReference
 
 MEASURES = {
     "dirichlet-multinomial": hk.DirichletMultinomial(hk.Gamma(2.0, 2.0), n_terms=3),
-    "dirichlet-multinomial-reference": hk.DirichletMultinomialReference(hk.Gamma(2.0, 2.0), n_terms=3),
+    "dirichlet-multinomial-reference": DirichletMultinomialReference(hk.Gamma(2.0, 2.0), n_terms=3),
     "sparse-dirichlet-multinomial": hk.SparseDirichletMultinomial(
         hk.Gamma(2.0, 2.0), hk.Beta(hk.Gamma(3.0, 2.0), hk.Gamma(3.0, 2.0)), n_terms=3
     ),

@@ -6,6 +6,7 @@ from scipy.stats import dirichlet
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
@@ -27,7 +28,7 @@ CORNER = Corner(0.9, 0.7, 0.3, 0.6)
 
 
 def weighted_model(shape, store="explicit-reference"):
-    measure = hk.DirichletMultinomialReference(0.5, n_terms=3)
+    measure = DirichletMultinomialReference(0.5, n_terms=3)
     franchise = tiny_franchise(shape, measure, store=store, kernel="reference", corner=CORNER, root="weights")
     return ExactWeightModel(franchise, dirichlet_multinomial_log_marginal(0.5, 3))
 
@@ -40,7 +41,7 @@ def check_seating_and_root_weights():
 
 
 def fixed_model(store, kernel, n_dishes=3):
-    measure = hk.DirichletMultinomialReference(0.5, n_terms=3) if kernel == "reference" else None
+    measure = DirichletMultinomialReference(0.5, n_terms=3) if kernel == "reference" else None
     franchise = tiny_franchise(
         "2+1 with one at the root",
         measure or hk.DirichletMultinomial(0.5, n_terms=3),

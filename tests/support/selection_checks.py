@@ -7,6 +7,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.random import Streams
 from hdpkit.testing import measure_contract
 from hdpkit.testing.cases import Corner, tiny_franchise
@@ -31,7 +32,7 @@ SHAPES = (1.3, 0.8)
 
 def readable(scheme="integrated", selection=None):
     selection = selection or hk.Beta(*SHAPES)
-    return hk.SparseDirichletMultinomialReference(0.5, selection, scheme, n_terms=3)
+    return SparseDirichletMultinomialReference(0.5, selection, scheme, n_terms=3)
 
 
 def tiny(shape, measure, values=None):

@@ -81,7 +81,7 @@ class Model:
         free = iter(sorted(set(range(len(WEIGHTS))) - set(slot.values())))
         return {k: slot[k] if k in slot else next(free) for k in range(len(WEIGHTS))}
 
-    def plan(self, slot, fault=0):
+    def plan(self, slot):
         order = np.argsort([slot[k] for k in range(len(WEIGHTS))])
         fr = self.franchise
         proportions = np.zeros((1 + len(self.theta), 64))
@@ -98,31 +98,30 @@ class Model:
             integrated=self.integrated,
             topics=np.ascontiguousarray(TOPICS[order]),
             proportions=None if self.integrated else np.ascontiguousarray(proportions[:, : self.stride]),
-            fault=fault,
         )
 
     stride = 16
 
-    def swept(self, z, fault, source):
+    def swept(self, z, source):
         """Make a sweep from a state; returns the slot of each label and the customers' slots afterwards."""
-        with self.franchise.turn():  # taken once, as a scheduler does, and not by each verb
+        with self.franchise.lock():  # taken once, as a scheduler does, and not by each verb
             slot = self.enter(z)
-            self.franchise._slices.sweep(self.plan(slot, fault), source)
+            self.franchise._sweep_documents(self.plan(slot), source)
         return slot, self.franchise.seating.dishes().tolist()
 
-    def matrix(self, fault=0):
+    def matrix(self, audited=True):
         place = {z: i for i, z in enumerate(self.states)}
         P = np.zeros((len(self.states), len(self.states)))
         for start, z in enumerate(self.states):
             source = ScriptedSource()
             while True:
-                slot, dishes = self.swept(z, fault, source)
+                slot, dishes = self.swept(z, source)
                 label = {at: k for k, at in slot.items()}
                 after = tuple(label[at] for at in dishes)
                 P[start, place[after]] += source.probability
                 if not source.advance():
                     break
-            if not fault:
+            if audited:
                 self.check()
         return P
 
@@ -133,7 +132,7 @@ class Model:
 
 def holding(model, group):
     """Let a model of sweeps hold a document, whatever it is entered with."""
-    franchise, enter, sweep = model.franchise, model.enter, model.franchise._slices.sweep
+    franchise, enter, sweep = model.franchise, model.enter, model.franchise._sweep_documents
 
     def entered(state):
         franchise.release()
@@ -142,7 +141,7 @@ def holding(model, group):
         return slots
 
     model.enter = entered
-    franchise._slices.sweep = lambda plan, source: sweep(
-        attrs.evolve(plan, held=franchise._held.nodes()), source
+    franchise._sweep_documents = lambda plan, source: sweep(
+        attrs.evolve(plan, held=franchise._held_nodes()), source
     )
     return model

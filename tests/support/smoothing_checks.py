@@ -6,6 +6,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import SparseDirichletMultinomialReference
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import check_exact
 from hdpkit.testing.exact_parameters import Grid, exact_model
@@ -26,7 +27,7 @@ SHAPES = (1.3, 0.8)
 def tiny_smoothed(shape, scheme="integrated", **options):
     """Readable, over two smoothings."""
     grid = Grid([0.2, 1.5], [1.0, 2.0])
-    measure = hk.SparseDirichletMultinomialReference(hk.Each(grid), hk.Beta(*SHAPES), scheme, n_terms=3)
+    measure = SparseDirichletMultinomialReference(hk.Each(grid), hk.Beta(*SHAPES), scheme, n_terms=3)
     corner = Corner(0.9, 0.7, 0.3, 0.6)
     return tiny_franchise(shape, measure, store="explicit-reference", corner=corner, **options)
 

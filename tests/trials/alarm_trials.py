@@ -2,8 +2,8 @@
 
     python tests/trials/alarm_trials.py [count] [seed]
 
-After each exception the franchise must pass its audit, all customers must be seated, and the next run must
-work.
+After each exception the state must be, bit for bit, one that the undisturbed chain has between two sweeps. If
+the exception came while the state before was restored, the franchise is closed and `transaction` restores it.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ import time
 from collections import Counter
 
 import numpy as np
+from states import same_state
 
 import hdpkit as hk
 from hdpkit import moves
@@ -69,8 +70,14 @@ MOVES = {
 }
 
 
-def check(f, again):
-    """The franchise is whole, and the next run works."""
+def check(f, again, states=()):
+    """The franchise is in one of the states (if there are any), and the next run works."""
+    if f._lock.closed:
+        with f.transaction():
+            pass
+    if states:
+        there = f.freeze()
+        assert any(same_state(there, state) for state in states), "a state between the sweeps"
     f.audit()
     assert (f.dishes >= 0).all(), "somebody has no seat"
     assert f.on_pulse is None
@@ -163,11 +170,21 @@ def ctrl_c_is_what_it_was():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def trial_at(f, start, scheduler, number):
-    """One exception at a byte code of one sweep from a given state."""
+def states_of(f, start, scheduler, sweeps=1):
+    """The states of the undisturbed chain from a given one."""
     f.thaw(start)
+    states = [f.freeze()]
+    for _ in range(sweeps):
+        scheduler.run(f, 1, init=None)
+        states.append(f.freeze())
+    return states
+
+
+def trial_at(f, states, scheduler, number):
+    """One exception at a byte code of one sweep from the first of two states."""
+    f.thaw(states[0])
     seen = at_byte_code(number, lambda: scheduler.run(f, 1, init=None))
-    check(f, scheduler)
+    check(f, scheduler, states)
     return seen
 
 
@@ -176,8 +193,8 @@ def trials_at_byte_codes(store, move, kernel="auto", base=None, every=1, first=1
     f = franchise(store, data or corpus(2, 4), kernel, base)
     scheduler = hk.Scheduler([MOVES[move]()])
     hk.Scheduler([moves.TableGibbs()]).run(f, 2, rng=0)
-    start, n, number = f.freeze(), 0, first
-    while trial_at(f, start, scheduler, number) is None:
+    states, n, number = states_of(f, f.freeze(), scheduler), 0, first
+    while trial_at(f, states, scheduler, number) is None:
         n, number = n + 1, number + every
     return n
 
@@ -191,6 +208,9 @@ def trials_by_time(store, count, seed, kernel="auto", base=None, data=None):
     began = time.perf_counter()
     scheduler.run(f, 3, init=None)
     length = time.perf_counter() - began
+    start = f.freeze()
+    states = states_of(f, start, scheduler, 3)
+    f.thaw(start)
 
     left = 0
 
@@ -228,7 +248,8 @@ def trials_by_time(store, count, seed, kernel="auto", base=None, data=None):
             signal.setitimer(signal.ITIMER_REAL, 0.0)
             left = 0
             fallen += within
-            check(f, scheduler)
+            check(f, scheduler, states)
+            f.thaw(start)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)

@@ -76,7 +76,7 @@ def targets():
     found = []
     for module in modules():
         for name, value in sorted(vars(module).items()):
-            if "cython" in type(value).__name__ and value.__module__ == module.__name__:
+            if "cython" in value.__class__.__name__ and value.__module__ == module.__name__:
                 found.append((f"{module.__name__}.{name}", None, value, "call"))
     for kind in classes():
         label = f"{kind.__module__}.{kind.__qualname__}"
@@ -194,8 +194,8 @@ def made(names, rng, n_runs):
 def extra():
     """Objects of classes that runs don't keep."""
     from hdpkit._compiled.measures.selection import Selection
+    from hdpkit._compiled.support.franchise_lock import FranchiseLock
     from hdpkit._compiled.support.interrupt import HeldInterrupt
-    from hdpkit._compiled.support.turn import Turn
     from hdpkit._compiled.walk.contexts import ContextTree
     from hdpkit.testing.asked import AskedSource
     from hdpkit.testing.words import GivenWords
@@ -203,7 +203,7 @@ def extra():
     return {
         Selection: lambda: [Selection(9, 1.0, r=1.0, s=1.0)],
         HeldInterrupt: lambda: [HeldInterrupt()],
-        Turn: lambda: [Turn()],
+        FranchiseLock: lambda: [FranchiseLock()],
         ContextTree: lambda: [ContextTree()],
         AskedSource: lambda: [AskedSource(lambda weights: 0)],
         GivenWords: lambda: [GivenWords()],
@@ -341,7 +341,7 @@ FITTING = {
     "memory": lambda: bytearray(1 << 16), "part": lambda: 0, "n_parts": lambda: 2, "n_slots": lambda: 16,
     "n_blocks": lambda: 2, "block": lambda: 0, "degree": lambda: 20, "size": lambda: 5, "p": lambda: 0.3,
     "weights": lambda: np.array([1.0, 2.0]), "customers": lambda: 5, "floats": lambda: True,
-    "by_jumps": lambda: True, "coarse": lambda: False, "fault": lambda: 1,
+    "by_jumps": lambda: True, "coarse": lambda: False,
 }  # fmt: skip
 """What fits where no run has a variable of this name."""
 OTHER_NAMES = {"rng": "source", "work": "workspace", "node": "nodes"}

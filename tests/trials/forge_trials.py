@@ -31,16 +31,16 @@ from memory_limit import limit_memory
 import hdpkit as hk
 from hdpkit import errors, moves, shards
 from hdpkit.cli.main import main
+from hdpkit.cli.verification import verify_run, verify_shards
 from hdpkit.evaluation import ShardedState
-from hdpkit.formats.sealed_text import opened_text, sealed_text
+from hdpkit.formats.writing import opened_text, sealed_text
 from hdpkit.io.reading import load_reading
-from hdpkit.io.verification import verify_run, verify_shards
 from hdpkit.record import files
 from hdpkit.record.blocks import BlockReader, BlockWriter
 from hdpkit.record.command import load_command
-from hdpkit.record.encode import from_json, pack, to_json, unpack
+from hdpkit.record.files import from_json, pack, to_json, unpack
 from hdpkit.signatures import CHANNELS
-from hdpkit.signatures.settings import load_settings
+from hdpkit.signatures.runs import load_settings
 
 SECONDS, LONGEST = 20, 120
 BYTES = 4 << 30
@@ -263,10 +263,11 @@ def list_again(folder, file, content):
         if listed.get(name) is not None:
             listed[name] = files_checksum(content)
             (folder / "run.json").write_bytes(sealed_text(text))
-    if (folder / "run.bin").exists() and file.name.startswith("shard-"):
-        tree = unpack((folder / "run.bin").read_bytes()[24:-32], "run")
-        tree["state"]["digests"][str(int(file.stem.removeprefix("shard-")))] = content[-32:].hex()
-        (folder / "run.bin").write_bytes(files.seal(b"HDPKSRUN", pack(tree)))
+    for state in (folder / "chain-000").glob("state-?") if file.parent.name.startswith("sweep-") else ():
+        tree = unpack(state.read_bytes()[24:-32], "state")
+        if tree["sweep"] == int(file.parent.name.removeprefix("sweep-")):
+            tree["frozen"]["shards"][int(file.name.removeprefix("shard-"))] = content[-32:].hex()
+            state.write_bytes(files.seal(state.read_bytes()[:8], pack(tree)))
     if (folder / "manifest.json").exists() and name != "manifest.json":
         head, _ = opened_text((folder / "manifest.json").read_bytes())
         head["shards"][int(file.parent.name.removeprefix("shard-"))]["sha256"][file.name] = whole
@@ -319,7 +320,7 @@ def put_something_else(file, others, draw):
 def forge_folder(folder, everything, draw):
     """Forge one file of a folder; returns its name and what it now is."""
     found = [file for file in sorted(folder.rglob("*")) if file.is_file() and file.name != "lock"]
-    kept = [file for file in found if file.name not in ("topics.json", "report.html")]
+    kept = [file for file in found if file.name != "report.html"]
     weights = [3 if file.name.startswith("state-") else 2 for file in kept]
     file = draw.choices(kept, weights)[0]
     name = "-".join(file.name.split("-")[:1]) if file.suffix != ".json" else file.name
@@ -466,10 +467,7 @@ CORPORA = {
     "hdpkit verify": command("verify", "FOLDER"),
     "hdpkit fit": command("fit", "FOLDER", "--sweeps", 1, "--quiet", "--out", "OUT"),
 }  # fmt: skip
-SHARDED = {
-    "ShardedState": use_sharded, "shards.run": use_shards_run, "verify_run": use_verify,
-    "hdpkit verify": command("verify", "FOLDER"),
-}  # fmt: skip
+SHARDED = {**RUNS, "ShardedState": use_sharded, "shards.run": use_shards_run}
 OF = {"words": WORDS, "model": {**RUNS, "TopicModel": use_estimator}, "shards-run": SHARDED,
       "shards": CORPORA, "shards-cells": CORPORA, "corpus": CORPORA}  # fmt: skip
 ALL = {**RUNS, **WORDS, **CORPORA, **SHARDED, "TopicModel": use_estimator}

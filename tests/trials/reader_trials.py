@@ -193,8 +193,7 @@ def corpus_folder(rng, place):
 def run_data(rng):
     """The data of a run, as a tree of values that was changed, under a checksum that is right."""
     from hdpkit.record.data_file import pack_data
-    from hdpkit.record.encode import pack, unpack
-    from hdpkit.record.files import seal
+    from hdpkit.record.files import pack, seal, unpack
 
     data = {0: small_corpus, 1: small_ngrams, 2: small_groups}[rng.randrange(3)](rng)
     tree = unpack(pack_data(data), "data")

@@ -28,7 +28,7 @@ from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same  # no
 
 import hdpkit as hk  # noqa: E402
 from hdpkit import shards  # noqa: E402
-from hdpkit.shards.files import read_run  # noqa: E402
+from hdpkit.cli.verification import verify_run  # noqa: E402
 
 SWEEPS = 30
 
@@ -40,6 +40,17 @@ def begin(folder):
     begun, ended, _ = in_one_process(SWEEPS, data)
     (folder / "begun.pickle").write_bytes(pickle.dumps((SCHEDULE, begun)))
     return begun, ended
+
+
+def swept(kept):
+    """The sweep of the newest checkpoint, all files of which must be intact."""
+    try:
+        run = hk.open_run(kept)
+    except hk.errors.RunError:
+        return 0  # killed before it was made
+    wrong = [check for check in verify_run(kept) if not check.passed]
+    assert not wrong, wrong
+    return run.sweeps[0] or 0
 
 
 def started(folder, kept, ranks):
@@ -67,8 +78,7 @@ def on_mpi(folder, ended, generator, seconds):
     if not done:
         os.kill(victim, 9)
     done = process.wait(timeout=120) == 0
-    found = read_run(kept) if kept.exists() else None
-    at = 0 if found is None else int(found[1]["common"]["sweep"])
+    at = swept(kept)
     again = started(folder, kept, int(generator.integers(1, 4)))
     assert again.wait(timeout=120) == 0
     same(pickle.loads((folder / "ended.pickle").read_bytes()), ended)
@@ -95,16 +105,16 @@ def _on_cluster(folder, begun, ended, generator, seconds, client):
     at = []
 
     def kill():
-        at.append(swept[-1] if swept else 0)
+        at.append(done[-1] if done else 0)
         os.kill(int(generator.choice(pids)), 9)
 
-    swept, began = [], time.perf_counter()
+    done, began = [], time.perf_counter()
     timer = threading.Timer(float(generator.uniform(0.0, seconds)), kill)
     timer.daemon = True
     timer.start()
     run = shards.run(
         restaurant(), hk.ShardedCorpus.open(folder / "corpus"), SCHEDULE, sweeps=SWEEPS, rng=11, init=begun,
-        carrier=shards.Dask(client), folder=kept, checkpoint=1, progress=lambda n, _: swept.append(n),
+        carrier=shards.Dask(client), folder=kept, checkpoint=1, progress=lambda n, _: done.append(n),
     )  # fmt: skip
     timer.cancel()
     seconds = time.perf_counter() - began

@@ -57,13 +57,13 @@ def members(f):
         "enter_given": (np.zeros(len(f.data), np.int32), 0, 0, source), "group_weights": ("document",),
         "in_chunks": (0, 0, print), "kernel": ("reseat",), "keys": ("document",), "leave": (0, 0, source),
         "free_ranges": (0, 1), "free_units": None, "hold": ([],),
-        "look": (5.0,), "move_units": None, "redish": None, "register": None, "reseat": (0, 3, source),
+        "look": (5.0,), "move_units": None, "resample_dish": None, "register": None, "reseat": (0, 3, source),
         "reseat_groups": None, "reserved": (1,), "restaurant": ("document", 1), "scan_units": None,
-        "root_integrated": (source,), "parts_integrated": (source,), "seated_out": (source,),
+        "root_integrated": (source,), "parts_integrated": (source,), "labelled_seating": (source,),
         "set_base_parameters": (),
         "set_concentration": ("document", 1.0),
         "set_discount": ("document", 0.0), "simulate": (1,), "size_counts": ([0],), "tables_of": ("root",),
-        "thaw": (frozen,), "turn": (), "unit_dishes": None, "units": (1,),
+        "thaw": (frozen,), "lock": (), "unit_dishes": None, "units": (1,),
         "with_documents": None,
     }  # fmt: skip
     found = {}
@@ -73,7 +73,7 @@ def members(f):
 
         def use(name=name):
             thing = getattr(f, name)
-            if name in ("turn", "reserved", "root_integrated", "parts_integrated", "seated_out"):
+            if name in ("lock", "reserved", "root_integrated", "parts_integrated", "labelled_seating"):
                 with thing(*arguments[name]):
                     return None
             return (
@@ -117,7 +117,7 @@ def members(f):
                         "probabilities": (np.zeros(1, np.int32), np.zeros(1, np.int32), np.ones(1))}),
     }  # fmt: skip
     for part, (thing, given) in kept.items():
-        for name in (name for name in dir(thing) if not name.startswith("_") and name != "turn"):
+        for name in (name for name in dir(thing) if not name.startswith("_") and name != "lock"):
             if given.get(name, ()) is not None and callable(getattr(thing, name)):
                 found[f"{part}.{name}"] = lambda thing=thing, name=name, given=given: getattr(thing, name)(
                     *given.get(name, ())

@@ -14,6 +14,7 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.errors import HdpkitError
 from hdpkit.random import Streams
 from hdpkit.stores import Detail, ExplicitReference, HistogramReference, at_least
@@ -124,7 +125,7 @@ def injected_measure(kind, supports=()):
 
 
 def _terms(*options):
-    return injected_measure(hk.DirichletMultinomialReference)(*options, n_terms=3), [0, 0, 1, 1, 2, 0, 2, 1]
+    return injected_measure(DirichletMultinomialReference)(*options, n_terms=3), [0, 0, 1, 1, 2, 0, 2, 1]
 
 
 def _numbers(*options):
@@ -290,16 +291,11 @@ def _view(franchise, generator):
     i = int(generator.integers(8))
     name = franchise.declarations[-1].name
     view = franchise.restaurant(name, None if name == "root" else DOCUMENTS[i])
-    try:
+    with franchise.transaction():
         view.unseat(i, 1)
         view.seat(
             i, [None, 0, franchise.n_dishes][int(generator.integers(3))] if franchise.n_dishes else None, 2
         )
-    except BaseException:
-        if franchise.dishes[i] < 0:
-            FAULT.off()
-            view.seat(i, rng=3)
-        raise
 
 
 def table_gibbs(franchise, seed):

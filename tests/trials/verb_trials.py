@@ -16,11 +16,12 @@ import sys
 import warnings
 
 import numpy as np
+from states import same_state
 
 import hdpkit as hk
 from hdpkit._compiled.fused_sweeps import fused_blocks, fused_observed, fused_topics
 from hdpkit._compiled.generic_sweeps import groups, indicators, sweeps, units
-from hdpkit._compiled.stores import seating_out
+from hdpkit._compiled.stores import labelled_seating
 from hdpkit._compiled.walk import table_counts
 from hdpkit.errors import HdpkitError
 from hdpkit.random import ChoiceSource, RandomStream, ScriptedSource
@@ -36,7 +37,7 @@ KERNELS = (
     indicators,
     units,
     groups,
-    seating_out,
+    labelled_seating,
     table_counts,
     fused_topics,
     fused_blocks,
@@ -312,9 +313,9 @@ def go_on(state):
         state.enter(customer, customer + 1, rng)
     state.reseat(0, n, rng)
     if state.topology.n_levels > 1:
-        with state.seated_out(rng), state.root_integrated(rng):
+        with state.labelled_seating(rng), state.root_integrated(rng):
             found = state.units(1)
-            state.redish(found, 0, len(found), rng)
+            state.resample_dish(found, 0, len(found), rng)
             if not state.measure.atomic:
                 state.reseat_groups(state.groups(), 0, 1, 1, rng)
     state.settle()
@@ -334,7 +335,9 @@ def trial(seed, number, store):
     if rng.random() < 0.5 and state.topology.n_levels > 1:
         go_on(state)
     before = state.freeze()
-    block = state.seated_out(stream) if rng.random() < 0.6 else None
+    transaction = state.transaction()
+    transaction.__enter__()
+    block = state.labelled_seating(stream) if rng.random() < 0.6 else None
     if block is not None:
         block.__enter__()
     found = targets(state)
@@ -342,27 +345,36 @@ def trial(seed, number, store):
     given, named = arguments(function, state, rng)
     told = {"kind": kind, "store": store, "call": f"{label}.{name}", "arguments": repr((given, named))[:300]}
     print(json.dumps({"begin": number, **told}), flush=True)
+    outcome, failure = "accepted", None
     try:
         answer = function(*given, **named)
         if hasattr(answer, "__enter__"):
             with answer:
                 pass
-        outcome = "accepted"
     except Exception as error:
-        outcome = type(error).__name__
+        outcome, failure = type(error).__name__, error
         if isinstance(error, HdpkitError):
             outcome = f"typed: {outcome}"
         told["error"] = str(error)[:200]
     told["outcome"] = outcome
-    told["after"] = aftermath(state, block, before, label)
+    told["after"] = aftermath(state, transaction, block, before, failure)
     return told
 
 
-def aftermath(state, block, before, label):
-    """What an audit says, and whether the chain goes on, if need be from the state before."""
+def aftermath(state, transaction, block, before, failure):
+    """What an audit says, and whether the chain goes on, if need be from the state before.
+
+    After an error the transaction must have restored the state before, bit for bit.
+    """
     try:
-        if block is not None:
-            block.__exit__(None, None, None)
+        try:
+            if block is not None:
+                block.__exit__(type(failure) if failure else None, failure, None)
+        except Exception as error:
+            failure = failure or error
+        transaction.__exit__(type(failure) if failure else None, failure, None)
+        if failure is not None and not same_state(state.freeze(), before):
+            return "untyped: another state after the transaction"
         state.audit()
         go_on(state)
         return "whole"
@@ -428,9 +440,7 @@ def is_fault(told):
     if "after a thaw:" in told["after"] or "untyped" in told["after"]:
         return True
     if told["call"] == "state.open_dish" and told["outcome"] == "accepted":
-        return (
-            False  # the dish waits for customers: as the docstring says, the next verb closes it and says so
-        )
+        return False  # the dish waits for customers: as the docstring says, the next verb says so
     return not part
 
 

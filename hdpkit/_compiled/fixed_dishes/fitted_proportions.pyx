@@ -159,7 +159,7 @@ cdef class Fitting:
     cdef int steps(
         self, double *x, double least, double total, int64_t begin, int64_t m, double tolerance
     ) except -1 nogil:
-        """A step of all topics from the present sums, then steps of the topics that have more than `least`."""
+        """A step of all topics from the current sums, then steps of the topics that have more than `least`."""
         cdef int64_t i, k, e, v, n = self.base.shape[0], turn
         cdef double flat = 0.0, rest
         cdef int32_t a

@@ -17,8 +17,6 @@ namespace {
 template <class Real, bool Scripted> struct Cells {
     typedef Slices<Real, Scripted> Documents;
 
-    HDPKIT_INLINE static bool has(const hdpkit_cells *c, int32_t fault) { return Scripted && c->fault == fault; }
-
     /* The number of successes in n trials; -1 if a script fails. */
     HDPKIT_INLINE static int64_t binomial(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t n, double p) {
         if (!Scripted) return draw_binomial(t, n, p);
@@ -97,8 +95,7 @@ template <class Real, bool Scripted> struct Cells {
             c->rest[heavy] = sum;
             for (int32_t i = heavy - 1; i >= 0; i--) c->rest[i] = c->rest[i + 1] + c->heavy_weight[i];
             for (int32_t i = 0; i < heavy && n > 0; i++) {
-                const double rest = c->rest[has(c, REMAINDER_DROPPED) ? 0 : i];
-                const int64_t here = c->rest[i + 1] > 0.0 ? binomial(s, t, n, c->heavy_weight[i] / rest) : n;
+                const int64_t here = c->rest[i + 1] > 0.0 ? binomial(s, t, n, c->heavy_weight[i] / c->rest[i]) : n;
                 if (here < 0) return -1;
                 c->drawn[c->heavy[i]] += (int32_t)here;
                 n -= here;
@@ -127,12 +124,12 @@ template <class Real, bool Scripted> struct Cells {
         for (int32_t l = 0; l <= levels; l++) c->at_level[l] = 0;
         for (int32_t i = 0; i < runs[0]; i++) {
             const double psi = s->psi[runs[1 + 2 * i]];
-            const double xi = psi < s->threshold && !has(c, SLICES_OF_THE_WRONG_LABEL) ? psi : s->threshold;
+            const double xi = psi < s->threshold ? psi : s->threshold;
             int64_t n = runs[2 + 2 * i];
             double above = xi;
             for (int32_t l = 0; l < levels && n > 0; l++) {
                 if (c->end[l] >= above) continue;      /* these labels are in the slice */
-                const int64_t below = has(c, LEVELS_TAKEN_TOGETHER) ? n : binomial(s, t, n, c->end[l] / above);
+                const int64_t below = binomial(s, t, n, c->end[l] / above);
                 if (below < 0) return false;
                 c->at_level[l] += n - below;
                 n = below;
@@ -169,12 +166,9 @@ template <class Real, bool Scripted> struct Cells {
         Documents::clear(s, t);
         Documents::load(s, t, node);
         if (Scripted) {
-            const int64_t of = has(c, CELL_OF_THE_DOCUMENT_BEFORE) && node > 1 ? node - 1 : node;
             for (int64_t k = 0; k < s->stride; k++) {
-                t->weights[k] = s->theta[of * s->stride + k];
+                t->weights[k] = s->theta[node * s->stride + k];
                 ((Real *)t->document)[k] = (Real)t->weights[k] * ((const Real *)s->factor)[k];
-                if (has(c, XI_OF_A_CELL_LEFT_OUT) && s->psi[k] < s->threshold)
-                    ((Real *)t->document)[k] *= (Real)(s->psi[k] / s->threshold);
             }
         } else {
             Documents::draw_proportions(s, t, node);

@@ -9,21 +9,6 @@
 
 #define HDPKIT_CELLS_CAPSULE "hdpkit._compiled.cells"
 
-/* Bugs that tests plant in scripted sweeps over cells; 0 is none. */
-#define HDPKIT_CELL_FAULTS(F) \
-    F(NO_CELL_FAULT) F(XI_OF_A_CELL_LEFT_OUT) F(SLICES_OF_THE_WRONG_LABEL) F(REMAINDER_DROPPED) \
-    F(CELL_OF_THE_DOCUMENT_BEFORE) F(LEVELS_TAKEN_TOGETHER)
-
-#define HDPKIT_CELL_FAULT_NAME(name) name,
-enum { HDPKIT_CELL_FAULTS(HDPKIT_CELL_FAULT_NAME) HDPKIT_CELL_FAULTS_END };
-#undef HDPKIT_CELL_FAULT_NAME
-#define HDPKIT_CELL_FAULT_NAME(name) #name,
-static inline const char *hdpkit_cell_faults_of(int fault) {
-    static const char *const names[] = {HDPKIT_CELL_FAULTS(HDPKIT_CELL_FAULT_NAME)};
-    return names[fault];
-}
-#undef HDPKIT_CELL_FAULT_NAME
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -38,7 +23,6 @@ typedef struct hdpkit_cells {
     int32_t *now;                /* runs after it */
     int64_t n_now;               /* result: length of `now` */
     int32_t few;                 /* labels with more expected customers than this are drawn by binomials */
-    int32_t fault;               /* scripted: the planted bug */
     /* By place among the labels that the document can draw, stride + 16 each, on cache lines: */
     double *weight, *part;       /* of a cell; of the labels up to a level; padded with 0 to a multiple of 16 */
     double *heavy_weight, *rest; /* of labels drawn by binomials; sum from this label on */

@@ -7,9 +7,6 @@ from hdpkit.random.philox cimport philox
 
 cdef extern from "cells.h":
     const char *HDPKIT_CELLS_CAPSULE
-    enum:
-        HDPKIT_CELL_FAULTS_END
-    const char *hdpkit_cell_faults_of(int fault) noexcept
     ctypedef struct hdpkit_cells:
         const int32_t *term
         const int32_t *count
@@ -18,7 +15,6 @@ cdef extern from "cells.h":
         int32_t *now
         int64_t n_now
         int32_t few
-        int32_t fault
         double *weight
         double *part
         double *heavy_weight

@@ -1,14 +1,13 @@
 """Draws for code that is compiled for a `RandomStream`, with an inlined generator, and for any other source.
 
 With a stream, one pass over the options draws. A script needs all weights first, so there is a second pass
-over the options. Only scripts can have a planted bug.
+over the options.
 """
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 from hdpkit.vectors cimport has_place, vector
 
-from hdpkit._compiled.fused_sweeps.fused_observed cimport SHIFTED_CHOICE
 from hdpkit.random._source cimport choice_source
 from hdpkit.random.philox cimport philox, philox_next_double
 
@@ -25,15 +24,6 @@ cdef cppclass Work:
     int64_t stop               # the option to stop at; -1: weights are being collected
     double left                # remainder of the threshold of a draw
     bint failed                # an allocation failed
-    int fault                  # planted by a test, 0 for none
-
-
-cdef inline bint has(source_t *source, Work *work, int fault) noexcept nogil:
-    """Whether a test has planted this fault: only scripts can have one."""
-    if source_t is philox:
-        return False
-    else:
-        return work.fault == fault
 
 
 cdef inline int coin(source_t *source, double yes, double no) noexcept nogil:
@@ -84,6 +74,4 @@ cdef inline int settle(source_t *source, Work *work) noexcept nogil:
         if work.failed:
             return FAILED
         work.stop = source.choose(source.state, work.weights.data(), work.weights.size())
-        if has(source, work, SHIFTED_CHOICE) and work.stop >= 0:
-            work.stop += 1
         return 1 if work.stop >= 0 else FAILED

@@ -13,13 +13,12 @@ from libc.math cimport ilogb
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
-from hdpkit._compiled.measures.measure cimport measure_t, pending_exception
+from hdpkit._compiled.measures.measure cimport measure_t
 from hdpkit._compiled.stores.arena cimport arena_room
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Node
-from hdpkit._compiled.generic_sweeps.sweeps cimport check_scan, check_units, fail, put_back_table, serve_below
+from hdpkit._compiled.generic_sweeps.sweeps cimport check_scan, check_units, fail, serve_below
 from hdpkit._compiled.support.arguments cimport refuse
 from hdpkit._compiled.generic_sweeps.units cimport Units, check_tree
 from hdpkit._compiled.walk.root cimport WeightedRoot, WeightTable
@@ -28,6 +27,7 @@ from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit._compiled.generic_sweeps import sweeps
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
+from hdpkit._compiled.support.guarded import guarded
 from hdpkit.random import RandomStream
 
 cdef extern from "topic_sweep.h":
@@ -69,7 +69,6 @@ cdef extern from "topic_sweep.h":
         int32_t origin
         int32_t dish
         int32_t outside
-        int32_t fault
         int32_t every
         hdpkit_factor *now
         hdpkit_factor *next
@@ -94,25 +93,9 @@ cdef extern from "topic_sweep.h":
     ctypedef struct hdpkit_topic_functions:
         int (*blocks_start)(hdpkit_blocks *s) noexcept nogil
         int (*blocks_next)(hdpkit_blocks *s) noexcept nogil
-        int (*redish)(hdpkit_blocks *s) noexcept nogil
+        int (*resample_dish)(hdpkit_blocks *s) noexcept nogil
         int (*scan_units)(hdpkit_blocks *s) noexcept nogil
     const char *HDPKIT_TOPIC_CAPSULE
-
-cdef extern from "block_faults.h":
-    enum:
-        FAULTS_END "hdpkit_block_faults::END"
-        EMPTY_DISH_KEPT "hdpkit_block_faults::EMPTY_DISH_KEPT"
-        TWO_NEW_DISHES "hdpkit_block_faults::TWO_NEW_DISHES"
-        TABLE_NOT_SERVED "hdpkit_block_faults::TABLE_NOT_SERVED"
-        BOUNDS_KEPT "hdpkit_block_faults::BOUNDS_KEPT"
-        STALE_UNITS "hdpkit_block_faults::STALE_UNITS"
-        CUSTOMERS_OF_THE_ROOT_FORGOTTEN "hdpkit_block_faults::CUSTOMERS_OF_THE_ROOT_FORGOTTEN"
-        REMAINDER_OF_BEFORE "hdpkit_block_faults::REMAINDER_OF_BEFORE"
-        Q_OF_THE_LAST_UNIT "hdpkit_block_faults::Q_OF_THE_LAST_UNIT"
-        Q_WITHOUT_EXPONENTS "hdpkit_block_faults::Q_WITHOUT_EXPONENTS"
-    const char *hdpkit_block_fault_names[]
-
-FAULTS = tuple(hdpkit_block_fault_names[i].decode().lower().replace("_", " ") for i in range(FAULTS_END))
 
 cdef const hdpkit_topic_functions *functions = (
     <const hdpkit_topic_functions *>PyCapsule_GetPointer(chosen.topics, HDPKIT_TOPIC_CAPSULE))
@@ -140,7 +123,7 @@ cdef class Blocks:
     cdef int32_t most_tables         # value in the store when memory for any event was last reserved
 
     def __cinit__(self, Walk walk not None, DirichletMultinomialBank bank not None, Units units not None,
-                 ChoiceSource source not None, int fault):
+                 ChoiceSource source not None):
         cdef hdpkit_blocks *s = &self.s
         self.walk = walk
         self.store = walk.store
@@ -164,8 +147,6 @@ cdef class Blocks:
         s.state = source.c.state
         if isinstance(source, RandomStream) and not source.overridden:
             s.stream = <hdpkit_philox *>source.c.state
-        else:
-            s.fault = fault
 
     cdef int make_room(self, int64_t most) except -1 nogil:
         """Allocate factors for two units of this many customers."""
@@ -188,8 +169,7 @@ cdef class Blocks:
             if <int64_t>self.table.weight.size() < s.stride:      # rows have grown: no unit is unseated then
                 with gil:
                     self.table.make_room(s.stride)
-            if s.weight == NULL or s.fault != REMAINDER_OF_BEFORE:
-                s.rest = self.table.rest
+            s.rest = self.table.rest
             s.weight = self.table.weight.data()
         return 0
 
@@ -235,7 +215,7 @@ cdef class Blocks:
         cdef int32_t dish = self.s.origin
         measure.remove(measure.self, dish, self.s.customer + self.s.offset[u],
                        self.s.offset[u + 1] - self.s.offset[u])
-        if self.walk.unseat_customer(self.s.code[u], 0, dish, source) and self.s.fault != EMPTY_DISH_KEPT:
+        if self.walk.unseat_customer(self.s.code[u], 0, dish, source):
             self.walk.slots.death(dish)
         self.s.outside = 1
         return 0
@@ -249,7 +229,7 @@ cdef class Blocks:
                     self.s.offset[u + 1] - self.s.offset[u])
         return 0
 
-    cdef int redish(self, choice_source *source) except -1 nogil:
+    cdef int resample_dish(self, choice_source *source) except -1 nogil:
         cdef hdpkit_blocks *s = &self.s
         cdef int event
         cdef bint moved = False
@@ -263,17 +243,16 @@ cdef class Blocks:
         while True:
             if not s.outside:
                 self.ready(moved)
-            event = functions.redish(s)
+            event = functions.resample_dish(s)
             moved = event == HDPKIT_BLOCK_MOVED
             u = s.unit
             if event == HDPKIT_BLOCKS_DONE:
                 return 0
             if moved:
                 u -= 1
-                self.bank.b.version += s.fault != BOUNDS_KEPT
+                self.bank.b.version += 1
                 self.store.remove_customer(0, s.origin, s.code[u], source, &as_customer)
-                if s.fault != TABLE_NOT_SERVED:
-                    serve_below(self.store, self.units, u, s.dish)
+                serve_below(self.store, self.units, u, s.dish)
                 self.store.join_table(0, s.dish, s.code[u], s.discount, source)
                 continue
             if not s.outside:      # the table has not been removed yet
@@ -282,16 +261,14 @@ cdef class Blocks:
                 self.bring_in(u, s.dish, source)
                 functions.blocks_next(s)
             elif event == HDPKIT_BLOCK_BIRTH:
-                if s.fault == TWO_NEW_DISHES:
-                    self.walk.slots.birth(&s.dish, NULL, 0)
                 if self.walk.slots.birth(&s.dish, s.customer + s.offset[u], s.offset[u + 1] - s.offset[u]):
-                    put_back_table(self.walk, self.units, u, s.dish, source)
+                    fail("the conditional of the table", s.customer[s.offset[u]])
                 self.bring_in(u, s.dish, source)
                 s.unit += 1
                 s.outside = 0
                 s.n_now = 0        # rows may be longer now
             elif event == HDPKIT_BLOCK_FAILED:
-                put_back_table(self.walk, self.units, u, -1, source)
+                fail("the conditional of the table", s.customer[s.offset[u]])
             self.lay_out()
 
 
@@ -355,20 +332,19 @@ cdef int find_units(Units units, ExplicitStore store, const int32_t[::1] home,
                "Use the one of the franchise's topology.")
 
 
+@guarded
 def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
                 const int32_t[::1] parent not None, const int32_t[::1] node_level not None, int32_t level,
-                bint with_customers, int fault=0):
+                bint with_customers):
     """Tables of the root's children and, ``with_customers``, data customers of the root, by their first customer.
 
-    Units don't change when tables get other dishes: the same object is returned until a customer moves. Tests
-    plant bugs by ``fault``, a place in `FAULTS`.
+    Units don't change when tables get other dishes: the same object is returned until a customer moves.
     """
-    cdef Held hold = in_turn(store.turn)
     cdef Units units
     cdef bint at_root        # whether there are data customers at the root
     check_tree(store, home, parent, node_level)
     if store.units_found is not None and with_customers in store.units_found:
-        if store.units_at == store.changes or fault == STALE_UNITS:
+        if store.units_at == store.changes:
             units = store.units_found[with_customers]
             units.kept(store)        # tables of the root may have changed, but are not part of these units
             return units
@@ -376,17 +352,15 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
     units = Units()
     with nogil:
         at_root = find_units(units, store, home, with_customers)
-    if fault == CUSTOMERS_OF_THE_ROOT_FORGOTTEN:
-        at_root = False
     store.units_found = {with_customers: units} if at_root else {False: units, True: units}
     store.units_at = store.changes
     units.found_in(store, 1)
     return units
 
 
+@guarded
 def unit_dishes(Walk walk not None, Units units not None):
     """Dish of each unit: int32, shape (n,)."""
-    cdef Held hold = in_turn(walk.turn)
     cdef ExplicitStore store = walk.store
     cdef size_t u
     cdef int32_t code
@@ -401,12 +375,6 @@ def unit_dishes(Walk walk not None, Units units not None):
     return out
 
 
-cdef int check_fault(int64_t fault) except -1:
-    if not 0 <= fault < FAULTS_END:
-        refuse("fault", fault, f"an index of FAULTS, from 0 to {FAULTS_END - 1}", "0 means no fault.")
-    return 0
-
-
 cdef bint any_customer(Units units, int64_t first, int64_t last) noexcept nogil:
     """Whether a data customer is among these units: the fused code handles only tables."""
     cdef const int32_t *code = units.code.data()
@@ -417,38 +385,32 @@ cdef bint any_customer(Units units, int64_t first, int64_t last) noexcept nogil:
     return all_tables >= 0
 
 
-def redish(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None, int64_t first,
-           int64_t last, ChoiceSource source not None, int fault=0):
-    """Draw the dish of units first .. last - 1 (tables of one level) one after the other.
-
-    With a script, ``fault``, a place in `FAULTS`, plants a bug.
-    """
-    cdef Held hold = in_turn(walk.turn)
+@guarded
+def resample_dish(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None, int64_t first,
+           int64_t last, ChoiceSource source not None):
+    """Draw the dish of units first .. last - 1 (tables of one level) one after the other."""
     check_units(walk, bank, units, first, last)
-    check_fault(fault)
     if any_customer(units, first, last):
-        sweeps.redish(walk, bank, units, first, last, source)
+        sweeps.resample_dish(walk, bank, units, first, last, source)
         return
-    cdef Blocks blocks = Blocks(walk, bank, units, source, fault)
+    cdef Blocks blocks = Blocks(walk, bank, units, source)
     blocks.s.unit = first
     blocks.s.last = last
     with nogil:
-        blocks.redish(&source.c)
+        blocks.resample_dish(&source.c)
     units.kept(walk.store)
 
 
+@guarded
 def scan_units(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None,
                const int64_t[::1] order not None, int8_t[::1] sides not None, int64_t[::1] sizes not None,
-               int32_t slot_a, int32_t slot_b, forced, ChoiceSource source not None, double log_q=0.0,
-               int fault=0):
+               int32_t slot_a, int32_t slot_b, forced, ChoiceSource source not None, double log_q=0.0):
     """A restricted Gibbs scan of units over two dishes; returns the log probability of the result.
 
-    See the generic twin. With a script, ``fault``, a place in `FAULTS`, plants a bug.
+    See the generic twin.
     """
-    cdef Held hold = in_turn(walk.turn)
     check_scan(walk, bank, units, order, sides, sizes, slot_a, slot_b, forced)
-    check_fault(fault)
-    cdef Blocks blocks = Blocks(walk, bank, units, source, fault)
+    cdef Blocks blocks = Blocks(walk, bank, units, source)
     cdef hdpkit_blocks *s = &blocks.s
     cdef const int8_t[::1] target
     cdef vector[double] odds, down
@@ -471,15 +433,11 @@ def scan_units(Walk walk not None, DirichletMultinomialBank bank not None, Units
         target = forced
         s.target = &target[0]
     s.last = order.shape[0]
-    bank.b.version += s.fault != BOUNDS_KEPT
+    bank.b.version += 1
     with nogil:
         blocks.refresh()
         if functions.scan_units(s) == HDPKIT_BLOCK_FAILED:
-            with gil:
-                fail(pending_exception(), "the restricted conditional",
-                     units.customer[units.offset[order[s.unit]]])
+            fail("the restricted conditional", units.customer[units.offset[order[s.unit]]])
         for i in range(order.shape[0]):
-            if s.fault == Q_OF_THE_LAST_UNIT:
-                log_q = 0.0
-            log_q += det_log(odds[i]) + (0.0 if s.fault == Q_WITHOUT_EXPONENTS else down[i]) * LOG_2
+            log_q += det_log(odds[i]) + down[i] * LOG_2
     return log_q

@@ -14,7 +14,7 @@ from libc.string cimport memcpy
 from hdpkit.vectors cimport has_room, vector
 
 from hdpkit._compiled.fused_sweeps.cells cimport (
-    HDPKIT_CELL_FAULTS_END, HDPKIT_CELLS_CAPSULE, hdpkit_cell_faults_of, hdpkit_cells, hdpkit_cells_functions, hdpkit_cells_run)
+    HDPKIT_CELLS_CAPSULE, hdpkit_cells, hdpkit_cells_functions, hdpkit_cells_run)
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
 from hdpkit._compiled.fused_sweeps.slice_ends cimport Sweep, begin, begin_topics, end, finish, finish_held
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace
@@ -22,8 +22,8 @@ from hdpkit._compiled.fused_sweeps.slices cimport share_out
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.stores.cells cimport PIECE, CellsStore
 from hdpkit._compiled.support.arguments cimport refuse, whole
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit._compiled.support.guarded import guarded
 from hdpkit.errors import KernelError, StateError
 from hdpkit.random import RandomStream
 from hdpkit.random._source cimport ChoiceSource
@@ -31,8 +31,6 @@ from hdpkit.random.philox cimport philox, philox_next_uint64
 
 cdef const hdpkit_cells_functions *functions = <const hdpkit_cells_functions *>PyCapsule_GetPointer(
     chosen.cells, HDPKIT_CELLS_CAPSULE)
-
-FAULTS = tuple(hdpkit_cell_faults_of(i).decode().lower().replace("_", " ") for i in range(HDPKIT_CELL_FAULTS_END))
 
 cdef enum:
     LANES = 16
@@ -142,13 +140,13 @@ cdef int check_cells(Walk walk, CellsStore store, int64_t n_terms) except -1:
     return 0
 
 
+@guarded
 def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
                ChoiceSource source not None):
     """Draw the customers of each dish by cell, given topics and weights of a `SlicePlan`; then draw tables.
 
     Topics and proportions are drawn first unless the plan has them, which it must for a script.
     """
-    cdef Held hold = in_turn(walk.turn)
     cdef bint scripted = not isinstance(source, RandomStream) or source.overridden
     cdef int n_threads = 1 if scripted else plan.threads, t
     cdef CellsStore store
@@ -170,11 +168,9 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
     work.index_rows(walk.parent)
     begin_topics(walk, bank, work, plan, source, scripted)
     begin(&sweep.ends, walk, bank, work, store, plan, source, scripted)
-    work.s.fault = 0
     work.s.labels = NULL
     sweep.ends.by_jumps = not scripted
     sweep.run = functions.scripted if scripted else functions.production
-    sweep.ends.fault = plan.fault if scripted else 0
     sweep.first_node = store.first
     sweep.runs = store.runs.data()
     sweep.n_documents = store.begin.shape[0] - 1
@@ -189,7 +185,6 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
         scratch[t].assign((stride + LANES) * (6 * sizeof(double) + 5 * sizeof(int32_t)) + LINE_BYTES, 0)
         share_scratch(&cells[t], scratch[t].data(), stride + LANES)
         cells[t].few = plan.few
-        cells[t].fault = plan.fault if scripted else 0
     sweep.cells = cells.data()
     sweep.rooms = rooms.data()
     # Customers of a cell have a new order after each sweep.

@@ -14,23 +14,20 @@ an inlined generator, and for any other source: with a script, a test runs every
 
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
-from hdpkit._compiled.fused_sweeps.draws cimport FAILED, Work, begin, coin, has, settle, source_t, stops
+from hdpkit._compiled.fused_sweeps.draws cimport FAILED, Work, begin, coin, settle, source_t, stops
 from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.stores.histogram cimport Bin, HistogramStore
 from hdpkit._compiled.measures.measure cimport CompiledBank, pending_exception
-from hdpkit._compiled.support.arguments cimport refuse
 from hdpkit._compiled.stores.seating cimport Entry, Node
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers
 from hdpkit._compiled.walk.root cimport AtomRoot
 from hdpkit._compiled.walk.walk cimport Walk
-from hdpkit._compiled.fused_sweeps.ways cimport AHEAD_HOMES, AHEAD_WAYS, BATCH, Batch, Level, fetch_homes, find, narrow, prefetch
+from hdpkit._compiled.fused_sweeps.customer_paths cimport AHEAD_HOMES, AHEAD_PATHS, BATCH, Batch, Level, fetch_homes, find, narrow, prefetch
+from hdpkit._compiled.support.guarded import guarded
 from hdpkit.errors import KernelError, StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit.random.philox cimport philox
 from hdpkit.random.random_stream cimport RandomStream
-
-FAULTS = tuple(name.lower().replace("_", " ") for name in (<object>Fault).__members__)
 
 STORES = (HistogramStore, ExplicitStore)     # exactly these: the code accesses their tables directly
 
@@ -44,12 +41,8 @@ ctypedef fused store_t:
 
 # ------------------------------------------------------------------ tables that close
 
-cdef inline double leaving(source_t *source, Work *work, Level *level, Bin *bin) noexcept nogil:
+cdef inline double leaving(Bin *bin) noexcept nogil:
     """Weight of the tables of a size for a customer who leaves: by customer, independent of the discount."""
-    if has(source, work, Fault.REMOVAL_BY_TABLE):
-        return bin.count
-    if has(source, work, Fault.REMOVAL_WITH_DISCOUNT):
-        return (bin.size - level.d) * bin.count
     return <double>bin.size * bin.count
 
 
@@ -58,9 +51,9 @@ cdef inline int32_t size_left(HistogramStore store, source_t *source, Work *work
     cdef int32_t i
     cdef Bin *bin = store.block(level.entry.extra) + 1
     for i in range(store.block(level.entry.extra).size - 1, 0, -1):
-        if stops(source, work, leaving(source, work, level, bin + i)):
+        if stops(source, work, leaving(bin + i)):
             return bin[i].size
-    stops(source, work, leaving(source, work, level, bin))
+    stops(source, work, leaving(bin))
     return bin[0].size
 
 
@@ -91,39 +84,20 @@ cdef inline int leave(store_t store, source_t *source, Work *work, Level *level,
 
 # ------------------------------------------------------------------ predictives without the customer
 
-cdef inline double opening(source_t *source, Work *work, Level *level, bint closed) noexcept nogil:
+cdef inline double opening(Level *level, bint closed) noexcept nogil:
     """theta + d T, the weight of a new table before the parent's share."""
-    cdef int32_t tables = level.node.tables
-    if has(source, work, Fault.OPENING_BY_THE_DISH):
-        tables = level.entry.tables
-    if has(source, work, Fault.CLOSED_TABLE_STILL_COUNTED):
-        closed = False
-    return level.theta + level.d * (tables - closed)
+    return level.theta + level.d * (level.node.tables - closed)
 
 
-cdef inline double predictive(source_t *source, Work *work, Level *level, bint left, bint closed,
-                              double above) noexcept nogil:
+cdef inline double predictive(Level *level, bint left, bint closed, double above) noexcept nogil:
     """P of the dish in a restaurant without the customer (``left``), whose table may have closed."""
     cdef Entry *entry = level.entry
     cdef int64_t customers = level.node.customers - left
     cdef double share = (entry.customers - left) - level.d * (entry.tables - closed)
-    cdef double theta = level.theta, fresh = opening(source, work, level, closed) * above
+    cdef double fresh = opening(level, closed) * above
     if customers == 0:        # the predictive of an empty restaurant is its parent's
         return above
-    if has(source, work, Fault.CUSTOMER_NOT_REMOVED):
-        share += left
-        customers += left
-    if has(source, work, Fault.DISCOUNT_IGNORED):
-        share = entry.customers - left
-    if has(source, work, Fault.DISCOUNT_ONCE):
-        share = (entry.customers - left) - level.d
-    if has(source, work, Fault.OPENING_WITHOUT_DISCOUNT):
-        fresh = theta * above
-    if has(source, work, Fault.CONCENTRATION_OF_THE_CHILD):
-        theta = (level - 1).theta
-    if has(source, work, Fault.PARENT_LEFT_OUT):
-        fresh = 0.0
-    return (share + fresh) / (theta + customers)
+    return (share + fresh) / (level.theta + customers)
 
 
 # ------------------------------------------------------------------ the customer's new seat
@@ -136,35 +110,29 @@ cdef inline int32_t seat_among(store_t store, source_t *source, Work *work, Leve
     options are visited: many customers return to their tables, and large tables come first.
     """
     cdef int32_t chosen = NEW, i, count, table
-    cdef double d = 0.0 if has(source, work, Fault.JOIN_WITHOUT_DISCOUNT) else level.d
-    cdef bint comes_back = not has(source, work, Fault.TABLE_THAT_WAS_LEFT_OUT)
-    cdef bint is_full = has(source, work, Fault.TABLE_THAT_WAS_LEFT_FULL)
+    cdef double d = level.d
     cdef Bin *bin
     if stops(source, work, fresh):
         return NEW
     if store_t is ExplicitStore:
-        if gone != NEW and store.pool[gone].size > 1 and comes_back:
-            if stops(source, work, (store.pool[gone].size - 1 + is_full) - d):
+        if gone != NEW and store.pool[gone].size > 1:
+            if stops(source, work, (store.pool[gone].size - 1) - d):
                 return gone
         table = level.entry.extra
         while table >= 0:
-            if has(source, work, Fault.LAST_TABLE_LEFT_OUT) and store.pool[table].next < 0:
-                break
-            if table != gone or (has(source, work, Fault.TABLE_THAT_WAS_LEFT_TWICE) and store.pool[gone].size > 1):
+            if table != gone:
                 chosen = table
                 if stops(source, work, store.pool[table].size - d):
                     return table
             table = store.pool[table].next
     else:
-        if gone > 1 and comes_back and stops(source, work, (gone - 1 + is_full) - d):
+        if gone > 1 and stops(source, work, (gone - 1) - d):
             return gone - 1
         bin = store.block(level.entry.extra) + 1
         for i in range(store.block(level.entry.extra).size - 1, -1, -1):
             count = bin[i].count - (bin[i].size == gone)
             if count > 0:
                 chosen = bin[i].size
-                if has(source, work, Fault.JOIN_BY_SIZE_ALONE):
-                    count = 1
                 if stops(source, work, (chosen - d) * count):
                     return chosen
     return chosen
@@ -175,18 +143,10 @@ cdef inline int32_t seat(store_t store, source_t *source, Work *work, Level *lev
     """Draw the table that the customer joins at a level (its size, in a histogram), NEW or FAILED."""
     cdef Entry *entry = level.entry
     cdef int32_t customers = entry.customers - left, tables = entry.tables - closed, chosen
-    cdef double fresh = opening(source, work, level, closed) * level.above
+    cdef double fresh = opening(level, closed) * level.above
     cdef double share = customers - level.d * tables
     cdef int drawn
-    if has(source, work, Fault.NEW_TABLE_WITHOUT_PARENT):
-        fresh = opening(source, work, level, closed)
-    if has(source, work, Fault.NEW_TABLE_WITHOUT_DISCOUNT):
-        fresh = level.theta * level.above
-    if has(source, work, Fault.SHARE_WITHOUT_DISCOUNT):
-        share = customers
     if tables == 1:
-        if has(source, work, Fault.COIN_REVERSED):
-            fresh, share = share, fresh
         drawn = coin(source, fresh, share)
         if drawn != 0:
             return NEW if drawn > 0 else FAILED
@@ -219,8 +179,8 @@ cdef inline int resize(HistogramStore store, Entry *entry, int32_t size, int32_t
     return store.change(entry, size + by, 1)
 
 
-cdef inline int refill(HistogramStore store, source_t *source, Work *work, Level *level, int32_t before, int32_t k,
-                       int32_t closed, int32_t opened, int32_t sits) except -1 nogil:
+cdef inline int refill(HistogramStore store, Level *level, int32_t before, int32_t k, int32_t closed,
+                       int32_t opened, int32_t sits) except -1 nogil:
     """Update the histogram of a level whose counts are up to date; it had ``before`` tables of the dish."""
     cdef Entry *entry = level.entry
     if entry.tables == 1:                 # the table's size is the number of customers
@@ -231,11 +191,8 @@ cdef inline int refill(HistogramStore store, source_t *source, Work *work, Level
         store.change(entry, entry.customers - 1, 1)
         return store.change(entry, 1, 1)
     if k < closed:
-        if has(source, work, Fault.LARGEST_CLOSES):
-            store.change(entry, store.block(entry.extra)[store.block(entry.extra).size].size, -1)
-        else:
-            store.change(entry, 1, -1)
-    elif k == closed and not has(source, work, Fault.STALE_SIZES):
+        store.change(entry, 1, -1)
+    elif k == closed:
         resize(store, entry, level.left, -1)
     if k < opened:
         store.change(entry, 1, 1)
@@ -252,7 +209,7 @@ cdef inline int32_t stays(store_t store, Level *level) noexcept nogil:
         return level.left - 1
 
 
-cdef inline int move(store_t store, source_t *source, Work *work, Level *level, int32_t last, int32_t customer,
+cdef inline int move(store_t store, source_t *source, Level *level, int32_t last, int32_t customer,
                      int32_t closed, int32_t opened, int32_t sits) except -1 nogil:
     """Write the changes: tables closed below level ``closed`` and opened below level ``opened``.
 
@@ -291,12 +248,8 @@ cdef inline int move(store_t store, source_t *source, Work *work, Level *level, 
             store.most_tables = entry.tables
         level[k].node.customers += (k <= opened) - (k <= closed)
         level[k].node.tables += (k < opened) - (k < closed)
-        if has(source, work, Fault.OPENING_NOT_PASSED_UP) and 0 < k == opened:
-            entry.customers -= 1
-        if has(source, work, Fault.TABLES_NOT_COUNTED):
-            level[k].node.tables -= (k < opened) - (k < closed)
         if store_t is HistogramStore:
-            refill(store, source, work, level + k, before, k, closed, opened, sits)
+            refill(store, level + k, before, k, closed, opened, sits)
         k += 1
     return 0
 
@@ -310,9 +263,6 @@ cdef inline int reseat_one(store_t store, source_t *source, Work *work, Level *l
     cdef int leaves
     while first <= last and level[first].entry.customers == 1:    # certainly closes and opens again
         first += 1
-    if has(source, work, Fault.LONE_TABLE_FOR_LONE_CUSTOMER):
-        while first <= last and level[first].entry.tables == 1:
-            first += 1
     if first > last:
         return 0
     if store_t is ExplicitStore:
@@ -326,14 +276,9 @@ cdef inline int reseat_one(store_t store, source_t *source, Work *work, Level *l
         if not leaves:
             break
         closed += 1
-    if has(source, work, Fault.CLOSING_NOT_PASSED_UP):
-        closed = first
-    if has(source, work, Fault.BASE_LEFT_OUT):
-        base = 1.0
     for k in range(last, first, -1):
         level[k].above = base
-        if not has(source, work, Fault.STRAIGHT_TO_THE_BASE):
-            base = predictive(source, work, level + k, k <= closed, k < closed, base)
+        base = predictive(level + k, k <= closed, k < closed, base)
     level[first].above = base
     opened = first
     while opened <= last:
@@ -343,7 +288,7 @@ cdef inline int reseat_one(store_t store, source_t *source, Work *work, Level *l
         opened += 1
     if sits == FAILED:
         return impossible(customer)
-    return move(store, source, work, level, last, customer, closed, opened, sits)
+    return move(store, source, level, last, customer, closed, opened, sits)
 
 
 cdef int impossible(int64_t customer) except -1 with gil:
@@ -376,42 +321,38 @@ cdef inline void fetch_tables(store_t store, Batch *batch, int64_t n) noexcept n
             prefetch(store.block(batch.levels[m].entry.extra))
 
 
-cdef int sweep(store_t store, source_t *source, Walk walk, int64_t first, int64_t last, int fault) except -1 nogil:
+cdef int sweep(store_t store, source_t *source, Walk walk, int64_t first, int64_t last) except -1 nogil:
     """Sweep over customers in batches; each stage of looking up paths is some batches ahead of the next."""
-    cdef Batch batches[AHEAD_WAYS + 1]
+    cdef Batch batches[AHEAD_PATHS + 1]
     cdef Batch *batch
     cdef Work work
-    cdef int64_t b, begin, end, lane, missing, like
-    work.fault = fault
+    cdef int64_t b, begin, end, lane, missing
     store.index_entries()
     if store_t is ExplicitStore:
         store.gather()
-    for b in range(AHEAD_WAYS + 1):
+    for b in range(AHEAD_PATHS + 1):
         batches[b].begins[0] = 0
     for b in range(-AHEAD_HOMES, (last - first + BATCH - 1) // BATCH):
         begin = place(b + AHEAD_HOMES, first, last)
         end = place(b + AHEAD_HOMES + 1, first, last)
         fetch_homes(walk, store, begin, end)
         fetch_seats(store, begin, end)
-        narrow(walk, store, batches + ((b + AHEAD_WAYS) & AHEAD_WAYS),
-               place(b + AHEAD_WAYS, first, last), place(b + AHEAD_WAYS + 1, first, last))
+        narrow(walk, store, batches + ((b + AHEAD_PATHS) & AHEAD_PATHS),
+               place(b + AHEAD_PATHS, first, last), place(b + AHEAD_PATHS + 1, first, last))
         begin = place(b + 1, first, last)
         end = place(b + 2, first, last)
-        batch = batches + ((b + 1) & AHEAD_WAYS)
+        batch = batches + ((b + 1) & AHEAD_PATHS)
         missing = find(walk, batch, begin, end)
         if missing >= 0:
             return unserved(missing)
         fetch_tables(store, batch, end - begin)
         begin = place(b, first, last)
         end = place(b + 1, first, last)
-        batch = batches + (b & AHEAD_WAYS)
-        if has(source, &work, Fault.LAST_OF_BATCH_LEFT_OUT) and end > begin:
-            end -= 1
+        batch = batches + (b & AHEAD_PATHS)
         for lane in range(end - begin):
-            like = begin if has(source, &work, Fault.BASE_OF_THE_BATCH) else begin + lane
             reseat_one(store, source, &work, batch.levels.data() + batch.begins[lane],
                        batch.begins[lane + 1] - batch.begins[lane] - 1, <int32_t>(begin + lane),
-                       walk.base[walk.value[like]])
+                       walk.base[walk.value[begin + lane]])
     return 0
 
 
@@ -420,32 +361,26 @@ cdef inline int64_t place(int64_t b, int64_t first, int64_t last) noexcept nogil
     return min(max(first + b * BATCH, first), last)
 
 
-cdef int sweep_from(store_t store, Walk walk, int64_t first, int64_t last, ChoiceSource source,
-                    int fault) except -1:
+cdef int sweep_from(store_t store, Walk walk, int64_t first, int64_t last, ChoiceSource source) except -1:
     if isinstance(source, RandomStream) and not source.overridden:
         with nogil:
-            sweep(store, <philox *>source.c.state, walk, first, last, 0)
+            sweep(store, <philox *>source.c.state, walk, first, last)
     else:
         with nogil:
-            sweep(store, &source.c, walk, first, last, fault)
+            sweep(store, &source.c, walk, first, last)
     return 0
 
 
+@guarded
 def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
-           ChoiceSource source not None, int fault=0):
-    """Reseat data customers first .. last - 1, one after the other (`sweeps.reseat`, dishes observed).
-
-    With a script, ``fault``, a place in `FAULTS`, plants a bug.
-    """
-    cdef Held hold = in_turn(walk.turn)
+           ChoiceSource source not None):
+    """Reseat data customers first .. last - 1, one after the other (`sweeps.reseat`, dishes observed)."""
     cdef int64_t i
     check_customers(walk, bank, first, last)
     if type(walk.root) is not AtomRoot or type(walk.store) not in STORES:
         raise KernelError("store", type(walk.store).__name__,
                           f"one of {[store.__name__ for store in STORES]}, over observed dishes",
                           "Use the generic kernel.")
-    if not 0 <= fault < len(FAULTS):
-        refuse("fault", fault, f"an index of FAULTS, from 0 to {len(FAULTS) - 1}", "0 means no fault.")
     with nogil:
         for i in range(first, last):
             if walk.store.dish_at(<int32_t>i) < 0:
@@ -453,6 +388,6 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
                     raise StateError(
                         "customer", i, "seated", "Start the franchise, or seat the customer first.")
     if type(walk.store) is ExplicitStore:
-        sweep_from[ExplicitStore](walk.store, walk, first, last, source, fault)
+        sweep_from[ExplicitStore](walk.store, walk, first, last, source)
     else:
-        sweep_from[HistogramStore](walk.store, walk, first, last, source, fault)
+        sweep_from[HistogramStore](walk.store, walk, first, last, source)

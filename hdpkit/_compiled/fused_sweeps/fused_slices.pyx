@@ -14,19 +14,16 @@ from hdpkit._compiled.fused_sweeps.change_blocks cimport add_blocks
 from hdpkit._compiled.fused_sweeps.slice_ends cimport (
     Sweep, add_up, begin, begin_topics, check_plan, check_threads, end, finish, finish_held, settle)
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, functions
-from hdpkit._compiled.fused_sweeps.slices cimport (
-    HDPKIT_SLICE_FAULTS_END, hdpkit_slice_faults_of, hdpkit_slice_thread, hdpkit_slices, share_out)
+from hdpkit._compiled.fused_sweeps.slices cimport hdpkit_slice_thread, hdpkit_slices, share_out
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.stores.counts cimport CountsStore
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport check_length, refuse
 from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit._compiled.support.guarded import guarded
 from hdpkit.errors import KernelError, StateError
 from hdpkit.random import RandomStream
 from hdpkit.random._source cimport ChoiceSource
 from hdpkit.vectors cimport vector
-
-FAULTS = tuple(hdpkit_slice_faults_of(i).decode().lower().replace("_", " ") for i in range(HDPKIT_SLICE_FAULTS_END))
 
 cdef enum:
     DOCUMENTS = 16       # per piece of work
@@ -112,7 +109,6 @@ cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank
     cdef CountsStore store = counts_of(walk)
     check_plan(plan, walk, bank)
     begin(sweep, walk, bank, work, store, plan, source, scripted)
-    work.s.fault = sweep.fault = plan.fault if scripted else 0
     work.s.labels = store.dish_of_customer.data()
     sweep.by_jumps = False
     if scripted:
@@ -124,13 +120,13 @@ cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank
     return store
 
 
+@guarded
 def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
                 ChoiceSource source not None):
     """Draw the dishes of all customers given the topics and weights of a `SlicePlan`, and then their tables.
 
     Topics are drawn first unless the plan has topics.
     """
-    cdef Held hold = in_turn(walk.turn)
     cdef Sweep sweep
     cdef CountsStore store
     work.apart = False
@@ -139,10 +135,10 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
     end(&sweep, walk, bank, work, store, plan, "customer")
 
 
+@guarded
 def topics_part(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
                 ChoiceSource source not None):
     """Draw topics, or this part's share of them (`SliceWorkspace.share_topics`), for `slice_part`."""
-    cdef Held hold = in_turn(walk.turn)
     cdef int64_t r
     for r in range(walk.parent.shape[0]):
         if walk.parent[r] > 0:
@@ -151,6 +147,7 @@ def topics_part(Walk walk not None, DirichletMultinomialBank bank not None, Slic
     begin_documents(walk, bank, work, plan, source)
 
 
+@guarded
 def slice_part(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
                ChoiceSource source not None):
     """A sweep over a part of the documents, the others of which are in other processes, after `topics_part`.
@@ -164,7 +161,6 @@ def slice_part(Walk walk not None, DirichletMultinomialBank bank not None, Slice
         Changes of the customers of each slot, and of the root's customers; n_slots - 1 is the last slot of
         the plan.
     """
-    cdef Held hold = in_turn(walk.turn)
     cdef Sweep sweep
     cdef CountsStore store
     cdef int64_t slot, n_slots = int(np.max(plan.slots)) + 1
@@ -179,13 +175,13 @@ def slice_part(Walk walk not None, DirichletMultinomialBank bank not None, Slice
     return changed[0], changed[1]
 
 
+@guarded
 def settle_parts(Walk walk not None, DirichletMultinomialBank bank not None, plan not None,
                  const int64_t[::1] customers not None, const int64_t[::1] tables not None, tuple counts not None):
     """End the sweep of a plan over all parts; arguments are the sums of the parts' results of `slice_part`.
 
     Changes of counts are those of all blocks of terms.
     """
-    cdef Held hold = in_turn(walk.turn)
     cdef vector[int64_t] change, of_root
     cdef int64_t slot, n_slots = int(np.max(plan.slots)) + 1
     cdef CountsStore store = counts_of(walk)

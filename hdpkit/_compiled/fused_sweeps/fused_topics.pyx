@@ -11,39 +11,28 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from hdpkit.vectors cimport no_memory, vector
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.explicit cimport ExplicitStore
 from hdpkit._compiled.stores.histogram cimport HistogramStore
 from hdpkit._compiled.measures.measure cimport measure_t
 from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS
-from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers, misplaced, put_back, reseat_one
+from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers, fail, misplaced, reseat_one
 from hdpkit._compiled.walk.root cimport LatentRoot, WeightedRoot, WeightTable
 from hdpkit._compiled.walk.table_counts cimport draw_tables_of, restaurants_of
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
-from hdpkit._compiled.support.arguments cimport refuse
 from hdpkit._compiled.fused_sweeps.topic_workspace cimport (
     HDPKIT_ABROAD, HDPKIT_BIRTH, HDPKIT_DONE, HDPKIT_JOIN, HDPKIT_LEAVE, HDPKIT_OPEN, HDPKIT_UNSEATED, HDPKIT_WRITE,
     Workspace, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, workspace_of)
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
 from hdpkit._compiled.generic_sweeps import sweeps as generic
+from hdpkit._compiled.support.guarded import guarded
 from hdpkit.errors import KernelError
 from hdpkit.random import RandomStream
 
 cdef extern from "topic_sweep.h":
     const char *HDPKIT_TOPIC_CAPSULE
-
-cdef extern from "topic_faults.h":
-    enum:
-        HDPKIT_FAULTS_END
-        JOINED_WITHOUT_DISCOUNT
-        EMPTY_DISH_KEPT
-        TWO_NEW_DISHES
-    const char *hdpkit_topic_fault_names[]
-
-FAULTS = tuple(hdpkit_topic_fault_names[i].decode().lower().replace("_", " ") for i in range(HDPKIT_FAULTS_END))
 
 STORES = (HistogramStore, ExplicitStore)     # exactly these: the code accesses their tables directly
 STORES_UNDER_WEIGHTS = (CountsStore, *STORES)
@@ -106,9 +95,7 @@ cdef int refresh(Workspace workspace, Walk walk, Stores stores) except -1 nogil:
             with gil:
                 stores.table.make_room(s.stride)
         s.weight = stores.table.weight.data()
-        if s.rest != stores.table.rest:      # a dish was born or has died
-            s.rest_before = s.rest
-            s.rest = stores.table.rest
+        s.rest = stores.table.rest
     return 0
 
 
@@ -153,7 +140,7 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
     cdef vector[int32_t] nodes       # whose tables are drawn at the end
     if stores.table is not None:
         under = &functions.weights if stores.counts is None else &functions.counts
-        s.rest = s.rest_before = stores.table.rest
+        s.rest = stores.table.rest
     elif workspace.sparse != NULL:
         under = &functions.sparse
     start = under.start_floats if floats or not scripted else under.start_doubles
@@ -179,19 +166,16 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
             continue
         node = walk.home[customer]
         if event == HDPKIT_LEAVE:
-            if walk.unseat_customer(customer, node, s.dish, source) and s.fault != EMPTY_DISH_KEPT:
+            if walk.unseat_customer(customer, node, s.dish, source):
                 walk.slots.death(s.dish)
         elif event == HDPKIT_JOIN:
-            walk.store.join_table(node, s.dish, customer,
-                                  0.0 if s.fault == JOINED_WITHOUT_DISCOUNT else walk.discount[node], source)
+            walk.store.join_table(node, s.dish, customer, walk.discount[node], source)
         elif event == HDPKIT_OPEN:
             walk.store.open_table(node, s.dish, customer, &as_customer)
             walk.store.join_table(0, s.dish, as_customer, walk.discount[0], source)
         elif event == HDPKIT_BIRTH:
-            if s.fault == TWO_NEW_DISHES:
-                walk.slots.birth(&s.dish, NULL, 0)
             if walk.slots.birth(&s.dish, &customer, 1):
-                put_back(walk, customer, s.dish, source)
+                fail("the conditional", customer)
             walk.store.open_table(node, s.dish, customer, &as_customer)
             walk.store.open_table(0, s.dish, as_customer, &as_customer)
         elif event == HDPKIT_ABROAD:
@@ -202,7 +186,7 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
         else:
             if s.starved:
                 no_memory()
-            put_back(walk, customer, -1, source)
+            fail("the conditional", customer)
         if event != HDPKIT_LEAVE:
             make_room(walk, counts, stores)
         refresh(workspace, walk, stores)
@@ -220,23 +204,15 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
     return 0
 
 
-cdef int check_fault(int64_t fault) except -1:
-    if not 0 <= fault < HDPKIT_FAULTS_END:
-        refuse("fault", fault, f"an index of FAULTS, from 0 to {HDPKIT_FAULTS_END - 1}", "0 means no fault.")
-    return 0
-
-
+@guarded
 def reseat(Walk walk not None, TermCountsBank bank not None, int64_t first, int64_t last,
-           ChoiceSource source not None, bint floats=False, int fault=0):
+           ChoiceSource source not None, bint floats=False):
     """Reseat data customers first .. last - 1, one after the other.
 
-    With a script, ``floats`` selects single precision as in production, and ``fault``, a place in `FAULTS`,
-    plants a bug.
+    With a script, ``floats`` selects single precision as in production.
     """
-    cdef Held hold = in_turn(walk.turn)
     cdef Workspace workspace = workspace_of(bank)
     check_customers(walk, bank, first, last)
-    check_fault(fault)
     cdef Stores stores = Stores(walk)
     cdef hdpkit_topics *s = &workspace.s
     cdef bint scripted = not isinstance(source, RandomStream) or source.overridden
@@ -258,7 +234,6 @@ def reseat(Walk walk not None, TermCountsBank bank not None, int64_t first, int6
     s.stream = <hdpkit_philox *>source.c.state
     s.choose = source.c.choose
     s.script = source.c.state
-    s.fault = fault if scripted else 0
     s.asking = 0
     # The units of sums over the root of a sparse measure allow at most this many dishes.
     cdef int64_t piece = last - first if workspace.sparse == NULL else MOST_DISHES
@@ -275,6 +250,7 @@ def reseat(Walk walk not None, TermCountsBank bank not None, int64_t first, int6
 
 # ------------------------------------------------------------------------------------------- for tests
 
+@guarded
 def asked_for(TermCountsBank bank not None):
     """The choice requested from a script while its function runs: the customer and the outcomes.
 
@@ -285,7 +261,6 @@ def asked_for(TermCountsBank bank not None):
         One per weight: k to join a table of dish k, -2 - k to open one, -2 - (slots of a row) for a new dish.
         Empty if the request is from a store (for a table), not from the sweep.
     """
-    cdef Held hold = in_turn(bank.turn)
     cdef Workspace workspace = workspace_of(bank)
     cdef int64_t i
     outcomes = np.empty(workspace.s.asking, dtype=np.int64)
@@ -294,6 +269,7 @@ def asked_for(TermCountsBank bank not None):
     return workspace.s.customer, outcomes
 
 
+@guarded
 def bounds(TermCountsBank bank not None):
     """The bounded values and upper bounds of the last sweep in floats; shapes (slots,), (slots,), (V,).
 
@@ -306,7 +282,6 @@ def bounds(TermCountsBank bank not None):
     reach : uint64 array
         For each term the sum of ceiling x count, 2**64 - 1 if it hasn't been computed.
     """
-    cdef Held hold = in_turn(bank.turn)
     cdef Workspace workspace = workspace_of(bank)
     cdef int64_t stride = workspace.stride, n_terms = workspace.counts.n_terms
     root = np.array(<const float[:stride]><const float *>workspace.s.root, dtype=np.float64)
@@ -314,13 +289,13 @@ def bounds(TermCountsBank bank not None):
     return root, ceiling, np.array(<const uint64_t[:n_terms]>workspace.s.reach)
 
 
+@guarded
 def exact_passes(TermCountsBank bank not None):
     """Number of customers in production sweeps for whom the bound was not sufficient."""
-    cdef Held hold = in_turn(bank.turn)
     return workspace_of(bank).s.exact_passes
 
 
+@guarded
 def forget(TermCountsBank bank not None):
     """Free the workspace; the next sweep creates it again, and the chain doesn't change."""
-    cdef Held hold = in_turn(bank.turn)
     bank.workspace = None

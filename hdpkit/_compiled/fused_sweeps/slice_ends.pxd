@@ -22,7 +22,6 @@ cdef cppclass Sweep:
     vector[int64_t] change           # by slot, summed over threads; allocated before anything changes
     vector[int64_t] tables           # by row of weights and slot
     uint64_t between[2]              # key of the streams of restaurants with weights below the root
-    int32_t fault                    # scripted: the planted bug
 
 
 cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil

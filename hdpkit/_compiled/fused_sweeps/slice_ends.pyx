@@ -13,8 +13,7 @@ from hdpkit.vectors cimport has_room, vector
 
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, ThreadArrays
 from hdpkit._compiled.fused_sweeps.slices cimport (
-    HDPKIT_LEAST_SHAPE, HDPKIT_NO_MEMORY, HDPKIT_TABLES_ABOVE_KEPT, HDPKIT_TABLES_OF_THE_ROOT, HDPKIT_WEIGHTS_OF_THE_ROOT,
-    hdpkit_slice_thread, hdpkit_slices)
+    HDPKIT_LEAST_SHAPE, HDPKIT_NO_MEMORY, hdpkit_slice_thread, hdpkit_slices)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse, whole
 from hdpkit._compiled.stores.arena cimport arena_give, arena_take
@@ -103,7 +102,6 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
         work.scale_topics()
     work.lay_out_rows(plan.remainder)
     levels = work.row_node.size() > 1
-    sweep.fault = 0
     for i in range(2):
         sweep.between[i] = philox_next_uint64(<philox *>source.c.state) if levels and not scripted else 0
     if plan.above is not None:
@@ -268,9 +266,7 @@ cdef int settle_between(Sweep *sweep, Walk walk, SliceWorkspace work, CountsStor
             entry = store.entries(node) + place
             was, slot = entry.tables, entry.dish
             tables = 0
-            if entry.customers > 0 and sweep.fault == HDPKIT_TABLES_ABOVE_KEPT and was > 0:
-                tables = min(was, entry.customers)
-            elif entry.customers > 0:
+            if entry.customers > 0:
                 tables = draw_number(sweep, walk.concentration[node] * base[slot], entry.customers, source)
                 if tables < 0:
                     sweep.threads[0].failed = 1
@@ -331,10 +327,6 @@ cdef void finish(Sweep *sweep, int thread, int32_t node) noexcept nogil:
         own.bernoulli = draw_bernoulli
         own.uniform = draw_uniform
         source = &own
-    if sweep.fault == HDPKIT_TABLES_OF_THE_ROOT:
-        m = a.tables.data()
-    if sweep.fault == HDPKIT_WEIGHTS_OF_THE_ROOT:
-        base = s.psi
     n = here_of(t, dishes)
     for i in range(record.n_entries):
         m[entries[i].dish] -= entries[i].tables

@@ -8,9 +8,8 @@
    proposed with a bound instead of their topics. A document may have nearly all its weight at a label outside a
    customer's slice (n_jk / xi_k has no bound): after some rejections the labels in the slice are summed one by one. */
 
-#include "few_dishes.h"
+#include "document_weights.h"
 #include "gamma_text.h"
-#include "slice_faults.h"
 
 #define MOST_REFUSALS 64
 
@@ -18,8 +17,6 @@ namespace {
 
 template <class Real, bool Scripted> struct Slices {
     typedef typename lanes<Real>::type vec;
-
-    HDPKIT_INLINE static bool has(const hdpkit_slices *s, int32_t fault) { return Scripted && s->fault == fault; }
 
     static hdpkit_entry *entries(const hdpkit_slices *s, int64_t node) {
         return (hdpkit_entry *)(s->words + s->nodes[node].offset);
@@ -34,7 +31,6 @@ template <class Real, bool Scripted> struct Slices {
 
     /* Clear n_jk of the previous document. */
     static void clear(const hdpkit_slices *s, hdpkit_slice_thread *t) {
-        if (has(s, COUNTS_OF_THE_DOCUMENT_BEFORE)) return;
         for (int32_t i = 0; i < t->n_blocks; i++) {
             memset((Real *)t->document + (int64_t)t->blocks[i] * LANES, 0, LANES * sizeof(Real));
             memset(t->here + (int64_t)t->blocks[i] * LANES, 0, LANES * sizeof(int32_t));
@@ -57,7 +53,7 @@ template <class Real, bool Scripted> struct Slices {
     }
 
     /* Load them into contiguous memory. */
-    static void load_few(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node, few_dishes *d) {
+    static void load_few(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node, document_weights *d) {
         const hdpkit_entry *entry = entries(s, node);
         const int64_t room = s->stride + LANES;
         d->dish = t->dish;
@@ -66,7 +62,7 @@ template <class Real, bool Scripted> struct Slices {
         d->one = t->few + 2 * room;
         d->edge = t->few + 3 * room;
         d->used = s->nodes[node].n_entries;
-        d->rows = d->used / few_dishes::COLUMNS + 1;
+        d->rows = d->used / document_weights::COLUMNS + 1;
         d->dish[0] = 0;
         for (int32_t j = 0; j < d->used; j++) {
             const int32_t k = entry[j].dish;
@@ -79,7 +75,7 @@ template <class Real, bool Scripted> struct Slices {
         d->pad(d->used);
     }
 
-    static void unload_few(hdpkit_slice_thread *t, const few_dishes *d) {
+    static void unload_few(hdpkit_slice_thread *t, const document_weights *d) {
         for (int32_t j = 0; j < d->used; j++) {
             t->here[d->dish[j]] = (int32_t)d->customers[j];
             t->place[d->dish[j]] = 0;
@@ -88,7 +84,7 @@ template <class Real, bool Scripted> struct Slices {
 
     HDPKIT_INLINE static void count(const hdpkit_slices *s, hdpkit_slice_thread *t, int32_t k, int32_t change) {
         t->here[k] += change;
-        if (!has(s, STALE_COUNTS)) ((Real *)t->document)[k] = (Real)t->here[k] * ((const Real *)s->factor)[k];
+        ((Real *)t->document)[k] = (Real)t->here[k] * ((const Real *)s->factor)[k];
     }
 
     /* Cumulative sums by lane over all labels, with weights by slot. */
@@ -186,7 +182,7 @@ template <class Real, bool Scripted> struct Slices {
 
     /* Draw the dish of a customer at `from`, who is excluded: thresholds skip a gap, the width of one customer there.
        */
-    HDPKIT_INLINE static int32_t draw(const hdpkit_slices *s, hdpkit_slice_thread *t, const few_dishes *d, const Real *row,
+    HDPKIT_INLINE static int32_t draw(const hdpkit_slices *s, hdpkit_slice_thread *t, const document_weights *d, const Real *row,
                                       int32_t from, double gap, double alpha, double smooth, const Real **passed) {
         const int32_t own = d->dish[from];
         const double left = d->total - gap, here = left > 0.0 ? left : 0.0;
@@ -218,7 +214,7 @@ template <class Real, bool Scripted> struct Slices {
 
     /* The same if the customer is nearly all of the sum and the difference would be inaccurate: from recomputed sums.
        */
-    HDPKIT_OUTLINE static int32_t draw_without(const hdpkit_slices *s, hdpkit_slice_thread *t, few_dishes *d, const Real *row,
+    HDPKIT_OUTLINE static int32_t draw_without(const hdpkit_slices *s, hdpkit_slice_thread *t, document_weights *d, const Real *row,
                                                int32_t from, double alpha, double smooth, const Real **passed) {
         d->customers[from] -= 1.0;
         d->sum();
@@ -294,15 +290,10 @@ template <class Real, bool Scripted> struct Slices {
         }
         for (int64_t i = 0; i < chosen; i++) floor += w[i];
         slice = floor + 0.5 * w[chosen];
-        if (has(s, SLICE_IGNORED)) slice = 0.0;
         for (int64_t k = 0; k < s->stride; k++) {
-            const double of_base = has(s, WEIGHT_LEFT_OUT) ? 1.0 : base[k];
-            const double f = has(s, XI_LEFT_OUT) && s->psi[k] < s->threshold
-                ? (double)factor[k] * s->psi[k] / s->threshold : (double)factor[k];
-            const bool through = s->psi[k] > slice || (has(s, SLICE_OF_THE_NEW_DISH) && s->psi[k] > 0.0);
-            const double here = has(s, STALE_COUNTS) && factor[k] > 0 ? ((const Real *)t->document)[k] / factor[k] : t->here[k];
-            const double of_label = theta ? theta[k] : here + alpha * of_base;
-            w[k] = through ? (double)row[k] * f * of_label : 0.0;
+            const bool through = s->psi[k] > slice;
+            const double of_label = theta ? theta[k] : t->here[k] + alpha * base[k];
+            w[k] = through ? (double)row[k] * (double)factor[k] * of_label : 0.0;
         }
         return (int32_t)s->choose(s->script, w, s->stride);
     }
@@ -359,7 +350,7 @@ template <class Real, bool Scripted> struct Slices {
         const double alpha = s->concentration[node];
         const Real *passed = 0;
         int64_t next = first;
-        few_dishes d;
+        document_weights d;
         load_few(s, t, node, &d);
         for (int64_t i = first; i < last && !t->failed;) {
             const int32_t term = s->terms[customer(s, i)];
@@ -373,7 +364,7 @@ template <class Real, bool Scripted> struct Slices {
             do {
                 const int64_t c = customer(s, i);
                 const int32_t own = s->labels[c], from = t->place[own] - 1;
-                const bool most = d.one[from] > few_dishes::MOST * d.total;
+                const bool most = d.one[from] > document_weights::MOST * d.total;
                 const int32_t k = most ? draw_without(s, t, &d, row, from, alpha, smooth, &passed)
                                        : draw(s, t, &d, row, from, d.one[from], alpha, smooth, &passed);
                 if (k != own) {
@@ -416,13 +407,13 @@ template <class Real, bool Scripted> struct Slices {
         const bool own_weights = has_weights(s, node);
         const double alpha = own_weights ? 1.0 : s->concentration[node], *base = base_of(s, node);
         const double *theta = drawn && !own_weights ? s->theta + node * s->stride : 0;
-        const bool counted = !own_weights && !drawn, leaves = counted && !has(s, OWN_CUSTOMER_COUNTED);
+        const bool counted = !own_weights && !drawn;
         for (int64_t i = first; i < last; i++) {
             const int64_t c = customer(s, i);
             const int32_t own = s->labels[c];
-            const int32_t term = s->terms[has(s, TERM_OF_THE_CUSTOMER_BEFORE) && i > first ? customer(s, i - 1) : c];
+            const int32_t term = s->terms[c];
             if (t->failed) continue;
-            if (leaves) count(s, t, own, -1);
+            if (counted) count(s, t, own, -1);
             int32_t k = choose(s, t, (const Real *)s->phi + (int64_t)term * s->stride, own, alpha, base, theta);
             if (k < 0) {      /* the script failed */
                 t->failed = 1;
@@ -430,7 +421,6 @@ template <class Real, bool Scripted> struct Slices {
             }
             if (counted) {
                 list(t, k);
-                if (!leaves) count(s, t, own, -1);
                 count(s, t, k, 1);
             }
             if (k != own) relabel(s, t, c, k);

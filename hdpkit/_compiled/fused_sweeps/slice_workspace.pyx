@@ -1,6 +1,8 @@
 # distutils: language = c++
 """The workspace of a sweep over documents in parallel: topics, labels by slot, and arrays of each thread."""
 
+import functools
+
 import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
@@ -34,6 +36,7 @@ cdef enum:
     COPIED = 1 << 26     # bytes of shared topics up to which a part uses a copy
 
 
+@functools.lru_cache(maxsize=8)
 def inverse_of_gamma(shape, degree):
     """Polynomial of g / w in t = 2 w / w(1) - 1, where w = (G(a + 1) F(g))**(1 / a), F the distribution function.
 

@@ -15,10 +15,6 @@
 #define HDPKIT_INVERSE_DEGREE 16
 #define HDPKIT_NO_MEMORY 2
 #define HDPKIT_LEAST_SHAPE 1e-300     /* of gamma draws */
-/* Bugs that tests plant in the end of scripted sweeps with levels above the documents; larger than all others. */
-#define HDPKIT_WEIGHTS_OF_THE_ROOT 101
-#define HDPKIT_TABLES_OF_THE_ROOT 102
-#define HDPKIT_TABLES_ABOVE_KEPT 103
 #define HDPKIT_SLICE_CAPSULE "hdpkit._compiled.slices"
 
 #ifdef __cplusplus
@@ -57,7 +53,6 @@ typedef struct hdpkit_slices {
     uint64_t key[2];             /* of the streams, one per document */
     hdpkit_slice_choose choose;  /* a script instead of streams */
     void *script;
-    int32_t fault;               /* scripted: the planted bug */
     const double *theta;         /* scripted: proportions by restaurant and slot, NULL: drawn, or integrated out */
     double (*log_gamma)(void *stream, double shape);
 } hdpkit_slices;

@@ -10,9 +10,6 @@ cdef extern from "slices.h":
     enum:
         HDPKIT_INVERSE_DEGREE
         HDPKIT_NO_MEMORY
-        HDPKIT_WEIGHTS_OF_THE_ROOT
-        HDPKIT_TABLES_OF_THE_ROOT
-        HDPKIT_TABLES_ABOVE_KEPT
     double HDPKIT_LEAST_SHAPE
     ctypedef struct hdpkit_philox:
         pass
@@ -46,7 +43,6 @@ cdef extern from "slices.h":
         uint64_t key[2]
         hdpkit_slice_choose choose
         void *script
-        int32_t fault
         const double *theta
         double (*log_gamma)(void *stream, double shape) noexcept nogil
     ctypedef struct hdpkit_slice_thread:
@@ -109,7 +105,3 @@ cdef extern from "hdpkit/philox32.h":
         HDPKIT_PHILOX32_COUNTERS
     void hdpkit_philox32(uint32_t first, uint32_t word1, const uint32_t *upper, const uint32_t *key, uint32_t *out) noexcept nogil
 
-cdef extern from "slice_faults.h":
-    enum:
-        HDPKIT_SLICE_FAULTS_END
-    const char *hdpkit_slice_faults_of(int fault) noexcept

@@ -51,14 +51,13 @@ typedef struct hdpkit_blocks {
     hdpkit_philox *stream;       /* NULL: choose by `choose` */
     int64_t (*choose)(void *state, const double *weights, int64_t n);
     void *state;
-    /* the present position of the verb */
+    /* the current position of the verb */
     int64_t unit, last;
     int32_t origin, dish;
     int32_t outside;             /* whether the unit has been removed from its dish */
-    int32_t fault;               /* for tests: the bug of a scripted verb (block_faults.h), 0 for none */
     int32_t every;               /* number of factors whose product is a normal number: even */
     /* scratch */
-    hdpkit_factor *now, *next;   /* of the present unit and of the next */
+    hdpkit_factor *now, *next;   /* of the current unit and of the next */
     int64_t n_now, n_next;
     int32_t *seen;               /* by term, zero between calls */
     /* dish Gibbs: workspace by slot, on cache lines */

@@ -13,7 +13,6 @@
    and then nothing is written. The same code is compiled for production and for scripts. Included once by each
    instruction set. */
 
-#include "block_faults.h"
 #include "pieces.h"
 #include "topic_blocks.h"
 
@@ -23,9 +22,7 @@ constexpr int GROUP = 32 / PIECE < 8 ? 32 / PIECE : 8;          /* pieces in par
 constexpr int64_t NOWHERE = -((int64_t)1 << 40);
 constexpr int ROWS = 16;                                       /* rows that are prefetched */
 
-template <bool Scripted> struct Blocks : hdpkit_block_faults {
-    static bool has(const hdpkit_blocks *s, fault which) { return Scripted && s->fault == which; }
-
+template <bool Scripted> struct Blocks {
     /* ---------------------------------------------------------------- the values of a block */
 
     static int64_t collect(const hdpkit_blocks *s, int64_t u, hdpkit_factor *f) {
@@ -35,8 +32,8 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
             const int32_t v = s->terms[customer[i]];
             f[i].term = v;
             f[i].row = (int64_t)v * s->stride;
-            f[i].eta = has(s, SMOOTHING_LEFT_OUT) ? 1e-9 : s->eta[has(s, SYMMETRIC_ETA) ? 0 : v];
-            f[i].earlier = has(s, VALUES_AS_INDEPENDENT) ? 0 : s->seen[v];
+            f[i].eta = s->eta[v];
+            f[i].earlier = s->seen[v];
             f[i].plus = f[i].eta + f[i].earlier;
             s->seen[v] += 1;
         }
@@ -54,18 +51,17 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
         int32_t mask[2], less[2];
         double top[2] = {1.0, 1.0}, bottom[2] = {1.0, 1.0}, base[2], square[2];
         for (int i = 0; i < 2; i++) {
-            const bool out = holding[i] && !has(s, BLOCK_NOT_REMOVED);
+            const bool out = holding[i];
             mask[i] = slot[i] < 0 ? 0 : -1;
             column[i] = slot[i] < 0 ? 0 : slot[i];
             less[i] = out ? -1 : 0;                            /* earlier -> -1 - earlier */
-            total[i] = slot[i] < 0 ? 0 : s->totals[slot[i]] - (out && !has(s, BLOCK_STILL_IN_TOTAL) ? c : 0);
+            total[i] = slot[i] < 0 ? 0 : s->totals[slot[i]] - (out ? c : 0);
             base[i] = (double)total[i] + s->eta_sum;
             square[i] = base[i] * (base[i] + (double)(c - 1));
             exponent[i] = 0;
         }
         for (int64_t begin = 0; begin < c; begin += s->every) {
             const int64_t end = begin + s->every < c ? begin + s->every : c;
-            if (begin > 0 && has(s, FIRST_FACTORS_ALONE)) break;
             for (int64_t j = begin; j < end; j++) {
                 const int32_t *row = s->counts + f[j].row;
                 for (int i = 0; i < 2; i++)
@@ -75,7 +71,7 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
                 const double more = pair_of(s, j, c);
                 for (int i = 0; i < 2; i++) bottom[i] *= square[i] + more;
             }
-            if (end == c && c % 2 == 1 && !has(s, MIDDLE_LEFT_OUT))
+            if (end == c && c % 2 == 1)
                 for (int i = 0; i < 2; i++) bottom[i] *= base[i] + middle_of(s, c);
             for (int i = 0; i < 2; i++) {
                 int64_t below = 0;
@@ -88,21 +84,21 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
     }
 
     static double pair_of(const hdpkit_blocks *s, int64_t j, int64_t c) {
-        return has(s, TOTALS_AS_POWER) ? 0.0 : (double)j * (double)(c - 1 - j);
+        return (double)j * (double)(c - 1 - j);
     }
 
     static double middle_of(const hdpkit_blocks *s, int64_t c) {
-        return has(s, TOTALS_AS_POWER) ? 0.0 : (double)(c / 2);
+        return (double)(c / 2);
     }
 
     /* Move the block's counts; slot -1: none. */
     static void transfer(hdpkit_blocks *s, int32_t origin, int32_t to) {
         for (int64_t j = 0; j < s->n_now; j++) {
             int32_t *row = s->counts + s->now[j].row;
-            if (origin >= 0 && !has(s, COUNTS_LEFT_BEHIND)) row[origin] -= 1;
+            if (origin >= 0) row[origin] -= 1;
             if (to >= 0) row[to] += 1;
         }
-        if (origin >= 0 && !has(s, TOTAL_LEFT_BEHIND)) retotal(s, origin, -s->n_now);
+        if (origin >= 0) retotal(s, origin, -s->n_now);
         if (to >= 0) retotal(s, to, s->n_now);
     }
 
@@ -136,14 +132,12 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
             const int32_t *row = s->counts + f[j].row + slot;
             const double plus = f[j].plus;
             for (int i = 0; i < N; i++) top[i] *= from_ints(row + i * PIECE) + plus;
-            if (has(s, TERM_COUNTED_TWICE) && j == 0)
-                for (int i = 0; i < N; i++) top[i] *= from_ints(row + i * PIECE) + plus;
         }
         for (int64_t j = begin / 2; j < end / 2; j++) {
             const double more = pair_of(s, j, c);
             for (int i = 0; i < N; i++) bottom[i] *= square[i] + more;
         }
-        if (end == c && c % 2 == 1 && !has(s, MIDDLE_LEFT_OUT))
+        if (end == c && c % 2 == 1)
             for (int i = 0; i < N; i++) bottom[i] *= base[i] + middle_of(s, c);
         for (int i = 0; i < N; i++) {
             whole_piece below = {};
@@ -170,7 +164,6 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
         }
         for (int64_t begin = 0; begin < c; begin += s->every) {
             const int64_t end = begin + s->every < c ? begin + s->every : c;
-            if (begin > 0 && has(s, FIRST_FACTORS_ALONE)) break;
             if (end < c) fetch(s, s->now, end, end + s->every < c ? end + s->every : c);
             else fetch(s, s->next, 0, s->every < s->n_next ? s->every : s->n_next);
             int64_t slot = 0;
@@ -184,20 +177,17 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
         two_dishes(s, slots, holding, ratio, exponent);
         fresh = 1.0;
         if (s->weight != 0) {
-            fresh = has(s, CONCENTRATION_FOR_REMAINDER) ? s->concentration : s->rest;
+            fresh = s->rest;
         } else if (s->root->customers > 0) {
-            const double d0 = has(s, FRESH_WITHOUT_DISCOUNT) ? 0.0 : s->discount;
-            fresh = (has(s, GAMMA_LEFT_OUT) ? 1.0 : s->concentration) + d0 * (double)(s->root->tables);
+            fresh = s->concentration + s->discount * (double)(s->root->tables);
         }
         fresh *= ratio[1];
-        if (has(s, FRESH_BY_COUNT))
-            for (int64_t j = 0; j < c; j++) fresh /= (double)s->n_terms * s->now[j].eta / s->eta_sum;
         const double share = own < 0 ? 0.0 : s->share[own];
         if (!s->outside) {
             s->top[own] = ratio[0];
             s->bottom[own] = 1.0;
             s->exponent[own] = exponent[0];
-            s->share[own] = share_of(s, own, s->tables[own] - (!has(s, TABLE_NOT_REMOVED)));
+            s->share[own] = share_of(s, own, s->tables[own] - 1);
         }
         highest = exponent[1];
         if (s->weight != 0 && s->rest == 0.0) {     /* no new dish is possible: scale by the largest of the others */
@@ -211,18 +201,17 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
         }
         for (int64_t k = 0; k < n; k++) highest = s->exponent[k] > highest ? s->exponent[k] : highest;
         for (int64_t k = 0; k < n; k++) {
-            const double down = has(s, EXPONENTS_DROPPED) ? 1.0 : power_of_two(s->exponent[k] - highest);
+            const double down = power_of_two(s->exponent[k] - highest);
             s->weights[k] = s->share[k] * (s->top[k] / s->bottom[k]) * down;
         }
         if (!s->outside) s->share[own] = share;
-        if (has(s, FRESH_LEFT_OUT)) return 0.0;
-        return has(s, EXPONENTS_DROPPED) ? fresh : fresh * power_of_two(exponent[1] - highest);
+        return fresh * power_of_two(exponent[1] - highest);
     }
 
     /* A weight doesn't change while its dish has tables. */
     static double share_of(const hdpkit_blocks *s, int64_t k, int32_t tables) {
-        if (s->weight != 0 && !has(s, TABLES_FOR_WEIGHTS)) return s->weight[k];
-        return (double)tables - (has(s, DISCOUNT_IGNORED) ? 0.0 : s->discount);
+        if (s->weight != 0) return s->weight[k];
+        return (double)tables - s->discount;
     }
 
     /* Draw the dish: `stride` for a new one, -1 for a failure. */
@@ -244,19 +233,16 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
         for (int64_t i = 0; i < s->n_all; i++)
             if (s->tables[i] > 0) s->running[n++] = s->weights[i];
         s->running[n] = fresh;
-        if (has(s, LAST_DISH_LEFT_OUT) && n > 0) s->running[n - 1] = 0.0;
         chosen = s->choose(s->state, s->running, n + 1);
         if (chosen < 0) return -1;
-        if (has(s, SHIFTED_DISH) && chosen + 1 < n) chosen += 1;
         if (chosen == n) return s->stride;
         while (s->tables[k] == 0 || chosen-- > 0) k += 1;
         return k;
     }
 
     static void refresh(hdpkit_blocks *s, int32_t k) {
-        const int32_t tables = has(s, TOKENS_FOR_TABLES) ? (int32_t)s->totals[k] : s->tables[k];
-        s->share[k] = s->tables[k] > 0 ? share_of(s, k, tables) : 0.0;
-        s->base[k] = (double)s->totals[k] + (has(s, ETA_SUM_LEFT_OUT) ? s->eta[0] : s->eta_sum);
+        s->share[k] = s->tables[k] > 0 ? share_of(s, k, s->tables[k]) : 0.0;
+        s->base[k] = (double)s->totals[k] + s->eta_sum;
         s->depth[k] = s->tables[k] > 0 ? 0 : NOWHERE;
     }
 
@@ -271,7 +257,7 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
         return 0;
     }
 
-    static int redish(hdpkit_blocks *s) {
+    static int resample_dish(hdpkit_blocks *s) {
         for (;;) {
             const int64_t u = s->unit;
             if (u >= s->last) return HDPKIT_BLOCKS_DONE;
@@ -290,10 +276,10 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
             if (s->outside) return HDPKIT_BLOCK_SEATED;
             if (k != own) {
                 transfer(s, own, (int32_t)k);
-                if (!has(s, TABLE_STILL_COUNTED)) s->tables[own] -= 1;
-                if (!has(s, TABLE_NOT_COUNTED)) s->tables[k] += 1;
-                if (!has(s, STALE_DISH)) refresh(s, own);
-                if (!has(s, STALE_NEW_DISH)) refresh(s, (int32_t)k);
+                s->tables[own] -= 1;
+                s->tables[k] += 1;
+                refresh(s, own);
+                refresh(s, (int32_t)k);
             }
             next(s);
             if (k != own) return HDPKIT_BLOCK_MOVED;
@@ -304,7 +290,7 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
     static int next(hdpkit_blocks *s) {
         s->unit += 1;
         s->outside = 0;
-        if (!has(s, STALE_BLOCK)) swap(s);
+        swap(s);
         s->n_next = s->unit + 1 < s->last ? collect(s, s->unit + 1, s->next) : 0;
         return 0;
     }
@@ -329,23 +315,19 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
             s->n_next = 0;
             if (s->unit + 1 < s->last) s->n_next = collect(s, s->order[s->unit + 1], s->next);
             fetch_sides(s);
-            if (side >= 0 && !has(s, SIDE_STILL_COUNTED)) s->sizes[side] -= 1;
+            if (side >= 0) s->sizes[side] -= 1;
             two_dishes(s, s->slot, holding, ratio, exponent);
             const int64_t highest = exponent[0] > exponent[1] ? exponent[0] : exponent[1];
             for (int i = 0; i < 2; i++) {
-                const double d = has(s, DISCOUNT_IGNORED) ? 0.0 : s->discount;
-                if (has(s, EXPONENTS_DROPPED)) exponent[i] = highest;
-                if (!has(s, SIZES_IGNORED)) ratio[i] *= (double)s->sizes[i] - d;
+                ratio[i] *= (double)s->sizes[i] - s->discount;
                 weight[i] = ratio[i] * power_of_two(exponent[i] - highest);
             }
             total = weight[0] + weight[1];
-            const bool forced = s->target != 0 && !has(s, FORCED_SIDE_IGNORED);
-            chosen = forced ? s->target[u] : s->choose(s->state, weight, 2);
+            chosen = s->target != 0 ? s->target[u] : s->choose(s->state, weight, 2);
             if (chosen < 0) return HDPKIT_BLOCK_FAILED;
-            const int64_t said = has(s, OTHER_SIDE) ? 1 - chosen : chosen;
-            s->odds[s->unit] = has(s, Q_NOT_NORMALISED) ? ratio[said] : ratio[said] / total;
-            s->down[s->unit] = (double)(exponent[said] - highest);
-            if (!has(s, SIDE_NOT_COUNTED)) s->sizes[chosen] += 1;
+            s->odds[s->unit] = ratio[chosen] / total;
+            s->down[s->unit] = (double)(exponent[chosen] - highest);
+            s->sizes[chosen] += 1;
             s->sides[u] = (int8_t)chosen;
             if (chosen != side) transfer(s, side < 0 ? -1 : s->slot[side], s->slot[chosen]);
             swap(s);
@@ -354,10 +336,10 @@ template <bool Scripted> struct Blocks : hdpkit_block_faults {
     }
 };
 
-/* Production and scripts are separate compilations: only the latter can have faults. */
+/* Production and scripts are separate compilations. */
 int blocks_start(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::start(s) : Blocks<true>::start(s); }
 int blocks_next(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::next(s) : Blocks<true>::next(s); }
-int redish(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::redish(s) : Blocks<true>::redish(s); }
+int resample_dish(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::resample_dish(s) : Blocks<true>::resample_dish(s); }
 int scan_units(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::scan(s) : Blocks<true>::scan(s); }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #define HDPKIT_TOPIC_MEASURES_TEXT_H
 
 #include "lanes.h"
-#include "topic_faults.h"
 #include "topic_roots_text.h"
 #include "topic_sweep.h"
 
@@ -15,10 +14,8 @@ constexpr double CEILING_UNIT = 1.0 / 2147483648.0;            /* 2**-31 */
 constexpr double SLACK = 1.0 + 1.0 / 1024;                     /* rounding errors of a pass in floats are far smaller */
 
 /* Common base of measures: shares of new tables, and their bounds. */
-template <class Real, bool Scripted, template <bool> class Root> struct RootShares {
-    typedef Root<Scripted> Above;
-
-    static bool has(const hdpkit_topics *s, hdpkit_topic_fault fault) { return has_fault<Scripted>(s, fault); }
+template <class Real, class Root> struct RootShares {
+    typedef Root Above;
 
     static void raise(hdpkit_topics *s, int32_t k, double root) {
         const double typical = s->typical;
@@ -42,14 +39,14 @@ template <class Real, bool Scripted, template <bool> class Root> struct RootShar
 };
 
 /* The Dirichlet-multinomial: weight (n_kv + eta_v) / (n_k + sum eta), of a new dish eta_v / sum eta. */
-template <class Real, bool Scripted, template <bool> class Root> struct Dirichlet : RootShares<Real, Scripted, Root> {
-    typedef RootShares<Real, Scripted, Root> Base;
+template <class Real, class Root> struct Dirichlet : RootShares<Real, Root> {
+    typedef RootShares<Real, Root> Base;
     typedef typename Base::Above Above;
     typedef typename lanes<Real>::type vec;
-    using Base::has, Base::raise, Base::root_share;
+    using Base::raise, Base::root_share;
     static constexpr double MOST = CEILING_UNIT * SLACK;
 
-    static double eta_of(const hdpkit_topics *s, int32_t v) { return s->eta[has(s, SYMMETRIC_ETA) ? 0 : v]; }
+    static double eta_of(const hdpkit_topics *s, int32_t v) { return s->eta[v]; }
 
     /* ---------------------------------------------------------------- weights of a term */
 
@@ -125,7 +122,6 @@ template <class Real, bool Scripted, template <bool> class Root> struct Dirichle
     /* The same after a customer has left a table that remains: half of the values are already known. The last argument
        says whether the customer was the dish's only one with its term. */
     HDPKIT_INLINE static void one_fewer(hdpkit_topics *s, int32_t k, bool) {
-        if (has(s, TOTAL_NOT_REMOVED)) return refresh_dish(s, k);
         const double inverse = s->inverse_less[k];
         const double less = inverse_less(s, k, inverse);
         const double now = root_share(s, k, inverse), then = root_share(s, k, less);

@@ -4,9 +4,9 @@
 
 namespace {
 
-template <class Real, bool Scripted, template <bool> class Root, template <class, bool, template <bool> class> class Measure>
-struct Passes : Shares<Real, Scripted, Root, Measure> {
-    typedef Measure<Real, Scripted, Root> Terms;
+template <class Real, class Root, template <class, class> class Measure>
+struct Passes : Shares<Real, Root, Measure> {
+    typedef Measure<Real, Root> Terms;
     typedef typename lanes<Real>::type vec;
 
     /* Sums by lane over the restaurant's dishes except `own`. */

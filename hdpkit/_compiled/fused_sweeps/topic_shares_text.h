@@ -23,12 +23,12 @@ template <class Real, class Block> HDPKIT_INLINE Block without_lane(const Block 
 
 /* `Root` is the distribution of a new table's dish, from topic_roots_text.h; `Measure` gives the weights of terms, from
    topic_measures_text.h or topic_sparse_text.h. */
-template <class Real, bool Scripted, template <bool> class Root, template <class, bool, template <bool> class> class Measure>
-struct Shares : Measure<Real, Scripted, Root> {
-    typedef Measure<Real, Scripted, Root> Terms;
+template <class Real, class Root, template <class, class> class Measure>
+struct Shares : Measure<Real, Root> {
+    typedef Measure<Real, Root> Terms;
     typedef typename Terms::Above Above;
     typedef typename lanes<Real>::type vec;
-    using Terms::has, Terms::refresh_dish;
+    using Terms::refresh_dish;
 
     /* Whether the store has each customer's table: a constant if nothing depends on tables. */
     HDPKIT_INLINE static bool seated(const hdpkit_topics *s) { return Above::TABLES && s->seats != 0; }
@@ -44,8 +44,6 @@ struct Shares : Measure<Real, Scripted, Root> {
     /* Shares of the restaurant's tables of a dish, with and without one of their customers. */
     template <bool Alone> HDPKIT_INLINE static void refresh_share(hdpkit_topics *s, const hdpkit_entry *entry, double d) {
         const int32_t k = entry->dish;
-        if (has(s, DISCOUNT_IGNORED)) d = 0.0;
-        if (has(s, DISCOUNT_ONCE)) d /= (double)entry->tables;
         const double customers = (double)entry->customers - d * (double)entry->tables;
         const Real share = (Real)(customers * s->inverse[k]);
         if (Alone) set_share(s, k, share);
@@ -91,19 +89,14 @@ struct Shares : Measure<Real, Scripted, Root> {
 
     static void refresh_open(hdpkit_topics *s, int32_t node) {
         const hdpkit_node *root = s->nodes, *here = s->nodes + node;
-        const int64_t lone = has(s, LONE_CUSTOMER_PASSED_THROUGH);
         if (root->customers == 0) {            /* the first dish is new */
             s->open = 1.0;
             s->fresh = Terms::of_new(s, 1.0);
             return;
         }
         s->open = Above::inverse(s);
-        if (here->customers > lone || has(s, EMPTY_RESTAURANT_NOT_PASSED_THROUGH)) {
-            /* The row of an empty restaurant is its parent's. */
-            const double d = has(s, NEW_TABLE_DISCOUNT_IGNORED) ? 0.0 : s->discount[node];
-            const int64_t tables = has(s, NEW_TABLE_DISCOUNT_ONCE) ? 1 : here->tables;
-            s->open *= s->concentration[node] + d * (double)tables;
-        }
+        if (here->customers > 0)            /* the row of an empty restaurant is its parent's */
+            s->open *= s->concentration[node] + s->discount[node] * (double)here->tables;
         s->fresh = Terms::of_new(s, s->open * Above::of_new(s));
     }
 
@@ -115,13 +108,12 @@ struct Shares : Measure<Real, Scripted, Root> {
         }
         const hdpkit_entry *entry = entries(s, node);
         const int32_t n = s->nodes[node].n_entries;
-        const double d = s->discount[node], open = s->open;
-        const bool entered = s->loaded >= 0 && s->loaded != node;
+        const double d = s->discount[node];
         int32_t block = -1, n_blocks = 0;
         for (int32_t i = 0; i < n; i++) {
             const int32_t k = entry[i].dish;
             if (Above::TABLES) {
-                s->place[k] = has(s, STALE_PLACE) && i > 0 ? i - 1 : i;
+                s->place[k] = i;
                 refresh_share<false>(s, entry + i, d);
             } else {
                 s->here[k] = entry[i].customers;
@@ -132,7 +124,6 @@ struct Shares : Measure<Real, Scripted, Root> {
         s->n_blocks = n_blocks;
         s->loaded = node;
         refresh_open(s, node);
-        if (entered && has(s, STALE_OPEN_OF_THE_LAST_RESTAURANT)) s->open = open;
     }
 
     /* Fill all arrays by slot from the root's entries; with `anew`, also reset the bounds. */

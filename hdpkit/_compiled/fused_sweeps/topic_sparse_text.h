@@ -23,11 +23,11 @@
 
 namespace {
 
-template <class Real, bool Scripted, template <bool> class Root> struct Sparse : RootShares<Real, Scripted, Root> {
-    typedef RootShares<Real, Scripted, Root> Base;
+template <class Real, class Root> struct Sparse : RootShares<Real, Root> {
+    typedef RootShares<Real, Root> Base;
     typedef typename Base::Above Above;
     typedef typename lanes<Real>::type vec;
-    using Base::has, Base::raise, Base::root_share;
+    using Base::raise, Base::root_share;
 
     struct Factors {
         double inside, outside;             /* c and e, */
@@ -44,8 +44,6 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sparse :
 
     HDPKIT_INLINE static vec values_of(const hdpkit_topics *s, const ints &counts, int32_t b, Real smoothing) {
         const vec n = as_reals<vec>(counts), &ratio = ((const vec *)s->ratio)[b];
-        if (has(s, SMOOTHING_OF_UNSEEN_TERMS)) return n + smoothing;
-        if (has(s, UNSEEN_PART_TWICE)) return where_any(n, n + smoothing + ratio, ratio);
         return where_any(n, n + smoothing, ratio);
     }
 
@@ -75,7 +73,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sparse :
     }
 
     HDPKIT_INLINE static double fresh(const hdpkit_topics *s, double) {
-        return has(s, FRESH_BY_VOCABULARY) ? s->fresh / s->new_term / (double)s->n_terms : s->fresh;
+        return s->fresh;
     }
 
     static double of_new(const hdpkit_topics *s, double share) { return share * s->new_term; }
@@ -107,7 +105,7 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sparse :
     /* e of a dish without a customer who is the only one with its term. */
     HDPKIT_INLINE static double outside_once(hdpkit_topics *s, int32_t k) {
         if (s->outside_once[k] < 0.0)
-            s->outside_once[k] = look_up(s, k, s->distinct[k] - !has(s, LAST_OF_A_TERM_KEPT), s->totals[k] - 1).outside;
+            s->outside_once[k] = look_up(s, k, s->distinct[k] - 1, s->totals[k] - 1).outside;
         return s->outside_once[k];
     }
 
@@ -126,8 +124,6 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sparse :
         s->outside_once[k] = -1.0;
         ((Real *)s->root)[k] = (Real)root;
         ((Real *)s->ratio)[k] = now.inside > 0.0 ? (Real)(now.outside / now.inside) : Real(0);
-        if (has(s, RATIO_OF_ANOTHER_DISH))
-            for (int64_t other = 0; other < s->stride; other++) ((Real *)s->ratio)[other] = ((Real *)s->ratio)[k];
         s->root_sum += smooth - s->root_smooth[k];
         s->root_smooth[k] = smooth;
         s->root_less[k] = in_units(s, k, now.outside_less) - smooth;
@@ -136,14 +132,14 @@ template <class Real, bool Scripted, template <bool> class Root> struct Sparse :
 
     static void refresh_dish(hdpkit_topics *s, int32_t k) { renew(s, k, s->distinct[k]); }
 
-    /* The same after a customer has left a table that remains; whether it was the last with its term. */
-    HDPKIT_INLINE static void one_fewer(hdpkit_topics *s, int32_t k, bool last) {
-        if (!has(s, FACTORS_OF_BEFORE)) renew(s, k, s->distinct[k] + (last && has(s, DISTINCT_NOT_LOWERED)));
+    /* The same after a customer has left a table that remains. */
+    HDPKIT_INLINE static void one_fewer(hdpkit_topics *s, int32_t k, bool) {
+        renew(s, k, s->distinct[k]);
     }
 
-    /* The same after a customer has joined a table; whether it is the first with its term. */
-    HDPKIT_INLINE static void one_more(hdpkit_topics *s, int32_t k, bool first) {
-        renew(s, k, s->distinct[k] - (first && has(s, DISTINCT_NOT_RAISED)));
+    /* The same after a customer has joined a table. */
+    HDPKIT_INLINE static void one_more(hdpkit_topics *s, int32_t k, bool) {
+        renew(s, k, s->distinct[k]);
     }
 };
 

@@ -60,16 +60,14 @@ typedef struct hdpkit_topics {
     const double *concentration, *discount;
     const double *weight;        /* weights of the root's dishes by slot, if it has weights, */
     double rest;                 /* of all new dishes, */
-    double rest_before;          /* and the latter before the last event (for a fault) */
     /* the source: `stream`, or a script */
     hdpkit_philox *stream;
     hdpkit_choose choose;
     void *script;
-    /* the present position of the sweep */
+    /* the current position of the sweep */
     int64_t customer, last;
     int32_t node, dish;
     int32_t resume;              /* the event that was handled */
-    int32_t fault;               /* for tests: the bug of a scripted sweep (topic_faults.h), 0 for none */
     int64_t asking;              /* scripted: number of weights of the requested choice, 0 at other times */
     /* workspace by slot, `stride` each, on cache lines */
     void *document;              /* share of the tables of this restaurant, (n_jk - d t_jk) / (n_k + eta_sum) */
@@ -119,7 +117,7 @@ typedef struct hdpkit_topic_functions {
     hdpkit_topic_sweep sparse;                         /* or is a restaurant, with a sparse measure */
     int (*blocks_start)(hdpkit_blocks *);              /* fill the workspace from the seating */
     int (*blocks_next)(hdpkit_blocks *);
-    int (*redish)(hdpkit_blocks *);
+    int (*resample_dish)(hdpkit_blocks *);
     int (*scan_units)(hdpkit_blocks *);
 } hdpkit_topic_functions;
 

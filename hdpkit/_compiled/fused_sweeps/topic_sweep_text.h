@@ -32,12 +32,12 @@ constexpr int64_t SHARED = INT64_MIN;
 constexpr double DRAW_UNIT = 1.0 / 1099511627776.0;            /* 2**-40: the bits that choose the part */
 constexpr int AHEAD = 8;                                       /* customers whose rows are prefetched */
 
-template <class Real, bool Scripted, template <bool> class Root, template <class, bool, template <bool> class> class Measure>
-struct Sweep : Passes<Real, Scripted, Root, Measure> {
-    typedef Passes<Real, Scripted, Root, Measure> Base;
-    typedef Measure<Real, Scripted, Root> Terms;
+template <class Real, bool Scripted, class Root, template <class, class> class Measure>
+struct Sweep : Passes<Real, Root, Measure> {
+    typedef Passes<Real, Root, Measure> Base;
+    typedef Measure<Real, Root> Terms;
     typedef typename Terms::Above Above;
-    using Terms::has, Terms::eta_of, Terms::refresh_dish, Terms::one_fewer, Terms::one_more, Base::entries, Base::load;
+    using Terms::eta_of, Terms::refresh_dish, Terms::one_fewer, Terms::one_more, Base::entries, Base::load;
     using Base::refresh_changed, Base::enter, Base::share_pass, Base::root_pass, Base::term_pass, Base::smooth_pass;
     using Base::measure_reach;
 
@@ -86,7 +86,6 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
     /* The same with a script, -1 for a failure. */
     static int32_t choose_table(hdpkit_topics *s, const hdpkit_entry *entry, double d) {
         int32_t table, n = 0;
-        if (has(s, JOINED_WITHOUT_DISCOUNT)) d = 0.0;
         for (table = entry->extra; table >= 0; table = s->pool[table].next) s->weights[n++] = s->pool[table].size - d;
         int64_t chosen = s->choose(s->script, s->weights, n);
         if (chosen < 0) return -1;
@@ -106,7 +105,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
 
     static void uncount(hdpkit_topics *s, int32_t v, int32_t *row, int32_t k) {
         row[k] -= 1;
-        if (!has(s, TOTAL_NOT_REMOVED)) s->totals[k] -= 1;
+        s->totals[k] -= 1;
         Terms::lost(s, k, row[k]);
         if (s->reach[v] != UNKNOWN) s->reach[v] -= s->ceiling[k];
     }
@@ -114,16 +113,15 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
     /* Add a customer to the statistics of a dish, */
     HDPKIT_INLINE static void count(hdpkit_topics *s, const Traveller *t, int64_t k) {
         t->row[k] += 1;
-        s->totals[has(s, TOTAL_OF_THE_OLD_DISH) ? t->own : k] += 1;
+        s->totals[k] += 1;
         Terms::gained(s, k, t->row[k]);
         if (s->reach[t->v] != UNKNOWN) s->reach[t->v] += s->ceiling[k];
     }
 
     /* and update the quantities that depend on them if no table has opened. */
     HDPKIT_INLINE static void grow(hdpkit_topics *s, const Traveller *t, int64_t k) {
-        if (has(s, TOTAL_OF_THE_OLD_DISH)) refresh_dish(s, (int32_t)k);
-        else if (!has(s, STALE_TOTAL_OF_THE_NEW_DISH)) one_more(s, (int32_t)k, t->row[k] == 1);
-        if (!has(s, STALE_SHARE)) refresh_changed(s, t->node, (int32_t)k);
+        one_more(s, (int32_t)k, t->row[k] == 1);
+        refresh_changed(s, t->node, (int32_t)k);
     }
 
     HDPKIT_OUTLINE static int64_t pick_root(hdpkit_topics *s) {
@@ -212,30 +210,14 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         for (int64_t i = 0; i < shared - 1; i++) w[1 + i] = running[i] - (i < LANES ? Real(0) : running[i - LANES]);
         if (!t->gone) leave(s, t);
         if (Terms::starved(s)) return -1;
-        if (has(s, SMOOTH_PART_DROPPED)) term_pass(s, t->row);
-        else root_pass(s, t->row, (Real)eta);
+        root_pass(s, t->row, (Real)eta);
         for (int64_t k = 0; k < all; k++) open[k] = s->open * (root[k] - (k < LANES ? Real(0) : root[k - LANES]));
         open[all] = Terms::fresh(s, eta);
-        if (has(s, ETA_SUM_LEFT_OUT)) open[all] = s->fresh * eta * s->eta_sum;
-        if (has(s, FRESH_BY_COUNT)) open[all] = s->fresh * s->eta_sum / (double)s->n_terms;
-        if (has(s, FRESH_PART_DROPPED)) open[all] *= 1e-3;
-        for (int64_t k = 0; k < all; k++) {
-            if (has(s, TERM_PART_DROPPED)) open[k] = s->open * eta * ((const Real *)s->root)[k];
-            if (has(s, NEW_TABLE_WITHOUT_DISHES)) open[k] = 0.0;
-            if (has(s, LAST_BLOCK_LEFT_OUT) && k >= LANES && k >= all - LANES) open[k] = 0.0;
-        }
-        for (int64_t k = all - 1; k >= 0 && has(s, LAST_DISH_LEFT_OUT); k--) {
-            if (open[k] <= 0.0) continue;
-            open[k] = 0.0;
-            break;
-        }
         s->dish = t->own;
         s->asking = shared + all + 1;
         int64_t chosen = s->choose(s->script, w, s->asking);
         s->asking = 0;
         if (chosen < 0) return -1;
-        if (has(s, SHIFTED_CHOICE))
-            while (chosen + 1 < shared + all && w[++chosen] <= 0.0) {}
         return outcome(s, chosen);
     }
 
@@ -299,19 +281,13 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
             t.share = Terms::share_without(s, t.own, t.share, t.row[t.own], eta_of(s, t.v));
             t.root_sum = Terms::root_sum_without(s, t.own, t.row[t.own]);
             t.reach = s->reach[t.v] - s->ceiling[t.own];
-            if (has(s, CUSTOMER_NOT_REMOVED))
-                t.share = share[t.own] * Terms::value_of(s, t.own, t.row[t.own], eta_of(s, t.v));
-            if (has(s, STALE_TOTAL))
-                t.share *= (Real)(s->inverse[t.own] / s->inverse_less[t.own]);
             goto choice;
         left:
             if (s->nodes[0].customers != s->root_customers) {
                 s->tables[t.own] -= 1;
                 s->root_customers -= 1;
-                if (!has(s, CLOSED_TABLE_STILL_COUNTED)) refresh_dish(s, t.own);
-                const double open = s->open;
+                refresh_dish(s, t.own);
                 load(s, t.node);
-                if (has(s, STALE_OPEN)) s->open = open;
             } else {
                 one_fewer(s, t.own, t.row[t.own] == 0);
                 if (Above::TABLES) refresh_changed(s, t.node, t.own);
@@ -363,9 +339,9 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
         seated:
             count(s, &t, k);
             if (s->nodes[0].customers != s->root_customers) {
-                if (!has(s, OPENED_TABLE_NOT_COUNTED)) s->tables[k] += 1;
+                s->tables[k] += 1;
                 s->root_customers += 1;
-                if (k / LANES >= s->n_all && !has(s, NEW_BLOCK_UNSEEN)) s->n_all = (int32_t)(k / LANES) + 1;
+                if (k / LANES >= s->n_all) s->n_all = (int32_t)(k / LANES) + 1;
                 refresh_dish(s, (int32_t)k);
                 load(s, t.node);
             } else {
@@ -376,7 +352,7 @@ struct Sweep : Passes<Real, Scripted, Root, Measure> {
     }
 };
 
-template <template <bool> class Root, template <class, bool, template <bool> class> class Measure>
+template <class Root, template <class, class> class Measure>
 constexpr hdpkit_topic_sweep sweep_of() {
     return {
         Sweep<float, true, Root, Measure>::start,

@@ -51,7 +51,6 @@ cdef extern from "topic_sweep.h":
         const double *discount
         const double *weight
         double rest
-        double rest_before
         hdpkit_philox *stream
         hdpkit_choose choose
         void *script
@@ -59,7 +58,6 @@ cdef extern from "topic_sweep.h":
         int64_t last
         int32_t dish
         int32_t resume
-        int32_t fault
         int64_t asking
         void *document
         void *document_less

@@ -8,7 +8,6 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport copy_into, vector
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.stores.explicit cimport ExplicitStore
 from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t, pending_exception
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Node
@@ -16,6 +15,7 @@ from hdpkit._compiled.support.arguments cimport check_length, check_range, refus
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_parts
 from hdpkit._compiled.generic_sweeps.weighing cimport LEAST_TOTAL, weigh_again
 from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit._compiled.support.guarded import guarded
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_exp, det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -302,6 +302,7 @@ cdef int check_groups(Walk walk, const int32_t[::1] nodes, const int64_t[::1] be
     return 0
 
 
+@guarded
 def reseat_groups(Walk walk not None, CompiledBank bank not None, const int32_t[::1] nodes not None,
                   const int64_t[::1] begin not None, const int32_t[::1] customers not None, int64_t first,
                   int64_t last, int32_t scratch, int64_t launches, ChoiceSource source not None):
@@ -310,7 +311,6 @@ def reseat_groups(Walk walk not None, CompiledBank bank not None, const int32_t[
     Group g is customers[begin[g]:begin[g + 1]], all data customers of restaurant nodes[g]; ``scratch`` is a
     reserved slot, ``launches`` the number of scans before the final one.
     """
-    cdef Held hold = in_turn(walk.turn)
     cdef Group group = Group()
     cdef int64_t g, i
     cdef int64_t accepted = 0

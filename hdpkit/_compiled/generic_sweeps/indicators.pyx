@@ -4,11 +4,12 @@
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers, fail, misplaced, put_back
-from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t, pending_exception
-from hdpkit._compiled.support.turn cimport Held, in_turn
+from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers, fail, misplaced
+from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
 from hdpkit._compiled.walk.counts_walk cimport STAYS, CountsWalk
 from hdpkit.random._source cimport ChoiceSource, choice_source
+
+from hdpkit._compiled.support.guarded import guarded
 
 
 cdef int reseat_one(CountsWalk walk, measure_t *measure, int32_t customer, vector[double] *weights,
@@ -31,8 +32,7 @@ cdef int reseat_one(CountsWalk walk, measure_t *measure, int32_t customer, vecto
     if closes == STAYS:
         return 0
     if measure.remove(measure.self, dish, &customer, 1) < 0:
-        with gil:
-            fail(pending_exception(), "removal", customer)
+        fail("removal", customer)
     if walk.take_out(customer, node, dish, closes):
         walk.slots.death(dish)
     walk.fill_weights(node)
@@ -44,22 +44,21 @@ cdef int reseat_one(CountsWalk walk, measure_t *measure, int32_t customer, vecto
             w[i] *= walk.row[i]
         chosen = source.choose(source.state, w, n_live + 1)
     if chosen < 0:
-        return put_back(walk, customer, -1, source)
+        return fail("the conditional", customer)
     if chosen < n_live:
         dish = walk.slots.live[chosen]
     elif walk.slots.birth(&dish, &customer, 1):
-        return put_back(walk, customer, dish, source)
+        return fail("the conditional", customer)
     walk.seat_indicated(customer, node, dish, source)
     if measure.add(measure.self, dish, &customer, 1) < 0:
-        with gil:
-            fail(pending_exception(), "the addition", customer)
+        fail("the addition", customer)
     return 0
 
 
+@guarded
 def reseat(CountsWalk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
            ChoiceSource source not None):
     """Reseat data customers first .. last - 1, one after the other."""
-    cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef vector[double] weights
     check_customers(walk, bank, first, last)

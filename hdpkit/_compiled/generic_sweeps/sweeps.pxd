@@ -9,12 +9,10 @@ from hdpkit.random._source cimport choice_source
 
 
 cdef int misplaced(int64_t customer, str allowed, str remedy) except -1
-cdef int fail(object error, str what, int64_t who) except -1
-cdef int put_back(Walk walk, int32_t customer, int32_t dish, choice_source *source) except -1 with gil
+cdef int fail(str what, int64_t who) except -1 with gil
 cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[double] *weights,
                     choice_source *source) except -1 nogil
 cdef int serve_below(ExplicitStore store, Units units, int64_t u, int32_t dish) except -1 nogil
-cdef int put_back_table(Walk walk, Units units, int64_t u, int32_t dish, choice_source *source) except -1 with gil
 cdef int check_bank(Walk walk, CompiledBank bank) except -1
 cdef int check_parts(Walk walk, CompiledBank bank) except -1
 cdef int check_customers(Walk walk, CompiledBank bank, int64_t first, int64_t last) except -1

@@ -9,16 +9,16 @@ import numpy as np
 from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers64, check_range, refuse
 from hdpkit._compiled.stores.explicit cimport ExplicitStore
 from hdpkit._compiled.measures.measure cimport (
-    CompiledBank, exception_t, measure_block, measure_t, pending_exception, set_aside, taken_up)
+    CompiledBank, measure_block, measure_t, pending_exception)
 from hdpkit.numerics cimport det_exp, det_log
 from hdpkit._compiled.generic_sweeps.units cimport Units
 from hdpkit._compiled.generic_sweeps.weighing cimport choose_dish
 from hdpkit._compiled.walk.table_counts cimport draw_tables_of, restaurants_of
 from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit._compiled.support.guarded import guarded
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
 
@@ -27,27 +27,12 @@ cdef int misplaced(int64_t customer, str allowed, str remedy) except -1:
     raise StateError("customer", customer, allowed, remedy)
 
 
-cdef int fail(object error, str what, int64_t who) except -1:
-    """Raise the measure's Python exception, or else a FloatingPointError."""
+cdef int fail(str what, int64_t who) except -1 with gil:
+    """Raise the exception that a measure or a part has left, or else a FloatingPointError."""
+    error = pending_exception()
     if error is not None:
         raise error
     raise FloatingPointError(f"{what} of customer {who} can't be computed or drawn from")
-
-
-cdef int put_back(Walk walk, int32_t customer, int32_t dish, choice_source *source) except -1 with gil:
-    """Complete the seating after a failure of the measure, then raise the measure's error.
-
-    The customer is seated at ``dish``, or for -1 at a new dish, or at the first dish if no new one is
-    possible. Statistics are not updated: the franchise recomputes them after every failure of a verb.
-    """
-    cdef exception_t raised = set_aside()
-    if dish < 0 and walk.root.complete():
-        dish = walk.slots.live[0]
-    elif dish < 0:
-        walk.slots.birth(&dish, &customer, 1)
-        pending_exception()
-    walk.seat_customer(customer, walk.home[customer], dish, source)
-    return fail(taken_up(raised), "the conditional", customer)
 
 
 # ------------------------------------------------------------------------- checks of arguments, once per call
@@ -140,8 +125,7 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
         return 0
     ready_weights(walk, weights)
     if measure.remove(measure.self, dish, &customer, 1) < 0:
-        with gil:
-            fail(pending_exception(), "removal", customer)
+        fail("removal", customer)
     if walk.unseat_customer(customer, node, dish, source):
         walk.slots.death(dish)
     walk.fill_row(node)
@@ -151,22 +135,21 @@ cdef int reseat_one(Walk walk, measure_t *measure, int32_t customer, vector[doub
     if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, w) >= 0:
         chosen = choose_dish(walk, measure, &customer, 1, n_live, w, source)
     if chosen < 0:
-        return put_back(walk, customer, -1, source)
+        return fail("the conditional", customer)
     if chosen < n_live:
         dish = walk.slots.live[chosen]
     elif walk.slots.birth(&dish, &customer, 1):
-        return put_back(walk, customer, dish, source)
+        return fail("the conditional", customer)
     walk.seat_customer(customer, node, dish, source)
     if measure.add(measure.self, dish, &customer, 1) < 0:
-        with gil:
-            fail(pending_exception(), "the addition", customer)
+        fail("the addition", customer)
     return 0
 
 
+@guarded
 def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
            ChoiceSource source not None):
     """Reseat data customers first .. last - 1, one after the other."""
-    cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef vector[double] weights
     cdef vector[int32_t] nodes       # whose tables are drawn at the end
@@ -178,10 +161,10 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
         draw_tables_of(walk, &nodes, &source.c)
 
 
+@guarded
 def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
           ChoiceSource source not None):
     """Seat unseated customers first .. last - 1 in order, from the predictive given the seated ones."""
-    cdef Held hold = in_turn(walk.turn)
     cdef int64_t i, n_live, chosen
     cdef int32_t customer, dish
     cdef vector[double] weights
@@ -207,23 +190,21 @@ def enter(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
             if measure.predictive(measure.self, customer, walk.slots.live.data(), n_live, weights.data()) >= 0:
                 chosen = choose_dish(walk, measure, &customer, 1, n_live, weights.data(), &source.c)
             if chosen < 0:
-                with gil:
-                    fail(pending_exception(), "the predictive", customer)
+                fail("the predictive", customer)
             if chosen < n_live:
                 dish = walk.slots.live[chosen]
             elif walk.slots.birth(&dish, &customer, 1):
-                put_back(walk, customer, dish, &source.c)
+                fail("the predictive", customer)
             walk.seat_customer(customer, walk.home[customer], dish, &source.c)
             if measure.add(measure.self, dish, &customer, 1) < 0:
-                with gil:
-                    fail(pending_exception(), "the addition", customer)
+                fail("the addition", customer)
         draw_tables_of(walk, &nodes, &source.c)
 
 
+@guarded
 def enter_given(Walk walk not None, CompiledBank bank not None, const int32_t[::1] dishes not None,
                 int64_t first, int64_t last, ChoiceSource source not None):
     """Seat unseated customers first .. last - 1 in order, from the prior given their dishes."""
-    cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef int32_t customer
     cdef vector[int32_t] nodes       # whose tables are drawn at the end
@@ -244,15 +225,14 @@ def enter_given(Walk walk not None, CompiledBank bank not None, const int32_t[::
             walk.ready(walk.home[customer])
             walk.seat_customer(customer, walk.home[customer], dishes[i], &source.c)
             if bank.c.add(bank.c.self, dishes[i], &customer, 1) < 0:
-                with gil:
-                    fail(pending_exception(), "the addition", customer)
+                fail("the addition", customer)
         draw_tables_of(walk, &nodes, &source.c)
 
 
+@guarded
 def leave(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
           ChoiceSource source not None):
     """Unseat the seated ones of data customers first .. last - 1, and every table that closes."""
-    cdef Held hold = in_turn(walk.turn)
     cdef int64_t i
     cdef int32_t customer, dish
     cdef vector[int32_t] nodes       # whose tables are drawn at the end
@@ -268,8 +248,7 @@ def leave(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
                 continue
             walk.ready(walk.home[customer])
             if bank.c.remove(bank.c.self, dish, &customer, 1) < 0:
-                with gil:
-                    fail(pending_exception(), "removal", customer)
+                fail("removal", customer)
             if walk.unseat_customer(customer, walk.home[customer], dish, &source.c):
                 walk.slots.death(dish)
         draw_tables_of(walk, &nodes, &source.c)
@@ -277,9 +256,9 @@ def leave(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t
 
 # ------------------------------------------------------------------------------------------- units
 
+@guarded
 def unit_dishes(Walk walk not None, Units units not None):
     """Dish of each unit: int32, shape (n,)."""
-    cdef Held hold = in_turn(walk.turn)
     cdef size_t u
     walk.standing()
     units.belong(walk.store)
@@ -304,7 +283,7 @@ cdef int ready_unit(Walk walk, ExplicitStore store, Units units, int64_t u) exce
     return walk.ready_for(n_words, n_levels + units.table_offset[u + 1] - units.table_offset[u], n_levels)
 
 
-cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units units, int64_t u,
+cdef int resample_dish_one(Walk walk, ExplicitStore store, measure_t *measure, Units units, int64_t u,
                     vector[double] *weights, choice_source *source) except -1 nogil:
     """Dish Gibbs for one table: remove it from its parent, draw from P_r(k) DM(n_k+c)/DM(n_k), seat it again."""
     cdef const int32_t *block = units.customer.data() + units.offset[u]
@@ -321,8 +300,7 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
         walk.seat_customer(code, node, dish, source)
         return 0
     if measure.remove(measure.self, dish, block, size) < 0:
-        with gil:
-            fail(pending_exception(), "removal", block[0])
+        fail("removal", block[0])
     if walk.unseat_customer(code, node, dish, source):
         walk.slots.death(dish)
     walk.fill_row(node)
@@ -332,16 +310,15 @@ cdef int redish_one(Walk walk, ExplicitStore store, measure_t *measure, Units un
     if measure_block(measure, block, size, walk.slots.live.data(), n_live, w) >= 0:
         chosen = choose_dish(walk, measure, block, size, n_live, w, source)
     if chosen < 0:
-        return put_back_table(walk, units, u, -1, source)
+        return fail("the conditional of the table", block[0])
     if chosen < n_live:
         dish = walk.slots.live[chosen]
     elif walk.slots.birth(&dish, block, size):
-        return put_back_table(walk, units, u, dish, source)
+        return fail("the conditional of the table", block[0])
     serve_below(store, units, u, dish)
     walk.seat_customer(code, node, dish, source)
     if measure.add(measure.self, dish, block, size) < 0:
-        with gil:
-            fail(pending_exception(), "the addition", block[0])
+        fail("the addition", block[0])
     return 0
 
 
@@ -353,33 +330,21 @@ cdef int serve_below(ExplicitStore store, Units units, int64_t u, int32_t dish) 
     return 0
 
 
-cdef int put_back_table(Walk walk, Units units, int64_t u, int32_t dish, choice_source *source) except -1 with gil:
-    """As `put_back`, for a unit."""
-    cdef exception_t raised = set_aside()
-    if dish < 0 and walk.root.complete():
-        dish = walk.slots.live[0]
-    elif dish < 0:
-        walk.slots.birth(&dish, units.customer.data() + units.offset[u], units.offset[u + 1] - units.offset[u])
-        pending_exception()
-    serve_below(walk.store, units, u, dish)
-    walk.seat_customer(units.code[u], units.node[u], dish, source)
-    return fail(taken_up(raised), "the conditional of the table", units.customer[units.offset[u]])
-
-
-def redish(Walk walk not None, CompiledBank bank not None, Units units not None, int64_t first, int64_t last,
+@guarded
+def resample_dish(Walk walk not None, CompiledBank bank not None, Units units not None, int64_t first, int64_t last,
            ChoiceSource source not None):
     """Draw the dish of units first .. last - 1 (tables of one level) one after the other."""
-    cdef Held hold = in_turn(walk.turn)
     cdef int64_t u
     cdef vector[double] weights
     cdef ExplicitStore store = walk.store
     check_units(walk, bank, units, first, last)
     with nogil:
         for u in range(first, last):
-            redish_one(walk, store, &bank.c, units, u, &weights, &source.c)
+            resample_dish_one(walk, store, &bank.c, units, u, &weights, &source.c)
     units.kept(store)
 
 
+@guarded
 def scan_units(Walk walk not None, CompiledBank bank not None, Units units not None,
                const int64_t[::1] order not None, int8_t[::1] sides not None, int64_t[::1] sizes not None,
                int32_t slot_a, int32_t slot_b, forced, ChoiceSource source not None, double log_q=0.0):
@@ -390,7 +355,6 @@ def scan_units(Walk walk not None, CompiledBank bank not None, Units units not N
     numbers of units on each side. With ``forced`` (sides by unit) nothing is drawn. Weights are (size - d0)
     DM(n + c)/DM(n).
     """
-    cdef Held hold = in_turn(walk.turn)
     cdef int64_t i, u, size
     cdef const int32_t *block
     cdef int32_t slots[2]
@@ -413,8 +377,7 @@ def scan_units(Walk walk not None, CompiledBank bank not None, Units units not N
             size = units.offset[u + 1] - units.offset[u]
             if sides[u] >= 0:
                 if measure.remove(measure.self, slots[sides[u]], block, size) < 0:
-                    with gil:
-                        fail(pending_exception(), "removal", block[0])
+                    fail("removal", block[0])
                 sizes[sides[u]] -= 1
             side = -1
             if measure.log_block(measure.self, block, size, slots, 2, logs) >= 0:
@@ -428,21 +391,19 @@ def scan_units(Walk walk not None, CompiledBank bank not None, Units units not N
                 else:
                     side = source.c.choose(source.c.state, weights, 2)
             if side < 0:
-                with gil:
-                    fail(pending_exception(), "the restricted conditional", block[0])
+                fail("the restricted conditional", block[0])
             log_q += (logs[side] - top) - det_log(weights[0] + weights[1])
             if measure.add(measure.self, slots[side], block, size) < 0:
-                with gil:
-                    fail(pending_exception(), "the addition", block[0])
+                fail("the addition", block[0])
             sizes[side] += 1
             sides[u] = <int8_t>side
     return log_q
 
 
+@guarded
 def add_units(CompiledBank bank not None, Units units not None, const int64_t[::1] which not None,
               int32_t slot):
     """Add the values below these units to a slot."""
-    cdef Held hold = in_turn(bank.turn)
     cdef int64_t i, u
     bank.slot_number(slot)
     check_numbers64("which", which, 0, <int64_t>units.code.size() - 1)
@@ -454,13 +415,13 @@ def add_units(CompiledBank bank not None, Units units not None, const int64_t[::
                                units.offset[u + 1] - units.offset[u]))
 
 
+@guarded
 def move_units(Walk walk not None, CompiledBank bank not None, Units units not None,
                const int64_t[::1] which not None, int32_t dish, ChoiceSource source not None):
     """Change the dish of these customers of the root and of all customers below them. Nothing is drawn.
 
     ``dish`` may be the slot of a new dish without customers.
     """
-    cdef Held hold = in_turn(walk.turn)
     cdef int64_t i, j, u, size
     cdef int32_t old, code, as_customer
     cdef ExplicitStore store = walk.store

@@ -6,9 +6,9 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport copy_into, vector
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, numbers64, refuse, whole
 from hdpkit._compiled.stores.explicit cimport ExplicitStore
+from hdpkit._compiled.support.guarded import guarded
 from hdpkit.errors import StateError
 
 
@@ -20,17 +20,17 @@ cdef class Units:
     ``tables[table_offsets[u]:table_offsets[u + 1]]`` the tables from it downwards.
 
     Units are valid for the seating in which they were found. They remain valid after verbs that move the same
-    units (`redish`, `move_units`), which don't change the blocks. After any other change (customers seated or
+    units (`resample_dish`, `move_units`), which don't change the blocks. After any other change (customers seated or
     unseated, other units moved, tables renumbered by `settle` or `thaw`) using them raises a StateError.
     """
 
     cdef int belong(self, ExplicitStore store) except -1:
-        """Raise a StateError unless these units are valid for the present seating."""
+        """Raise a StateError unless these units are valid for the current seating."""
         if store is None or self.serial != store.serial:
             raise StateError("units", "of another seating", "units of this franchise, as it is seated now",
                              "Index the units again: franchise.units(level).")
         if self.seen != store.moved():
-            raise StateError("units", "out of date", "units of the present seating",
+            raise StateError("units", "out of date", "units of the current seating",
                              "Customers or tables have moved since: index the units again.")
         return 0
 
@@ -54,7 +54,7 @@ cdef class Units:
         return 0
 
     def check(self, ExplicitStore store not None):
-        """Raise a StateError unless these units are valid for the present seating."""
+        """Raise a StateError unless these units are valid for the current seating."""
         self.belong(store)
 
     def __len__(self):
@@ -128,6 +128,7 @@ cdef int check_tree(ExplicitStore store, const int32_t[::1] home, const int32_t[
     return 0
 
 
+@guarded
 def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
                 const int32_t[::1] parent not None, const int32_t[::1] node_level not None, int32_t level,
                 bint with_customers):
@@ -135,7 +136,6 @@ def index_units(ExplicitStore store not None, const int32_t[::1] home not None,
 
     They are in the order of their first data customers, which doesn't depend on table numbers.
     """
-    cdef Held hold = in_turn(store.turn)
     cdef Units units = Units()
     cdef vector[int32_t] unit_of_table, unit_of_customer
     cdef vector[int32_t] table_unit, tables_seen

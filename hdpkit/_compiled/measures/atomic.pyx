@@ -9,7 +9,6 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.measures.measure cimport CompiledBank
 from hdpkit.numerics import exp_each
 
@@ -96,7 +95,6 @@ cdef class AtomicBank(CompiledBank):
 
     def adopt(self, measure):
         """Replace the probabilities, in place, because walks have references to the array."""
-        cdef Held hold = in_turn(self.turn)
         self.log_base = np.ascontiguousarray(measure.log_probabilities(), dtype=np.float64)
         atoms = exp_each(self.log_base)
         # A possible value has a positive weight even if its probability underflows (a word of 1,000
@@ -111,23 +109,18 @@ cdef class AtomicBank(CompiledBank):
 
     def rebuild(self, dishes, slots):
         """Does nothing: there are no counts."""
-        cdef Held hold = in_turn(self.turn)
 
     def relabelled(self, mapping):
         """Atoms keep their numbers."""
-        cdef Held hold = in_turn(self.turn)
 
     def log_marginals(self, slots, dishes):
         """Zero for every slot: given its dish, a value is certain. Root tables are scored separately."""
-        cdef Held hold = in_turn(self.turn)
         return np.zeros(len(slots))
 
     def statistics(self, slots, dishes):
         """The atoms."""
-        cdef Held hold = in_turn(self.turn)
         return [int(slot) for slot in slots]
 
     def memory_bytes(self):
         """Bytes of the probabilities; the values belong to the data and are not counted."""
-        cdef Held hold = in_turn(self.turn)
         return self.base.nbytes + self.log_base.nbytes

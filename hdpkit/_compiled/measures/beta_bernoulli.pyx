@@ -11,7 +11,6 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.measures.dense_bank cimport DenseBank, parameters_of, take_numbers
 from hdpkit._compiled.support.arguments cimport refuse
 from hdpkit.numerics cimport det_log, log_rising
@@ -140,7 +139,6 @@ cdef class BetaBernoulliBank(DenseBank):
 
     def adopt(self, measure):
         """Replace the parameter values; statistics are kept. True: no recount is needed."""
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t j, tabulated = min(<int64_t>self.m.first.size(), <int64_t>TABULATED)  # counts 0 .. n
         given = parameters_of(measure, 2, self.m.D)
         cdef const double[::1] a = given[0]
@@ -161,12 +159,10 @@ cdef class BetaBernoulliBank(DenseBank):
 
     def parts(self, row):
         """Number of vectors, and the number with each bit set."""
-        cdef Held hold = in_turn(self.turn)
         row = self.as_row(row)
         return int(row[0]), row[1:].astype(np.int64)
 
     def memory_bytes(self):
         """Bytes of the statistics, the derived numbers and the list of set bits."""
-        cdef Held hold = in_turn(self.turn)
         return (super().memory_bytes() + self.m.bits.capacity() * sizeof(int32_t)
                 + self.m.first.capacity() * sizeof(int64_t))

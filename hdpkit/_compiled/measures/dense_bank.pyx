@@ -10,7 +10,6 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, numbers32, refuse
 from hdpkit._compiled.measures.measure cimport CompiledBank, as_weights, ascending
 from hdpkit.vectors cimport has_room, no_memory, vector
@@ -198,7 +197,6 @@ cdef class DenseBank(CompiledBank):
 
     def reset(self):
         """Clear the statistics of all slots."""
-        cdef Held hold = in_turn(self.turn)
         self.ready()
         cdef int64_t places = max(<int64_t>self.d.stale.size(), 16)
         self.d.rows.assign(places * self.d.width, 0.0)
@@ -207,12 +205,10 @@ cdef class DenseBank(CompiledBank):
 
     def log_predictive(self, customer, slots):
         """Log predictive of one customer's value under each slot and, last, a new dish: shape (n + 1,), nats."""
-        cdef Held hold = in_turn(self.turn)
         return self.log_block([customer], slots)
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
         """Recompute all statistics from the dish of each customer (-1: unseated), in data order."""
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t i
         cdef const int32_t[::1] kept = numbers32("slots", slots, 0, 1 << 30)
         if dishes.shape[0] > self.n_customers:
@@ -227,7 +223,6 @@ cdef class DenseBank(CompiledBank):
 
     def relabelled(self, mapping):
         """Move each slot's statistics to its new number, which is never larger."""
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t slot
         cdef const int32_t[::1] to = ascending(mapping, self.room())
         for slot in range(to.shape[0]):
@@ -236,7 +231,6 @@ cdef class DenseBank(CompiledBank):
 
     def log_marginals(self, slots, dishes=None):
         """Log marginal probability of the values of these slots: shape (n,), nats."""
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
@@ -247,7 +241,6 @@ cdef class DenseBank(CompiledBank):
 
     def row(self, slot):
         """A copy of the statistics of a slot as they are stored: float64."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = self.slot_number(slot)
         cdef const double[::1] view = <const double[:self.d.width]>row_of(&self.d, k + 1)
         return np.array(view)
@@ -261,17 +254,14 @@ cdef class DenseBank(CompiledBank):
 
     def parts(self, row):
         """Return a row in parts: the arguments of `make_statistics`."""
-        cdef Held hold = in_turn(self.turn)
         raise NotImplementedError
 
     def statistics(self, slots, dishes):
         """Statistics of these slots in the form of the measure's Python methods; copies."""
-        cdef Held hold = in_turn(self.turn)
         return [self.make_statistics(*self.parts(self.row(slot))) for slot in slots]
 
     def memory_bytes(self):
         """Bytes of the statistics and derived numbers; the data are not counted."""
-        cdef Held hold = in_turn(self.turn)
         return ((self.d.rows.capacity() + self.d.caches.capacity() + self.d.block.capacity()) * sizeof(double)
                 + self.d.stale.capacity())
 

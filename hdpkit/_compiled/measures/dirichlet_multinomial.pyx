@@ -11,12 +11,11 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport has_room, no_memory, vector
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport check_length, refuse
 from hdpkit._compiled.measures.measure cimport as_weights
 from hdpkit._compiled.measures.term_counts cimport (
     TermCountsBank, clear_slot, gather_block, grow_counts, largest_hyperparameters, wider)
-from hdpkit.numerics cimport det_log, log_rising
+from hdpkit.numerics cimport det_exp, det_log, log_gamma_ratio, log_rising
 
 cdef enum:
     TABULATED = 1024     # most counts whose log-gamma ratios are tabulated
@@ -32,13 +31,30 @@ cdef double LOST = 1e-30    # smallest eta / (N (1 + H) (N + H)): weights below 
 cdef double PLAIN = 1e-8    # for eta above it (eta / 2**32)**SHORT is a normal number
 
 
+cdef inline double rising(const DirichletCounts *b, double a, int64_t n) noexcept nogil:
+    """log G(a + power n) / G(a)."""
+    return log_rising(a, n) if b.power == 1.0 else log_gamma_ratio(a, b.power * n)
+
+
+cdef inline double inverse_of(const DirichletCounts *b, int64_t total) noexcept nogil:
+    """The factor by which one more observation of a dish with this many divides."""
+    if b.power == 1.0:
+        return 1.0 / (total + b.eta_sum)
+    return det_exp(-log_gamma_ratio(b.eta_sum + b.power * total, b.power))
+
+
+cdef inline double factor_of(const DirichletCounts *b, double eta, int64_t count) noexcept nogil:
+    """The factor by which one more observation of a term multiplies, of which a dish has this many."""
+    return det_exp(log_gamma_ratio(eta + b.power * count, b.power))
+
+
 cdef int dm_grow(DirichletCounts *b, int64_t slots) except -1 nogil:
     cdef int64_t stride = wider(b.stride, slots)
     if stride == b.stride:
         return 0
     b.inverse.reserve(stride)
     grow_counts(b, stride)      # nothing below can fail
-    b.inverse.resize(stride, 1.0 / b.eta_sum)
+    b.inverse.resize(stride, inverse_of(b, 0))
     return 0
 
 
@@ -57,7 +73,7 @@ cdef int dm_died(void *self, int32_t slot) noexcept nogil:
     cdef DirichletCounts *b = <DirichletCounts *>self
     if b.totals[slot] != 0:      # only scratch slots of a rejected proposal still have counts
         clear_slot(b, slot)
-        b.inverse[slot] = 1.0 / b.eta_sum
+        b.inverse[slot] = inverse_of(b, 0)
     return 0
 
 
@@ -68,7 +84,7 @@ cdef int dm_add(void *self, int32_t slot, const int32_t *customers, int64_t n) n
         b.counts[<int64_t>b.terms[customers[i]] * b.stride + slot] += 1
     b.totals[slot] += n
     b.version += 1
-    b.inverse[slot] = 1.0 / (b.totals[slot] + b.eta_sum)
+    b.inverse[slot] = inverse_of(b, b.totals[slot])
     return 0
 
 
@@ -79,7 +95,7 @@ cdef int dm_remove(void *self, int32_t slot, const int32_t *customers, int64_t n
         b.counts[<int64_t>b.terms[customers[i]] * b.stride + slot] -= 1
     b.totals[slot] -= n
     b.version += 1
-    b.inverse[slot] = 1.0 / (b.totals[slot] + b.eta_sum)
+    b.inverse[slot] = inverse_of(b, b.totals[slot])
     return 0
 
 
@@ -208,7 +224,10 @@ cdef class DirichletMultinomialBank(TermCountsBank):
     eta : float64 array, shape (n_terms,)
     """
 
-    def __cinit__(self, terms, eta):
+    def __cinit__(self, terms, eta, double power=1.0):
+        if not 0.0 < power <= 1.0 or (power < 1.0 and not isinstance(self, TemperedBank)):
+            refuse("power", power, "1 (TemperedBank: above 0, up to 1)", "Leave it out.")
+        self.b.power = power
         self.c.self = &self.b
         self.c.born = dm_born
         self.c.died = dm_died
@@ -220,7 +239,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         self.keep_counts(&self.b, terms, len(eta))
         self.b.n_fixed = 0
         self._set_eta(eta)
-        self.b.inverse.assign(self.b.stride, 1.0 / self.b.eta_sum)
+        self.b.inverse.assign(self.b.stride, inverse_of(&self.b, 0))
 
     cdef int grow(self, int64_t slots) except -1:
         return dm_grow(&self.b, slots)
@@ -235,7 +254,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         which : bool array, shape (n,)
             Slots with a fixed topic.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef const double[:, ::1] given = np.ascontiguousarray(topics, dtype=np.float64)
         cdef const int8_t[::1] these = np.ascontiguousarray(which, dtype=np.int8)
         cdef int64_t i, v, n = given.shape[0]
@@ -256,24 +274,21 @@ cdef class DirichletMultinomialBank(TermCountsBank):
     @property
     def has_fixed(self):
         """Whether any topic is fixed."""
-        cdef Held hold = in_turn(self.turn)
         return self.b.n_fixed > 0
 
     cdef int invert(self) noexcept:
         cdef int64_t k
         for k in range(self.b.stride):
-            self.b.inverse[k] = 1.0 / (self.b.totals[k] + self.b.eta_sum)
+            self.b.inverse[k] = inverse_of(&self.b, self.b.totals[k])
         return 0
 
     def adopt(self, measure):
         """Replace the parameter values; the counts are kept. True: no recount is needed."""
-        cdef Held hold = in_turn(self.turn)
         self._set_eta(measure.eta_vector)
         self.invert()
         return True
 
     def _set_eta(self, eta):
-        cdef Held hold = in_turn(self.turn)
         cdef const double[::1] e = np.ascontiguousarray(eta, dtype=np.float64)
         cdef int64_t v
         check_length("eta", e.shape[0], self.b.n_terms)
@@ -283,8 +298,10 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         cdef double least = float(np.min(e)), total = float(np.sum(e))
         cdef int64_t n = self.terms.shape[0]      # 0 for a bank that counts by cell
         self.b.eta.resize(e.shape[0])
+        cdef int64_t tabulated = (min(n + 1, <int64_t>TABULATED) if n > 0 else TABULATED) if symmetric else 0
+        self.b.factors.resize(tabulated if self.b.power < 1.0 else 0)
         # Nothing below can fail.
-        self.b.table.resize((min(n + 1, <int64_t>TABULATED) if n > 0 else TABULATED) if symmetric else 0)
+        self.b.table.resize(tabulated)
         for v in range(e.shape[0]):
             self.b.eta[v] = e[v]
         self.b.plain = least >= PLAIN
@@ -292,7 +309,9 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         self.b.eta_sum = e[0] * e.shape[0] if symmetric else total
         self.smallest_eta = least
         for v in range(<int64_t>self.b.table.size()):
-            self.b.table[v] = log_rising(e[0], v)
+            self.b.table[v] = rising(&self.b, e[0], v)
+        for v in range(<int64_t>self.b.factors.size()):
+            self.b.factors[v] = factor_of(&self.b, e[0], v)
 
     def in_floats(self, ends, longest):
         """Whether the sweep in single precision is accurate at these hyperparameters.
@@ -304,7 +323,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         longest : int
             Customers of the largest restaurant.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef const double[:, ::1] given = largest_hyperparameters(ends)
         return bool(
             self.b.n_fixed == 0
@@ -321,7 +339,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         ends : sequence of (float, float)
             The largest concentration and the largest discount of each declaration, the root's first.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef double n = self.terms.shape[0]
         return bool(
             self.b.n_fixed == 0
@@ -343,13 +360,11 @@ cdef class DirichletMultinomialBank(TermCountsBank):
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
         """Recompute all statistics from the dish of each customer (-1: unseated)."""
-        cdef Held hold = in_turn(self.turn)
         self.recount(dishes, slots)
         self.invert()
 
     def rebuild_counts(self, terms, dishes, counts, slots):
         """Recompute all counts from customers by term and dish: one or more entries per term and dish."""
-        cdef Held hold = in_turn(self.turn)
         self.recount_cells(terms, dishes, counts, slots)
         self.invert()
 
@@ -359,7 +374,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
 
     def sizes(self, slots):
         """Customers of these slots: int64, shape (n,)."""
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef int64_t i
         out = np.zeros(s.shape[0], dtype=np.int64)
@@ -370,7 +384,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
 
     def log_marginals(self, slots, dishes=None):
         """log DM(n_k) of these slots: shape (n,), nats."""
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
@@ -383,9 +396,9 @@ cdef class DirichletMultinomialBank(TermCountsBank):
                 for i in range(s.shape[0]):
                     count = self.b.counts[v * self.b.stride + s[i]]
                     if count > 0:
-                        o[i] += self.b.table[count] if count < tabulated else log_rising(self.b.eta[v], count)
+                        o[i] += self.b.table[count] if count < tabulated else rising(&self.b, self.b.eta[v], count)
             for i in range(s.shape[0]):
-                o[i] -= log_rising(self.b.eta_sum, self.b.totals[s[i]])
+                o[i] -= rising(&self.b, self.b.eta_sum, self.b.totals[s[i]])
             for i in range(s.shape[0] if self.b.n_fixed > 0 else 0):
                 if has_fixed(&self.b, s[i]):
                     o[i] = 0.0
@@ -396,6 +409,27 @@ cdef class DirichletMultinomialBank(TermCountsBank):
                             o[i] += count * det_log(base) if base > 0.0 else -INFINITY
         return out
 
+    def log_marginals_under(self, slots, const double[::1] eta not None, double power):
+        """log B(eta + power n_k) / B(eta) of these slots under any parameters: shape (n,), nats."""
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef double[::1] o = np.zeros(s.shape[0])
+        cdef int64_t v, i
+        cdef int32_t count
+        cdef double eta_sum = 0.0
+        check_length("eta", eta.shape[0], self.b.n_terms)
+        if not (np.min(eta) > 0.0 and np.max(eta) < INFINITY and 0.0 <= power < INFINITY):
+            refuse("eta, power", (np.asarray(eta), power), "positive numbers, and one from 0", "Give finite ones.")
+        with nogil:
+            for v in range(self.b.n_terms):     # term by term, the order in memory
+                eta_sum += eta[v]
+                for i in range(s.shape[0]):
+                    count = self.b.counts[v * self.b.stride + s[i]]
+                    if count > 0:
+                        o[i] += log_gamma_ratio(eta[v], power * count)
+            for i in range(s.shape[0]):
+                o[i] -= log_gamma_ratio(eta_sum, power * self.b.totals[s[i]])
+        return np.asarray(o)
+
     def log_marginal_total(self, slots):
         """Sum of log DM(n_k) over these slots, in nats, or None if it can't be computed from a tally of counts.
 
@@ -403,7 +437,6 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         is proportional to the number of distinct counts. None if eta is not symmetric, if other slots have
         counts, or if topics are fixed.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef int64_t i, here = 0, everywhere = 0
         cdef double total = 0.0
@@ -420,16 +453,84 @@ cdef class DirichletMultinomialBank(TermCountsBank):
             for i in range(1, <int64_t>self.b.tally.size()):
                 if self.b.tally[i] > 0:
                     total += self.b.tally[i] * (
-                        self.b.table[i] if i < <int64_t>self.b.table.size() else log_rising(self.b.eta[0], i))
+                        self.b.table[i] if i < <int64_t>self.b.table.size() else rising(&self.b, self.b.eta[0], i))
             for i in range(<int64_t>self.b.rare.size()):
-                total += log_rising(self.b.eta[0], self.b.rare[i])
+                total += rising(&self.b, self.b.eta[0], self.b.rare[i])
             for i in range(s.shape[0]):
-                total -= log_rising(self.b.eta_sum, self.b.totals[s[i]])
+                total -= rising(&self.b, self.b.eta_sum, self.b.totals[s[i]])
         return total
 
     def memory_bytes(self):
         """Bytes of the counts and of derived numbers."""
-        cdef Held hold = in_turn(self.turn)
         return (self.count_bytes()
-                + (self.b.inverse.capacity() + self.b.eta.capacity() + self.b.table.capacity()) * sizeof(double)
+                + (self.b.inverse.capacity() + self.b.eta.capacity() + self.b.table.capacity()
+                   + self.b.factors.capacity()) * sizeof(double)
                 + self.workspace_bytes())
+
+
+cdef int tempered_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n,
+                             double *out) noexcept nogil:
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    cdef int32_t term = b.terms[customer]
+    cdef const int32_t *row = b.counts + <int64_t>term * b.stride
+    cdef int64_t i, tabulated = b.factors.size()
+    cdef int32_t count
+    for i in range(n):
+        count = row[slots[i]]
+        out[i] = (b.factors[count] if count < tabulated else factor_of(b, b.eta[term], count)) * b.inverse[slots[i]]
+    out[n] = factor_of(b, b.eta[term], 0) * inverse_of(b, 0)
+    return 0
+
+
+cdef int tempered_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                            int64_t n, double *out) noexcept nogil:
+    """log of B(eta + power (n_k + c)) / B(eta + power n_k), where B is the normaliser of a Dirichlet distribution."""
+    cdef DirichletCounts *b = <DirichletCounts *>self
+    cdef int64_t i, place
+    cdef int32_t term, count
+    cdef const int32_t *row
+    if gather_block(b, customers, n_customers) < 0:
+        return -1
+    for i in range(n + 1):
+        out[i] = -rising(b, b.eta_sum + b.power * (b.totals[slots[i]] if i < n else 0), n_customers)
+    for place in range(<int64_t>b.touched.size()):
+        term = b.touched[place]
+        count = b.block[term]
+        b.block[term] = 0
+        row = b.counts + <int64_t>term * b.stride
+        for i in range(n + 1):
+            out[i] += rising(b, b.eta[term] + b.power * (row[slots[i]] if i < n else 0), count)
+    return 0
+
+
+cdef int tempered_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                        int64_t n, double *out) noexcept nogil:
+    """The same as weights with maximum 1."""
+    if tempered_log_block(self, customers, n_customers, slots, n, out) < 0:
+        return -1
+    return as_weights(out, n)
+
+
+cdef class TemperedBank(DirichletMultinomialBank):
+    """Counts of terms under a power of the likelihood: topics integrated out, an observation counts as ``power``.
+
+    Only the probabilities differ. Fused sweeps over tables and blocks of tables don't use them, so the kernel
+    table has this class only for generic sweeps and for sweeps over documents, which are given powers of topics.
+
+    Parameters
+    ----------
+    terms : int32 array, shape (n_customers,)
+        Kept by reference, never changed.
+    eta : float64 array, shape (n_terms,)
+    power : float
+        Above 0, up to 1.
+    """
+
+    def __cinit__(self, terms, eta, double power):
+        self.c.predictive = tempered_predictive
+        self.c.block = tempered_block
+        self.c.log_block = tempered_log_block
+
+    def fix(self, topics, which):
+        """Refuse known components: powers of their topics are not implemented."""
+        refuse("known", "components", "none under a power of the likelihood", "Leave known out.")

@@ -12,7 +12,6 @@ from hdpkit._compiled.measures.selection cimport log_sum_of, selection_at
 from hdpkit._compiled.measures.selection_cells cimport Coefficients
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit.numerics cimport log_rising
 
 cdef extern from "Python.h":
@@ -27,45 +26,45 @@ cdef int left_set(object error) noexcept:
     return -1
 
 
-cdef int tell_born(void *keeper, int32_t slot) noexcept:
+cdef int tell_born(void *checkpoints, int32_t slot) noexcept:
     error = None
     try:
-        (<DishSmoothingBank>keeper).begin_smoothing(slot)
+        (<DishSmoothingBank>checkpoints).begin_smoothing(slot)
     except BaseException as raised:
         error = raised
     return left_set(error)
 
 
-cdef int tell_died(void *keeper, int32_t slot) noexcept:
+cdef int tell_died(void *checkpoints, int32_t slot) noexcept:
     try:
-        (<DishSmoothingBank>keeper).end_smoothing(slot)
+        (<DishSmoothingBank>checkpoints).end_smoothing(slot)
     except MemoryError:
         return -1
     return 0
 
 
-cdef int tell_begin(void *keeper) noexcept:
+cdef int tell_begin(void *checkpoints) noexcept:
     error = None
     try:
-        (<DishSmoothingBank>keeper).begin_step()
+        (<DishSmoothingBank>checkpoints).begin_step()
     except BaseException as raised:
         error = raised
     return left_set(error)
 
 
-cdef int tell_end(void *keeper, const int32_t *customers, int64_t n) noexcept:
+cdef int tell_end(void *checkpoints, const int32_t *customers, int64_t n) noexcept:
     error = None
     try:
-        (<DishSmoothingBank>keeper).end_step(customers, n)
+        (<DishSmoothingBank>checkpoints).end_step(customers, n)
     except BaseException as raised:
         error = raised
     return left_set(error)
 
 
-cdef int tell_offer(void *keeper, const int32_t *customers, int64_t n) noexcept:
+cdef int tell_offer(void *checkpoints, const int32_t *customers, int64_t n) noexcept:
     error = None
     try:
-        (<DishSmoothingBank>keeper).offer(customers, n)
+        (<DishSmoothingBank>checkpoints).offer(customers, n)
     except BaseException as raised:
         error = raised
     return left_set(error)
@@ -87,7 +86,7 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
     def __cinit__(self, terms, measure, kept):
         self.kept = kept
         self.s.b = &self.b
-        self.s.keeper = <void *>self
+        self.s.checkpoints = <void *>self
         self.s.tell_born = tell_born
         self.s.tell_died = tell_died
         self.s.tell_begin = tell_begin
@@ -166,7 +165,6 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
 
     def prepare(self, source):
         """Use this source for draws until the end of a verb."""
-        cdef Held hold = in_turn(self.turn)
         self.kept.prepare(source)
         self.s.pending = False
 
@@ -174,24 +172,20 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
 
     def bring_back(self, customer):
         """Give the next new dish the smoothing recorded for this customer, if there is one."""
-        cdef Held hold = in_turn(self.turn)
         self.kept.bring_back(customer)
         self.s.offered.clear()
         self.s.pending = True
 
     def parameter(self, slot):
         """Smoothing of a dish."""
-        cdef Held hold = in_turn(self.turn)
         return float(self.kept.parameter(slot))
 
     def has_parameter(self, slot):
         """Whether the dish already has a smoothing."""
-        cdef Held hold = in_turn(self.turn)
         return self.kept.has_parameter(slot)
 
     def set_parameter(self, slot, parameter):
         """Change the smoothing of a dish."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = self.slot_number(slot)
         self.kept.set_parameter(k, parameter)
         self.s.own[k] = self.kept.parameter(k)
@@ -199,12 +193,10 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
 
     def smoothings(self, slots):
         """Smoothings of these slots: float64, shape (n,)."""
-        cdef Held hold = in_turn(self.turn)
         return np.array([self.kept.parameter(slot) for slot in self.slot_numbers(slots).tolist()], dtype=float)
 
     def log_likelihood_of(self, slot, customers):
         """Return the log marginal of a dish, in nats, as a function of its smoothing; ``customers``: all of it."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = self.slot_number(slot)
         cdef int64_t a = self.b.distinct[k], n = self.b.totals[k]
         counts = np.unique(np.asarray(self.terms)[customers], return_counts=True)[1]
@@ -218,14 +210,12 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
 
     def begin(self, slot):
         """Statistics without values, with the smoothing and the proportion of a slot."""
-        cdef Held hold = in_turn(self.turn)
         made = SparseDirichletMultinomialBank.begin(self, slot)
         made.smoothing = float(self.kept.parameter(slot))
         return made
 
     def factors(self, slots):
         """The factor of n_v + smoothing for terms that a dish has, and f(v) of other terms: shape (n, 2)."""
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef const Coefficients *of
         cdef int64_t i
@@ -249,7 +239,6 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
 
     def log_marginals(self, slots, dishes=None):
         """Log marginal of these slots given their smoothings and proportions: shape (n,), nats."""
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
@@ -267,7 +256,6 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
 
     def log_marginal_total(self, slots):
         """None: dishes have separate smoothings, so equal counts don't contribute equally."""
-        cdef Held hold = in_turn(self.turn)
         return None
 
     # --------------------------------------------------------------------------------------- saved with the
@@ -275,7 +263,6 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
         """Recompute all statistics from the dish of each customer (-1: unseated)."""
-        cdef Held hold = in_turn(self.turn)
         self.kept.rebuild(np.asarray(dishes), slots)
         SparseDirichletMultinomialBank.rebuild(self, dishes, slots)
         self.copy_smoothings()
@@ -288,22 +275,18 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
 
     def freeze(self):
         """The smoothings."""
-        cdef Held hold = in_turn(self.turn)
         return self.kept.freeze()
 
     def check_frozen(self, frozen, slots):
         """Raise a DataError unless these are smoothings, one per dish; None is accepted."""
-        cdef Held hold = in_turn(self.turn)
         self.kept.check_frozen(frozen, slots)
 
     def thaw(self, frozen):
         """Restore frozen smoothings; call it before `rebuild`."""
-        cdef Held hold = in_turn(self.turn)
         self.kept.thaw(frozen)
 
     def memory_bytes(self):
         """Bytes of the counts, the smoothings and derived numbers."""
-        cdef Held hold = in_turn(self.turn)
         return SparseDirichletMultinomialBank.memory_bytes(self) + self.kept.memory_bytes() + sizeof(double) * (
             self.s.own.capacity() + self.s.offered.capacity() + self.s.base.capacity() + self.s.logs.capacity()
         ) + auxiliary_bytes(&self.s.sums)

@@ -10,7 +10,6 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.measures.dense_bank cimport DenseBank, parameters_of, take_numbers
 from hdpkit.numerics cimport det_lgamma, det_log, det_log1p, log_gamma_ratio
 
@@ -134,7 +133,6 @@ cdef class GammaPoissonBank(DenseBank):
 
     def adopt(self, measure):
         """Replace the parameter values; statistics are kept. True: no recount is needed."""
-        cdef Held hold = in_turn(self.turn)
         given = parameters_of(measure, 2, self.m.D)
         cdef const double[::1] shape = given[0]
         cdef const double[::1] rate = given[1]
@@ -145,11 +143,9 @@ cdef class GammaPoissonBank(DenseBank):
 
     def parts(self, row):
         """Number of values, their sums, and the sum of log x!."""
-        cdef Held hold = in_turn(self.turn)
         row = self.as_row(row)
         return int(row[0]), row[2:].astype(np.int64), float(row[1])
 
     def memory_bytes(self):
         """Bytes of the statistics and derived numbers; the data are not counted."""
-        cdef Held hold = in_turn(self.turn)
         return super().memory_bytes() + self.m.log_factorial.capacity() * sizeof(double)

@@ -5,12 +5,11 @@ from libc.math cimport isfinite
 from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._compiled.support.measure_type cimport MEASURE_CAPSULE, MEASURE_VERSION, measure_t
-from hdpkit._compiled.support.turn cimport Turn
+from hdpkit._compiled.support.guarded cimport Guarded
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit.numerics cimport det_exp
 
-cdef class CompiledBank:
-    cdef public Turn turn            # of the franchise that it belongs to, None if there is none
+cdef class CompiledBank(Guarded):
     cdef measure_t c
     cdef int64_t n_customers       # number of data customers
     cdef DishSlots slots           # slots of the franchise; None: not attached
@@ -37,14 +36,6 @@ cdef inline int as_weights(double *out, int64_t n) noexcept nogil:
     return 0
 
 
-ctypedef struct exception_t:     # a Python exception that was raised and put aside
-    PyObject *kind
-    PyObject *value
-    PyObject *trace
-
-
-cdef exception_t set_aside() noexcept
-cdef object taken_up(exception_t raised)
 cdef object ascending(object mapping, int64_t room)
 cdef object pending_exception()
 cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_customers, const int32_t *slots,

@@ -8,7 +8,6 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from cpython.ref cimport Py_XDECREF
 from libc.stdint cimport int32_t, int64_t
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport numbers32, refuse, whole32
 from hdpkit.errors import ExtensionError, StateError
 from hdpkit.numerics import log_each
@@ -16,33 +15,24 @@ from hdpkit.numerics import log_each
 cdef int64_t LARGEST = 2**31 - 2
 
 
-cdef exception_t set_aside() noexcept:
-    """Clear and return the pending Python exception without normalising it, so this can't fail."""
-    cdef exception_t raised
-    raised.kind = raised.value = raised.trace = NULL
-    PyErr_Fetch(&raised.kind, &raised.value, &raised.trace)
-    return raised
-
-
-cdef object taken_up(exception_t raised):
-    """An exception that was put aside, as an object; None if there was none."""
-    if raised.kind == NULL:
-        return None
-    try:
-        PyErr_NormalizeException(&raised.kind, &raised.value, &raised.trace)
-        error = <object>raised.value
-        if raised.trace != NULL:
-            error = error.with_traceback(<object>raised.trace)
-    finally:
-        Py_XDECREF(raised.kind)
-        Py_XDECREF(raised.value)
-        Py_XDECREF(raised.trace)
-    return error
-
-
 cdef object pending_exception():
     """Clear and return the pending Python exception; None if there is none."""
-    return taken_up(set_aside())
+    cdef PyObject *kind = NULL
+    cdef PyObject *value = NULL
+    cdef PyObject *trace = NULL
+    PyErr_Fetch(&kind, &value, &trace)
+    if kind == NULL:
+        return None
+    try:
+        PyErr_NormalizeException(&kind, &value, &trace)
+        error = <object>value
+        if trace != NULL:
+            error = error.with_traceback(<object>trace)
+    finally:
+        Py_XDECREF(kind)
+        Py_XDECREF(value)
+        Py_XDECREF(trace)
+    return error
 
 
 cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_customers, const int32_t *slots,
@@ -55,7 +45,7 @@ cdef int measure_block(measure_t *measure, const int32_t *customers, int64_t n_c
     return status if status < 0 else as_weights(out, n)
 
 
-cdef class CompiledBank:
+cdef class CompiledBank(Guarded):
     """Statistics of all dishes, by slot, accessed by a C struct, which a subclass fills."""
 
     cdef int complete(self, int64_t n_customers) except -1:
@@ -69,7 +59,6 @@ cdef class CompiledBank:
 
     def attach(self, DishSlots slots not None):
         """Attach the bank to the slots of a franchise, which report births and deaths; other slots raise errors."""
-        cdef Held hold = in_turn(self.turn)
         self.slots = slots
         slots.attach_compiled(self, &self.c)
 
@@ -111,7 +100,6 @@ cdef class CompiledBank:
 
     def born(self, slot):
         """Empty statistics for a slot."""
-        cdef Held hold = in_turn(self.turn)
         self.ready()
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if self.slots is not None and not self.slots.in_use(k):
@@ -120,7 +108,6 @@ cdef class CompiledBank:
 
     def died(self, slot):
         """The slot's statistics are no longer needed."""
-        cdef Held hold = in_turn(self.turn)
         self.ready()
         cdef int32_t k = whole32("slot", slot, 0, self.room() - 1)
         if self.slots is not None and self.slots.occupied(k):
@@ -129,7 +116,6 @@ cdef class CompiledBank:
 
     def add(self, slot, customers):
         """Add the values of these data customers to a slot."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = self.slot_number(slot)
         cdef const int32_t[::1] who = self.customer_numbers(customers)
         if who.shape[0]:
@@ -137,7 +123,6 @@ cdef class CompiledBank:
 
     def remove(self, slot, customers):
         """Remove the values of these data customers from a slot."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = self.slot_number(slot)
         cdef const int32_t[::1] who = self.customer_numbers(customers)
         if who.shape[0]:
@@ -148,7 +133,6 @@ cdef class CompiledBank:
 
         In nats; a measure may add a common constant.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef int32_t who = whole32("customer", customer, 0, self.n_customers - 1)
         out = np.empty(s.shape[0] + 1)
@@ -161,7 +145,6 @@ cdef class CompiledBank:
 
         Shape (last - first, n + 1); a measure may multiply each row by a factor.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef int64_t i, begin = whole32("first", first, 0, self.n_customers)
         cdef int64_t end = whole32("last", last, begin, self.n_customers)
@@ -174,16 +157,13 @@ cdef class CompiledBank:
 
     def block(self, customers, slots):
         """Probability of a block under each slot and, last, a new dish, up to a common factor: shape (n + 1,)."""
-        cdef Held hold = in_turn(self.turn)
         return self._of_block(customers, slots, False)
 
     def log_block(self, customers, slots):
         """Log probability of a block under each slot and, last, a new dish: shape (n + 1,), nats."""
-        cdef Held hold = in_turn(self.turn)
         return self._of_block(customers, slots, True)
 
     def _of_block(self, customers, slots, bint logs):
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] who = self.customer_numbers(customers)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef const int32_t *first = &s[0] if s.shape[0] else NULL
@@ -197,16 +177,13 @@ cdef class CompiledBank:
 
     def freeze(self):
         """Nothing: the statistics can be computed from the data and their dishes."""
-        cdef Held hold = in_turn(self.turn)
         return None
 
     def thaw(self, frozen):
         """See `freeze`."""
-        cdef Held hold = in_turn(self.turn)
 
     def prepare(self, source):
         """Does nothing: a compiled measure draws nothing."""
-        cdef Held hold = in_turn(self.turn)
 
     cdef int check(self, int status) except -1:
         """Raise the exception set by a C function. In C, because no Python code may run before that."""
@@ -258,7 +235,6 @@ cdef class CapsuleBank(CompiledBank):
 
     def adopt(self, measure):
         """Replace the parameter values, with a new capsule. False: a recount is needed."""
-        cdef Held hold = in_turn(self.turn)
         cdef measure_t *given
         capsule = measure.compiled(self.data)
         if not PyCapsule_IsValid(capsule, MEASURE_CAPSULE):
@@ -291,7 +267,6 @@ cdef class CapsuleBank(CompiledBank):
 
     def rebuild(self, dishes, slots):
         """Recompute all statistics from the dish of each customer (-1: unseated)."""
-        cdef Held hold = in_turn(self.turn)
         dishes = numbers32("dishes", dishes, -1, LARGEST)
         numbers32("customers", [len(dishes)], 0, self.n_customers)
         order = np.argsort(dishes, kind="stable").astype(np.int32)
@@ -303,14 +278,12 @@ cdef class CapsuleBank(CompiledBank):
 
     def relabelled(self, mapping):
         """Renumber slots; new numbers are never larger and in ascending order."""
-        cdef Held hold = in_turn(self.turn)
         for slot, to in enumerate(ascending(mapping, LARGEST + 1)):
             if to >= 0 and to != slot:
                 self.check(self.c.move(self.c.self, slot, to))
 
     def log_marginals(self, slots, dishes):
         """Log marginal probability of the data of each slot: shape (n,), nats."""
-        cdef Held hold = in_turn(self.turn)
         cdef double value = 0.0
         slots = self.slot_numbers(slots)
         out = np.empty(len(slots))
@@ -324,7 +297,6 @@ cdef class CapsuleBank(CompiledBank):
 
     def statistics(self, slots, dishes):
         """Statistics of these slots, computed by the measure's Python methods."""
-        cdef Held hold = in_turn(self.turn)
         made = []
         for slot in self.slot_numbers(slots):
             one = self.measure.make()
@@ -335,5 +307,4 @@ cdef class CapsuleBank(CompiledBank):
 
     def memory_bytes(self):
         """0: the memory of the extension is not known."""
-        cdef Held hold = in_turn(self.turn)
         return 0

@@ -11,7 +11,6 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.measures.dense_bank cimport DenseBank, parameters_of, take_numbers
 from hdpkit._compiled.measures.dense_bank import exact_offset
 from hdpkit.numerics cimport det_log, det_log1p, log_gamma_ratio
@@ -165,7 +164,6 @@ cdef class NormalGammaBank(DenseBank):
 
     def adopt(self, measure):
         """Replace the parameter values; statistics are kept. True: no recount is needed."""
-        cdef Held hold = in_turn(self.turn)
         given = parameters_of(measure, 4, self.m.D)
         cdef const double[::1] mean = given[0] - self.offset
         cdef const double[::1] strength = given[1]
@@ -182,6 +180,5 @@ cdef class NormalGammaBank(DenseBank):
 
     def parts(self, row):
         """Number of values, their mean and the sums of their squared deviations."""
-        cdef Held hold = in_turn(self.turn)
         row = self.as_row(row)
         return int(row[0]), (row[1::2] + self.offset if row[0] else row[1::2].copy()), row[2::2].copy()

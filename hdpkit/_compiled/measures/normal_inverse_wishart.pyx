@@ -12,7 +12,6 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport check_length
 from hdpkit._compiled.measures.dense_bank cimport DenseBank, take_numbers
 from hdpkit._compiled.measures.dense_bank import exact_offset
@@ -224,7 +223,6 @@ cdef class NormalInverseWishartBank(DenseBank):
 
     def adopt(self, measure):
         """Replace the parameter values; statistics are kept. True: no recount is needed."""
-        cdef Held hold = in_turn(self.turn)
         given, strength, dof, scale = measure.numbers
         cdef const double[::1] mean = np.ascontiguousarray(given - self.offset, dtype=np.float64)
         # Rows of the upper triangle are columns of the lower triangle.
@@ -242,7 +240,6 @@ cdef class NormalInverseWishartBank(DenseBank):
 
     def parts(self, row):
         """Number of values, their mean and their scatter matrix."""
-        cdef Held hold = in_turn(self.turn)
         row = self.as_row(row)
         cdef int64_t D = self.m.D
         scatter = np.zeros((D, D))

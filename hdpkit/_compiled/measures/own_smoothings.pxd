@@ -9,14 +9,14 @@ from hdpkit._compiled.measures.selection_law cimport SelectionLaw
 from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
 
 # Functions of the bank, called with the interpreter lock; if the result is negative, an exception is set.
-ctypedef int (*of_slot_t)(void *keeper, int32_t slot) noexcept
-ctypedef int (*of_step_t)(void *keeper) noexcept
-ctypedef int (*of_customers_t)(void *keeper, const int32_t *customers, int64_t n) noexcept
+ctypedef int (*of_slot_t)(void *checkpoints, int32_t slot) noexcept
+ctypedef int (*of_step_t)(void *checkpoints) noexcept
+ctypedef int (*of_customers_t)(void *checkpoints, const int32_t *customers, int64_t n) noexcept
 
 
 cdef cppclass OwnSmoothings:
     SparseCounts *b                 # the counts; its smoothing is that of a dish without values
-    void *keeper                    # the bank, which owns all this
+    void *checkpoints                    # the bank, which owns all this
     of_slot_t tell_born             # draws a smoothing for the dish of a slot
     of_slot_t tell_died             # negative: out of memory; no exception is set
     of_step_t tell_begin            # customers have left a dish: discards earlier auxiliary dishes

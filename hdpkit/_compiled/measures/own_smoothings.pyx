@@ -60,13 +60,13 @@ cdef int own_born(void *self, int32_t slot) noexcept nogil:
     while <int64_t>s.own.size() < s.b.stride:
         s.own.push_back(s.b.smoothing)
     with gil:
-        return s.tell_born(s.keeper, slot)
+        return s.tell_born(s.checkpoints, slot)
 
 
 cdef int own_died(void *self, int32_t slot) noexcept nogil:
     cdef OwnSmoothings *s = <OwnSmoothings *>self
     with gil:
-        s.failed = s.tell_died(s.keeper, slot) < 0 or s.failed
+        s.failed = s.tell_died(s.checkpoints, slot) < 0 or s.failed
     return sparse_died(s.b, slot)
 
 
@@ -79,7 +79,7 @@ cdef int own_add(void *self, int32_t slot, const int32_t *customers, int64_t n) 
         return no_memory()
     if s.pending or s.n_lent > 0:
         with gil:
-            status = s.tell_end(s.keeper, customers, n)
+            status = s.tell_end(s.checkpoints, customers, n)
     return sparse_add(s.b, slot, customers, n) if status >= 0 else -1
 
 
@@ -90,7 +90,7 @@ cdef int own_remove(void *self, int32_t slot, const int32_t *customers, int64_t 
     s.leaving_customer = customers[0]
     if s.pending:
         with gil:
-            status = s.tell_begin(s.keeper)
+            status = s.tell_begin(s.checkpoints)
     return sparse_remove(s.b, slot, customers, n) if status >= 0 else -1
 
 
@@ -221,7 +221,7 @@ cdef int own_log_block(void *self, const int32_t *customers, int64_t n_customers
     s.offered.clear()
     if n_customers != 1:
         with gil:
-            status = s.tell_offer(s.keeper, customers, n_customers)
+            status = s.tell_offer(s.checkpoints, customers, n_customers)
         if status < 0:
             return -1
     n_columns = n + <int64_t>s.offered.size()

@@ -6,13 +6,12 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._compiled.support.arguments cimport check_length, numbers32, refuse, whole32
-from hdpkit._compiled.support.turn cimport Held, in_turn
 
 cdef int32_t LARGEST = 1 << 30
 cdef double NONE = 1.0      # instead of a logarithm, for a slot without a proportion
 
 
-cdef class ProportionTable:
+cdef class ProportionTable(Guarded):
     """The proportion pi of each slot that has one, as (log pi, log(1 - pi)).
 
     Attributes
@@ -45,30 +44,25 @@ cdef class ProportionTable:
 
     @property
     def integrated(self):
-        cdef Held hold = in_turn(self.turn)
         return bool(self.p.integrated)
 
     @integrated.setter
     def integrated(self, value):
-        cdef Held hold = in_turn(self.turn)
         self.p.integrated = bool(value)
 
     def clear(self):
         """Remove all proportions."""
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t i
         for i in range(<int64_t>self.p.log_pi.size()):
             self.set_one(<int32_t>i, NONE, NONE)
 
     def get(self, slot):
         """(log pi, log(1 - pi)) of the dish in a slot; None if it has none or they are integrated out."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         return (self.p.log_pi[k], self.p.log_rest[k]) if has_proportion(&self.p, k) else None
 
     def many(self, slots):
         """Proportions of these slots as logarithms: float64, shape (n, 2), NaN if a slot has none."""
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] which = numbers32("slots", slots, 0, LARGEST)
         cdef int64_t i
         out = np.full((which.shape[0], 2), np.nan)
@@ -81,7 +75,6 @@ cdef class ProportionTable:
 
     def put(self, slots, logs):
         """Replace all proportions by those of these slots, shape (n, 2); other slots have none."""
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] which = numbers32("slots", slots, 0, LARGEST)
         cdef const double[:, ::1] given = np.ascontiguousarray(logs, dtype=np.float64).reshape(-1, 2)
         cdef int64_t i
@@ -97,7 +90,6 @@ cdef class ProportionTable:
 
     def set(self, slot, double log_pi, double log_rest):
         """Change the proportion of one slot."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if not (log_pi <= 0.0 and log_rest <= 0.0):
             refuse("log_pi", (log_pi, log_rest), "logarithms of a number from 0 to 1 and of 1 minus it",
@@ -106,12 +98,10 @@ cdef class ProportionTable:
 
     def drop(self, slot):
         """Remove the proportion of a dish that died."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if k < <int64_t>self.p.log_pi.size():
             self.set_one(k, NONE, NONE)
 
     def memory_bytes(self):
         """Bytes held by the proportions."""
-        cdef Held hold = in_turn(self.turn)
         return self.p.log_pi.capacity() * 2 * sizeof(double) + self.p.stamp.capacity() * sizeof(int64_t)

@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t
 from hdpkit.vectors cimport has_room
 
 from hdpkit._compiled.measures.log_gammas cimport mixed
-from hdpkit._compiled.measures.selection_bell cimport gather_bell
+from hdpkit._compiled.measures.selection_quadrature cimport gather_bell
 from hdpkit._compiled.measures.selection_law cimport SelectionLaw, log_share_of
 from hdpkit._compiled.measures.selection_nodes cimport SelectionNodes, gather
 from hdpkit.numerics cimport det_exp, det_log, det_log1p

@@ -17,7 +17,6 @@ from hdpkit._compiled.measures.sparse_counts cimport (
     sparse_predictive, sparse_remove)
 from hdpkit._compiled.measures.term_counts cimport TermCountsBank, largest_hyperparameters
 from hdpkit._compiled.support.arguments cimport check_length
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit.numerics cimport log_rising
 
 cdef enum:
@@ -86,7 +85,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
 
     def read(self, parts):
         """Find the part that has the proportions."""
-        cdef Held hold = in_turn(self.turn)
         cdef ProportionTable shown = None
         for part in parts.values():
             if isinstance(getattr(part, "table", None), ProportionTable):
@@ -94,19 +92,17 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         self.proportions = shown
         self.b.given = NULL
         if shown is not None:
-            shown.turn = self.turn
+            shown.lock = self.lock
             self.b.given = &shown.p
 
     def begin(self, slot):
         """Statistics without values for the measure's methods, with the proportion of a slot."""
-        cdef Held hold = in_turn(self.turn)
         made = self.measure.make()
         made.given = None if self.proportions is None else self.proportions.get(slot)
         return made
 
     def adopt(self, measure):
         """Replace the parameter values; the counts are kept. True: no recount is needed."""
-        cdef Held hold = in_turn(self.turn)
         check_length("terms", measure.n_terms, self.b.n_terms)
         self.take_parameters(measure)
         return True
@@ -132,7 +128,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         least : float
             The smallest concentration + discount of a restaurant below the root.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef const SlotFactors *of_new = factors_of(&self.b, -1)
         if of_new == NULL:
             raise MemoryError
@@ -148,13 +143,11 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
 
     def rebuild(self, const int32_t[::1] dishes not None, slots):
         """Recompute all statistics from the dish of each customer (-1: unseated)."""
-        cdef Held hold = in_turn(self.turn)
         self.recount(dishes, slots)
         self.count_distinct()
 
     def died(self, slot):
         """The slot's statistics are no longer needed."""
-        cdef Held hold = in_turn(self.turn)
         TermCountsBank.died(self, slot)
         self.b.distinct[<int32_t>slot] = 0
 
@@ -169,7 +162,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
 
     def sizes(self, slots):
         """Numbers of distinct terms and of values of these slots: two int64 arrays, shape (n,)."""
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef int64_t i
         out = np.empty((2, s.shape[0]), dtype=np.int64)
@@ -181,7 +173,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
 
     def factors(self, slots):
         """The factor of n_v + smoothing for terms that a dish has, and f(v) of other terms: shape (n, 2)."""
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef const SlotFactors *of
         cdef int64_t i
@@ -197,7 +188,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
 
     def statistics(self, slots, dishes):
         """Statistics of these slots in the form of the measure's Python methods; copies."""
-        cdef Held hold = in_turn(self.turn)
         made = []
         for slot, row in zip(self.slot_numbers(slots), self.counts(slots)):
             one = self.begin(slot)
@@ -214,7 +204,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
 
     def log_marginals(self, slots, dishes=None):
         """Log marginal of these slots given their proportions: shape (n,), nats."""
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         out = np.zeros(s.shape[0])
         cdef double[::1] o = out
@@ -237,7 +226,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         The contribution of a cell depends only on its count, so the cost for another smoothing is
         proportional to the number of distinct counts, plus one sum per dish.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef int64_t i, here = 0, everywhere = 0
         cdef double total = 0.0
@@ -260,7 +248,6 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
 
     def memory_bytes(self):
         """Bytes of the counts and of derived numbers."""
-        cdef Held hold = in_turn(self.turn)
         return (self.count_bytes() + table_bytes(&self.b.sums)
                 + (self.b.distinct.capacity() + self.b.seen.capacity()) * sizeof(int64_t)
                 + self.b.near.capacity() * sizeof(NearCells) + self.b.factors.capacity() * sizeof(SlotFactors)

@@ -12,7 +12,6 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memcpy
 from hdpkit.vectors cimport has_room, no_memory, vector
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, numbers32, refuse
 from hdpkit._compiled.measures.measure cimport CompiledBank, ascending
 
@@ -170,14 +169,12 @@ cdef class TermCountsBank(CompiledBank):
 
     def died(self, slot):
         """The slot's statistics are no longer needed."""
-        cdef Held hold = in_turn(self.turn)
         CompiledBank.died(self, slot)
         # After a proposal the counts may sum to 0 without all being 0.
         clear_slot(self.rows, slot)
 
     def remove(self, slot, customers):
         """Remove the values of these data customers from a slot, which must have them."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = self.slot_number(slot)
         cdef const int32_t[::1] who = self.customer_numbers(customers)
         cdef int64_t i
@@ -196,7 +193,6 @@ cdef class TermCountsBank(CompiledBank):
 
     def relabelled(self, mapping):
         """Move each slot's counts to its new number, which is never larger (so in place)."""
-        cdef Held hold = in_turn(self.turn)
         self.ready()
         self.relabel(ascending(mapping, self.rows.stride))
 
@@ -221,7 +217,6 @@ cdef class TermCountsBank(CompiledBank):
 
     def counts(self, slots):
         """Counts of every term in these slots: int64, shape (n, n_terms)."""
-        cdef Held hold = in_turn(self.turn)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef TermCounts *b = self.rows
         out = np.empty((s.shape[0], b.n_terms), dtype=np.int64)

@@ -12,9 +12,8 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.stores.counts cimport CountsStore
-from hdpkit._compiled.stores.frozen_arrays import check_counts, columns
+from hdpkit._compiled.stores.frozen_arrays import check_counts, columns, empty_row
 from hdpkit._compiled.stores.seating cimport Seating
 from hdpkit.errors import StateError
 from hdpkit.random.philox cimport philox, philox_below, philox_rekey
@@ -51,7 +50,6 @@ cdef class CellsStore(CountsStore):
 
     def observe_cells(self, cells):
         """Set the cells of the documents (`hdpkit.data.Cells`), and unseat all customers."""
-        cdef Held hold = in_turn(self.turn)
         cdef const int64_t[::1] begin = cells.begin
         cdef const int32_t[::1] term = cells.term
         cdef const int32_t[::1] count = cells.count
@@ -75,7 +73,6 @@ cdef class CellsStore(CountsStore):
 
     def clear(self):
         """Unseat all customers."""
-        cdef Held hold = in_turn(self.turn)
         cdef vector[int32_t] empty
         cdef int64_t piece, n, documents
         self.begin_change()
@@ -102,7 +99,6 @@ cdef class CellsStore(CountsStore):
 
     def seated(self):
         """Number of data customers who are seated."""
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t n = 0
         cdef size_t r
         for r in range(self.first, self.nodes.size()):
@@ -124,21 +120,21 @@ cdef class CellsStore(CountsStore):
         return 0
 
     cdef int grow_customers(self, int64_t n_customers) except -1:
-        raise StateError("store", "CellsStore", "one with the dish of each customer", "Call franchise.tell_apart() first.")
+        raise StateError("store", "CellsStore", "one with the dish of each customer", "Call franchise.expand_cells() first.")
 
     cdef bint squeeze_extra(self, double share) except -1 nogil:
         return False
 
     cdef int may_sit(self, int32_t node, int32_t dish, int32_t customer) except -1:
-        raise StateError("store", "CellsStore", "one that seats customers one by one", "Call franchise.tell_apart() first.")
+        raise StateError("store", "CellsStore", "one that seats customers one by one", "Call franchise.expand_cells() first.")
 
     cdef int may_leave(self, int32_t node, int32_t dish, int32_t customer) except -1:
         return self.may_sit(node, dish, customer)
 
     # ------------------------------------------------------------------ contents
 
-    def cell_runs(self):
-        """Dishes of cells, in the store's order.
+    def cell_runs(self, empty=empty_row):
+        """Dishes of cells, in the store's order; ``empty`` as in `freeze`.
 
         Returns
         -------
@@ -147,15 +143,14 @@ cdef class CellsStore(CountsStore):
         dish, count : int32 arrays, shape (sum of runs,)
             The dishes, and the number of customers of each.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t piece, at, i, total = 0, cell = 0, place = 0, n
         cdef int32_t *words
         self.check_cells()
         for piece in range(<int64_t>self.runs.size()):
             total += <int64_t>self.runs[piece].size()
-        n_runs = np.empty(self.term.shape[0], dtype=np.int32)
-        dishes = np.empty((total - self.term.shape[0]) // 2, dtype=np.int32)
-        counts = np.empty_like(dishes)
+        n_runs = empty(self.term.shape[0])
+        dishes = empty((total - self.term.shape[0]) // 2)
+        counts = empty((total - self.term.shape[0]) // 2)
         cdef int32_t[::1] runs = n_runs
         cdef int32_t[::1] dish = dishes
         cdef int32_t[::1] count = counts
@@ -184,24 +179,21 @@ cdef class CellsStore(CountsStore):
 
     def count_into(self, bank, slots, more=None):
         """Recompute the statistics of all dishes, and add these terms, dishes and counts."""
-        cdef Held hold = in_turn(self.turn)
         runs, dish, count = self.cell_runs()
         columns = np.repeat(np.asarray(self.cells.term), runs), dish, count
         if more is not None:
             columns = [np.concatenate([own, other]) for own, other in zip(columns, more)]
         bank.rebuild_counts(*columns, slots)
 
-    def freeze(self):
+    def freeze(self, empty=empty_row):
         """Runs and counts as arrays (see `hdpkit.stores.frozen`)."""
-        cdef Held hold = in_turn(self.turn)
         node, dish, customers, tables = self.counts()
-        runs, eaten, n = self.cell_runs()
+        runs, eaten, n = self.cell_runs(empty)
         return {"cell_runs": runs, "run_dish": eaten, "run_count": n, "cell_key": self.frozen_key(),
                 "count_node": node, "count_dish": dish, "count_customers": customers, "count_tables": tables}
 
     def thaw(self, frozen):
         """Replace the state by frozen runs and counts. If it fails after the checks, the store is empty."""
-        cdef Held hold = in_turn(self.turn)
         found = columns(
             frozen, "cell_runs", "run_dish", "run_count", "count_node", "count_dish", "count_customers", "count_tables", "cell_key")
         cdef const int32_t[::1] runs = found[0]
@@ -257,7 +249,6 @@ cdef class CellsStore(CountsStore):
 
     def memory_parts(self):
         """Bytes held by the store's arrays, including reserved memory, by purpose."""
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t total = 0, piece
         for piece in range(<int64_t>self.runs.size()):
             total += <int64_t>self.runs[piece].capacity() * sizeof(int32_t) + sizeof(vector[int32_t])

@@ -15,8 +15,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.arguments cimport check_length, whole32
-from hdpkit._compiled.support.turn cimport Held, in_turn
-from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_counts, check_range, columns
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_counts, check_range, columns, empty_row
 from hdpkit._compiled.stores.arena cimport arena_give, arena_take
 from hdpkit._compiled.stores.seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, rename, room_for, unused_share
 from hdpkit._compiled.stores.stirling cimport log_discounted_sum
@@ -37,7 +36,6 @@ cdef class CountsStore(Seating):
 
     def clear(self):
         """Unseat all customers."""
-        cdef Held hold = in_turn(self.turn)
         self.begin_change()
         self.clear_nodes(self.nodes.size())
         self.dish_of_customer.assign(self.n_customers, -1)
@@ -165,7 +163,6 @@ cdef class CountsStore(Seating):
         parent : int
             The parent restaurant; -1 for the root, and if the parent's customers are counted elsewhere.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t r = self.node_number(node)
         cdef int32_t k = whole32("dish", dish, 0, 2**31 - 2)
         cdef int32_t above = whole32("parent", parent, -1, r - 1)
@@ -182,11 +179,10 @@ cdef class CountsStore(Seating):
         self.touched = True
         self.change_tables(r, place, n, above, at)
 
-    def dishes(self):
-        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated."""
-        cdef Held hold = in_turn(self.turn)
+    def dishes(self, empty=empty_row):
+        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated; ``empty`` as in `freeze`."""
         cdef int64_t i
-        dishes = np.empty(self.n_customers, dtype=np.int32)
+        dishes = empty(self.n_customers)
         cdef int32_t[::1] view = dishes
         for i in range(self.n_customers):
             view[i] = self.dish_of_customer[i]
@@ -208,7 +204,6 @@ cdef class CountsStore(Seating):
         Stirling numbers (`hdpkit._compiled.stores.stirling`). Stores with more detail return the log
         probability of a single labelled seating, which is different.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef double total = 0.0
         cdef int32_t node, place
         cdef Node *record
@@ -237,16 +232,14 @@ cdef class CountsStore(Seating):
                 total += log_discounted_sum(&customers, &tables, discount[<int64_t>self.nodes.size() - 1])
         return total
 
-    def freeze(self):
+    def freeze(self, empty=empty_row):
         """Dishes and counts as arrays (see `hdpkit.stores.frozen`)."""
-        cdef Held hold = in_turn(self.turn)
         node, dish, customers, tables = self.counts()
-        return {"dish": self.dishes(), "count_node": node, "count_dish": dish, "count_customers": customers,
+        return {"dish": self.dishes(empty), "count_node": node, "count_dish": dish, "count_customers": customers,
                 "count_tables": tables}
 
     def thaw(self, frozen):
         """Replace the state by frozen dishes and counts. If it fails after the checks, the store is empty."""
-        cdef Held hold = in_turn(self.turn)
         found = columns(frozen, "dish", "count_node", "count_dish", "count_customers", "count_tables")
         cdef const int32_t[::1] dish = found[0]
         cdef const int32_t[::1] node = found[1]
@@ -285,7 +278,6 @@ cdef class CountsStore(Seating):
 
     def memory_parts(self):
         """Bytes held by the store's arrays, including reserved memory, by purpose."""
-        cdef Held hold = in_turn(self.turn)
         return {"customers": self.dish_of_customer.capacity() * sizeof(int32_t), **Seating.memory_parts(self)}
 
 

@@ -6,10 +6,9 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport refuse, whole32
 from hdpkit._compiled.stores.seating cimport Entry, Node, Seating, unused_share
-from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns, empty_row
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source
 
@@ -38,7 +37,6 @@ cdef class ExplicitStore(Seating):
 
     def clear(self):
         """Unseat all customers."""
-        cdef Held hold = in_turn(self.turn)
         self.begin_change()
         self.clear_nodes(self.nodes.size())
         self.seats.assign(self.n_customers, -1)
@@ -320,14 +318,12 @@ cdef class ExplicitStore(Seating):
 
     def compact(self, double share=0.5):
         """See `Seating.compact`."""
-        cdef Held hold = in_turn(self.turn)
         self.units_found = None
         return Seating.compact(self, share)
 
     @property
     def changes_of_seats(self):
         """The number of this seating, and a counter that increases when a seat may have changed."""
-        cdef Held hold = in_turn(self.turn)
         return self.serial, self.moved()
 
     cdef int32_t table_number(self, object table) except -1:
@@ -357,48 +353,42 @@ cdef class ExplicitStore(Seating):
 
     def table_at(self, customer):
         """Number of the table where a customer sits (a data customer, or ~t for table t), -1 for none."""
-        cdef Held hold = in_turn(self.turn)
         return self.table_of(whole32("customer", customer, -<int64_t>self.pool.size(), self.n_customers - 1))
 
     def table_size(self, table):
         """Customers of a table."""
-        cdef Held hold = in_turn(self.turn)
         return self.pool[self.table_number(table)].size
 
     def table_node(self, table):
         """Restaurant of a table."""
-        cdef Held hold = in_turn(self.turn)
         return self.pool[self.table_number(table)].node
 
     def serve_dish(self, table, dish):
         """Change the dish of a table within its restaurant; its seat in the parent doesn't change."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t number = self.table_number(table), k = whole32("dish", dish, 0, 2**31 - 2)
         self.begin_change()
         self.touched = True
         self.ready(self.words_for(self.pool[number].node), 1)
         self.serve(number, k)
 
-    def dishes(self):
-        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated."""
-        cdef Held hold = in_turn(self.turn)
+    def dishes(self, empty=empty_row):
+        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated; ``empty`` as in `freeze`."""
         cdef int64_t i
-        dishes = np.empty(self.n_customers, dtype=np.int32)
+        dishes = empty(self.n_customers)
         cdef int32_t[::1] view = dishes
         with nogil:
             for i in range(self.n_customers):
                 view[i] = self.dish_at(<int32_t>i)
         return dishes
 
-    def freeze(self):
+    def freeze(self, empty=empty_row):
         """The labelled seating as arrays (see `hdpkit.stores.frozen.FrozenSeats`)."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t node, place, table, parent_seat
         cdef int64_t i, n_tables = 0
         for node in range(<int32_t>self.nodes.size()):
             n_tables += self.nodes[node].tables
         number = np.full(self.pool.size(), -1, dtype=np.int32)
-        seat = np.empty(self.n_customers, dtype=np.int32)
+        seat = empty(self.n_customers)
         table_node = np.empty(n_tables, dtype=np.int32)
         table_dish = np.empty(n_tables, dtype=np.int32)
         table_seat = np.empty(n_tables, dtype=np.int32)
@@ -431,7 +421,6 @@ cdef class ExplicitStore(Seating):
 
         If it fails after the checks, the store is empty.
         """
-        cdef Held hold = in_turn(self.turn)
         found = columns(frozen, "seat", "table_node", "table_dish", "table_seat")
         cdef const int32_t[::1] seat = found[0]
         cdef const int32_t[::1] table_node = found[1]
@@ -486,7 +475,6 @@ cdef class ExplicitStore(Seating):
 
     def memory_parts(self):
         """Bytes held by the store's arrays, including reserved memory, by purpose."""
-        cdef Held hold = in_turn(self.turn)
         return {
             "customers": self.seats.capacity() * sizeof(int32_t),
             **Seating.memory_parts(self),

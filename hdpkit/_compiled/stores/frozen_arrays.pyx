@@ -10,6 +10,11 @@ from hdpkit.errors import DataError
 LARGEST = 2**31 - 1
 
 
+def empty_row(n):
+    """An array for one number a data customer: int32, in memory."""
+    return np.empty(n, dtype=np.int32)
+
+
 def columns(frozen, *names):
     """Return arrays of a frozen state as contiguous int32; raises a DataError if one is missing or of another kind."""
     found = []

@@ -12,11 +12,10 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memmove
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.stores.arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
 from hdpkit._compiled.stores.seating cimport ANONYMOUS, Entry, Node, Seating, rename, unused_share
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
-from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns, empty_row
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source
 
@@ -36,7 +35,6 @@ cdef class HistogramStore(Seating):
 
     def clear(self):
         """Unseat all customers."""
-        cdef Held hold = in_turn(self.turn)
         self.begin_change()
         self.clear_nodes(self.nodes.size())
         if self.observed:
@@ -278,7 +276,6 @@ cdef class HistogramStore(Seating):
         The store then records only which customers are seated. It must be empty, or have observed the same
         customers before.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef size_t node
         if values.shape[0] < self.n_customers:
             check_length("values", values.shape[0], self.n_customers)
@@ -294,19 +291,17 @@ cdef class HistogramStore(Seating):
             self.dish_of_customer = vector[int32_t]()
         self.value = values
 
-    def dishes(self):
-        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated."""
-        cdef Held hold = in_turn(self.turn)
+    def dishes(self, empty=empty_row):
+        """Dish of every data customer: int32, shape (n_customers,), -1 while unseated; ``empty`` as in `freeze`."""
         cdef int64_t i
-        dishes = np.empty(self.n_customers, dtype=np.int32)
+        dishes = empty(self.n_customers)
         cdef int32_t[::1] view = dishes
         for i in range(self.n_customers):
             view[i] = self.dish_at(<int32_t>i)
         return dishes
 
-    def freeze(self):
+    def freeze(self, empty=empty_row):
         """Dishes and histograms as arrays (see `hdpkit.stores.frozen`)."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t node, place
         cdef int64_t i, start
         cdef vector[int32_t] nodes, dishes, sizes, counts
@@ -319,7 +314,7 @@ cdef class HistogramStore(Seating):
                         nodes.push_back(node)
                         dishes.push_back(self.entries(node)[place].dish)
         return {
-            "dish": self.dishes(),
+            "dish": self.dishes(empty),
             "bin_node": as_array(&nodes),
             "bin_dish": as_array(&dishes),
             "bin_size": as_array(&sizes),
@@ -328,7 +323,6 @@ cdef class HistogramStore(Seating):
 
     def thaw(self, frozen):
         """Replace the state by frozen dishes and histograms. If it fails after the checks, the store is empty."""
-        cdef Held hold = in_turn(self.turn)
         found = columns(frozen, "dish", "bin_node", "bin_dish", "bin_size", "bin_count")
         cdef const int32_t[::1] dish = found[0]
         cdef const int32_t[::1] bin_node = found[1]
@@ -370,7 +364,6 @@ cdef class HistogramStore(Seating):
 
     def memory_parts(self):
         """Bytes held by the store's arrays, including reserved memory, by purpose."""
-        cdef Held hold = in_turn(self.turn)
         return {
             "customers": self.dish_of_customer.capacity() * sizeof(int32_t) + self.seated.capacity(),
             **Seating.memory_parts(self),

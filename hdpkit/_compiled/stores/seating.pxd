@@ -2,7 +2,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit._compiled.stores.arena cimport Arena
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.turn cimport Turn
+from hdpkit._compiled.support.guarded cimport Guarded
 from hdpkit.random._source cimport choice_source
 
 cdef enum:
@@ -51,8 +51,7 @@ cdef inline bint unused_share(int64_t held, int64_t used, double share) noexcept
     return held - used > share * held
 
 
-cdef class Seating:
-    cdef public Turn turn            # of the franchise that it belongs to, None if there is none
+cdef class Seating(Guarded):
     cdef vector[Node] nodes
     cdef Arena arena
     cdef readonly int64_t n_customers

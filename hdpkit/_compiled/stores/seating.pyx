@@ -13,7 +13,6 @@ from hdpkit._compiled.stores.arena cimport Arena, arena_bytes, arena_clear, aren
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.stores.frozen_arrays import check_counts
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport check_length, numbers32, numbers64, refuse, whole, whole32
 from hdpkit.errors import BusyError, StateError
 from hdpkit.numerics cimport log_rising, log_rising_by
@@ -46,7 +45,7 @@ cdef int absent() except -1 with gil:
     raise StateError("store", "Seating", "one that seats customers", "This one holds counts.")
 
 
-cdef class Seating:
+cdef class Seating(Guarded):
     """Base of the compiled stores. ``n_customers`` data customers, ``n_nodes`` restaurants."""
 
     def __init__(self, n_customers, n_nodes):
@@ -247,7 +246,6 @@ cdef class Seating:
 
     def make_room(self, nodes):
         """Allocate the memory that a customer may need to leave and join these restaurants."""
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t n_words = 0, n_nodes = 0
         cdef int32_t node
         for node in numbers32("nodes", nodes, 0, <int64_t>self.nodes.size() - 1).tolist():
@@ -257,7 +255,6 @@ cdef class Seating:
 
     def join(self, node, dish, customer, double discount, ChoiceSource source not None):
         """Seat a customer at a table of the dish, drawn with weight size - discount."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, LARGEST - 1)
         cdef int32_t who = self.customer_number(customer)
         if not 0.0 <= discount < 1.0:
@@ -272,7 +269,6 @@ cdef class Seating:
 
     def open(self, node, dish, customer):
         """Seat a customer at a new table; returns that table as a customer of the parent."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t as_customer
         cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, LARGEST - 1)
         cdef int32_t who = self.customer_number(customer)
@@ -285,7 +281,6 @@ cdef class Seating:
 
     def remove(self, node, dish, customer, ChoiceSource source not None):
         """Remove a customer; returns (whether its table closed, that table as a customer of the parent)."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t as_customer
         cdef int closed
         cdef int32_t r = self.node_number(node), k = whole32("dish", dish, 0, LARGEST - 1)
@@ -301,36 +296,30 @@ cdef class Seating:
 
     def dish_of(self, customer):
         """Dish of a data customer, -1 while it is not seated."""
-        cdef Held hold = in_turn(self.turn)
         return self.dish_at(self.data_customer(customer))
 
     def customers(self, node, dish):
         """Customers of a restaurant who eat a dish."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t r = self.node_number(node)
         cdef int32_t place = self.find(r, whole32("dish", dish, 0, LARGEST))
         return 0 if place < 0 else self.entries(r)[place].customers
 
     def tables(self, node, dish):
         """Tables of a restaurant that serve a dish."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t r = self.node_number(node)
         cdef int32_t place = self.find(r, whole32("dish", dish, 0, LARGEST))
         return 0 if place < 0 else self.entries(r)[place].tables
 
     def node_customers(self, node):
         """Customers of a restaurant."""
-        cdef Held hold = in_turn(self.turn)
         return self.nodes[self.node_number(node)].customers
 
     def node_tables(self, node):
         """Tables of a restaurant."""
-        cdef Held hold = in_turn(self.turn)
         return self.nodes[self.node_number(node)].tables
 
     def node_dishes(self, node):
         """Dishes that a restaurant serves, ascending: int32."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t i, r = self.node_number(node)
         dishes = np.empty(self.nodes[r].n_entries, dtype=np.int32)
         for i in range(self.nodes[r].n_entries):
@@ -339,7 +328,6 @@ cdef class Seating:
 
     def table_sizes(self, node, dish):
         """Sizes of the tables that serve a dish in a restaurant, ascending: int32, shape (tables,)."""
-        cdef Held hold = in_turn(self.turn)
         cdef vector[int32_t] sizes, counts
         cdef int32_t r = self.node_number(node)
         cdef int32_t place = self.find(r, whole32("dish", dish, 0, LARGEST))
@@ -358,12 +346,10 @@ cdef class Seating:
     @property
     def n_nodes(self):
         """Number of restaurants."""
-        cdef Held hold = in_turn(self.turn)
         return self.nodes.size()
 
     def totals(self):
         """Customers and tables of every restaurant: two int64 arrays, shape (n_nodes,)."""
-        cdef Held hold = in_turn(self.turn)
         cdef size_t node
         customers = np.empty(self.nodes.size(), dtype=np.int64)
         tables = np.empty(self.nodes.size(), dtype=np.int64)
@@ -376,17 +362,14 @@ cdef class Seating:
 
     def log_seating(self, const double[::1] concentration not None, const double[::1] discount not None):
         """Log probability of the labelled seating in nats, given theta and d of each restaurant."""
-        cdef Held hold = in_turn(self.turn)
         return log_seating_of(self, concentration, discount)
 
     def size_counts(self, nodes):
         """Sizes of the tables of these restaurants, ascending, and the number of each: two int64 arrays."""
-        cdef Held hold = in_turn(self.turn)
         return size_counts_of(self, nodes)
 
     def relabel_dishes(self, mapping):
         """Rename dishes; the mapping keeps their order, so the entries remain sorted."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t node, place
         cdef int32_t[::1] to = mapping_of(self, mapping)
         self.begin_change()
@@ -398,7 +381,6 @@ cdef class Seating:
 
     def grow(self, n_customers, n_nodes):
         """Add unseated data customers and empty restaurants, numbered after the existing ones."""
-        cdef Held hold = in_turn(self.turn)
         cdef Node empty
         empty.customers = 0
         empty.tables = 0
@@ -414,7 +396,6 @@ cdef class Seating:
 
     def counts(self):
         """Restaurant, dish, customers, tables of every entry, sorted by the first two: int32, shape (n_entries,) each."""
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t n = 0, i = 0
         cdef int32_t node, place
         cdef Entry *entry
@@ -439,7 +420,6 @@ cdef class Seating:
     def take_counts(self, const int32_t[::1] node not None, const int32_t[::1] dish not None,
                     const int32_t[::1] customers not None, const int32_t[::1] tables not None):
         """Set the result of `counts`. Only predictions are possible then: the sizes of tables are unknown."""
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t i
         cdef Entry *entry
         cdef Node *record
@@ -470,7 +450,6 @@ cdef class Seating:
 
         Blocks of entries move, and tables are renumbered in the order of `freeze`; nothing depends on either.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef bint moved
         if not 0.0 <= share <= 1.0:
             refuse("share", share, "a number from 0 to 1", "0.5 shrinks arrays that are half empty.")
@@ -488,7 +467,6 @@ cdef class Seating:
 
     def memory_parts(self):
         """Bytes held by the store's arrays, including reserved memory, by purpose."""
-        cdef Held hold = in_turn(self.turn)
         return {
             "restaurants": self.nodes.capacity() * sizeof(Node),
             "entries": arena_bytes(&self.arena) + self.samples.capacity() * sizeof(int32_t),
@@ -496,5 +474,4 @@ cdef class Seating:
 
     def memory_bytes(self):
         """Bytes held by the store's arrays."""
-        cdef Held hold = in_turn(self.turn)
         return sum(self.memory_parts().values())

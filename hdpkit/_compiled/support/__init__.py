@@ -1,1 +1,1 @@
-"""Code that all compiled modules use: checks of arguments, the turn, deferred Ctrl-C."""
+"""Code that all compiled modules use: checks of arguments, the lock, deferred Ctrl-C."""

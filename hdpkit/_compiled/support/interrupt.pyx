@@ -5,11 +5,13 @@ handler (a timeout by SIGALRM) can't occur between the end of the block and the 
 Ctrl-C is restored.
 """
 
+import _signal      # without the enumerations of signal, which cost more than a sweep over a few customers
 import signal
 import sys
 import threading
 
 
+cdef int SIGINT = signal.SIGINT
 cdef object last = None      # the replaced handler: it may be the one being called
 
 cdef bint runs(block, frame):
@@ -45,11 +47,11 @@ cdef class HeldInterrupt:
     def __enter__(self):
         main = threading.current_thread() is threading.main_thread()
         frame = sys._getframe()
-        if main and is_ours(signal.getsignal(signal.SIGINT), frame):
+        if main and is_ours(_signal.getsignal(SIGINT), frame):
             self.block = frame
             self.held = True
             try:
-                signal.signal(signal.SIGINT, self.remember)
+                _signal.signal(SIGINT, self.remember)
             except BaseException:
                 self.give_back()
                 raise
@@ -81,11 +83,11 @@ cdef class HeldInterrupt:
         """Restore the handler of Ctrl-C; returns an exception raised by other handlers meanwhile, or None."""
         global last
         late = None
-        last = signal.getsignal(signal.SIGINT)
+        last = _signal.getsignal(SIGINT)
         while self.held:
             try:
                 # Pending handlers run first in this call, and if they raise, the rest of it is not executed.
-                signal.signal(signal.SIGINT, signal.default_int_handler)
+                _signal.signal(SIGINT, signal.default_int_handler)
                 self.held = False
                 self.block = None
             except BaseException as error:

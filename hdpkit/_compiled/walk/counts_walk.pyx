@@ -22,7 +22,6 @@ from hdpkit._compiled.stores.seating cimport ANONYMOUS, Entry, Node, Seating
 from hdpkit._compiled.stores.stirling cimport (
     Ratios, clear_ratios, cover_ratios, one_alone, one_opens, one_shares)
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.walk.root cimport Root
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit._compiled.walk.walk cimport Walk
@@ -74,7 +73,6 @@ cdef class CountsWalk(Walk):
 
     def memory_bytes(self):
         """Bytes of the tables of ratios."""
-        cdef Held hold = in_turn(self.turn)
         cdef size_t i
         held = 0
         for i in range(self.ratios.size()):

@@ -2,7 +2,7 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.stores.seating cimport Seating
-from hdpkit._compiled.support.turn cimport Turn
+from hdpkit._compiled.support.guarded cimport Guarded
 from hdpkit._compiled.walk.slots cimport DishSlots
 
 
@@ -20,7 +20,6 @@ cdef class Root:
     cdef int32_t given(self, int32_t customer) noexcept nogil
     cdef bint opens_again(self) noexcept nogil
     cdef bint loses_dishes(self) noexcept nogil
-    cdef bint complete(self) noexcept nogil
     cdef int fill(self, double *row, int64_t n_live) noexcept nogil
     cdef double above(self, int32_t dish) noexcept nogil
     cdef double probability(self, int32_t dish, int32_t place, double above) noexcept nogil
@@ -34,8 +33,7 @@ cdef class AtomRoot(Root):
     pass
 
 
-cdef class WeightTable:
-    cdef public Turn turn             # of the franchise that it belongs to, None if there is none
+cdef class WeightTable(Guarded):
     cdef vector[double] weight        # of each slot, 0 if it has no dish
     cdef double rest                  # weight of all new dishes
     cdef int make_room(self, int64_t n_slots) except -1

@@ -13,7 +13,6 @@ from hdpkit.vectors cimport copy_into
 
 from hdpkit._compiled.stores.seating cimport Entry, Node, Seating
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, numbers32, refuse, whole32
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit.errors import StateError
 
@@ -71,9 +70,6 @@ cdef class Root:
         """Whether a dish dies when it has no tables at the root."""
         return True
 
-    cdef bint complete(self) noexcept nogil:
-        """Whether no further dish is possible."""
-        return False
 
     cdef int fill(self, double *row, int64_t n_live) noexcept nogil:
         """Probability of each live dish, ascending, and of a new one (of all other atoms), last."""
@@ -198,7 +194,7 @@ cdef class AtomRoot(Root):
         return p / (self.concentration[0] + record.customers)
 
 
-cdef class WeightTable:
+cdef class WeightTable(Guarded):
     """Weights of the dishes and of all new dishes, with sum 1: beta of Teh et al. 2006, section 5.2.
 
     Weights below the smallest normal number are replaced by it.
@@ -214,13 +210,11 @@ cdef class WeightTable:
 
     def clear(self):
         """Remove all weights; the remainder is then 1."""
-        cdef Held hold = in_turn(self.turn)
         self.weight.clear()
         self.rest = 1.0
 
     def copy(self):
         """A table with the same weights that belongs to no franchise."""
-        cdef Held hold = in_turn(self.turn)
         cdef WeightTable made = WeightTable()
         copy_into(made.weight, self.weight)
         made.rest = self.rest
@@ -228,19 +222,16 @@ cdef class WeightTable:
 
     def get(self, slot):
         """Weight of the dish in a slot; 0 if there is none."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         return self.weight[k] if k < <int64_t>self.weight.size() else 0.0
 
     @property
     def remainder(self):
         """Weight of all new dishes."""
-        cdef Held hold = in_turn(self.turn)
         return self.rest
 
     def many(self, slots):
         """Weights of these slots and, last, the remainder: float64, shape (n + 1,)."""
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t i
         cdef const int32_t[::1] which = numbers32("slots", slots, 0, LARGEST)
         out = np.zeros(which.shape[0] + 1)
@@ -253,7 +244,6 @@ cdef class WeightTable:
 
     def put(self, slots, weights):
         """Replace all weights by those of these slots and, last, the remainder."""
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t i, n
         cdef const int32_t[::1] which = numbers32("slots", slots, 0, LARGEST)
         cdef const double[::1] given = np.ascontiguousarray(weights, dtype=np.float64)
@@ -271,7 +261,6 @@ cdef class WeightTable:
 
     def split(self, slot, double share):
         """Give a new dish this share of the remainder."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if not 0.0 <= share <= 1.0:
             refuse("share", share, "a number from 0 to 1", "It is a draw of a beta distribution.")
@@ -281,7 +270,6 @@ cdef class WeightTable:
 
     def bring_home(self, slot):
         """Add the weight of a dish that died to the remainder."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if k < <int64_t>self.weight.size():
             self.rest += self.weight[k]
@@ -289,7 +277,6 @@ cdef class WeightTable:
 
     def fix(self, slot, double weight, double remainder):
         """Set the weight of a slot (0: no dish) and the remainder, which may be 0."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if not (0.0 <= weight <= 1.0 and 0.0 <= remainder <= 1.0):
             refuse("weight and remainder", (weight, remainder), "numbers from 0 to 1", "Give numbers with a sum of 1.")
@@ -299,7 +286,6 @@ cdef class WeightTable:
 
     def memory_bytes(self):
         """Bytes held by the weights."""
-        cdef Held hold = in_turn(self.turn)
         return self.weight.capacity() * sizeof(double)
 
 
@@ -338,8 +324,6 @@ cdef class FixedRoot(WeightedRoot):
     def __cinit__(self, WeightTable table not None, n_dishes):
         self.n_dishes = whole32("n_dishes", n_dishes, 1, LARGEST)
 
-    cdef bint complete(self) noexcept nogil:
-        return self.store.nodes[0].n_entries >= self.n_dishes
 
     cdef double probability(self, int32_t dish, int32_t place, double above) noexcept nogil:
         # From the dishes that the root serves: within a proposal the table still has the old weights.

@@ -2,11 +2,10 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.measure_type cimport measure_t
-from hdpkit._compiled.support.turn cimport Turn
+from hdpkit._compiled.support.guarded cimport Guarded
 
 
-cdef class DishSlots:
-    cdef public Turn turn            # of the franchise that it belongs to, None if there is none
+cdef class DishSlots(Guarded):
     cdef vector[int32_t] live          # occupied slots, ascending
     cdef vector[int32_t] position      # of a slot in `live`, -1 if it is not in it
     cdef vector[int8_t] status         # FREE, OCCUPIED, HELD, SCRATCH

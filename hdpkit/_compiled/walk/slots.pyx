@@ -8,8 +8,8 @@ import numpy as np
 from cpython.object cimport PyObject
 from libc.stdint cimport int8_t, int32_t, int64_t
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport numbers32, refuse, whole, whole32
+from hdpkit._compiled.support.franchise_lock cimport Hold, locked
 from hdpkit.errors import ReturnValueError, StateError
 
 cdef enum:
@@ -50,7 +50,7 @@ cdef int tell_aside(DishSlots slots, int32_t slot, const int32_t *customers, int
     return 0
 
 
-cdef class DishSlots:
+cdef class DishSlots(Guarded):
     """The slots of a franchise; all births and deaths of dishes take place here.
 
     A dish is born in the smallest free slot, so the slot depends only on the set of live ones. Within the
@@ -78,7 +78,6 @@ cdef class DishSlots:
 
     def attach(self, bank):
         """Notify this bank of statistics from now on, instead of the previous one; None: no bank."""
-        cdef Held hold = in_turn(self.turn)
         for method in ("born", "died"):
             if bank is not None and (not callable(getattr(bank, method, None)) or isinstance(bank, type)):
                 refuse("bank", bank, "a bank of statistics, with born and died, or None", "See measure.bank(data).")
@@ -98,7 +97,6 @@ cdef class DishSlots:
         ``ids`` are the ids of the dishes in ascending order of slots, below ``births``. Without them, dishes
         of slots that are already occupied keep their ids, and the others get new ones.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t slot
         cdef int32_t size = 0
         cdef int64_t number, following
@@ -142,7 +140,6 @@ cdef class DishSlots:
 
     def add_part(self, part not None):
         """Notify this part from now on."""
-        cdef Held hold = in_turn(self.turn)
         for method in ("born", "died", "holds", "relabelled"):
             if not callable(getattr(part, method, None)) or isinstance(part, type):
                 refuse("part", part, "an object with born, died, holds and relabelled", "Derive it from hk.Part.")
@@ -301,12 +298,10 @@ cdef class DishSlots:
 
     def make_room(self):
         """Allocate the memory that the birth of a dish needs."""
-        cdef Held hold = in_turn(self.turn)
         self.ready()
 
     def open(self, customers=()):
         """Open a dish, for these data customers if they are known; returns its slot."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t slot
         who = numbers32("customers", customers, 0, LARGEST)
         slot = self.take(OCCUPIED)
@@ -316,7 +311,6 @@ cdef class DishSlots:
 
     def open_in(self, slot):
         """Open a dish in this slot, which must be free."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, <int64_t>self.status.size() + AHEAD)
         if k >= <int32_t>self.status.size():
             self.reserve_room(k + 1)
@@ -340,7 +334,6 @@ cdef class DishSlots:
 
     def close(self, slot):
         """Close the dish of this slot, which has lost its last customer."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if not self.occupied(k):
             raise StateError("slot", slot, "occupied", "See occupied_slots().")
@@ -354,19 +347,16 @@ cdef class DishSlots:
 
     def vacant(self):
         """The slot of the next dish."""
-        cdef Held hold = in_turn(self.turn)
         return self.next_free()
 
     def reserve(self):
         """Reserve a free slot for the statistics of a proposal. It has no dish, and parts are not notified."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t slot = self.take(SCRATCH)
         self.begin_statistics(slot)
         return slot
 
     def release(self, slot):
         """Free a reserved or held slot."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, 0, LARGEST)
         if k >= <int32_t>self.status.size() or self.status[k] not in (SCRATCH, HELD):
             raise StateError("slot", slot, "reserved or held", "Only `reserve` and a part make it so.")
@@ -377,7 +367,6 @@ cdef class DishSlots:
 
     def occupied_slots(self):
         """The occupied slots, ascending: int32, shape (K,)."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t[::1] view
         cdef size_t i
         slots = np.empty(self.live.size(), dtype=np.int32)
@@ -388,7 +377,6 @@ cdef class DishSlots:
 
     def ids(self):
         """Ids of the dishes in the occupied slots, in ascending order of slots: int64, shape (K,)."""
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t[::1] view
         cdef size_t i
         ids = np.empty(self.live.size(), dtype=np.int64)
@@ -399,43 +387,36 @@ cdef class DishSlots:
 
     def n_births(self):
         """Number of births since the start of the chain, which is the next id."""
-        cdef Held hold = in_turn(self.turn)
         return self.births
 
     def held_slots(self):
         """Slots that are empty but held by a part."""
-        cdef Held hold = in_turn(self.turn)
         return [slot for slot in range(<int>self.status.size()) if self.status[slot] == HELD]
 
     def reserved_slots(self):
         """Slots for the statistics of proposals."""
-        cdef Held hold = in_turn(self.turn)
         return [slot for slot in range(<int>self.status.size()) if self.status[slot] == SCRATCH]
 
     def is_occupied(self, slot):
         """Whether this slot has a dish."""
-        cdef Held hold = in_turn(self.turn)
         return bool(self.occupied(whole32("slot", slot, -LARGEST, 2**31 - 1)))
 
     def is_reserved(self, slot):
         """Whether this slot holds the statistics of a proposal."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, -LARGEST, 2**31 - 1)
         return bool(self.in_use(k) and not self.occupied(k))
 
     def place(self, slot):
         """Position of an occupied slot among the occupied ones, -1 for any other."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t k = whole32("slot", slot, -LARGEST, 2**31 - 1)
         return self.position[k] if 0 <= k < <int32_t>self.position.size() else -1
 
     def __len__(self):
-        cdef Held hold = in_turn(self.turn)
+        cdef Hold hold = locked(self.lock)      # len() is no attribute
         return self.live.size()
 
     def compaction(self):
         """New number of each slot after compaction: int32, -1 for free slots; None if there are no gaps."""
-        cdef Held hold = in_turn(self.turn)
         cdef int32_t slot, fresh = 0
         mapping = np.full(self.status.size(), -1, dtype=np.int32)
         for slot in range(<int32_t>self.status.size()):
@@ -448,7 +429,6 @@ cdef class DishSlots:
 
     def relabel(self, mapping):
         """Carry out a compaction and notify the parts."""
-        cdef Held hold = in_turn(self.turn)
         mapping = numbers32("mapping", mapping, -1, LARGEST)
         if len(mapping) < <int64_t>self.status.size():
             whole("length of mapping", len(mapping), <int64_t>self.status.size(), LARGEST)

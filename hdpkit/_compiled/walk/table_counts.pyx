@@ -12,10 +12,10 @@ from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.support.arguments cimport check_range, refuse
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.seating cimport Entry
 from hdpkit._compiled.walk.walk cimport Walk
+from hdpkit._compiled.support.guarded import guarded
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_exp, det_log, det_log1p
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -264,9 +264,9 @@ cdef CountsStore counts_store(Walk walk):
     return walk.store
 
 
+@guarded
 def draw_tables(Walk walk not None, int64_t first, int64_t last, ChoiceSource source not None):
     """Draw the tables of restaurants first .. last - 1 given their customers, by Bernoulli draws."""
-    cdef Held hold = in_turn(walk.turn)
     cdef vector[int32_t] nodes
     cdef int32_t node
     counts_store(walk)
@@ -348,6 +348,7 @@ cdef int spread(int32_t *tables, int64_t n, int64_t n_open, int32_t *order, int3
     return 0
 
 
+@guarded
 def draw_tables_by_dish(Walk walk not None, ChoiceSource source not None):
     """Draw the tables of all restaurants given their customers, by one binomial draw for each dish and l.
 
@@ -355,7 +356,6 @@ def draw_tables_by_dish(Walk walk not None, ChoiceSource source not None):
     with at least l customers of the dish; these restaurants are then a uniformly random subset. All
     restaurants must have the same concentration.
     """
-    cdef Held hold = in_turn(walk.turn)
     if walk.store.by_cell:       # draws by jumps, whose number doesn't increase with the number of customers
         draw_tables(walk, 0, walk.parent.shape[0], source)
         return
@@ -386,6 +386,7 @@ def draw_tables_by_dish(Walk walk not None, ChoiceSource source not None):
             store.change_tables(node[i], store.find(node[i], dish[i]), tables[i], 0, store.find(0, dish[i]))
 
 
+@guarded
 def draw_totals(Walk walk not None, ChoiceSource source not None):
     """Draw the number of customers that the root would have with each dish, given the restaurants below.
 
@@ -397,7 +398,6 @@ def draw_totals(Walk walk not None, ChoiceSource source not None):
     int64 array
         One number for each live dish.
     """
-    cdef Held hold = in_turn(walk.turn)
     cdef Bulk bulk = Bulk(walk)
     cdef const int32_t[::1] dish = bulk.dish
     cdef const int32_t[::1] customers = bulk.customers

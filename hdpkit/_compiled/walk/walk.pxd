@@ -1,15 +1,14 @@
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.turn cimport Turn
+from hdpkit._compiled.support.guarded cimport Guarded
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Seating
 from hdpkit._compiled.walk.root cimport Root
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit.random._source cimport choice_source
 
 
-cdef class Walk:
-    cdef public Turn turn            # of the franchise that it belongs to, None if there is none
+cdef class Walk(Guarded):
     cdef readonly Seating store
     cdef readonly DishSlots slots
     cdef readonly object topology     # keeps the arrays below alive

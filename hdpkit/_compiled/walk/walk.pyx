@@ -11,7 +11,6 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
-from hdpkit._compiled.support.turn cimport Held, in_turn
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse, whole32
 from hdpkit._compiled.stores.seating cimport Entry, Node, Seating
 from hdpkit._compiled.walk.root cimport Root
@@ -20,7 +19,7 @@ from hdpkit.errors import BusyError, StateError
 from hdpkit.random._source cimport ChoiceSource, choice_source
 
 
-cdef class Walk:
+cdef class Walk(Guarded):
     """Seats customers of a franchise over any compiled store.
 
     Parameters
@@ -41,7 +40,7 @@ cdef class Walk:
                   Root root not None, *declaration):
         if type(slots) is not DishSlots:
             refuse("slots", slots, "DishSlots itself", "Compiled code ignores methods that a subclass overrides.")
-        self.turn = store.turn
+        self.lock = store.lock
         self.store = store
         self.tables_at_end = store.tables_at_end
         self.slots = slots
@@ -82,11 +81,11 @@ cdef class Walk:
         return 0
 
     cdef int standing(self) except -1:
-        """Raise an error unless the walk fits the present restaurants."""
+        """Raise an error unless the walk fits the current restaurants."""
         if self.store is None:
             raise StateError("walk", "empty", "one that was made with arguments", "See Franchise.walk.")
         if self.parent.shape[0] != <int64_t>self.store.nodes.size():
-            raise StateError("walk", "out of date", "one over the present restaurants", "Call franchise.walk() again.")
+            raise StateError("walk", "out of date", "one over the current restaurants", "Call franchise.walk() again.")
         return 0
 
     cdef int check_dishes(self) except -1:
@@ -219,7 +218,6 @@ cdef class Walk:
 
     def prior_row(self, node):
         """P_node of every live dish, ascending, and of a new dish (all other atoms): float64, shape (K + 1,)."""
-        cdef Held hold = in_turn(self.turn)
         cdef size_t i
         self.face()
         self.check_dishes()
@@ -232,7 +230,6 @@ cdef class Walk:
 
     def probability(self, node, dish):
         """P_node of one dish, or of a new dish if the slot is not occupied."""
-        cdef Held hold = in_turn(self.turn)
         self.face()
         cdef int32_t k = whole32("dish", dish, 0, 2**31 - 1)
         self.trace_dish(self.store.node_number(node), k, self.root.above(k))
@@ -245,7 +242,6 @@ cdef class Walk:
         ``above`` is the probability at the root's parent: H of each dish, including atoms without customers
         (their number may be any that is not a slot); 1 if dishes are latent.
         """
-        cdef Held hold = in_turn(self.turn)
         cdef int64_t i
         self.face()
         check_length("dishes", dishes.shape[0], nodes.shape[0])
@@ -261,7 +257,6 @@ cdef class Walk:
 
     def seat(self, customer, node, dish, ChoiceSource source not None):
         """Seat a customer (a data customer, or ~t for table t) who eats this dish."""
-        cdef Held hold = in_turn(self.turn)
         self.face()
         self.fit(node, customer, dish)
         self.store.may_sit(node, dish, customer)
@@ -270,7 +265,6 @@ cdef class Walk:
 
     def unseat(self, customer, node, dish, ChoiceSource source not None):
         """Remove a customer; True if the dish has lost its last one."""
-        cdef Held hold = in_turn(self.turn)
         self.face()
         self.fit(node, customer, dish)
         if self.store.find(node, dish) < 0:

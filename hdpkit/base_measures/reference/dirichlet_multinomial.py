@@ -11,8 +11,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
-from hdpkit.base_measures.parameters import parameter
-from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.base_measures.protocol import BaseMeasure, parameter
 from hdpkit.checks import validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError

@@ -13,9 +13,8 @@ import scipy
 
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.dish_smoothing import SMOOTHING, SmoothingBank, SmoothingOfDishes
-from hdpkit.base_measures.parameters import Resampled
 from hdpkit.base_measures.proportions import NAME, SelectionBank, SelectionProportions
-from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.base_measures.protocol import BaseMeasure, Resampled
 from hdpkit.base_measures.reference.dirichlet_multinomial import TermCounts, known_terms
 from hdpkit.base_measures.reference.selection import (
     LARGEST,
@@ -69,7 +68,7 @@ class SelectionPrior:
 
 
 def _parameter(name: str, value: Any, check: Any) -> Any:
-    """A number, or the present value of a parameter with a prior, which starts at its mean."""
+    """A number, or the current value of a parameter with a prior, which starts at its mean."""
     if not isinstance(value, float | int) and isinstance(value, Prior) and not isinstance(value, type):
         value = Resampled(mean_of(value), value)
     if isinstance(value, Resampled):

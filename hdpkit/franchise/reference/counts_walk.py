@@ -10,16 +10,21 @@ tables. Given the counts all choices are equally probable: p(z, u) = p(z, t) / p
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+import hdpkit._compiled.generic_sweeps.indicators as indicators
+from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
-from hdpkit.franchise.reference.sweeps import _add, _draw, _put_back
+from hdpkit.franchise.kernels import COMPILED_BANKS, MORE, Row, register_kernel
+from hdpkit.franchise.reference.sweeps import _add, _draw
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
+from hdpkit.stores import Detail
 from hdpkit.stores.reference.stirling import one_alone, one_opens, one_shares
 
 __all__ = ["CountsReferenceWalk", "reseat"]
@@ -98,7 +103,7 @@ class CountsReferenceWalk(ReferenceWalk):
         return one_shares(n, t, self.discount[node]) * (n - t + 1) / (n + 1) if t > 0 else 0.0
 
     def opening(self, node: int, dish: int) -> float:
-        """The same for a customer with u = 1, also without the parent's factor."""
+        """Factor of p(z, u) for a customer with u = 1, without the denominator and the parent's factor."""
         n, t = self.store.customers(node, dish), self.store.tables(node, dish)
         factor = self.concentration[node] + self.discount[node] * self.store.node_tables(node)
         return float(factor * one_opens(n, t, self.discount[node]) * (t + 1) / (n + 1))
@@ -143,7 +148,7 @@ def reseat(
 ) -> None:
     """Table Gibbs by indicators: dish and indicators of each customer given those of all others."""
     for i in range(first, last):
-        node, dish = int(walk.topology.home[i]), walk.store.dish_of(i)
+        node, dish = walk.home(i), walk.store.dish_of(i)
         if dish < 0:
             raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
         walk.ready(node)
@@ -153,15 +158,33 @@ def reseat(
         bank.remove(dish, [i])
         if walk.take_out(i, node, dish, closes, source):
             walk.slots.close(dish)
-        try:
-            live = walk.slots.occupied_slots()
-            with np.errstate(divide="ignore"):  # with fixed weights, that of a new dish may be 0
-                log_weights = np.log(walk.weights(node))
-            place = _draw(source, log_weights + bank.log_predictive(i, live))
-            dish = int(live[place]) if place < len(live) else int(walk.slots.open([i]))
-            _add(walk, bank, dish, [i])
-            walk.seat_indicated(i, node, dish, source)
-        except BaseException:
-            if walk.store.dish_of(i) < 0:
-                walk.seat(i, node, _put_back(walk), source)
-            raise
+        live = walk.slots.occupied_slots()
+        with np.errstate(divide="ignore"):  # with fixed weights, that of a new dish may be 0
+            log_weights = np.log(walk.weights(node))
+        place = _draw(source, log_weights + bank.log_predictive(i, live))
+        dish = int(live[place]) if place < len(live) else int(walk.slots.open([i]))
+        _add(walk, bank, dish, [i])
+        walk.seat_indicated(i, node, dish, source)
+
+
+# Levels and roots of franchises whose state has numbers of tables, over counts.
+for _depths, _roots in ((None, frozenset({"restaurant"})), (MORE, frozenset({"weights", "fixed"}))):
+    register_kernel(
+        Row(
+            "generic",
+            SimpleNamespace(reseat=indicators.reseat),
+            frozenset({CountsStore}),
+            COMPILED_BANKS,
+            _depths,
+            _roots,
+        )
+    )
+    register_kernel(
+        Row(
+            "reference",
+            SimpleNamespace(reseat=reseat),
+            depths=_depths,
+            roots=_roots,
+            detail=Detail.COUNTS,
+        )
+    )

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import numpy.typing as npt
 
+import hdpkit._compiled.generic_sweeps.groups as compiled
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
+from hdpkit.franchise.kernels import (
+    COMPILED_BANKS,
+    COMPILED_STORES,
+    Row,
+    Verb,
+    register_kernel,
+    register_verb,
+)
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.numerics import add_up, exp
 from hdpkit.random import ChoiceSource
@@ -119,7 +130,7 @@ def _unseat(walk: ReferenceWalk, group: Ints, source: ChoiceSource) -> float:
     """Unseat a group, the last first; sum of log P_node(its dish) after each removal."""
     log_p = 0.0
     for i in reversed(group.tolist()):
-        node, dish = int(walk.topology.home[i]), walk.store.dish_of(i)
+        node, dish = walk.home(i), walk.store.dish_of(i)
         if walk.unseat(i, node, dish, source):
             walk.slots.close(dish)
         log_p += float(np.log(walk.probability(node, dish)))
@@ -130,7 +141,7 @@ def _seat(walk: ReferenceWalk, group: Ints, dishes: Ints, source: ChoiceSource) 
     """Seat a group in order by the prior, given its dishes; sum of log P_node(dish) before each."""
     log_p = 0.0
     for i, dish in zip(group.tolist(), dishes.tolist(), strict=True):
-        node = int(walk.topology.home[i])
+        node = walk.home(i)
         log_p += float(np.log(walk.probability(node, dish)))
         walk.seat(i, node, dish, source)
         if not walk.slots.is_occupied(dish):
@@ -183,3 +194,10 @@ def _log_data(bank: StatisticsBank, group: Ints, sides: Ints, slots: Ints) -> fl
         float(bank.log_block(group[sides == side], slots[side : side + 1])[0])
         for side in np.unique(sides).tolist()
     )
+
+
+register_verb("reseat_groups", Verb(needs_tables=True))
+register_kernel(
+    Row("generic", SimpleNamespace(reseat_groups=compiled.reseat_groups), COMPILED_STORES, COMPILED_BANKS)
+)
+register_kernel(Row("reference", SimpleNamespace(reseat_groups=reseat_groups)))

@@ -29,10 +29,6 @@ class ReferenceRoot:
         """Whether a dish dies when it has no tables at the root."""
         return True
 
-    def complete(self, n_dishes: int) -> bool:
-        """Whether no further dish is possible."""
-        return False
-
     def row(self, live: Ints) -> Floats:
         """Probability of each live dish and, last, of a new one above the first of `restaurants`."""
         return np.append(np.zeros(len(live)), 1.0)
@@ -96,10 +92,6 @@ class FixedRoot(ReferenceRoot):
 
     def __init__(self, n_dishes: int) -> None:
         self.n_dishes = n_dishes
-
-    def complete(self, n_dishes: int) -> bool:
-        """Whether all K have customers."""
-        return n_dishes >= self.n_dishes
 
     def row(self, live: Ints) -> Floats:
         """1/K for each dish, and the total of the K - n others."""

@@ -6,12 +6,18 @@ slice, then the dish.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+import hdpkit._compiled.fused_sweeps.fused_cells as fused_cells
+import hdpkit._compiled.fused_sweeps.fused_slices as fused_slices
+from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
+from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.errors import StateError
+from hdpkit.franchise.kernels import TWO, TWO_OR_MORE, Row, Verb, register_kernel, register_verb
 from hdpkit.franchise.reference.table_counts import draw_tables_given
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
@@ -126,3 +132,26 @@ def _proportions(
     eaten = [walk.store.dish_of(i) for i in members]
     shapes = [eaten.count(k) + walk.concentration[node] * w for k, w in zip(slots, plan.weights, strict=True)]
     return dict(zip(slots, source.dirichlet(np.array(shapes)).tolist(), strict=True))
+
+
+for _verb in ("slice_sweep", "topics_part", "slice_part", "settle_parts"):
+    register_verb(_verb, Verb(draws_tables=True))
+register_verb("cell_sweep", Verb(draws_tables=True, by_cell=True))
+for _name in ("fused", "generic"):
+    register_kernel(
+        Row(
+            _name,
+            SimpleNamespace(
+                slice_sweep=fused_slices.slice_sweep,
+                cell_sweep=fused_cells.cell_sweep,
+                topics_part=fused_slices.topics_part,
+                slice_part=fused_slices.slice_part,
+                settle_parts=fused_slices.settle_parts,
+            ),
+            frozenset({CountsStore}),
+            frozenset({DirichletMultinomialBank, TemperedBank}),
+            TWO_OR_MORE,
+            frozenset({"weights", "fixed"}),
+        )
+    )
+register_kernel(Row("reference", SimpleNamespace(slice_sweep=slice_sweep), depths=TWO))

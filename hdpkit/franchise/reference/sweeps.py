@@ -6,14 +6,33 @@ Every function has the same signature and distribution as its twin, but may make
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
+import hdpkit._compiled.fused_sweeps.fused_blocks as fused_blocks
+import hdpkit._compiled.fused_sweeps.fused_observed as fused_observed
+import hdpkit._compiled.fused_sweeps.fused_topics as fused_topics
+import hdpkit._compiled.generic_sweeps.sweeps as compiled
+import hdpkit._compiled.generic_sweeps.units as compiled_units
+from hdpkit._compiled.measures.atomic import AtomicBank
+from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
+from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
+from hdpkit.franchise.kernels import (
+    ALL_TREES,
+    COMPILED_BANKS,
+    COMPILED_STORES,
+    TWO,
+    Row,
+    Verb,
+    register_kernel,
+    register_verb,
+)
 from hdpkit.franchise.reference.table_counts import draw_tables_of
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
@@ -26,7 +45,7 @@ __all__ = [
     "index_units",
     "leave",
     "move_units",
-    "redish",
+    "resample_dish",
     "reseat",
     "scan_units",
     "unit_dishes",
@@ -64,52 +83,29 @@ def _choose_dish(
 def reseat(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
     """Table Gibbs: remove each customer, draw its dish with P_home(k) f_k(x), seat it again."""
     for i in range(first, last):
-        node, dish = int(walk.topology.home[i]), walk.store.dish_of(i)
+        node, dish = walk.home(i), walk.store.dish_of(i)
         if dish < 0:
             raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
         walk.ready(node)
         bank.remove(dish, [i])
         if walk.unseat(i, node, dish, source):
             walk.slots.close(dish)
-        try:
-            dish = _choose_dish(walk, node, [i], bank.log_predictive(i, walk.slots.occupied_slots()), source)
-            _add(walk, bank, dish, [i])
-            walk.seat(i, node, dish, source)
-        except BaseException:
-            if walk.store.dish_of(i) < 0:
-                walk.seat(i, node, _put_back(walk), source)
-            raise
-    draw_tables_of(walk, walk.topology.home[first:last].tolist(), source)
-
-
-def _put_back(walk: ReferenceWalk) -> int:
-    """A dish for a customer who can't be seated because the measure failed, to complete the seating.
-
-    Statistics are not updated: the franchise recomputes them after every failure of a verb.
-    """
-    if walk.root.complete(len(walk.slots)):
-        return int(walk.slots.occupied_slots()[0])
-    try:
-        return int(walk.slots.open())
-    except Exception:  # the measure fails again: a slot without statistics
-        bank, slots = walk.slots.bank, walk.slots
-        slots.attach(None)
-        try:
-            return int(slots.open())
-        finally:
-            slots.attach(bank)
+        dish = _choose_dish(walk, node, [i], bank.log_predictive(i, walk.slots.occupied_slots()), source)
+        _add(walk, bank, dish, [i])
+        walk.seat(i, node, dish, source)
+    draw_tables_of(walk, map(walk.home, range(first, last)), source)
 
 
 def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
     """Seat unseated customers in order, from their predictive given the seated ones."""
     for i in range(first, last):
-        node = int(walk.topology.home[i])
+        node = walk.home(i)
         _unseated(walk, i)
         walk.ready(node)
         dish = _choose_dish(walk, node, [i], bank.log_predictive(i, walk.slots.occupied_slots()), source)
         _add(walk, bank, dish, [i])
         walk.seat(i, node, dish, source)
-    draw_tables_of(walk, walk.topology.home[first:last].tolist(), source)
+    draw_tables_of(walk, map(walk.home, range(first, last)), source)
 
 
 def enter_given(
@@ -118,10 +114,11 @@ def enter_given(
     """Seat unseated customers in order, from the prior given their dishes."""
     for i in range(first, last):
         _unseated(walk, i)
-        walk.ready(int(walk.topology.home[i]))
+        node = walk.home(i)
+        walk.ready(node)
         _add(walk, bank, int(dishes[i]), [i])
-        walk.seat(i, int(walk.topology.home[i]), int(dishes[i]), source)
-    draw_tables_of(walk, walk.topology.home[first:last].tolist(), source)
+        walk.seat(i, node, int(dishes[i]), source)
+    draw_tables_of(walk, map(walk.home, range(first, last)), source)
 
 
 def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, source: ChoiceSource) -> None:
@@ -130,11 +127,12 @@ def leave(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
         dish = walk.store.dish_of(i)
         if dish < 0:
             continue
-        walk.ready(int(walk.topology.home[i]))
+        home = walk.home(i)
+        walk.ready(home)
         bank.remove(dish, [i])
-        if walk.unseat(i, int(walk.topology.home[i]), dish, source):
+        if walk.unseat(i, home, dish, source):
             walk.slots.close(dish)
-    draw_tables_of(walk, walk.topology.home[first:last].tolist(), source)
+    draw_tables_of(walk, map(walk.home, range(first, last)), source)
 
 
 def _unseated(walk: ReferenceWalk, customer: int) -> None:
@@ -155,14 +153,14 @@ class Units:
     seen: Any = None  # its number of changes then
 
     def check(self, store: Any) -> None:
-        """Raise a StateError unless these units are valid for the present seating."""
+        """Raise a StateError unless these units are valid for the current seating."""
         again = "Index the units again: franchise.units(level)."
         if store is not self.seating:
             raise StateError(
                 "units", "of another seating", "units of this franchise, as it is seated now", again
             )
         if self.seen != getattr(store, "changes_of_seats", None):
-            raise StateError("units", "out of date", "units of the present seating", again)
+            raise StateError("units", "out of date", "units of the current seating", again)
 
     def kept(self, store: Any) -> None:
         """Record that only these units have moved."""
@@ -228,7 +226,7 @@ def unit_dishes(walk: ReferenceWalk, units: Units) -> Ints:
     return np.array([walk.store.dish_of(block[0]) for block in units.blocks], dtype=np.int32)
 
 
-def redish(
+def resample_dish(
     walk: ReferenceWalk, bank: StatisticsBank, units: Units, first: int, last: int, source: ChoiceSource
 ) -> None:
     """Dish Gibbs: remove a table from its parent, draw from P_r(k) DM(n_k + c)/DM(n_k), seat it again."""
@@ -240,17 +238,10 @@ def redish(
         bank.remove(dish, block)
         if walk.unseat(code, node, dish, source):
             walk.slots.close(dish)
-        try:
-            dish = _choose_dish(walk, node, block, bank.log_block(block, walk.slots.occupied_slots()), source)
-            _add(walk, bank, dish, block)
-            _serve(store, units, u, dish)
-            walk.seat(code, node, dish, source)
-        except BaseException:
-            if store.table_at(code) < 0:
-                dish = _put_back(walk)
-                _serve(store, units, u, dish)
-                walk.seat(code, node, dish, source)
-            raise
+        dish = _choose_dish(walk, node, block, bank.log_block(block, walk.slots.occupied_slots()), source)
+        _add(walk, bank, dish, block)
+        _serve(store, units, u, dish)
+        walk.seat(code, node, dish, source)
     units.kept(store)
 
 
@@ -328,3 +319,122 @@ def move_units(
             store.join(0, dish, code, 0.0, source)
         bank.add(dish, block)
     units.kept(store)
+
+
+# ---------------------------------------------------------------------- which kernels serve which franchises
+
+for _verb in ("enter", "enter_given", "reseat", "leave"):
+    register_verb(_verb, Verb(draws_tables=True))
+for _verb in ("index_units", "unit_dishes", "resample_dish", "scan_units", "add_units", "move_units"):
+    register_verb(_verb, Verb(needs_tables=True))
+
+_RESTAURANT, _WEIGHTS = frozenset({"restaurant"}), frozenset({"weights", "fixed"})
+
+register_kernel(
+    Row(
+        "fused",
+        SimpleNamespace(reseat=fused_topics.reseat),
+        frozenset(fused_topics.STORES),
+        frozenset({DirichletMultinomialBank}),
+        TWO,
+        _RESTAURANT,
+        lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.longest()),
+    )
+)
+register_kernel(
+    Row(
+        "fused",
+        SimpleNamespace(reseat=fused_topics.reseat),
+        frozenset(fused_topics.STORES),
+        frozenset({SparseDirichletMultinomialBank}),
+        TWO,
+        _RESTAURANT,
+        lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.least()),
+    )
+)
+register_kernel(
+    Row(
+        "fused",
+        SimpleNamespace(reseat=fused_topics.reseat),
+        frozenset(fused_topics.STORES_UNDER_WEIGHTS),
+        frozenset({DirichletMultinomialBank}),
+        TWO,
+        _WEIGHTS,
+        # For any weights, because they change within the verb.
+        lambda bank, numbers: bank.in_floats_given_weights(numbers.ends()),
+    )
+)
+register_kernel(
+    Row(
+        "fused",
+        SimpleNamespace(
+            index_units=fused_blocks.index_units,
+            unit_dishes=fused_blocks.unit_dishes,
+            resample_dish=fused_blocks.resample_dish,
+            scan_units=fused_blocks.scan_units,
+        ),
+        COMPILED_STORES,
+        frozenset({DirichletMultinomialBank}),
+        TWO,
+        _RESTAURANT,
+        lambda bank, numbers: not bank.has_fixed,
+    )
+)
+register_kernel(
+    Row(  # split-merge integrates out weights; with fixed weights it uses the generic code
+        "fused",
+        SimpleNamespace(
+            index_units=fused_blocks.index_units,
+            unit_dishes=fused_blocks.unit_dishes,
+            resample_dish=fused_blocks.resample_dish,
+        ),
+        COMPILED_STORES,
+        frozenset({DirichletMultinomialBank}),
+        TWO,
+        _WEIGHTS,
+        lambda bank, numbers: not bank.has_fixed,
+    )
+)
+register_kernel(
+    Row(
+        "fused",
+        SimpleNamespace(reseat=fused_observed.reseat),
+        frozenset(fused_observed.STORES),
+        frozenset({AtomicBank}),
+    )
+)
+register_kernel(
+    Row(
+        "generic",
+        SimpleNamespace(
+            enter=compiled.enter,
+            enter_given=compiled.enter_given,
+            reseat=compiled.reseat,
+            leave=compiled.leave,
+            index_units=compiled_units.index_units,
+            unit_dishes=compiled.unit_dishes,
+            resample_dish=compiled.resample_dish,
+            scan_units=compiled.scan_units,
+            add_units=compiled.add_units,
+            move_units=compiled.move_units,
+        ),
+        COMPILED_STORES,
+        COMPILED_BANKS,
+    )
+)
+register_kernel(Row("reference", SimpleNamespace(enter=enter, enter_given=enter_given), trees=ALL_TREES))
+register_kernel(
+    Row(
+        "reference",
+        SimpleNamespace(
+            reseat=reseat,
+            leave=leave,
+            index_units=index_units,
+            unit_dishes=unit_dishes,
+            resample_dish=resample_dish,
+            scan_units=scan_units,
+            add_units=add_units,
+            move_units=move_units,
+        ),
+    )
+)

@@ -6,12 +6,23 @@ The compiled twins, with the same distributions, are in `hdpkit._compiled.walk.t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+import hdpkit._compiled.walk.table_counts as compiled
 from hdpkit.errors import ParameterError
+from hdpkit.franchise.kernels import (
+    ALL_TREES,
+    COMPILED_BANKS,
+    COMPILED_STORES,
+    Row,
+    Verb,
+    register_kernel,
+    register_verb,
+)
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
 
@@ -114,3 +125,22 @@ def _one_concentration(walk: ReferenceWalk) -> float:
             "Where each restaurant has its own, use method='bernoulli'.",
         )  # fmt: skip
     return float(theta[0]) if len(theta) else 0.0
+
+
+for _verb in ("draw_tables", "draw_tables_by_dish"):
+    register_verb(_verb, Verb(draws_tables=True, by_cell=True))
+register_kernel(
+    Row(
+        "generic",
+        SimpleNamespace(draw_tables=compiled.draw_tables, draw_tables_by_dish=compiled.draw_tables_by_dish),
+        COMPILED_STORES,
+        COMPILED_BANKS,
+    )
+)
+register_kernel(
+    Row(
+        "reference",
+        SimpleNamespace(draw_tables=draw_tables, draw_tables_by_dish=draw_tables_by_dish),
+        trees=ALL_TREES,
+    )
+)

@@ -9,9 +9,8 @@ import numpy.typing as npt
 
 from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.walk.slots import DishSlots
-from hdpkit.franchise.contexts import ContextTopology
 from hdpkit.franchise.reference.root import ReferenceRoot
-from hdpkit.franchise.topology import Topology
+from hdpkit.franchise.topology import Tree
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import Detail, SeatingStore, detail_of
 
@@ -32,7 +31,7 @@ class ReferenceWalk:
         self,
         store: SeatingStore,
         slots: DishSlots,
-        topology: Topology | ContextTopology,
+        topology: Tree,
         concentration: Floats,
         discount: Floats,
         root: ReferenceRoot | None = None,
@@ -45,6 +44,10 @@ class ReferenceWalk:
         self.root = ReferenceRoot() if root is None else root
         # Tables are drawn at the end of a verb, given counts of customers.
         self.tables_at_end = detail_of(store) is Detail.COUNTS
+
+    def home(self, customer: int) -> int:
+        """Restaurant of a data customer at present."""
+        return self.topology.home_of(customer, self.store)
 
     def prior_row(self, node: int) -> Floats:
         """P_node of every live dish, ascending, and of a new dish: shape (K + 1,).

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.report.charts import bars, lines
-from hdpkit.report.diagnosis import diagnosis_of
-from hdpkit.report.material import Material, rounded
+from hdpkit.report.report_data import ReportData, diagnosis_of, rounded
 from hdpkit.report.section import Content
 
 __all__ = ["read_convergence"]
@@ -16,51 +15,49 @@ __all__ = ["read_convergence"]
 _POINTS = 400
 
 
-def read_convergence(material: Material) -> Content | None:
+def read_convergence(report: ReportData) -> Content | None:
     """Traces of all chains; None if nothing was recorded."""
-    if not material.traces:
+    if not report.traces:
         return None
     charts: dict[str, Any] = {}
     panels = []
-    nouns = material.nouns
+    nouns = report.nouns
     first = (
         ("log_joint", "log joint (nats)", "Log probability of the state and the data together."),
         ("n_dishes", nouns.topics, f"Number of {nouns.topics} that have {nouns.tokens}."),
     )
-    for key, title, meaning in [*first, *_hyperparameters(material)]:
-        values, ends = _points(material, key)
+    for key, title, meaning in [*first, *_hyperparameters(report)]:
+        values, ends = _points(report, key)
         if not values:
             continue
         name = f"trace-{len(charts)}"
-        charts[name] = lines(values, "value", title, "chain" if len(material.traces) > 1 else None)
+        charts[name] = lines(values, "value", title, "chain" if len(report.traces) > 1 else None)
         panels.append({"chart": name, "title": title, "meaning": meaning, "ends": ends})
-    moves = _moves(material)
+    moves = _moves(report)
     if moves:
         values = [{"move": one["move"], "share": rounded([one["share"]])[0]} for one in moves]
         charts["move-times"] = bars(values, "move", "share", "share of the time", ".0%")
-    return Content(
-        values={"panels": panels, "moves": moves, "verdict": diagnosis_of(material)}, charts=charts
-    )
+    return Content(values={"panels": panels, "moves": moves, "verdict": diagnosis_of(report)}, charts=charts)
 
 
-def _hyperparameters(material: Material) -> list[tuple[str, str, str]]:
+def _hyperparameters(report: ReportData) -> list[tuple[str, str, str]]:
     """Keys of the trace with one number per sweep that is not constant."""
-    _, chain = material.traces[0]
+    _, chain = report.traces[0]
     found = []
     for key in chain:
         what, _, name = key.partition("/")
         if what in ("concentration", "discount", "base") and name:
             values = chain[key]
             if values.dtype != object and values.ndim == 1 and len(np.unique(values)) > 1:
-                title = name if what == "base" else f"{what} of {material.nouns.level(name)}"
+                title = name if what == "base" else f"{what} of {report.nouns.level(name)}"
                 found.append((key, title, "Resampled in every sweep."))
     return found[:6]
 
 
-def _points(material: Material, key: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _points(report: ReportData, key: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """At most 400 sweeps of each chain, and its first and last values for the table."""
     values, ends = [], []
-    for number, chain in material.traces:
+    for number, chain in report.traces:
         if key not in chain:
             continue
         column, sweeps = np.asarray(chain[key], dtype=np.float64), chain["sweep"]
@@ -77,9 +74,9 @@ def _points(material: Material, key: str) -> tuple[list[dict[str, Any]], list[di
     return values, ends
 
 
-def _moves(material: Material) -> list[dict[str, Any]]:
+def _moves(report: ReportData) -> list[dict[str, Any]]:
     """Proposals, acceptances and seconds of each move over all chains."""
-    records = np.concatenate([chain.moves for _, chain in material.traces])
+    records = np.concatenate([chain.moves for _, chain in report.traces])
     if not len(records):
         return []
     names, which = np.unique(records["move"], return_inverse=True)

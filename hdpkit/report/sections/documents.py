@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hdpkit.report.material import Material, rounded
+from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
 
 __all__ = ["read_documents"]
@@ -14,24 +14,24 @@ _TOPICS = 4
 _IN_PAGE = 15
 
 
-def read_documents(material: Material) -> Content:
+def read_documents(report: ReportData) -> Content:
     """Names, lengths and largest topics for the script, which shows them in pages.
 
     If there are more than 10,000 documents, only those in the list of some topic.
     """
-    n = material.corpus.n_documents
+    n = report.corpus.n_documents
     if n <= _MOST:
         chosen = np.arange(n)
     else:
-        column = material.document_shares
+        column = report.document_shares
         tops = [
             column.indices[first:last][
-                np.argsort(-column.data[first:last], kind="stable")[: material.n_documents]
+                np.argsort(-column.data[first:last], kind="stable")[: report.n_documents]
             ]
             for first, last in zip(column.indptr[:-1], column.indptr[1:], strict=True)
         ]
         chosen = np.unique(np.concatenate(tops))
-    shares = material.document_shares.tocsr()
+    shares = report.document_shares.tocsr()
     rows = []
     for d in chosen.tolist():
         first, last = shares.indptr[d], shares.indptr[d + 1]
@@ -39,7 +39,7 @@ def read_documents(material: Material) -> Content:
         row: list[float] = []
         for i in order:
             row += [int(shares.indices[i]) + 1, *rounded([shares.data[i]], 2)]
-        rows.append([material.names[d], int(material.corpus.document_lengths[d]), *row])
+        rows.append([report.names[d], int(report.document_lengths[d]), *row])
     return Content(
         values={"n_documents": n, "n_shown": len(rows), "in_page": _IN_PAGE},
         # Topics name documents by their numbers in the corpus.

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from hdpkit.report.charts import tree
-from hdpkit.report.material import Material, rounded
+from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
 
 __all__ = ["read_groups"]
@@ -16,28 +16,28 @@ __all__ = ["read_groups"]
 _TERMS = 6
 
 
-def read_groups(material: Material) -> Content | None:
+def read_groups(report: ReportData) -> Content | None:
     """Groups with their topics and shares, and a tree of the groups; None for fewer than four topics."""
-    if material.n_topics < 4:
+    if report.n_topics < 4:
         return None
-    group = material.groups.cut()
-    groups = [_group(material, np.flatnonzero(group == g), g) for g in range(int(group.max()) + 1)]
+    group = report.groups.cut()
+    groups = [_group(report, np.flatnonzero(group == g), g) for g in range(int(group.max()) + 1)]
     return Content(
-        values={"groups": groups, "n_topics": material.n_topics},
-        charts={"groups-tree": _tree(material.groups.linkage, group, groups)},
+        values={"groups": groups, "n_topics": report.n_topics},
+        charts={"groups-tree": _tree(report.groups.linkage, group, groups)},
         data={"groups": (group + 1).tolist()},
     )
 
 
-def _group(material: Material, topics: Any, g: int) -> dict[str, Any]:
-    counts = material.counts[topics].sum(axis=0)
-    top = [material.words[v] for v in np.argsort(-counts, kind="stable")[:_TERMS] if counts[v] > 0]
+def _group(report: ReportData, topics: Any, g: int) -> dict[str, Any]:
+    counts = report.counts[topics].sum(axis=0)
+    top = [report.words[v] for v in np.argsort(-counts, kind="stable")[:_TERMS] if counts[v] > 0]
     return {
         "number": g + 1,
         "terms": top,
-        "share": float(material.shares[topics].sum()),
+        "share": float(report.shares[topics].sum()),
         "topics": [
-            {"number": int(k) + 1, "label": material.labels[k], "share": float(material.shares[k])}
+            {"number": int(k) + 1, "label": report.labels[k], "share": float(report.shares[k])}
             for k in topics
         ],
     }

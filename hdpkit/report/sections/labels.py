@@ -9,7 +9,7 @@ import scipy
 
 from hdpkit.errors import printable
 from hdpkit.report.charts import heat
-from hdpkit.report.material import Material, rounded
+from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
 
 __all__ = ["read_labels"]
@@ -19,37 +19,37 @@ _MOST_TOPICS = 20
 _MOST_LABELS = 4
 
 
-def read_labels(material: Material) -> Content | None:
+def read_labels(report: ReportData) -> Content | None:
     """A heat map and a table for each label of the documents; None if documents have no labels."""
-    labels = [name for name in material.corpus.label_names if name != "document"][:_MOST_LABELS]
-    found = [one for place, name in enumerate(labels) if (one := _label(material, name, place))]
+    labels = [name for name in report.corpus.label_names if name != "document"][:_MOST_LABELS]
+    found = [one for place, name in enumerate(labels) if (one := _label(report, name, place))]
     if not found:
         return None
     charts = {one["chart"]: one.pop("specification") for one in found}
-    return Content(values={"labels": found, "n_topics": material.n_topics}, charts=charts)
+    return Content(values={"labels": found, "n_topics": report.n_topics}, charts=charts)
 
 
-def _label(material: Material, name: str, place: int) -> dict[str, Any] | None:
-    codes, keys = material.corpus.document_labels[name]
+def _label(report: ReportData, name: str, place: int) -> dict[str, Any] | None:
+    codes, keys = report.document_labels[name]
     if len(keys) < 2:
         return None
     there = codes >= 0
     members = scipy.sparse.csr_array(
         (np.ones(int(there.sum())), (codes[there], np.flatnonzero(there))),
-        shape=(len(keys), material.corpus.n_documents),
+        shape=(len(keys), report.corpus.n_documents),
     )
-    tokens = members @ material.corpus.document_lengths
-    counts = (members @ material.document_counts).toarray()
+    tokens = members @ report.document_lengths
+    counts = (members @ report.document_counts).toarray()
     kept = [int(i) for i in np.argsort(-tokens, kind="stable")[:_MOST_KEYS] if tokens[i] > 0]
     shares = counts[kept] / tokens[kept, None]
     # Topics for which labels differ most, not the largest topics.
-    spread = np.abs(shares - material.shares).max(axis=0)
+    spread = np.abs(shares - report.shares).max(axis=0)
     topics = np.sort(np.argsort(-spread, kind="stable")[:_MOST_TOPICS])
     columns = [printable(str(keys[i])) for i in kept]
     columns = [
         column if columns.count(column) == 1 else f"{column} ({i})" for i, column in enumerate(columns)
     ]
-    rows = [f"{k + 1}  {material.labels[k]}" for k in topics]
+    rows = [f"{k + 1}  {report.labels[k]}" for k in topics]
     values = [
         {"topic": row, "label": column, "share": share}
         for row, k in zip(rows, topics, strict=True)
@@ -62,8 +62,7 @@ def _label(material: Material, name: str, place: int) -> dict[str, Any] | None:
         "n_keys": len(keys),
         "documents": [int(members[[i]].sum()) for i in kept],
         "rows": [
-            {"number": int(k) + 1, "label": material.labels[k], "shares": shares[:, k].tolist()}
-            for k in topics
+            {"number": int(k) + 1, "label": report.labels[k], "shares": shares[:, k].tolist()} for k in topics
         ],
-        "specification": heat(values, len(rows), printable(name), material.nouns),
+        "specification": heat(values, len(rows), printable(name), report.nouns),
     }

@@ -11,38 +11,38 @@ import scipy
 
 from hdpkit.errors import HdpkitError, printable
 from hdpkit.record.run_folder import versions
-from hdpkit.report.material import Material
+from hdpkit.report.report_data import ReportData
 from hdpkit.report.section import Content
 
 __all__ = ["read_reproduce"]
 
 
-def read_reproduce(material: Material) -> Content:
+def read_reproduce(report: ReportData) -> Content:
     """Model, schedule, seed, versions, digest of the data."""
-    franchise, run = material.franchise, material.run
+    franchise, run = report.franchise, report.run
     settings: list[tuple[str, str]] = []
-    if material.trace is not None and material.trace.seed is not None:
-        settings.append(("Seed", str(material.trace.seed)))
+    if report.trace is not None and report.trace.seed is not None:
+        settings.append(("Seed", str(report.trace.seed)))
     settings.append(("Sweeps", str(franchise.sweep)))
-    if material.chain is not None:
+    if report.chain is not None:
         settings.append(
-            ("Chains", f"{len(material.traces)}; {material.nouns.topics} are of chain {material.chain}")
+            ("Chains", f"{len(report.traces)}; {report.nouns.topics} are of chain {report.chain}")
         )
     settings.append(("Store", franchise.store_type.__name__))
     settings.append(("Root", str(franchise.root.declared)))
     if franchise.known is not None:
         settings.append(("Known components", ", ".join(franchise.known.labels)))
-    if material.trace is not None:
-        settings.append(("All moves exact", "yes" if material.trace.exact else "no"))
+    if report.trace is not None:
+        settings.append(("All moves exact", "yes" if report.trace.exact else "no"))
     for declaration in reversed(franchise.declarations):
-        name = material.nouns.level(declaration.name)
+        name = report.nouns.level(declaration.name)
         settings.append((f"Concentration of {name}", _hyperparameter(declaration.concentration)))
         settings.append((f"Discount of {name}", _hyperparameter(declaration.discount)))
     for name, value in franchise.measure.parameters.items():
         settings.append((f"Base measure, {name}", _hyperparameter(value)))
     data = [
-        ("Kind", type(material.corpus).__name__),
-        (f"Customers ({material.nouns.tokens})", f"{len(material.corpus):,}"),
+        ("Kind", type(report.corpus).__name__),
+        (f"Customers ({report.nouns.tokens})", f"{report.corpus.n_tokens:,}"),
     ]
     versions = _versions()
     began: dict[str, str] = {}
@@ -58,7 +58,7 @@ def read_reproduce(material: Material) -> Content:
         values={
             "settings": [(name, printable(value)) for name, value in settings],
             "data": data,
-            "command": None if material.command is None else printable(material.command, keep="\n"),
+            "command": None if report.command is None else printable(report.command, keep="\n"),
             "commands": commands,
             "schedule": schedule,
             "model": printable(repr(franchise.restaurant_declared)),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.report.charts import intervals
-from hdpkit.report.material import Material, rounded
+from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
 from hdpkit.summaries import consensus
 from hdpkit.summaries.alignment import MIN_OCCURRENCE
@@ -20,19 +20,19 @@ _IN_CHART = 30
 _MOST = 500
 
 
-def read_samples(material: Material) -> Content | None:
+def read_samples(report: ReportData) -> Content | None:
     """A row for each topic that samples have in common; None if the run has fewer than two states."""
-    aligned = material.aligned
+    aligned = report.aligned
     if aligned is None or not len(aligned):
         return None
-    here = {int(j): k + 1 for k, j in enumerate(material.common.tolist()) if j >= 0}
+    here = {int(j): k + 1 for k, j in enumerate(report.common.tolist()) if j >= 0}
     agreed = set(consensus(aligned).number.tolist())
     n = min(len(aligned), _MOST)
     has = aligned.occurrence_by_chain > 0
     rows: list[dict[str, Any]] = [
         {
             "number": here.get(j),
-            "terms": [material.words[v] for v in _first(aligned.topics[j])],
+            "terms": [report.words[v] for v in _first(aligned.topics[j])],
             "share": float(aligned.shares[j]),
             "lower": float(aligned.shares_lower[j]),
             "upper": float(aligned.shares_upper[j]),
@@ -64,17 +64,17 @@ def read_samples(material: Material) -> Content | None:
             "sweeps": aligned.sweeps,
             "n_chains": len(aligned.chain_numbers),
             "n_agreed": len(agreed),
-            "n_missing": int((material.common < 0).sum()),
+            "n_missing": int((report.common < 0).sum()),
             "level": aligned.level,
             "rest": aligned.rest,
             "n_charted": len(values),
         },
         charts={
             "samples-shares": intervals(
-                values, "topic", f"share of the {material.nouns.tokens}", noun=material.nouns.topic
+                values, "topic", f"share of the {report.nouns.tokens}", noun=report.nouns.topic
             )
         },
-        data={"common": _terms(material), "level": aligned.level},
+        data={"common": _terms(report), "level": aligned.level},
     )
 
 
@@ -90,21 +90,21 @@ def _again(rows: list[dict[str, Any]], place: int) -> str:
     return f" ({len(same) + 1})" if row["number"] is None and same else ""
 
 
-def _terms(material: Material) -> list[list[Any] | None]:
+def _terms(report: ReportData) -> list[list[Any] | None]:
     """For each topic of the page that samples have in common: its occurrence, its share with the interval,
     and for each of its most frequent terms the mean and the interval of the probability.
     """
-    aligned = material.aligned
+    aligned = report.aligned
     assert aligned is not None
     found: list[list[Any] | None] = []
-    for k, j in enumerate(material.common.tolist()):
+    for k, j in enumerate(report.common.tolist()):
         if j < 0:
             found.append(None)
             continue
         facts = [
             aligned.occurrence[j], aligned.shares[j], aligned.shares_lower[j], aligned.shares_upper[j],
         ]  # fmt: skip
-        terms = material.top_terms(k)
+        terms = report.top_terms(k)
         ends = (aligned.topics[j, terms], aligned.topics_lower[j, terms], aligned.topics_upper[j, terms])
         words = [x for one in zip(*ends, strict=True) for x in one]
         found.append([*rounded(facts, 3), rounded(words, 3)])

@@ -8,13 +8,13 @@ import numpy as np
 
 from hdpkit.errors import printable
 from hdpkit.report.charts import channel_bars, cosines, stacked
-from hdpkit.report.material import Material, rounded
+from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
 from hdpkit.signatures import Signatures, channels_of, extract_signatures
 from hdpkit.signatures.extraction import REST
 from hdpkit.signatures.pictures import levels_of
-from hdpkit.signatures.settings import Settings, signatures_of_run
-from hdpkit.summaries.states import settled_samples
+from hdpkit.signatures.runs import Settings, signatures_of_run
+from hdpkit.summaries.diagnosis import settled_samples
 
 __all__ = ["read_signatures_section"]
 
@@ -24,12 +24,12 @@ _MOST_SAMPLES = 500  # rows of the table of samples
 _MOST_KNOWN = 60
 
 
-def read_signatures_section(material: Material) -> Content | None:
+def read_signatures_section(report: ReportData) -> Content | None:
     """The section for a run over channels of mutations; None for any other."""
-    channels = channels_of(material.corpus.vocabulary or ())
-    if channels is None:
+    channels = channels_of(report.corpus.vocabulary or ())
+    if channels is None or hasattr(report.corpus, "shards"):  # signatures need all samples at once
         return None
-    found, settings = _found(material)
+    found, settings = _found(report)
     charts: dict[str, Any] = {}
     rows = []
     table = found.overview(settings.known)
@@ -53,8 +53,8 @@ def read_signatures_section(material: Material) -> Content | None:
     charts["signatures-levels"] = _levels(found)
     if len(found) > 1 or (len(found) == 1 and settings.known is not None):
         charts["signatures-cosines"] = _cosines(found, settings)
-    lengths = material.corpus.document_lengths
-    label = next((name for name in material.corpus.label_names if name != "document"), None)
+    lengths = report.document_lengths
+    label = next((name for name in report.corpus.label_names if name != "document"), None)
     return Content(
         values={
             "rows": rows,
@@ -68,20 +68,20 @@ def read_signatures_section(material: Material) -> Content | None:
             "settings": settings,
             "known": settings.known is not None,
             "label": printable(label or "all samples"),
-            "samples": _samples(found, material),
-            "n_hidden_samples": max(0, material.corpus.n_documents - _MOST_SAMPLES),
+            "samples": _samples(found, report),
+            "n_hidden_samples": max(0, report.corpus.n_documents - _MOST_SAMPLES),
             "has_cosines": "signatures-cosines" in charts,
         },
         charts=charts,
     )
 
 
-def _found(material: Material) -> tuple[Signatures, Settings]:
-    if material.run is not None:
-        return signatures_of_run(material.run)
-    samples = () if material.trace is None else settled_samples(material.trace)
-    samples = samples or [material.franchise.sample()]
-    return extract_signatures(samples, material.corpus, declared=material.franchise.known), Settings()
+def _found(report: ReportData) -> tuple[Signatures, Settings]:
+    if report.run is not None:
+        return signatures_of_run(report.run)
+    samples = () if report.trace is None else settled_samples(report.trace)
+    samples = samples or [report.franchise.sample()]
+    return extract_signatures(samples, report.corpus, declared=report.franchise.known), Settings()
 
 
 def _levels(found: Signatures) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _cosines(found: Signatures, settings: Settings) -> dict[str, Any]:
     return cosines(values, len(found))
 
 
-def _samples(found: Signatures, material: Material) -> list[dict[str, Any]]:
+def _samples(found: Signatures, report: ReportData) -> list[dict[str, Any]]:
     """The samples with the worst reconstruction, with their signatures."""
     held, rows = found.exposures, []
     for i in np.argsort(found.cosine, kind="stable")[:_MOST_SAMPLES].tolist():
@@ -127,7 +127,7 @@ def _samples(found: Signatures, material: Material) -> list[dict[str, Any]]:
         ]  # fmt: skip
         rows.append(
             {
-                "name": material.names[i], "mutations": round(float(held.totals[i])),
+                "name": report.names[i], "mutations": round(float(held.totals[i])),
                 "cosine": float(found.cosine[i]), "parts": parts, "rest": float(held.shares[i, -1]),
             }
         )  # fmt: skip

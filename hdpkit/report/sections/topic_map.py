@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hdpkit.report.charts import AREAS, scatter
-from hdpkit.report.layout import coordinates
-from hdpkit.report.material import Material, rounded
+from hdpkit.report.report_data import ReportData, coordinates, rounded
 from hdpkit.report.section import Content
 
 __all__ = ["read_map"]
@@ -15,23 +14,23 @@ _MOST = 150
 _NAMED = 24
 
 
-def read_map(material: Material) -> Content | None:
+def read_map(report: ReportData) -> Content | None:
     """The largest topics as circles; None if there are fewer than three topics."""
-    if material.n_topics < 3:
+    if report.n_topics < 3:
         return None
-    n = min(material.n_topics, _MOST)
-    group = material.groups.cut()
+    n = min(report.n_topics, _MOST)
+    group = report.groups.cut()
     n_groups = int(group.max()) + 1
-    places = coordinates(material.apart[:n, :n])
+    places = coordinates(report.apart[:n, :n])
     names = [f"{g + 1}" for g in range(n_groups)]
-    areas = AREAS[0] + (AREAS[1] - AREAS[0]) * material.shares / material.shares.max()
+    areas = AREAS[0] + (AREAS[1] - AREAS[0]) * report.shares / report.shares.max()
     radii = np.sqrt(areas / np.pi)
     values = [
         {
             "number": k + 1,
-            "label": material.labels[k],
-            "short": " ".join(material.words[v] for v in material.top_terms(k, 2)),
-            "share": rounded([material.shares[k]])[0],
+            "label": report.labels[k],
+            "short": " ".join(report.words[v] for v in report.top_terms(k, 2)),
+            "share": rounded([report.shares[k]])[0],
             "group": names[group[k]],
             "x": x,
             "y": y,
@@ -40,15 +39,15 @@ def read_map(material: Material) -> Content | None:
         }
         for k, (x, y) in enumerate(rounded(places))
     ]
-    near = _nearest(material.apart[:n, :n])
+    near = _nearest(report.apart[:n, :n])
     rows = [
-        {"number": k + 1, "label": material.labels[k], "group": group[k] + 1, "near": near[k] + 1,
-         "near_label": material.labels[near[k]], "share": float(material.shares[k])}
+        {"number": k + 1, "label": report.labels[k], "group": group[k] + 1, "near": near[k] + 1,
+         "near_label": report.labels[near[k]], "share": float(report.shares[k])}
         for k in range(n)
     ]  # fmt: skip
     return Content(
-        values={"rows": rows, "n": n, "n_topics": material.n_topics, "n_groups": n_groups},
-        charts={"map": scatter(values, names, material.nouns)},
+        values={"rows": rows, "n": n, "n_topics": report.n_topics, "n_groups": n_groups},
+        charts={"map": scatter(values, names, report.nouns)},
     )
 
 

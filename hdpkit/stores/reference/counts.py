@@ -5,12 +5,13 @@ from __future__ import annotations
 import abc
 import functools
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hdpkit._compiled.stores.frozen_arrays import empty_row
 from hdpkit.errors import HdpkitError, ParameterError
 from hdpkit.stores.protocol import Ints
 
@@ -119,9 +120,11 @@ class CountedStore(abc.ABC):
         """Sizes of the tables that serve a dish in a restaurant, ascending."""
         return np.array(sorted(self._sizes(node, dish)), dtype=np.int32)
 
-    def dishes(self) -> Ints:
-        """Dish of every data customer, shape (n_customers,), -1 while unseated."""
-        return np.array([self.dish_of(i) for i in range(self.n_customers)], dtype=np.int32)
+    def dishes(self, empty: Callable[[int], Ints] = empty_row) -> Ints:
+        """Dish of every data customer, shape (n_customers,), -1 while unseated; ``empty`` as in `freeze`."""
+        dishes = empty(self.n_customers)
+        dishes[:] = [self.dish_of(i) for i in range(self.n_customers)]
+        return dishes
 
     def relabel_dishes(self, mapping: Ints) -> None:
         """Rename dishes; the mapping keeps their order."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import attrs
 import numpy as np
 
-from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns, empty_row
 from hdpkit.random import ChoiceSource
-from hdpkit.stores.detail import Detail
-from hdpkit.stores.protocol import Frozen, Ints
+from hdpkit.stores.protocol import Detail, Frozen, Ints
 from hdpkit.stores.reference.counts import CountedStore
 
 __all__ = ["ExplicitReference"]
@@ -128,13 +127,15 @@ class ExplicitReference(CountedStore):
             for t in tables:
                 self._tables[t].dish = int(mapping[self._tables[t].dish])
 
-    def freeze(self) -> Frozen:
+    def freeze(self, empty: Callable[[int], Ints] = empty_row) -> Frozen:
         """The labelled seating."""
         order = [t for pair in sorted(self._serving) for t in self._serving[pair]]
         number = {t: i for i, t in enumerate(order)} | {-1: -1}
         tables = [self._tables[t] for t in order]
+        seat = empty(self.n_customers)
+        seat[:] = [number[t] for t in self._seats]
         return {
-            "seat": np.array([number[t] for t in self._seats], dtype=np.int32),
+            "seat": seat,
             "table_node": np.array([t.node for t in tables], dtype=np.int32),
             "table_dish": np.array([t.dish for t in tables], dtype=np.int32),
             "table_seat": np.array([number[t.seat] for t in tables], dtype=np.int32),

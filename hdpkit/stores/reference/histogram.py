@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns, empty_row
 from hdpkit.random import ChoiceSource
-from hdpkit.stores.detail import Detail
-from hdpkit.stores.protocol import Frozen, Ints
+from hdpkit.stores.protocol import Detail, Frozen, Ints
 from hdpkit.stores.reference.counts import CountedStore
 
 __all__ = ["HistogramReference"]
@@ -91,7 +90,7 @@ class HistogramReference(CountedStore):
         self._histograms = {(n, int(mapping[k])): h for (n, k), h in self._histograms.items()}
         self._dish = [k if k < 0 else int(mapping[k]) for k in self._dish]
 
-    def freeze(self) -> Frozen:
+    def freeze(self, empty: Callable[[int], Ints] = empty_row) -> Frozen:
         """Dishes and histograms."""
         bins = sorted(
             (node, dish, size, count)
@@ -101,7 +100,7 @@ class HistogramReference(CountedStore):
         columns = np.array(bins, dtype=np.int32).reshape(-1, 4)
         names = ("bin_node", "bin_dish", "bin_size", "bin_count")
         frozen = {name: np.ascontiguousarray(columns[:, i]) for i, name in enumerate(names)}
-        return {"dish": self.dishes(), **frozen}
+        return {"dish": self.dishes(empty), **frozen}
 
     def thaw(self, frozen: Frozen) -> None:
         """Replace the state by frozen dishes and histograms."""

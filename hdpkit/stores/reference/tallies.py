@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import log
 
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_counts, check_range, columns
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_counts, check_range, columns, empty_row
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
-from hdpkit.stores.detail import Detail
-from hdpkit.stores.protocol import Frozen, Ints
+from hdpkit.stores.protocol import Detail, Frozen, Ints
 from hdpkit.stores.reference.counts import CountedStore
 from hdpkit.stores.reference.stirling import log_stirling
 
@@ -98,7 +97,7 @@ class CountsReference(CountedStore):
                 total += log_stirling(customers, self.tables(node, dish), d)
         return total
 
-    def freeze(self) -> Frozen:
+    def freeze(self, empty: Callable[[int], Ints] = empty_row) -> Frozen:
         """Dishes and counts."""
         rows = [
             (node, dish, counts[dish], self.tables(node, dish))
@@ -107,7 +106,7 @@ class CountsReference(CountedStore):
         ]
         columns = np.array(rows, dtype=np.int32).reshape(-1, 4)
         return {
-            "dish": self.dishes(),
+            "dish": self.dishes(empty),
             **{name: np.ascontiguousarray(columns[:, i]) for i, name in enumerate(_NAMES)},
         }
 

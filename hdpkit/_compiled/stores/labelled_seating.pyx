@@ -1,0 +1,336 @@
+# distutils: language = c++
+"""Drawing the missing detail of a state (readable twins: `labelled_seating`, `partitions` in `stores.reference`)."""
+
+import numpy as np
+
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.stores.frozen_arrays import LARGEST, columns
+from hdpkit._compiled.stores.stirling cimport Ratios, clear_ratios, cover_ratios, one_alone
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
+from hdpkit.errors import StateError
+from hdpkit.numerics cimport det_log
+from hdpkit.random._source cimport ChoiceSource, choice_source, shuffle
+
+cdef enum:
+    SMALL = 64                # largest number of customers for Stirling numbers, as in the readable twin
+
+cdef double STIRLING[SMALL + 1][SMALL + 1]     # unsigned, of the first kind
+
+
+cdef int fill_stirling() noexcept nogil:
+    cdef int n, t
+    for n in range(SMALL + 1):
+        for t in range(SMALL + 1):
+            STIRLING[n][t] = 0.0
+    STIRLING[0][0] = 1.0
+    for n in range(SMALL):
+        for t in range(1, SMALL + 1):
+            STIRLING[n + 1][t] = STIRLING[n][t - 1] + n * STIRLING[n][t]
+    return 0
+
+
+fill_stirling()
+
+
+cdef int by_key(vector[int32_t] *keys, vector[int64_t] *order, int64_t n_keys) except -1 nogil:
+    """Sort an order by key, stably (counting sort)."""
+    cdef vector[int64_t] start, sorted_order
+    cdef int64_t i
+    start.assign(n_keys + 1, 0)
+    for i in range(<int64_t>order.size()):
+        start[keys.at(order.at(i)) + 1] += 1
+    for i in range(n_keys):
+        start[i + 1] += start[i]
+    sorted_order.resize(order.size())
+    for i in range(<int64_t>order.size()):
+        sorted_order[start[keys.at(order.at(i))]] = order.at(i)
+        start[keys.at(order.at(i))] += 1
+    order.swap(sorted_order)
+    return 0
+
+
+# ------------------------------------------------------------------------- sizes given counts
+
+cdef double opening_rate(int64_t n, int64_t t) noexcept nogil:
+    """A concentration at which about t of n customers open a table, so that few trials are rejected."""
+    cdef double low = 1e-6, high = 1e3 * n * n, a
+    cdef int i
+    for i in range(60):
+        a = sqrt(low * high)
+        if 1.0 + a * det_log((a + n - 0.5) / (a + 0.5)) < t:
+            low = a
+        else:
+            high = a
+    return sqrt(low * high)
+
+
+cdef int openings(int64_t n, int64_t t, vector[int32_t] *table, choice_source *source) except -1 nogil:
+    """Draw which of n customers open a table, given that t do: 1 in ``table``. Returns -2 if a draw fails."""
+    cdef int64_t i, yes, more
+    cdef double a
+    cdef int32_t *opens
+    table.assign(n, 0)
+    opens = table.data()
+    if n <= SMALL:
+        for i in range(n, 0, -1):
+            yes = t == i
+            if not yes and t > 1:
+                yes = source.bernoulli(source.state, STIRLING[i - 1][t - 1] / STIRLING[i][t])
+                if yes < 0:
+                    return -2
+            opens[i - 1] = <int32_t>yes
+            t -= yes
+        return 0
+    a = opening_rate(n, t)
+    opens[0] = 1
+    while True:
+        more = t - 1
+        for i in range(1, n):
+            yes = source.bernoulli(source.state, a / (a + i))
+            if yes < 0:
+                return -2
+            opens[i] = <int32_t>yes
+            more -= yes
+            if more < 0 or more > n - 1 - i:
+                break
+        if more == 0:
+            return 0
+
+
+cdef int table_sizes(int64_t n, int64_t t, vector[int32_t] *table, vector[int32_t] *sizes,
+                     choice_source *source) except -1 nogil:
+    """Draw the sizes of t tables for n customers, in the order of opening; returns -2 if a draw fails."""
+    cdef int64_t i, j
+    cdef int32_t *at
+    sizes.clear()
+    if t == 1:
+        sizes.push_back(<int32_t>n)
+        return 0
+    if t == n:
+        sizes.assign(n, 1)
+        return 0
+    if openings(n, t, table, source) < 0:
+        return -2
+    at = table.data()
+    for i in range(n):
+        if at[i]:
+            at[i] = <int32_t>sizes.size()
+            sizes.push_back(1)
+        else:
+            j = source.index(source.state, i)
+            if j < 0:
+                return -2
+            at[i] = at[j]
+            sizes.data()[at[i]] += 1
+    return 0
+
+
+cdef int discounted_sizes(int64_t n, int64_t t, Ratios *ratios, vector[int32_t] *table, vector[double] *weights,
+                          vector[int32_t] *sizes, choice_source *source) except -1 nogil:
+    """The same with a discount: the weight of a partition is the product of [1-d]_1^(size-1)."""
+    cdef int64_t i, j
+    cdef double d = ratios.d
+    sizes.clear()
+    table.assign(n, 0)
+    for i in range(n, 0, -1):      # whether the last of i customers at t tables sits alone
+        j = t == i
+        if not j and t > 1:
+            j = source.bernoulli(source.state, one_alone(ratios, i, t))
+            if j < 0:
+                return -2
+        table.data()[i - 1] = <int32_t>j
+        t -= j
+    weights.clear()
+    for i in range(n):
+        if table.data()[i]:
+            sizes.push_back(1)
+            weights.push_back(1.0 - d)
+        else:
+            j = source.choose(source.state, weights.data(), weights.size())
+            if j < 0:
+                return -2
+            sizes.data()[j] += 1
+            weights.data()[j] += 1.0
+    return 0
+
+
+def draw_sizes(frozen, ChoiceSource source not None, discount=None):
+    """Draw sizes of tables given dishes and counts, and the discount of each restaurant (None: 0)."""
+    eaten, *counts = columns(frozen, "dish", "count_node", "count_dish", "count_customers", "count_tables")
+    cdef const int32_t[::1] node = counts[0]
+    cdef const int32_t[::1] dish = counts[1]
+    cdef const int32_t[::1] customers = counts[2]
+    cdef const int32_t[::1] tables = counts[3]
+    cdef int64_t i, j, n = node.shape[0]
+    cdef vector[int32_t] table, sizes, of_size, bins
+    cdef int32_t size, largest
+    cdef int failed
+    cdef double d = 0.0
+    cdef bint discounted = discount is not None
+    cdef const double[::1] discounts
+    cdef Ratios ratios
+    cdef vector[double] weights
+    clear_ratios(&ratios)
+    if discounted:
+        discounts = discount
+        check_numbers32("count_node", node, 0, discounts.shape[0] - 1)
+        for i in range(discounts.shape[0]):
+            if not 0.0 <= discounts[i] < 1.0:
+                refuse("discount", discounts[i], "from 0 to 1 (excluded)", "Give one for each restaurant.")
+    check_length("count_dish", dish.shape[0], n)
+    check_length("count_customers", customers.shape[0], n)
+    check_length("count_tables", tables.shape[0], n)
+    check_numbers32("count_customers", customers, 1, len(eaten))
+    for i in range(n):
+        if not 1 <= tables[i] <= customers[i]:
+            raise StateError("count_tables", tables[i], f"from 1 to {customers[i]}, the customers",
+                             "Pass what freeze() returned.")
+    with nogil:
+        for i in range(n):
+            if discounted:
+                d = discounts[node[i]]
+            if d > 0.0 and 1 < tables[i] < customers[i]:
+                cover_ratios(&ratios, d, customers[i], tables[i])
+                failed = discounted_sizes(customers[i], tables[i], &ratios, &table, &weights, &sizes, &source.c)
+            else:
+                failed = table_sizes(customers[i], tables[i], &table, &sizes, &source.c)
+            if failed < 0:
+                with gil:
+                    raise FloatingPointError("sizes of tables can't be drawn")
+            largest = 0
+            for j in range(<int64_t>sizes.size()):
+                largest = max(largest, sizes[j])
+            of_size.assign(largest + 1, 0)
+            for j in range(<int64_t>sizes.size()):
+                of_size[sizes[j]] += 1
+            for size in range(1, largest + 1):
+                if of_size[size] > 0:
+                    bins.push_back(node[i])
+                    bins.push_back(dish[i])
+                    bins.push_back(size)
+                    bins.push_back(of_size[size])
+    rows = np.empty((4, bins.size() // 4), dtype=np.int32)
+    cdef int32_t[:, ::1] to = rows
+    for i in range(<int64_t>bins.size()):
+        to[i % 4, i // 4] = bins[i]
+    return {"dish": eaten, "bin_node": rows[0], "bin_dish": rows[1], "bin_size": rows[2], "bin_count": rows[3]}
+
+
+# ------------------------------------------------------------------------- seats given sizes
+
+def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent not None,
+             const int32_t[::1] level not None, ChoiceSource source not None):
+    """Draw a labelled seating uniformly among those that fit dishes and histograms."""
+    found = columns(frozen, "dish", "bin_node", "bin_dish", "bin_size", "bin_count")
+    cdef const int32_t[::1] dish = found[0]
+    cdef const int32_t[::1] bin_node = found[1]
+    cdef const int32_t[::1] bin_dish = found[2]
+    cdef const int32_t[::1] bin_size = found[3]
+    cdef const int32_t[::1] bin_count = found[4]
+    cdef int64_t n = home.shape[0], n_bins = bin_node.shape[0], n_nodes = parent.shape[0]
+    cdef int64_t n_dishes = 0, n_levels = 0, n_tables = 0, i, j, b, end, table = 0, size, left
+    cdef int32_t at_level, node
+    cdef bint mixed
+    check_length("dish", dish.shape[0], n)
+    check_length("level", level.shape[0], n_nodes)
+    check_length("bin_dish", bin_dish.shape[0], n_bins)
+    check_length("bin_size", bin_size.shape[0], n_bins)
+    check_length("bin_count", bin_count.shape[0], n_bins)
+    check_numbers32("home", home, 0, n_nodes - 1)
+    check_numbers32("bin_node", bin_node, 0, n_nodes - 1)
+    check_numbers32("bin_dish", bin_dish, 0, LARGEST - 1)
+    check_numbers32("bin_size", bin_size, 1, n)
+    check_numbers32("bin_count", bin_count, 1, n)
+    check_numbers32("dish", dish, -1, LARGEST - 1)
+    for i in range(n_bins):
+        if i > 0 and bin_node[i] < bin_node[i - 1]:
+            refuse("bin_node", bin_node[i], f"{bin_node[i - 1]} or more, because bins are sorted by restaurant",
+                   "Pass what freeze() returned.")
+        n_tables += bin_count[i]
+        n_dishes = max(n_dishes, bin_dish[i] + 1)
+    for i in range(n):
+        n_dishes = max(n_dishes, dish[i] + 1)
+    for i in range(n_nodes):
+        if (parent[i] != -1 or level[i] != 0) if i == 0 else (
+                not 0 <= parent[i] < i or level[i] != level[parent[i]] + 1):
+            refuse("parent", parent[i], "-1 for restaurant 0, a smaller number one level above for any other",
+                   "Pass the arrays of a topology.")
+        n_levels = max(n_levels, level[i] + 1)
+    seat = np.full(n, -1, dtype=np.int32)
+    table_node = np.empty(n_tables, dtype=np.int32)
+    table_dish = np.empty(n_tables, dtype=np.int32)
+    table_seat = np.full(n_tables, -1, dtype=np.int32)
+    cdef int32_t[::1] s = seat
+    cdef int32_t[::1] tn = table_node
+    cdef int32_t[::1] td = table_dish
+    cdef int32_t[::1] ts = table_seat
+    # Customers of the current level: number, restaurant, dish. Tables of this level are customers of the
+    # next.
+    cdef vector[int32_t] who, where, what
+    cdef vector[int64_t] order, first_bin, dealt
+    cdef int64_t first_table = 0, last_table = 0
+    first_bin.assign(n_nodes + 1, 0)
+    with nogil:
+        for i in range(n_bins):
+            first_bin[bin_node[i] + 1] += 1
+        for i in range(n_nodes):
+            first_bin[i + 1] += first_bin[i]
+        for at_level in range(<int32_t>n_levels - 1, -1, -1):
+            who.clear()
+            where.clear()
+            what.clear()
+            for i in range(n):
+                if dish[i] >= 0 and level[home[i]] == at_level:
+                    who.push_back(<int32_t>i)
+                    where.push_back(home[i])
+                    what.push_back(dish[i])
+            for i in range(first_table, last_table):
+                who.push_back(~<int32_t>i)
+                where.push_back(parent[tn[i]])
+                what.push_back(td[i])
+            first_table = last_table
+            order.resize(who.size())
+            for i in range(<int64_t>order.size()):
+                order[i] = i
+            by_key(&what, &order, n_dishes)
+            by_key(&where, &order, n_nodes)
+            i = 0
+            while i < <int64_t>order.size():
+                node = where[order[i]]
+                end = i
+                while end < <int64_t>order.size() and where[order[end]] == node and (
+                        what[order[end]] == what[order[i]]):
+                    end += 1
+                b = first_bin[node]
+                while b < first_bin[node + 1] and bin_dish[b] != what[order[i]]:
+                    b += 1
+                size = 0
+                for j in range(b, first_bin[node + 1]):
+                    if bin_dish[j] != what[order[i]]:
+                        break
+                    size += <int64_t>bin_size[j] * bin_count[j]
+                if size != end - i:
+                    with gil:
+                        raise StateError("histograms", f"of {size} customers", f"of the {end - i} in the restaurant",
+                                         "Pass what freeze() returned.")
+                mixed = (b + 1 < first_bin[node + 1] and bin_dish[b + 1] == bin_dish[b]) or (
+                    bin_count[b] > 1 and bin_size[b] > 1)
+                if mixed and shuffle(&source.c, order.data() + i, end - i) < 0:
+                    with gil:
+                        raise FloatingPointError("customers can't be seated out")
+                while i < end:
+                    for left in range(bin_count[b]):
+                        for j in range(bin_size[b]):
+                            if who[order[i]] >= 0:
+                                s[who[order[i]]] = <int32_t>last_table
+                            else:
+                                ts[~who[order[i]]] = <int32_t>last_table
+                            i += 1
+                        tn[last_table] = node
+                        td[last_table] = bin_dish[b]
+                        last_table += 1
+                    b += 1
+    return {"seat": seat, "table_node": table_node, "table_dish": table_dish, "table_seat": table_seat}

@@ -1,0 +1,159 @@
+"""Dishes that differ by restaurant: a predictive that depends on the restaurant of the customer."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.base_measures.bank import PythonBank, StatisticsBank
+from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.checks import ByClass
+from hdpkit.data import GroupedData
+from hdpkit.errors import StateError
+
+__all__ = ["ByRestaurant", "Placed", "ReadsRestaurants", "RestaurantBank"]
+
+Ints = npt.NDArray[np.int32]
+
+
+class Placed(NamedTuple):
+    """An observation with the restaurant in which it is made.
+
+    Methods of a `ByRestaurant` measure are given these instead of observations.
+
+    Attributes
+    ----------
+    value : object
+        The observation.
+    restaurant : int
+        Number of the restaurant in the tree of the franchise. Equal numbers mean the same restaurant; they
+        have no other meaning.
+    """
+
+    value: Any
+    restaurant: int
+
+
+class ByRestaurant(BaseMeasure):
+    """A base measure whose dishes differ by restaurant.
+
+    The distribution of an observation depends on its dish and on a restaurant: phi_jk for dish k in
+    restaurant j, for instance with phi_jk ~ PY(a, b, phi_k) (Doyle & Elkan 2009; Buntine & Mishra 2014). The
+    statistics of a dish include what is needed of all restaurants that have customers with this dish.
+
+    A subclass defines the methods of `BaseMeasure`. Each ``value`` that they are given is a `Placed`: an
+    observation with its restaurant, which is the restaurant of the declaration named `differ_by` at or above
+    which the customer sits. If a customer sits above that declaration, or if no restaurant of that
+    declaration is on its path to the root because its label is missing, it is the deepest restaurant of an
+    outer declaration on the path. Observations of one dish must be exchangeable, also between restaurants.
+
+    Every move that uses statistics of dishes only runs over such a measure, by the readable code. What needs
+    observations that are independent given the parameters of their dish is refused: moves that draw these
+    parameters (`moves.SliceGibbs`, `moves.CountGibbs`, `moves.DrawTopics`), new groups, known components.
+
+    Attributes
+    ----------
+    differ_by : str
+        Name of the declaration, for instance "document". A class attribute, or set by the constructor.
+    """
+
+    differ_by: str = "document"
+
+    def simulate_in(self, statistics: Any, restaurant: int, generator: np.random.Generator) -> Any:
+        """Draw one observation from the predictive distribution of a dish in a restaurant.
+
+        It takes the place of `simulate`, and is optional as that method is.
+
+        Parameters
+        ----------
+        statistics : object
+            Those of a dish, as `make` makes them.
+        restaurant : int
+            Its number, as in `Placed`.
+        generator : numpy.random.Generator
+
+        Returns
+        -------
+        object
+            An observation, not a `Placed`.
+
+        Raises
+        ------
+        NotImplementedError
+            Unless a class defines it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} can't simulate data")
+
+    def supports(self, method: str) -> bool:
+        """Whether this measure has an optional method. Parameters of dishes are never drawn for sweeps."""
+        if method in ("draw_parameters", "log_likelihood"):
+            return False
+        if method in ("simulate", "simulate_in"):
+            return type(self).simulate_in is not ByRestaurant.simulate_in
+        return super().supports(method)
+
+    def readable_bank(self, data: GroupedData) -> StatisticsBank:
+        """Return a bank in Python, which calls the methods of this measure."""
+        return RestaurantBank(self, data.values)
+
+
+@runtime_checkable
+class ReadsRestaurants(Protocol, metaclass=ByClass):
+    """The additional verb of a bank whose probabilities depend on the restaurant of the customer."""
+
+    def read_restaurants(self, restaurants: Ints) -> None:
+        """Use these restaurants from now on, one for each data customer; called before any other verb."""
+
+
+class _PlacedValues:
+    """Values with the restaurants of their customers, which are known after the bank is made."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+        self.restaurants: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, customer: int) -> Placed:
+        if self.restaurants is None:
+            raise StateError(
+                "bank", "without restaurants", "one that a franchise has made",
+                "Call read_restaurants() with the restaurant of each customer.",
+            )  # fmt: skip
+        return Placed(self.values[customer], int(self.restaurants[customer]))
+
+
+class RestaurantBank(PythonBank):
+    """The bank of a `ByRestaurant` measure written in Python.
+
+    Parameters
+    ----------
+    measure : ByRestaurant
+    values : sequence
+        One value per data customer.
+    """
+
+    def __init__(self, measure: Any, values: Any) -> None:
+        super().__init__(measure, _PlacedValues(values))
+
+    def read_restaurants(self, restaurants: Ints) -> None:
+        """Use these restaurants from now on, one for each data customer.
+
+        Parameters
+        ----------
+        restaurants : int32 array, shape (n_customers,)
+
+        Raises
+        ------
+        StateError
+            If there is not one for each customer.
+        """
+        if len(restaurants) != len(self.values):
+            raise StateError(
+                "restaurants", len(restaurants), f"{len(self.values)}, one for each customer",
+                "Build the bank for the data of the franchise.",
+            )  # fmt: skip
+        self.values.restaurants = restaurants

@@ -1,0 +1,225 @@
+"""Verification of a run folder: every file, every state, every trace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+
+from hdpkit.data import ShardedCorpus
+from hdpkit.errors import CorruptRunError, HdpkitError, RunError
+from hdpkit.formats.shards import shard_name
+from hdpkit.record import Trace
+from hdpkit.record.blocks import BlockReader
+from hdpkit.record.describe import Allowed, NotAllowed
+from hdpkit.record.run_folder import GENERATIONS, RUN, ChainFolder, Checkpointed, RunFolder
+from hdpkit.record.samples import stored_sweeps
+from hdpkit.schedule.runs import chains_of
+
+__all__ = ["Check", "verify_run", "verify_shards"]
+
+_COMPARED = ("n_dishes", "n_tables", "log_likelihood", "log_joint")
+
+
+@attrs.frozen
+class Check:
+    """The result of one check.
+
+    Attributes
+    ----------
+    name : str
+        Path of the file within the folder, or name of the chain.
+    passed : bool
+    detail : str
+        What was found, what is wrong, or what is needed for the check.
+    looked : bool
+        False if the check could not be made since it needs a user's class that isn't allowed. The check then
+        counts as passed.
+    """
+
+    name: str
+    passed: bool
+    detail: str
+    looked: bool = True
+
+
+def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Iterator[Check]:
+    """Check a run folder: the checksum of every file, the digest of the data, every state, every trace."""
+    allowed_imports, path = Allowed(allow), Path(folder)
+    checks = _Checks()
+    if not os.path.lexists(path / RUN):
+        raise RunError(f"run {path}", "no run", f"a folder with a {RUN}", "Check the path.")
+    files = checks.attempt("run.json", lambda: RunFolder.open(path), lambda _: "checksum, version")
+    if files is None:
+        yield from checks.found
+        return
+    data = checks.attempt("data.bin", files.data, _data_detail)
+    for name in files.others():
+        checks.attempt(name, lambda name=name: files.read(name), lambda _: "checksum; a file of the run")  # type: ignore[misc]
+    checks.attempt("start", files.start, lambda _: "can be read")
+    checks.attempt(
+        "moves", lambda: files.moves(allowed_imports), lambda moves: f"{len(moves)}, which can be built"
+    )
+    yield from checks.drain()
+    chains = None if data is None else chains_of(files, data, allowed_imports)
+    for number in range(files.n_chains):
+        yield from _check_chain(checks, files, number, chains)
+        yield from checks.drain()
+
+
+def verify_shards(folder: str | os.PathLike[str]) -> Iterator[Check]:
+    """Check a corpus in shards: the manifest, and every file of the shards that are on this machine."""
+    checks = _Checks()
+    found = checks.attempt("manifest.json", lambda: ShardedCorpus.open(folder), repr)
+    yield from checks.drain()
+    for info in () if found is None else found.shards:
+        name = shard_name(info.number)
+        if found.is_present(info.number):
+            told = f"checksums, ranges; {info.n_documents:,} documents, {info.n_tokens:,} tokens"
+            checks.attempt(name, lambda n=info.number: found.verify(n), lambda _, told=told: told)  # type: ignore[misc]
+            yield from checks.drain()
+        else:
+            yield Check(name, True, "not on this disk", looked=False)
+
+
+class _Checks:
+    """Collects the results of checks."""
+
+    def __init__(self) -> None:
+        self.found: list[Check] = []
+
+    def attempt(self, name: str, what: Callable[[], Any], detail: Callable[[Any], str]) -> Any:
+        """Run a check and record whether it passed; returns its result, or None if it fails."""
+        try:
+            answer = what()
+            self.found.append(Check(name, True, detail(answer)))
+        except NotAllowed as error:
+            module = str(error.value).partition(":")[0]
+            self.found.append(
+                Check(name, True, f"not looked at: it needs {error.value}; allow {module!r}", looked=False)
+            )
+            return None
+        except HdpkitError as error:
+            self.found.append(Check(name, False, str(error)))
+            return None
+        except Exception as error:  # damaged content may cause any error
+            self.found.append(Check(name, False, f"{type(error).__name__}: {error}"))
+            return None
+        return answer
+
+    def drain(self) -> list[Check]:
+        """Return the results since the last call."""
+        found, self.found = self.found, []
+        return found
+
+
+def _data_detail(data: Any) -> str:
+    n = data.n_tokens if hasattr(data, "shards") else len(data)
+    return f"checksum, digest of the run; {n:,} customers"
+
+
+def _check_chain(checks: _Checks, files: RunFolder, number: int, chains: Any) -> Iterator[Check]:
+    """Check the files of a chain; ``chains`` are those of the run, None if its data can't be read."""
+    chain = files.chain(number)
+    name = chain.path.name
+    present = [g for g, file in enumerate(GENERATIONS) if os.path.lexists(chain.path / file)]
+    states = [
+        checks.attempt(
+            f"{name}/{GENERATIONS[generation]}",
+            lambda generation=generation: chain.read(generation),  # type: ignore[misc]
+            lambda state: f"checksum; the state after sweep {state.sweep}",
+        )
+        for generation in present
+    ]
+    if not present:
+        checks.attempt(name, chain.load, lambda _: "no checkpoint yet: hdpkit resume begins it")
+        return
+    intact = [state for state in states if state is not None]
+    done: set[str] = set()
+    for state in states if chains is not None else ():
+        for file, check in [] if state is None else _files_of(checks, chains, state, name):
+            if file not in done:  # both states may be of one sweep
+                checks.attempt(f"{name}/{file}", check, lambda detail: detail)
+                yield from checks.drain()
+            done.add(file)
+    read = checks.attempt(
+        f"{name}/trace.bin", lambda: _read_trace(chain, files.id, intact), lambda read: read[1]
+    )
+    loaded, blocks = checks.attempt(
+        name, chain.load, lambda found: f"goes on after sweep {found[0].sweep}"
+    ) or (None, None)
+    # Both are there from the beginning, so that one that is missing is missed.
+    if loaded is None or blocks is None or len(present) > 1:
+        begun = False
+    else:
+        begun = loaded.serial > 1 or blocks.ends[-1].length > loaded.position.length
+    if begun:
+        missing = f"{name}/{GENERATIONS[1 - present[0]]}"
+        checks.found.append(Check(missing, False, "missing, although the run has written it"))
+    if loaded is not None and (files.settings.samples is not None or loaded.samples):
+        checks.attempt(f"{name}/samples", lambda: _check_samples(chain, loaded), lambda detail: detail)
+    if loaded is not None and chains is not None:
+        trace = None if read is None else read[0]
+        checks.attempt(name, lambda: _check_state(chains, number, loaded, trace), lambda detail: detail)
+
+
+def _files_of(checks: _Checks, chains: Any, state: Checkpointed, name: str) -> list[Any]:
+    """The files of a state besides its own, with their checks; none if it can't be read."""
+    try:
+        return list(chains.files_of(state))
+    except HdpkitError as error:
+        checks.found.append(Check(f"{name}/{GENERATIONS[state.generation]}", False, str(error)))
+        return []
+
+
+def _check_samples(chain: ChainFolder, loaded: Checkpointed) -> str:
+    """Read every sample of the checkpoint."""
+    there = chain.samples(loaded)
+    if missing := sorted(set(loaded.samples).difference(file.sweep for file in there)):
+        raise CorruptRunError(
+            str(chain.path), f"no samples of the sweeps {missing}", "there, as the checkpoint says",
+            "Restore copies of them. Resuming writes only that of the newest checkpoint again.",
+        )  # fmt: skip
+    for file in there:
+        file.read()
+    late = sum(sweep > loaded.sweep for sweep in stored_sweeps(chain.path))
+    behind = f"; {late} after the checkpoint, which resuming writes again" if late else ""
+    return f"{len(there)} samples, checksums{behind}"
+
+
+def _read_trace(chain: ChainFolder, run: bytes, states: list[Checkpointed]) -> tuple[Trace, str]:
+    blocks = BlockReader(chain.trace_path, run, chain.chain)
+    for state in states:
+        if state.position not in blocks.ends:
+            raise CorruptRunError(
+                str(chain.trace_path), f"{blocks.ends[-1].length} intact bytes",
+                f"intact up to the state after sweep {state.sweep} ({state.position.length} bytes)",
+                "Restore a copy of it; without one, resuming goes on from an older state or not at all.",
+            )  # fmt: skip
+    trace = chain.trace(None, blocks)
+    behind = chain.trace_path.stat().st_size - blocks.ends[-1].length
+    detail = f"{len(blocks.blocks)} blocks, checksums; {trace.n_draws} draws"
+    for key in trace:
+        if len(trace[key]) != trace.n_draws:
+            raise RunError(key, len(trace[key]), f"{trace.n_draws} values", "Restore a copy of the trace.")
+    if behind:  # left if the process was killed while a block was written
+        detail += f"; {behind} bytes of an unfinished block at the end, which resuming cuts off"
+    return trace, detail
+
+
+def _check_state(chains: Any, number: int, loaded: Checkpointed, trace: Trace | None) -> str:
+    detail, values = chains.audit(number, loaded)
+    rows = np.flatnonzero(trace["sweep"] == loaded.sweep) if trace is not None and trace.n_draws else None
+    if trace is not None and rows is not None and len(rows) and values:  # thinning leaves sweeps out
+        for key in _COMPARED:
+            then, now = float(trace[key][rows[-1]]), float(values[key])
+            if not np.isclose(then, now, rtol=1e-9, atol=1e-9):
+                raise RunError(
+                    key, now, f"{then}, as the trace says", "State and trace are of different runs."
+                )
+        detail += ", and is the one of the trace"
+    return detail

@@ -1,0 +1,277 @@
+"""Adding and removing data: sentences in place, documents in a new franchise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import whole_number
+from hdpkit.data import Corpus, GroupedData, NGrams
+from hdpkit.errors import DataError, DeclarationError
+from hdpkit.franchise.dish_kinds import cloned
+from hdpkit.franchise.freezing import Freezing
+from hdpkit.franchise.guard import changes, unguarded
+from hdpkit.franchise.state import measure_of
+from hdpkit.franchise.topology import ContextTopology, Topology
+from hdpkit.priors import Each
+from hdpkit.random import ChoiceSource, Purpose, Seed
+from hdpkit.stores import Detail, FrozenCells, FrozenSeating
+
+__all__ = ["Extending", "with_documents"]
+
+Ints = npt.NDArray[np.int64]
+
+
+@unguarded
+def with_documents(self: Any, data: Corpus, rng: ChoiceSource | Seed = None) -> Any:
+    """Return a franchise over more documents. Present seats are kept; new customers are seated in order.
+
+    Each new customer is seated by its predictive given all seated customers. This is a start for further
+    sweeps, not a draw from the posterior. This franchise doesn't change.
+
+    Parameters
+    ----------
+    data : Corpus
+        ``franchise.data.plus(documents)``: the current documents, followed by new ones.
+    rng : seed, Generator or choice source
+        For seating the new customers. Calls with a seed are counted as in `extend`.
+
+    Returns
+    -------
+    Franchise
+        Its hyperparameters, sweep counter and streams are those of this one; hyperparameters with separate
+        values begin at the starting value in new restaurants.
+
+    Raises
+    ------
+    DataError
+        If the first documents are not the current ones.
+    DeclarationError
+        If the data are not documents of words.
+    """
+    made = self._lock.call(_grown, (self, data), {}, True)
+    n, n_all = self.topology.n_customers, made.topology.n_customers
+    source = made._own_source(rng, Purpose.EXTEND)
+    made.in_chunks(n, n_all, lambda first, last: made.enter(first, last, source))
+    made.settle()
+    return made
+
+
+def _grown(franchise: Any, data: Corpus) -> Any:
+    """A franchise like this one with new customers unseated."""
+    before = franchise.data
+    if not isinstance(before, Corpus) or not isinstance(franchise.topology, Topology):
+        raise DeclarationError(
+            "franchise", franchise, "over a Corpus",
+            "N-grams grow by extend; for other data build a new franchise over all of them.",
+        )  # fmt: skip
+    if not isinstance(data, Corpus) or not _continues_corpus(data, before):
+        raise DataError(
+            "data", data, f"the {before.n_documents} present documents first, with the same terms",
+            "Build them with franchise.data.plus(documents).",
+        )  # fmt: skip
+    kind, root = type(franchise), franchise.root.declared
+    made = kind(
+        franchise.restaurant_declared, data, store=franchise.store_type, kernel=franchise.forced_kernel,
+        root=root, measure=franchise.measure, known=franchise.known,
+    )  # fmt: skip
+    for name, part in franchise.components.items():
+        made.register(name, cloned(name, part, made))
+    made.thaw(_moved(franchise, made))
+    return made
+
+
+def _moved(franchise: Any, made: Any) -> dict[str, Any]:
+    """The frozen state of a franchise, converted to one with more documents."""
+    frozen = franchise.freeze()
+    to = _numbers_in(franchise.topology, made.topology, franchise.declarations)
+    seating = FrozenSeating.of(frozen["seating"])
+    if isinstance(seating, FrozenCells):
+        seating = seating.to(Detail.COUNTS, franchise.topology)
+    more = made.topology.n_customers - franchise.topology.n_customers
+    seating = seating.with_customers(more, made.topology.known).without(slice(0, 0), to)
+    hyperparameters = {
+        name: _values(frozen[name], getattr(made.hyperparameters, name), franchise, made.topology, to, name)
+        for name in ("concentration", "discount")
+    }
+    held = (
+        {"held_groups": np.sort(to[franchise.held_nodes]).astype(np.int32)} if "held_groups" in frozen else {}
+    )
+    return {**frozen, "seating": seating.arrays(), **hyperparameters, **held}
+
+
+def _numbers_in(before: Topology, after: Topology, declarations: Any) -> Ints:
+    """Number in the larger tree of each restaurant."""
+    to = np.empty(before.n_nodes, dtype=np.int64)
+    for number, declaration in enumerate(declarations):
+        nodes = before.nodes(number)
+        if declaration.each in (None, "document"):  # documents are in the order of both corpora
+            new = np.arange(nodes.stop - nodes.start)
+        else:
+            place = {key: i for i, key in enumerate(after.keys[number])}
+            new = np.array([place[key] for key in before.keys[number]], dtype=np.int64)
+        to[nodes] = after.first[number] + new
+    return to
+
+
+def _values(old: Any, start: Any, franchise: Any, after: Topology, to: Ints, name: str) -> Any:
+    """Concentrations or discounts by restaurant of the larger tree."""
+    values = np.array(start, dtype=np.float64)
+    for number, declaration in enumerate(franchise.declarations):
+        nodes = franchise.topology.nodes(number)
+        if not isinstance(getattr(declaration, name), Each) and nodes.stop > nodes.start:
+            values[after.nodes(number)] = old[nodes][0]
+    values[to] = old
+    return values
+
+
+def _continues_corpus(data: Corpus, before: Corpus) -> bool:
+    """Whether the first documents of data, with their labels, are those of the previous data."""
+    n, n_documents = len(before), before.n_documents
+    if (
+        data.n_terms != before.n_terms
+        or data.vocabulary != before.vocabulary
+        or not np.array_equal(data.document_lengths[:n_documents], before.document_lengths)
+        or not np.array_equal(data.values[:n], before.values)
+    ):
+        return False
+    for name in before.label_names:
+        if name == "document":
+            continue
+        if name not in data.label_names:
+            return False
+        (old, keys), (new, others) = before.document_labels[name], data.document_labels[name]
+        there = [None if code < 0 else keys[code] for code in np.asarray(old).tolist()]
+        now = [None if code < 0 else others[code] for code in np.asarray(new)[:n_documents].tolist()]
+        if there != now:
+            return False
+    return True
+
+
+class Extending(Freezing):
+    """Replaces the data of a franchise over n-grams: adds or removes sentences."""
+
+    @changes
+    def extend(self, data: GroupedData, rng: ChoiceSource | Seed = None) -> None:
+        """Replace the data by a continuation, and seat the new customers with their predictive probabilities.
+
+        Restaurants are created for new contexts. If it fails or is interrupted, nothing has changed.
+
+        Parameters
+        ----------
+        data : NGrams
+            For instance ``franchise.data.plus(sentences)``: the same customers, followed by others.
+        rng : seed, Generator or choice source
+            The same seed gives the same state after the same calls. A second call with this seed uses other
+            random numbers: calls with a seed are counted, and the count is part of the state.
+
+        Raises
+        ------
+        DataError
+            If the first customers are not those of the current data.
+        """
+        topology = self._growing()
+        before, n = self.data, topology.n_customers
+        assert isinstance(before, NGrams)
+        if not isinstance(data, NGrams) or not _continues_ngrams(data, before):
+            raise DataError(
+                "data", data, f"n-grams of order {before.order}, the {n} present customers first",
+                "Build them with franchise.data.plus(sentences).",
+            )  # fmt: skip
+        with self.transaction():
+            source = self._own_source(rng, Purpose.EXTEND)
+            same = np.arange(topology.n_nodes)
+            grown = topology.extended(data)
+            seating = FrozenSeating.of(self.store.freeze()).with_customers(grown.n_customers - n).arrays()
+            self._change(self._replace_data, grown, data, seating, same)
+            self.in_chunks(n, grown.n_customers, lambda first, last: self.enter(first, last, source))
+
+    @changes
+    def discard(self, first: int, last: int, rng: ChoiceSource | Seed = None) -> None:
+        """Remove sentences first .. last - 1 permanently.
+
+        Later customers are renumbered, and empty contexts are freed.
+
+        Parameters
+        ----------
+        first, last : int
+            Sentences of `data`; ``last`` is excluded.
+        rng : seed, Generator or choice source
+            A store of sizes draws the table that a customer leaves. Calls with a seed are counted as in
+            `extend`.
+        """
+        topology = self._growing()
+        data: Any = self.data
+        whole_number("first", first, 0, data.n_sentences, remedy="Sentences are numbered from 0.")
+        whole_number(
+            "last", last, first, data.n_sentences, remedy="Sentences are numbered from 0; last is excluded."
+        )
+        shorter = data.without(first, last)
+        gone = slice(int(data.offsets[first]), int(data.offsets[last]))
+        with self.transaction():
+            source = self._own_source(rng, Purpose.DISCARD)
+            self.leave(gone.start, gone.stop, source)
+            fewer = ContextTopology(topology.n_levels, shorter)
+            to = topology.numbers_in(fewer)
+            seating = FrozenSeating.of(self.store.freeze()).without(gone, to).arrays()
+            self._change(self._replace_data, fewer, shorter, seating, to)
+
+    def _growing(self) -> ContextTopology:
+        self._not_lent("given other data")
+        if not isinstance(self.topology, ContextTopology):
+            raise DeclarationError(
+                "franchise", self, "over n-grams, with restaurants each='context 1', 'context 2', ...",
+                "Build a new franchise over all the data.",
+            )  # fmt: skip
+        return self.topology
+
+    def _take_values(self, values: Any) -> None:
+        """Replace the values of the customers, whose seats don't change."""
+        self._change(self._replace_values, values)
+
+    def _replace_values(self, values: Any) -> None:
+        dishes = self._current_dishes()
+        self.data = self.data.with_values(values)
+        self.measure = measure_of(self.measure, "for_data", self.measure.for_data(self.data))
+        self.bank = self._bank_for(self.measure, self.data)
+        self._replaced(*dishes)
+
+    def _replace_data(
+        self, topology: ContextTopology, data: NGrams, seating: dict[str, Any], to: npt.NDArray[Any]
+    ) -> None:
+        """Change to a tree in which restaurant r of the current one is to[r], and to a seating there."""
+        dishes, values = self._current_dishes(), self.base_parameters
+        self.topology, self.data = topology, data
+        measure = self.restaurant_declared.measure.for_data(data)
+        self.measure = measure.with_parameters(**values) if values else measure
+        self.bank = self._bank_for(self.measure, data)
+        self.store = self._store_for(topology, self.measure, self.bank)
+        self.store.thaw(seating)
+        before = self.hyperparameters
+        self.hyperparameters = before.over(topology, to, before.theta, before.d)
+        self._replaced(*dishes)
+
+    def _current_dishes(self) -> tuple[Any, Any, Any, Any]:
+        """Occupied slots, held slots, and the frozen states of the bank and of parts."""
+        return (
+            self.slots.occupied_slots(),
+            self.slots.held_slots(),
+            self.bank.freeze(),
+            self._parts.freeze(),
+        )
+
+
+def _continues_ngrams(data: NGrams, before: NGrams) -> bool:
+    """Whether the first customers of data, with their contexts, are those of the previous data."""
+    n = len(before)
+    if data.order != before.order or len(data) < n or not np.array_equal(data.values[:n], before.values):
+        return False
+    if tuple(data.vocabulary[: len(before.vocabulary)]) != tuple(before.vocabulary):
+        return False
+    step = 1 << 16
+    return all(
+        np.array_equal(data.contexts(i, min(i + step, n)), before.contexts(i, min(i + step, n)))
+        for i in range(0, n, step)
+    )

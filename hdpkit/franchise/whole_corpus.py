@@ -1,0 +1,118 @@
+"""Documents in other processes, for a franchise over a part of a corpus, and changes exchanged by parts.
+
+Such a franchise has the customers and restaurants of its own documents. Its root, statistics, dishes, weights
+and hyperparameters are those of the complete corpus: they are identical in all parts, to the last bit, and
+change in the same way. `hdpkit.shards` runs moves over parts.
+
+A sweep over documents has three steps. ``topics_part`` draws topics: all of them, or every n-th block of
+slots into memory that n parts on one machine share; all parts must have finished before any continues.
+``slice_part`` draws dishes and tables of the local documents, writes changes of counts to a separate array,
+and returns `Changes`. ``settle_parts`` adds the sum over all parts to the root and to the statistics, and
+opens and closes dishes, in the same way in every part. Between the last two the franchise is inconsistent: an
+error there ends the part, and the run starts again from a checkpoint. Everything that is not a sum of
+integers is computed in every part from the same numbers by the same code.
+"""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.support.sparse_counts import add_up_sparse
+from hdpkit.errors import DataError, StateError
+
+__all__ = ["Changes", "WholeCorpus"]
+
+Wide = npt.NDArray[np.int64]
+
+
+@attrs.frozen(eq=False)
+class Changes:
+    """Changes outside the documents by a sweep over them: integers, whose sums don't depend on the order.
+
+    Attributes
+    ----------
+    customers : int64 array, shape (n_slots,)
+        Change of each dish's customers.
+    tables : int64 array, shape (n_slots,)
+        Change of the root's customers of each dish.
+    opened : int64 array
+        Number of the documents that now have t tables, for t = 0, 1, ....
+    counts : tuple of bytes
+        Changes of counts by term and slot (`hdpkit._compiled.support.sparse_counts`), one entry for each
+        block of terms; empty if they are sent later.
+    """
+
+    customers: Wide
+    tables: Wide
+    opened: Wide
+    counts: tuple[bytes, ...]
+
+    def plus(self, other: Changes) -> Changes:
+        """Return the sum of both."""
+        if len(other.customers) != len(self.customers):
+            raise DataError(
+                "changes", f"of {len(other.customers)} slots", f"of {len(self.customers)} slots",
+                "Parts of one run have the same dishes: report this.",
+            )  # fmt: skip
+        opened = np.zeros(max(len(self.opened), len(other.opened)), dtype=np.int64)
+        opened[: len(self.opened)] += self.opened
+        opened[: len(other.opened)] += other.opened
+        return Changes(
+            self.customers + other.customers,
+            self.tables + other.tables,
+            opened,
+            tuple(add_up_sparse(own, theirs) for own, theirs in zip(self.counts, other.counts, strict=True)),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes to send, without a few hundred of overhead."""
+        return self.customers.nbytes + self.tables.nbytes + self.opened.nbytes + sum(map(len, self.counts))
+
+
+@attrs.define(eq=False)
+class WholeCorpus:
+    """The complete corpus, of which a franchise has some documents.
+
+    Attributes
+    ----------
+    before : int
+        Documents of the corpus before those of the franchise.
+    sizes : (int64 array, int64 array)
+        Distinct numbers of customers of documents, ascending, and how many documents have each.
+    lengths : int array, shape (n_documents,), optional
+        Customers of every document of the corpus, if a move needs them in order.
+    opened : int64 array
+        Number of documents with t tables, for t = 0, 1, ....
+    """
+
+    before: int
+    sizes: tuple[Wide, Wide]
+    lengths: npt.NDArray[np.integer] | None = None
+    opened: Wide = attrs.field(factory=lambda: np.zeros(1, dtype=np.int64))
+    n_customers: int = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.n_customers = int(self.sizes[0] @ self.sizes[1])
+
+    def totals(self) -> tuple[Wide, Wide]:
+        """Customers and tables of all documents.
+
+        Customers are in the order of documents. For tables only the number of documents with each number is
+        known, so they are assigned to the documents with customers in ascending order. No move uses the two
+        numbers of one document together, except to test whether they are 0.
+        """
+        if self.lengths is None:
+            raise StateError(
+                "lengths", None, "those of all documents", "Ask for counted_totals_of.",
+            )  # fmt: skip
+        tables = np.zeros(len(self.lengths), dtype=np.int64)
+        tables[np.flatnonzero(self.lengths)] = np.repeat(np.arange(1, len(self.opened)), self.opened[1:])
+        return self.lengths.astype(np.int64), tables
+
+    def counted_totals(self) -> tuple[tuple[Wide, Wide], tuple[Wide, Wide]]:
+        """Distinct numbers of customers of documents, and of tables, and how many documents have each."""
+        tables = np.flatnonzero(self.opened)
+        return self.sizes, (tables, self.opened[tables])

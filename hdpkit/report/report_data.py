@@ -1,0 +1,353 @@
+"""What the sections of a report show: topics in the order of the page, documents, traces, the verdict."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from hdpkit.checks import whole_number
+from hdpkit.errors import HdpkitError, MissingExtraError, printable
+from hdpkit.franchise import Franchise, Sample
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.schedule import Run
+from hdpkit.schedule.states import ChainState
+from hdpkit.signatures.runs import Nouns, nouns_of
+from hdpkit.summaries import AlignedTopics, TopicGroups, align_topics, diagnose, group_topics
+from hdpkit.summaries.diagnosis import settled_samples, states_of_run
+
+__all__ = [
+    "ReportData",
+    "coordinates",
+    "diagnosis_of",
+    "distances",
+    "frequent",
+    "rounded",
+]
+
+_TERMS = 2_000
+
+
+def distances(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Jensen-Shannon distances of topics (square roots of divergences in nats), shape (K, K)."""
+    apart = scipy.spatial.distance.pdist(weights, "jensenshannon")
+    return np.asarray(scipy.spatial.distance.squareform(np.maximum(np.nan_to_num(apart), 0.0)))
+
+
+def frequent(weights: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Weights of the 2,000 most frequent terms, all others as one term; this never increases a distance."""
+    if weights.shape[1] <= _TERMS:
+        return weights
+    order = np.argsort(-counts, kind="stable")
+    return np.column_stack([weights[:, order[:_TERMS]], weights[:, order[_TERMS:]].sum(axis=1)])
+
+
+def coordinates(apart: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Coordinates in the plane, shape (K, 2): classical scaling, improved by stress majorisation (SMACOF)."""
+    n = len(apart)
+    if n < 3:
+        return np.array([[0.0, 0.0], [1.0, 0.0]])[:n]
+    centring = np.eye(n) - 1.0 / n
+    values, vectors = np.linalg.eigh(-0.5 * centring @ apart**2 @ centring)
+    start = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 1e-12))
+    try:
+        from sklearn.manifold import smacof
+    except ImportError as error:
+        raise MissingExtraError(
+            "scikit-learn", None, "installed", "It is an extra: pip install 'hdpkit[report]'."
+        ) from error
+    places, _ = smacof(apart, n_components=2, init=start, n_init=1, max_iter=300, normalized_stress=False)
+    # Signs and order of eigenvectors depend on the processor; the page should not.
+    places = places * np.where(places[np.argmax(np.abs(places), axis=0), [0, 1]] < 0, -1.0, 1.0)
+    return np.asarray(places)
+
+
+def number_of_groups(n_topics: int) -> int:
+    """Number of groups for this number of topics: few enough to read, 2 to 20."""
+    return int(np.clip(round(np.sqrt(n_topics)), min(2, n_topics), 20))
+
+
+@attrs.define(slots=False, kw_only=True)
+class ReportData:
+    """The data of a run that the sections of its report use.
+
+    Topics are numbered from 0 in descending order of their tokens; the page shows these numbers plus one.
+
+    Attributes
+    ----------
+    state : ChainState
+        The state that is shown.
+    trace : Trace, ChainTrace or None
+        The trace of the run.
+    run : Run or None
+        The run with its folder.
+    chain : int or None
+        Number of the chain of the state, if there are several.
+    title : str
+    command : str or None
+        The command line that reproduces this run.
+    kept : dict
+        Results of sections that others can use.
+    most_topics, n_terms, n_documents : int
+        How many topics, and terms and documents of each, are shown.
+    """
+
+    state: ChainState
+    trace: Trace | ChainTrace | None
+    run: Run | None
+    chain: int | None
+    title: str
+    command: str | None
+    most_topics: int
+    n_terms: int
+    n_documents: int
+    kept: dict[str, Any] = attrs.field(factory=dict, init=False)
+
+    @property
+    def franchise(self) -> Franchise:
+        """The topics, weights and hyperparameters; over shards it has no documents."""
+        return self.state.franchise
+
+    @property
+    def corpus(self) -> Any:
+        """The corpus, perhaps in shards: its sizes, terms and names of labels."""
+        return self.state.data
+
+    @cached_property
+    def _documents(self) -> dict[str, Any]:
+        """Names, lengths, label codes and counts of all documents, read block by block."""
+        found: dict[str, list[Any]] = {name: [] for name in ("names", "lengths", "counts", "codes")}
+        keys: dict[str, Any] = {}
+        for block in self.state.documents():
+            labels = block.corpus.document_labels
+            keys = {name: own[1] for name, own in labels.items()}
+            found["names"] += block.corpus.names or range(block.first, block.first + block.corpus.n_documents)
+            found["lengths"].append(block.corpus.document_lengths)
+            found["counts"].append(scipy.sparse.csr_array(block.counts[:, self._order], dtype=np.int64))
+            found["codes"].append({name: own[0] for name, own in labels.items() if name != "document"})
+        names = found["codes"][0]
+        return {
+            "names": found["names"],
+            "lengths": np.concatenate(found["lengths"]),
+            "counts": scipy.sparse.csr_array(scipy.sparse.vstack(found["counts"], format="csr")),
+            "labels": {n: (np.concatenate([own[n] for own in found["codes"]]), keys[n]) for n in names},
+        }
+
+    @property
+    def document_lengths(self) -> npt.NDArray[np.int64]:
+        """Tokens of each document, shape (n_documents,)."""
+        lengths: npt.NDArray[np.int64] = self._documents["lengths"]
+        return lengths
+
+    @property
+    def document_labels(self) -> dict[str, Any]:
+        """Labels of the documents: name -> (codes, keys), codes of shape (n_documents,)."""
+        labels: dict[str, Any] = self._documents["labels"]
+        return labels
+
+    @cached_property
+    def nouns(self) -> Nouns:
+        """What topics, tokens, documents and terms are called: of mutations their own words."""
+        return nouns_of(self.corpus, None if self.run is None else self.run.folder)
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Word of each term, without control characters."""
+        vocabulary = self.corpus.vocabulary
+        if vocabulary is None:
+            return [f"{self.nouns.term} {v}" for v in range(self.corpus.n_terms)]
+        return [printable(word) for word in vocabulary]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Name of each document, without control characters."""
+        noun = self.nouns.document.capitalize()
+        return [
+            f"{noun} {name + 1}" if isinstance(name, int) else printable(str(name))
+            for name in self._documents["names"]
+        ]
+
+    @cached_property
+    def _order(self) -> npt.NDArray[np.int64]:
+        return np.argsort(-np.asarray(self._all_counts.sum(axis=1)), kind="stable")[: self.most_topics]
+
+    @cached_property
+    def _all_counts(self) -> scipy.sparse.csr_array:
+        """Tokens of each term in every topic, sparse."""
+        counts = self.shown.counts
+        return scipy.sparse.csr_array(self.franchise.dish_counts) if counts is None else counts
+
+    @cached_property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Tokens of each term in each topic, shape (K, V)."""
+        return np.asarray(self._all_counts[self._order].toarray())
+
+    @cached_property
+    def weights(self) -> npt.NDArray[np.float64]:
+        """Posterior mean weights of terms in topics, shape (K, V), rows sum to one."""
+        if self.shown.counts is not None:
+            return self.shown._topics_of(self._order)
+        return np.asarray(self.franchise.dish_parameters()[self._order], dtype=np.float64)
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """Tokens of each topic, shape (K,)."""
+        return self.counts.sum(axis=1)
+
+    @property
+    def n_topics(self) -> int:
+        """Topics that are shown."""
+        return len(self.sizes)
+
+    @cached_property
+    def shares(self) -> npt.NDArray[np.float64]:
+        """Share of all tokens in each topic, shape (K,)."""
+        return self.sizes / max(int(self._all_counts.sum()), 1)
+
+    @cached_property
+    def term_counts(self) -> npt.NDArray[np.int64]:
+        """Tokens of each term, shape (V,)."""
+        return np.asarray(self._all_counts.sum(axis=0))
+
+    @cached_property
+    def document_counts(self) -> scipy.sparse.csr_array:
+        """Tokens of each topic in each document, shape (n_documents, K)."""
+        counts: scipy.sparse.csr_array = self._documents["counts"]
+        return counts
+
+    @cached_property
+    def document_shares(self) -> scipy.sparse.csc_array:
+        """Share of the tokens of each document in each topic, shape (n_documents, K)."""
+        lengths = np.maximum(self.document_lengths, 1)
+        counts = self.document_counts.tocoo()
+        shape = counts.shape
+        return scipy.sparse.csc_array(
+            (counts.data / lengths[counts.row], (counts.row, counts.col)), shape=shape
+        )
+
+    # ------------------------------------------------------------------ comparisons of topics
+
+    @cached_property
+    def _frequent(self) -> npt.NDArray[np.float64]:
+        return frequent(self.weights, self.term_counts)
+
+    @cached_property
+    def apart(self) -> npt.NDArray[np.float64]:
+        """Jensen-Shannon distances of the topics, shape (K, K)."""
+        return distances(self._frequent)
+
+    @cached_property
+    def groups(self) -> TopicGroups:
+        """The topics in groups, by Ward's method: `TopicGroups.cut` returns the group of each."""
+        n_groups = number_of_groups(self.n_topics)
+        return group_topics(self._frequent, self.sizes, n_groups)
+
+    @cached_property
+    def samples(self) -> tuple[Sample, ...]:
+        """The states kept after the burn-in, the newest states of other chains, and last the state shown."""
+        found: list[Sample] = []
+        if self.run is not None:
+            found = states_of_run(self.run)[0]
+        elif self.trace is not None:
+            found = [*settled_samples(self.trace)]
+        # Samples with other terms are not of this state: the trace is that of another run.
+        width = self.corpus.n_terms
+        found = [one for one in found if one.counts is not None and one.counts.shape[1] == width]
+        of = {(one.chain, one.sweep): one for one in found}
+        of.pop((self.shown.chain, self.shown.sweep), None)
+        return (*sorted(of.values(), key=lambda one: (one.chain, one.sweep)), self.shown)
+
+    @cached_property
+    def shown(self) -> Sample:
+        """The state that is shown, as a sample."""
+        return self.state.sample
+
+    @cached_property
+    def aligned(self) -> AlignedTopics | None:
+        """The topics that samples have in common; None if there is only the state that is shown."""
+        return None if len(self.samples) < 2 else align_topics(self.samples)
+
+    @cached_property
+    def common(self) -> npt.NDArray[np.int64]:
+        """For each topic its number among those that samples have in common, -1 for none: shape (K,)."""
+        if self.aligned is None:
+            return np.full(self.n_topics, -1, dtype=np.int64)
+        return self.aligned.which(self.shown)[self._order]
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """A few words that name each topic."""
+        return [" · ".join(self.words[v] for v in self.top_terms(k, 3)) for k in range(self.n_topics)]
+
+    def top_terms(self, topic: int, n: int | None = None) -> list[int]:
+        """The most frequent terms of a topic in descending order."""
+        topic = whole_number("topic", topic, 0, self.n_topics - 1, remedy="Topics are numbered from 0.")
+        most = self.n_terms if n is None else whole_number("n", n)
+        row = self.counts[topic]
+        order = np.argsort(-row, kind="stable")[:most]
+        return [int(v) for v in order if row[v] > 0]
+
+    @property
+    def traces(self) -> list[tuple[int, Trace]]:
+        """The chains with at least one recorded sweep, with their numbers."""
+        if self.trace is None:
+            return []
+        if isinstance(self.trace, ChainTrace):
+            chains = list(zip(self.trace.numbers, self.trace.chains, strict=True))
+        else:
+            chains = [(0, self.trace)]
+        return [(number, chain) for number, chain in chains if chain.n_draws]
+
+
+def rounded(values: Any, digits: int = 4) -> Any:
+    """Numbers rounded to this many significant digits, as a list for JSON; NaN and infinity become None."""
+    array = np.asarray(values, dtype=np.float64)
+    found = [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in array.ravel()]
+    return np.array(found, dtype=object).reshape(array.shape).tolist()
+
+
+_COLUMNS = ("Quantity", "Mean", "Standard deviation", "R-hat", "Effective draws", "Drift")
+_NAMES = {"log_joint": "log joint", **{f"share_{i}": f"share of number {i}" for i in range(2, 10)}}
+
+
+@attrs.frozen
+class Verdict:
+    """The state of convergence: settled (None if unknown), a sentence, and a table."""
+
+    settled: bool | None
+    sentence: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[Any, ...], ...] = ()
+
+
+def diagnosis_of(report: ReportData) -> Verdict:
+    """The verdict on a run. If there can be no verdict, the sentence gives the reason."""
+    if not report.traces:
+        return Verdict(None, "Convergence is unknown: this state has no trace.")
+    if "verdict" not in report.kept:
+        report.kept["verdict"] = _reached(report)
+    verdict: Verdict = report.kept["verdict"]
+    return verdict
+
+
+def _reached(report: ReportData) -> Verdict:
+    try:
+        diagnosis = diagnose(report.trace)
+    except HdpkitError as error:
+        return Verdict(None, f"Convergence could not be judged. {error.remedy}")
+    nouns = report.nouns
+    names = {**_NAMES, "n_dishes": nouns.topics, "share_1": f"share of the largest {nouns.topic}"}
+    rows = tuple(
+        (names.get(key, key), *map(_shown, (one.mean, one.sd, one.rhat, one.ess, one.drift)))
+        for key, one in diagnosis.numbers.items()
+    )
+    return Verdict(diagnosis.settled, diagnosis.sentence, _COLUMNS if rows else (), rows)
+
+
+def _shown(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:,.4g}"

@@ -1,0 +1,225 @@
+"""Runs over shards in their folders: their states, and how they are continued."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import scipy
+
+from hdpkit._compiled.stores.stirling import sum_of_logs
+from hdpkit.checks import instance
+from hdpkit.data import ShardedCorpus
+from hdpkit.errors import ParameterError, RunError
+from hdpkit.franchise import Franchise
+from hdpkit.numerics import add_up
+from hdpkit.random import Streams
+from hdpkit.record import Trace
+from hdpkit.record.describe import Allowed
+from hdpkit.record.run_folder import Checkpointed, RunFolder
+from hdpkit.schedule.clock import Tick
+from hdpkit.schedule.states import ChainState, Documents
+from hdpkit.schedule.sweeps import Progress
+from hdpkit.shards.carrier import Carrier
+from hdpkit.shards.common import begin_without_documents, one_document
+from hdpkit.shards.files import FromFolder, Stored, shard_file, summed, totals_of
+from hdpkit.shards.job import Job
+from hdpkit.shards.local import Local
+from hdpkit.shards.runs import go_on, stored_state, whole_state
+from hdpkit.shards.scores import log_joint_of_all
+
+__all__ = ["OverShards", "refuse_options"]
+
+_BYTES = 24  # of a franchise for each token, about
+_CHUNK = 1 << 20
+
+
+class OverShards:
+    """The chain of a run over shards.
+
+    Parameters
+    ----------
+    files : RunFolder
+    data : ShardedCorpus or CutCorpus
+    allowed_imports : Allowed
+    """
+
+    def __init__(self, files: RunFolder, data: Any, allowed_imports: Allowed) -> None:
+        self.files = files
+        self.data = data
+        self.allowed_imports = allowed_imports
+
+    def stored(self, loaded: Checkpointed) -> tuple[Stored, FromFolder]:
+        """What all documents have in common at a checkpoint, and what reads the state of each shard."""
+        stored = stored_state(self.files, self.data, loaded.frozen)
+        return stored, FromFolder.of(self.files.chain(0).path, stored)
+
+    def state(self, number: int, loaded: Checkpointed) -> ChainState:
+        """The state of a checkpoint."""
+        stored, start = self.stored(loaded)
+        franchise = self._declared(one_document(self.data))
+        begin_without_documents(franchise, stored, loaded.seed)
+        sample = franchise.sample()
+        k = sample.n_dishes
+        none = scipy.sparse.csr_array((0, k), dtype=np.int64)
+        level = attrs.evolve(sample.levels[-1], parent=np.zeros(0, dtype=np.int64), counts=none)
+        sample = attrs.evolve(
+            sample, sizes=np.asarray(stored.counts.sum(axis=1), dtype=np.int64), log_joint=stored.log_joint,
+            names=(), group_counts=none, levels=(level,),
+        )  # fmt: skip
+
+        def block(i: int) -> Documents:
+            info, corpus = self.data.shards[i], self.data.shard(i)
+            seating = start.seating(i, info, corpus)
+            dish = np.searchsorted(stored.common["slots"], seating["count_dish"])
+            counts = scipy.sparse.csr_array(
+                (seating["count_customers"].astype(np.int64), (seating["count_node"] - 1, dish)),
+                shape=(info.n_documents, k),
+            )
+            first = info.first_document
+            own = attrs.evolve(level, parent=np.zeros(info.n_documents, dtype=np.int64), counts=counts)
+            names = corpus.names or range(first, first + info.n_documents)
+            of_documents = attrs.evolve(sample, names=names, group_counts=counts, levels=(own,))
+            return Documents(first=first, corpus=corpus, counts=counts, sample=of_documents)
+
+        blocks = tuple(partial(block, i) for i in range(len(self.data.shards)))
+        return ChainState(franchise=franchise, sample=sample, data=self.data, blocks=blocks)
+
+    def franchise(self, number: int, loaded: Checkpointed) -> Franchise:
+        """A franchise over all documents, if they fit into memory."""
+        _check_fits(self.data.n_tokens)
+        stored, start = self.stored(loaded)
+        seatings = {i: start.seating(i, info, self.data.shard(i)) for i, info in enumerate(self.data.shards)}
+        frozen = whole_state(self.data, loaded.seed, seatings, stored.common)
+        corpus = self.data.corpus() if isinstance(self.data, ShardedCorpus) else self.data.corpus
+        franchise = self._declared(corpus)
+        franchise.thaw(frozen)
+        franchise.streams = Streams(loaded.seed)
+        return franchise
+
+    # ------------------------------------------------------------------ verification
+
+    def files_of(self, loaded: Checkpointed) -> Iterator[tuple[str, Callable[[], str]]]:
+        """Checks of the files besides the state that a checkpoint has: their names and what checks them."""
+        stored, start = self.stored(loaded)
+
+        def check(i: int) -> str:
+            start.read(i)
+            return "checksum; of this checkpoint"
+
+        folder = Path(start.folder)
+        for i in range(len(stored.digests)):
+            yield f"{folder.name}/{shard_file(folder, i).name}", partial(check, i)
+
+    def audit(self, number: int, loaded: Checkpointed) -> tuple[str, dict[str, Any]]:
+        """Add up the documents of all shards and compare the sums with the state; and its scalars."""
+        stored, start = self.stored(loaded)
+        present = getattr(self.data, "is_present", None)
+        if present is not None and not all(map(present, range(len(stored.digests)))):
+            return "shards of the corpus are on other disks: their sums are not compared", {}
+        slots, n_terms = np.asarray(stored.common["slots"]), self.data.n_terms
+        n_slots = int(slots.max()) + 1
+        counts, totals, logs = np.zeros(n_slots * n_terms, dtype=np.int64), [], []
+        for i, info in enumerate(self.data.shards):
+            corpus = self.data.shard(i)
+            seating = start.seating(i, info, corpus)
+            for first in range(0, info.n_tokens, _CHUNK):
+                dish = seating["dish"][first : first + _CHUNK].astype(np.int64)
+                np.add.at(counts, dish * n_terms + corpus.values[first : first + _CHUNK], 1)
+            totals.append(totals_of(seating))
+            customers, tables = (
+                np.asarray(seating[f"count_{name}"], np.int64) for name in ("customers", "tables")
+            )
+            logs.append(float(sum_of_logs(customers, tables)))
+        tables, sizes = summed(totals, n_slots)
+        franchise = self.state(number, loaded).franchise
+        log_likelihood = franchise.log_likelihood()
+        log_joint = log_joint_of_all(franchise, log_likelihood) + add_up(logs)
+        same = np.array_equal(counts.reshape(n_slots, n_terms)[slots], stored.counts.toarray())
+        same &= np.array_equal(tables[slots], stored.tables) and all(map(np.array_equal, sizes, stored.sizes))
+        same &= loaded.sweep == 0 or bool(np.isclose(stored.log_joint, log_joint, rtol=1e-9))
+        if not same:
+            raise RunError(
+                str(self.files.chain(number).path), "a state with other sums than those of its shards",
+                "their sums", "State and shards are of different runs; restore copies of them.",
+            )  # fmt: skip
+        values = {
+            "n_dishes": len(slots), "n_tables": int(tables.sum()), "log_likelihood": log_likelihood,
+            "log_joint": log_joint,
+        }  # fmt: skip
+        return f"the sums over its shards: {len(slots)} dishes, {int(tables.sum())} tables", values
+
+    def _declared(self, corpus: Any) -> Franchise:
+        franchise = self.files.franchise(self.allowed_imports, corpus)
+        franchise.expand_cells()
+        return franchise
+
+    def resume(
+        self,
+        target: Callable[[], int],
+        *,
+        progress: Progress | None,
+        checkpoint: int | None,
+        carrier: Carrier | None,
+    ) -> Trace:
+        """Continue from the newest checkpoint up to a sweep, computed when the folder is locked."""
+        carrier = Local() if carrier is None else carrier
+        instance("carrier", carrier, Carrier, "a carrier", remedy="hdpkit.shards.Local(2), MPI().")
+        settings, declared = self.files.settings, self._declared(one_document(self.data))
+        moves = self.files.moves(self.allowed_imports)
+        for move in moves:
+            move.check(declared)
+        job = Job(
+            declared.restaurant_declared, self.data, tuple(moves), settings.seed, None,  # type: ignore[arg-type]
+            declared.root.declared, settings.threads or 1, settings.spool,
+        )  # fmt: skip
+        with ExitStack() as stack:
+            carrier.lead(partial(_hold, stack, self.files))
+            last = target()
+            begun = self.files.chain(0).load()[0]
+            first = 0 if begun is None else begun.sweep
+            tell = None if progress is None else partial(_tick, progress, first, last)
+            run = go_on(self.files, job, carrier, last, checkpoint, tell)
+        run.trace.exact = settings.exact
+        return run.trace
+
+
+def _hold(stack: ExitStack, files: RunFolder) -> None:
+    stack.callback(files.lock().release)
+
+
+def _tick(progress: Progress, first: int, last: int, sweep: int, numbers: dict[str, Any]) -> None:
+    progress(
+        Tick(
+            sweep=sweep - first, sweeps=last - first, fraction=0.0, n_dishes=numbers["n_dishes"],
+            log_likelihood=numbers["log_likelihood"], customers_per_second=None, seconds_left=None,
+            finished=sweep == last, log_joint=numbers["log_joint"],
+        )
+    )  # fmt: skip
+
+
+def _check_fits(n_tokens: int) -> None:
+    """Raise a RunError if a franchise over so many tokens needs more memory than there is."""
+    if not hasattr(os, "sysconf"):
+        return
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if _BYTES * n_tokens > there:
+        raise RunError(
+            "data", f"{n_tokens:,} tokens in shards", f"what fits into {there >> 30} GB of memory",
+            "run.state() has the topics, and the documents in blocks; commands use these.",
+        )  # fmt: skip
+
+
+def refuse_options(**given: Any) -> None:
+    """Raise a ParameterError for an option of `Run.resume` that a run over shards doesn't take."""
+    for name, value in given.items():
+        if value:
+            raise ParameterError(
+                name, value, "left out for a run over shards", "Its chain runs in parts, without it."
+            )

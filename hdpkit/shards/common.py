@@ -1,0 +1,49 @@
+"""A franchise with what all documents of a run over shards have in common, and none of its documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy
+
+from hdpkit._compiled.support.sparse_counts import write_sparse
+from hdpkit.data import Corpus
+from hdpkit.franchise import Franchise
+from hdpkit.franchise.part import COLUMNS, begin_part
+from hdpkit.franchise.whole_corpus import Changes, WholeCorpus
+from hdpkit.random import STARTS, Streams
+from hdpkit.shards.files import Stored
+
+__all__ = ["begin_without_documents", "one_document"]
+
+
+def one_document(source: Any) -> Corpus:
+    """A corpus of one token over the terms of a corpus in shards: a franchise needs a document."""
+    one = scipy.sparse.csr_array(([1], ([0], [0])), shape=(1, source.n_terms))
+    return Corpus.from_counts(one, vocabulary=getattr(source, "vocabulary", None))
+
+
+def begin_without_documents(franchise: Franchise, stored: Stored, seed: int) -> None:
+    """Give a franchise over `one_document` the topics, weights and hyperparameters of a checkpoint."""
+    slots = np.asarray(stored.common["slots"], dtype=np.int64)
+    n_slots = int(slots.max()) + 1
+    customers, tables = np.zeros((2, n_slots), dtype=np.int64)
+    customers[slots], tables[slots] = np.asarray(stored.counts.sum(axis=1)), stored.tables
+    by_term = scipy.sparse.csr_array(stored.counts.T)
+    by_term.sort_indices()
+    term = np.repeat(np.arange(by_term.shape[0]), np.diff(by_term.indptr))
+    counts = write_sparse(term * n_slots + slots[by_term.indices], by_term.data.astype(np.int64))
+    total = Changes(customers, tables, np.zeros(1, dtype=np.int64), (counts,))
+    seating = {name: np.ones(1, dtype=np.int32) for name in ("dish", *COLUMNS)}
+    seating["dish"][0] = seating["count_dish"][0] = slots[0]
+    streams = Streams(seed)
+    begin_part(
+        franchise,
+        seating,
+        total,
+        stored.common,
+        WholeCorpus(0, stored.sizes),
+        streams.source(STARTS),
+    )
+    franchise.streams = streams

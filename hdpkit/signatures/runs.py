@@ -1,0 +1,165 @@
+"""Runs of signatures in folders: what their dishes and terms are called, and settings for extraction."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+
+from hdpkit.checks import absolute_path, numbers_between, whole_number
+from hdpkit.errors import DataError
+from hdpkit.record.files import reading
+from hdpkit.record.run_folder import SIGNATURES, RunFolder
+from hdpkit.schedule import Run
+from hdpkit.signatures.channels import channels_of
+from hdpkit.signatures.extraction import Signatures, extract_signatures
+from hdpkit.signatures.known import KnownSignatures
+from hdpkit.summaries.diagnosis import states_of_run
+
+__all__ = ["TOPICS", "Nouns", "Settings", "load_settings", "nouns_of", "signatures_of_run"]
+
+
+@attrs.frozen
+class Nouns:
+    """The nouns of a field. Each also has its plural: ``nouns.topics``.
+
+    Attributes
+    ----------
+    title : str
+        What a page about the run is titled.
+    topic, token, document, term : str
+        What a dish, a customer, a group and a term are called.
+    """
+
+    title: str
+    topic: str
+    token: str
+    document: str
+    term: str
+
+    @property
+    def topics(self) -> str:
+        """Plural of ``topic``."""
+        return f"{self.topic}s"
+
+    @property
+    def tokens(self) -> str:
+        """Plural of ``token``."""
+        return f"{self.token}s"
+
+    @property
+    def documents(self) -> str:
+        """Plural of ``document``."""
+        return f"{self.document}s"
+
+    @property
+    def terms(self) -> str:
+        """Plural of ``term``."""
+        return f"{self.term}s"
+
+    def level(self, name: str) -> str:
+        """The name of a level as it is shown: that of documents in the words of the field."""
+        return self.document if name == "document" else name
+
+
+TOPICS = Nouns("Topics", "topic", "token", "document", "term")
+"""Of models of texts."""
+# A dish of a state is a component; signatures are what states and chains have in common.
+_MUTATIONS = Nouns("Signatures", "component", "mutation", "sample", "channel")
+
+
+def nouns_of(data: Any, folder: str | os.PathLike[str] | None = None) -> Nouns:
+    """The nouns for a run: those of mutational signatures if it is one, otherwise those of topic models."""
+    declared = folder is not None and (Path(folder) / SIGNATURES).exists()
+    terms = (data.vocabulary or ()) if hasattr(data, "n_documents") else ()
+    return _MUTATIONS if declared or channels_of(terms) is not None else TOPICS
+
+
+_NUMBERS = ("similarity", "occurrence", "chains", "level", "min_samples")
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Settings:
+    """Settings for extracting signatures from a run.
+
+    Attributes
+    ----------
+    similarity, occurrence, chains, level : float
+        As in `extract_signatures`.
+    min_samples : int
+        As in `extract_signatures`.
+    known : KnownSignatures or None
+        Known signatures for comparison.
+    totals : tuple of int, or None
+        Mutations of each sample before downsampling; None if the run has all mutations.
+    """
+
+    similarity: float = 0.9
+    occurrence: float = 0.5
+    chains: float = 0.5
+    level: float = 0.9
+    min_samples: int = 1
+    known: KnownSignatures | None = None
+    totals: tuple[int, ...] | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the settings as JSON-compatible data, which `load_settings` reads."""
+        content: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
+        if self.known is not None:
+            content["known"] = {
+                "names": list(self.known.names),
+                "channels": list(self.known.vocabulary),
+                "shares": self.known.matrix.tolist(),
+            }
+        if self.totals is not None:
+            content["mutations"] = [int(total) for total in self.totals]
+        return content
+
+
+def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
+    """Read ``signatures.json`` of a run folder; None if the run has none."""
+    place = absolute_path("folder", folder, remedy="Give the folder of the run.")
+    content = RunFolder.open(place).read(SIGNATURES)
+    if content is None:
+        return None
+    with reading(place / SIGNATURES):
+        numbers: dict[str, Any] = {
+            name: numbers_between(name, content[name], 0.0, 1.0, remedy="").item()
+            for name in _NUMBERS
+            if name != "min_samples"
+        }
+        numbers["min_samples"] = whole_number("min_samples", content["min_samples"])
+        known = totals = None
+        if "mutations" in content:
+            totals = tuple(whole_number("mutations", total) for total in content["mutations"])
+        if "known" in content:
+            held = content["known"]
+            matrix = np.array(held["shares"], dtype=np.float64)
+            if matrix.shape != (len(held["names"]), len(held["channels"])):
+                raise ValueError(f"shares of shape {matrix.shape}")
+            known = KnownSignatures(
+                tuple(map(str, held["names"])), tuple(map(str, held["channels"])), matrix,
+                channels_of(list(map(str, held["channels"]))),
+            )  # fmt: skip
+        return Settings(**numbers, known=known, totals=totals)
+
+
+def signatures_of_run(run: Run, settings: Settings | None = None) -> tuple[Signatures, Settings]:
+    """Signatures of a run, from its samples after the burn-in and its newest states."""
+    if hasattr(run.data, "shards"):
+        raise DataError(
+            "run", run.data, "not over shards: signatures need all samples of the cohort at once",
+            "extract_signatures([hk.open_run(folder).franchise().sample()], corpus).",
+        )  # fmt: skip
+    used = settings or load_settings(run.folder) or Settings()
+    samples, states = states_of_run(run)
+    corpus: Any = run.data
+    found = extract_signatures(
+        samples, corpus, similarity=used.similarity, occurrence=used.occurrence, chains=used.chains,
+        level=used.level, min_samples=used.min_samples, declared=states[0].franchise.known,
+        totals=used.totals,
+    )  # fmt: skip
+    return found, used

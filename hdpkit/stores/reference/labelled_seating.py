@@ -1,0 +1,102 @@
+"""Drawing the missing detail of a state, in Python: the readable functions.
+
+A move that needs seats runs on the labelled seating. Drawing this seating uniformly among those that fit
+(dishes, histograms), or histograms among those that fit (dishes, counts), is a Gibbs step: nothing is
+approximated. The compiled twins are in `hdpkit._compiled.stores.labelled_seating`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.random import ChoiceSource
+from hdpkit.stores.protocol import Frozen, Ints
+from hdpkit.stores.reference.partitions import draw_table_sizes
+
+__all__ = ["draw_sizes", "seat_out"]
+
+
+def draw_sizes(
+    frozen: Frozen, source: ChoiceSource, discount: npt.NDArray[np.float64] | None = None
+) -> Frozen:
+    """Draw sizes of tables given dishes and counts.
+
+    If seats are then drawn uniformly given the sizes (`seat_out`), the partition of the n customers of a
+    restaurant and dish into t tables has the distribution of the model: without a discount that of the cycles
+    of a uniformly random permutation with t cycles.
+
+    Parameters
+    ----------
+    frozen : dict
+        Dishes and counts, as a store of counts freezes them.
+    source : ChoiceSource
+    discount : float64 array, shape (n_nodes,), optional
+        Discount of each restaurant; None: 0.
+
+    Returns
+    -------
+    dict
+        Dishes and histograms.
+    """
+    names = ("count_node", "count_dish", "count_customers", "count_tables")
+    bins = [
+        (node, dish, size, count)
+        for node, dish, customers, tables in zip(*(frozen[name].tolist() for name in names), strict=True)
+        for d in [0.0 if discount is None else float(discount[node])]
+        for size, count in sorted(Counter(draw_table_sizes(customers, tables, source, d)).items())
+    ]
+    columns = np.array(bins, dtype=np.int32).reshape(-1, 4)
+    places = enumerate(("bin_node", "bin_dish", "bin_size", "bin_count"))
+    return {"dish": frozen["dish"], **{name: np.ascontiguousarray(columns[:, i]) for i, name in places}}
+
+
+def seat_out(frozen: Frozen, home: Ints, parent: Ints, level: Ints, source: ChoiceSource) -> Frozen:
+    """Draw a labelled seating uniformly among those that fit dishes and histograms.
+
+    From the leaves up: the customers of a restaurant who eat a dish are put in a uniformly random order and
+    assigned to tables of the given sizes; these tables are then customers of the parent. (Every seating
+    results from the same number of orders.)
+
+    Parameters
+    ----------
+    frozen : dict
+        Dishes and histograms, as a store of sizes freezes them.
+    home, parent, level : int32 arrays
+        Restaurant of each data customer; parent and level of each restaurant.
+    """
+    sizes: dict[tuple[int, int], list[int]] = defaultdict(list)
+    names = ("bin_node", "bin_dish", "bin_size", "bin_count")
+    for node, dish, size, count in zip(*(frozen[name].tolist() for name in names), strict=True):
+        sizes[node, dish].extend([size] * count)
+    guests: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for i, dish in enumerate(frozen["dish"].tolist()):
+        if dish >= 0:
+            guests[int(home[i]), dish].append(i)
+    seat = np.full(len(home), -1, dtype=np.int32)
+    tables: list[list[int]] = []  # node, dish, seat in the parent
+    for node, dish in sorted(sizes, key=lambda pair: (-level[pair[0]], pair)):
+        who = guests[node, dish]
+        plan = sizes[node, dish]
+        if len(plan) > 1 and max(plan) > 1:
+            who = [who[p] for p in source.permutation(len(who))]
+        start = 0
+        for size in plan:
+            for customer in who[start : start + size]:
+                if customer >= 0:
+                    seat[customer] = len(tables)
+                else:
+                    tables[~customer][2] = len(tables)
+            start += size
+            if parent[node] >= 0:
+                guests[int(parent[node]), dish].append(~len(tables))
+            tables.append([node, dish, -1])
+    columns = np.array(tables, dtype=np.int32).reshape(-1, 3)
+    return {
+        "seat": seat,
+        "table_node": np.ascontiguousarray(columns[:, 0]),
+        "table_dish": np.ascontiguousarray(columns[:, 1]),
+        "table_seat": np.ascontiguousarray(columns[:, 2]),
+    }

@@ -1,0 +1,251 @@
+"""A run's topics and shares for other programs: tables, JSON, the arrays of pyLDAvis, ArviZ's netCDF."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shlex
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.checks import choice, flag, whole_number
+from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError
+from hdpkit.formats.writing import written_aside
+from hdpkit.io.tables import Columns, write_blocks
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.files import refusals
+from hdpkit.summaries.run_topics import RunTopics
+
+__all__ = [
+    "EXPORTS",
+    "document_tables",
+    "export_topics",
+    "export_trace",
+    "new_folder",
+    "share_columns",
+    "term_table",
+    "topic_table",
+]
+
+EXPORTS = ("csv", "parquet", "json", "pyldavis", "arviz")
+"""Formats to which a run can be exported."""
+
+_DIGITS = 9
+
+
+def share_columns(names: Any, shares: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """Columns of a table of shares: the document, each topic (from 1), and the rest."""
+    topics = {f"topic_{k}": shares[:, k - 1] for k in range(1, shares.shape[1])}
+    return {"document": list(names), **topics, "other": shares[:, -1]}
+
+
+def topic_table(topics: RunTopics, n_terms: int) -> Columns:
+    """A row per topic."""
+    columns: dict[str, Any] = {"topic": np.arange(1, topics.n_topics + 1), "share": topics.shares}
+    if topics.intervals is not None:
+        columns |= {"share_low": topics.intervals[:, 0], "share_high": topics.intervals[:, 1]}
+    if topics.occurrence is not None:
+        columns["occurrence"] = topics.occurrence
+    columns["terms"] = [
+        " ".join(map(str, topics.words(topics.top_terms(k, n_terms)))) for k in range(topics.n_topics)
+    ]
+    return columns
+
+
+def term_table(topics: RunTopics, n_terms: int) -> Columns:
+    """A row for each top term of each topic: topic, term, probability and, with samples, its interval."""
+    top = [topics.top_terms(k, n_terms) for k in range(topics.n_topics)]
+    lengths = [len(terms) for terms in top]
+    columns: dict[str, Any] = {
+        "topic": np.repeat(np.arange(1, topics.n_topics + 1), lengths),
+        "rank": np.concatenate([np.arange(1, n + 1) for n in lengths]),
+        "term": [str(word) for terms in top for word in topics.words(terms)],
+        "probability": np.concatenate([topics.topics[k, terms] for k, terms in enumerate(top)]),
+    }
+    ends = [one for k, terms in enumerate(top) if (one := topics.term_intervals(k, terms)) is not None]
+    if ends:
+        columns["probability_low"] = np.concatenate([low for low, _ in ends])
+        columns["probability_high"] = np.concatenate([high for _, high in ends])
+    return columns
+
+
+def document_tables(topics: RunTopics) -> Iterator[Columns]:
+    """A row per document, in blocks of documents: its name, number of tokens and shares of the topics."""
+    for block in topics.documents():
+        columns = share_columns(block.names, block.shares)
+        yield {"document": columns.pop("document"), "tokens": block.lengths, **columns}
+
+
+def export_topics(
+    topics: RunTopics,
+    to: str,
+    out: str | os.PathLike[str],
+    n_terms: int = 100,
+    *,
+    raw: bool = False,
+) -> list[Path]:
+    """Write topics and the shares of the documents."""
+    choice("to", to, EXPORTS[:4], remedy="export_trace writes for ArviZ.")
+    n_terms = whole_number("n_terms", n_terms, 1, remedy="How many terms of a topic are written.")
+    path = Path(out)
+    if to in ("csv", "parquet"):
+        tables: dict[str, Iterable[Columns]] = {
+            "topics": [topic_table(topics, min(n_terms, 10))],
+            "terms": [term_table(topics, n_terms)],
+            "documents": document_tables(topics),
+        }
+        new_folder(path)
+        files = [path / f"{name}.{to}" for name in tables]
+        for file, blocks in zip(files, tables.values(), strict=True):
+            write_blocks(file, blocks, raw=flag("raw", raw))
+        return files
+    pieces = _json(topics, n_terms) if to == "json" else _pyldavis(topics)
+    with refusals(path, "write a file"), written_aside(path) as out_file:
+        _write(out_file, pieces)
+    return [path]
+
+
+def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path:
+    """Write a trace for ArviZ."""
+    path = Path(out)
+    if path.suffix not in (".nc", ".zarr"):
+        raise ParameterError(
+            "out", str(path), "a file that ends in .nc, or a folder .zarr", "Choose such a name."
+        )
+    if path.is_dir() or (path.suffix == ".zarr" and path.exists()):
+        raise RunError("out", str(path), "new", "Choose another name.")
+    engine = _writer_of(path.suffix)
+    data = trace.to_arviz()
+    if path.suffix == ".zarr" and hasattr(data, "to_datatree"):  # ArviZ 0.x by itself supports only zarr 2
+        data = data.to_datatree()
+    aside = path.with_name(f"{path.name}.tmp")
+    with refusals(path, "write a file"):
+        try:
+            if path.suffix == ".nc":
+                data.to_netcdf(str(aside), engine=engine)
+            else:
+                data.to_zarr(str(aside), mode="w")
+        except ImportError as error:  # xarray imports further packages when writing, and may need newer ones
+            raise _missing(path.suffix, f"{type(error).__name__}: {error}") from error
+        else:
+            os.replace(aside, path)
+        finally:
+            if aside.is_dir():
+                shutil.rmtree(aside, ignore_errors=True)
+            else:
+                aside.unlink(missing_ok=True)
+    return path
+
+
+def _writer_of(suffix: str) -> str:
+    """Name, for xarray, of the package that writes such files; a MissingExtraError if there is none."""
+    packages = (("h5netcdf", "h5py"), ("netCDF4",)) if suffix == ".nc" else (("zarr",),)
+    for names in packages:
+        try:
+            first, *_ = map(importlib.import_module, names)
+        except ImportError:
+            continue
+        if suffix == ".nc" or int(str(first.__version__).partition(".")[0]) >= 3:
+            return names[0].lower()
+        raise _missing(suffix, f"{names[0]} {first.__version__}")
+    raise _missing(suffix, "no package that writes it")
+
+
+def _missing(suffix: str, found: str) -> MissingExtraError:
+    needed = "h5netcdf h5py" if suffix == ".nc" else "zarr>=3"
+    way_out = "" if suffix == ".nc" else " Or export to a file that ends in .nc."
+    return MissingExtraError(
+        needed, found, f"installed, to write {suffix}", f"pip install {shlex.join(needed.split())}.{way_out}"
+    )
+
+
+def new_folder(path: Path) -> None:
+    """Make a folder; raises a ParameterError if it exists and isn't empty."""
+    with refusals(path, "make a folder"):
+        path.mkdir(parents=True, exist_ok=True)
+        there = sorted(entry.name for entry in path.iterdir())
+    if there:
+        raise ParameterError(
+            "out", str(path), f"a new or an empty folder; it holds {there[0]}", "Choose one."
+        )
+
+
+def _write(file: IO[bytes], pieces: Iterator[str]) -> None:
+    for piece in pieces:
+        file.write(piece.encode("utf-8", "backslashreplace"))
+
+
+def _numbers(row: npt.NDArray[Any]) -> str:
+    if row.dtype.kind == "f":
+        return "[" + ",".join(f"{value:.{_DIGITS}g}" for value in row.tolist()) + "]"
+    return json.dumps(row.tolist(), separators=(",", ":"))
+
+
+def _rows(matrix: Iterable[npt.NDArray[np.float64]]) -> Iterator[str]:
+    yield "["
+    for number, row in enumerate(matrix):
+        yield (",\n" if number else "\n") + _numbers(row)
+    yield "]"
+
+
+def _json(topics: RunTopics, n_terms: int) -> Iterator[str]:
+    facts = {"of": topics.source, "n_topics": topics.n_topics, "n_documents": topics.data.n_documents}
+    yield json.dumps(facts, ensure_ascii=False)[:-1] + ', "topics": ['
+    for k in range(topics.n_topics):
+        topic: dict[str, Any] = {"topic": k + 1, "share": _short(topics.shares[k])}
+        if topics.intervals is not None:
+            topic["share_interval"] = [_short(end) for end in topics.intervals[k]]
+        if topics.occurrence is not None:
+            topic["occurrence"] = _short(topics.occurrence[k])
+        top = topics.top_terms(k, n_terms)
+        topic["terms"] = [
+            {"term": word, "probability": _short(topics.topics[k, v])}
+            for word, v in zip(topics.words(top), top, strict=True)
+        ]
+        if (ends := topics.term_intervals(k, top)) is not None:
+            for one, low, high in zip(topic["terms"], *ends, strict=True):
+                one["interval"] = [_short(low), _short(high)]
+        yield (",\n" if k else "\n") + json.dumps(topic, ensure_ascii=False, allow_nan=False)
+    yield '],\n"documents": ['
+    separator = "\n"
+    for block in topics.documents():
+        for name, length, row in zip(block.names, block.lengths.tolist(), block.shares, strict=True):
+            head = json.dumps({"document": name, "tokens": length}, ensure_ascii=False)[:-1]
+            shares = f', "shares": {_numbers(row[:-1])}, "other": {_short(row[-1])}}}'
+            yield separator + head + shares
+            separator = ",\n"
+    yield "]}\n"
+
+
+def _short(value: Any) -> float:
+    return float(f"{float(value):.{_DIGITS}g}")
+
+
+def _pyldavis(topics: RunTopics) -> Iterator[str]:
+    """The arguments of ``pyLDAvis.prepare``: shares that sum to one, documents that have tokens."""
+    if topics.n_topics == 0:
+        raise DataError("topics", 0, "at least one", "The run has none yet.")
+    lengths: list[int] = []
+
+    def shares() -> Iterator[npt.NDArray[np.float64]]:
+        for block in topics.documents():
+            there = block.lengths > 0
+            lengths.extend(block.lengths[there].tolist())
+            rows = block.shares[there, :-1]
+            total = rows.sum(axis=1, keepdims=True)
+            yield from np.where(total > 0, rows / np.where(total > 0, total, 1.0), 1.0 / topics.n_topics)
+
+    vocabulary = [str(word) for word in topics.words(range(topics.data.n_terms))]
+    yield '{"topic_term_dists": '
+    yield from _rows(topics.topics / topics.topics.sum(axis=1, keepdims=True))
+    yield ',\n"doc_topic_dists": '
+    yield from _rows(shares())
+    yield f',\n"doc_lengths": {_numbers(np.array(lengths, dtype=np.int64))}'
+    yield f',\n"vocab": {json.dumps(vocabulary, ensure_ascii=False)}'
+    yield f',\n"term_frequency": {_numbers(topics.term_counts)}}}\n'

@@ -1,0 +1,236 @@
+"""The topics of a run, as shown and written: of one chain's newest state, or aligned over chains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.errors import DataError
+from hdpkit.franchise import Sample
+from hdpkit.schedule import Run
+from hdpkit.schedule.states import ChainState
+from hdpkit.summaries.aligned import AlignedTopics
+from hdpkit.summaries.alignment import align_topics
+from hdpkit.summaries.consensus import Consensus, consensus
+from hdpkit.summaries.diagnosis import states_of_run
+
+__all__ = ["DocumentShares", "RunTopics", "topics_of_run"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_BLOCK = 1 << 14  # documents of which there are shares at once
+
+
+@attrs.frozen(eq=False)
+class DocumentShares:
+    """Shares of the topics in consecutive documents.
+
+    Attributes
+    ----------
+    names : sequence
+        Names of the documents, or their numbers.
+    lengths : int64 array, shape (n,)
+        Their numbers of tokens.
+    shares : float64 array, shape (n, K + 1)
+        Posterior mean shares of the topics, with the rest in the last column; rows sum to one.
+    """
+
+    names: Sequence[Any]
+    lengths: Ints
+    shares: Floats
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class RunTopics:
+    """Topics of a run, numbered from the largest to the smallest.
+
+    Attributes
+    ----------
+    source : str
+        Where the topics are from, in words.
+    shares : float64 array, shape (K,)
+        Share of the tokens of each topic.
+    topics : float64 array, shape (K, n_terms)
+        Posterior mean probabilities of the terms; rows sum to one.
+    documents : callable
+        Yields `DocumentShares` of all documents in order, in blocks of which one is in memory at a time.
+    data : Corpus, ShardedCorpus or CutCorpus
+        The corpus of the run.
+    term_counts : int64 array, shape (n_terms,)
+        Number of tokens of each term in the corpus.
+    places : tuple of int64 arrays
+        For each chain's newest state the topic of each dish; -1 for dishes in no topic.
+    occurrence : float64 array, shape (K,), or None
+        Share of the samples that have each topic, if topics are aligned.
+    intervals : float64 array, shape (K, 2), or None
+        Intervals of the shares, if topics are aligned.
+    aligned : AlignedTopics or None
+        The alignment from which intervals are computed.
+    common : int64 array, shape (K,), or None
+        Number of each topic in ``aligned``.
+    """
+
+    source: str
+    shares: Floats
+    topics: Floats
+    documents: Callable[[], Iterator[DocumentShares]]
+    data: Any
+    term_counts: Ints
+    places: tuple[Ints, ...]
+    occurrence: Floats | None = None
+    intervals: Floats | None = None
+    aligned: AlignedTopics | None = None
+    common: Ints | None = None
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics, K."""
+        return len(self.shares)
+
+    def words(self, terms: Iterable[Any]) -> list[Any]:
+        """The words of terms, or their numbers if the corpus has no vocabulary."""
+        vocabulary = self.data.vocabulary
+        return [int(v) if vocabulary is None else vocabulary[int(v)] for v in terms]
+
+    def top_terms(self, topic: int, n_terms: int) -> Ints:
+        """The most probable terms of a topic in descending order of probability, ties by lower id."""
+        row = self.topics[topic]
+        n_terms = min(n_terms, len(row))
+        some = np.argpartition(-row, n_terms - 1)[:n_terms] if n_terms < len(row) else np.arange(len(row))
+        return np.asarray(some[np.lexsort((some, -row[some]))], dtype=np.int64)
+
+    def term_intervals(self, topic: int, terms: Ints) -> tuple[Floats, Floats] | None:
+        """Ends of the credible intervals of terms' probabilities in a topic; None if there are no samples."""
+        if self.aligned is None or self.common is None:
+            return None
+        at = int(self.common[topic])
+        return self.aligned.topics_lower[at, terms], self.aligned.topics_upper[at, terms]
+
+    def gather(self, proportions: Sequence[Floats]) -> Floats:
+        """Convert weights over dishes of the chains' states to mean weights over topics."""
+        total = np.zeros((len(proportions[0]), self.n_topics + 1))
+        for place, weights in zip(self.places, proportions, strict=True):
+            at = np.append(np.where(place < 0, self.n_topics, place), self.n_topics)
+            np.add.at(total.T, at, weights.T)
+        return total / len(proportions)
+
+
+def topics_of_run(
+    run: Run, chain: int | None = None, *, intervals: bool = False
+) -> tuple[RunTopics, list[ChainState]]:
+    """The topics of a run, and the newest states of its chains."""
+    standing = [number for number, sweep in enumerate(run.sweeps) if sweep is not None]
+    numbers = [standing[0] if standing else 0] if chain is None and len(standing) < 2 else [chain]
+    if numbers != [None]:
+        number = numbers[0] or 0
+        state = _of_documents(run.state(number))
+        source = f"the newest state of chain {numbers[0]} (sweep {state.sample.sweep})"
+        topics = _of_state(state, source)
+        return (_with_intervals(topics, run, number, state.sample) if intervals else topics), [state]
+    samples, states = states_of_run(run)
+    for state in states:
+        _of_documents(state)
+    agreed = consensus(align_topics(samples))
+    source = f"the consensus of {len(standing)} chains ({len(samples)} samples of {agreed.sweeps})"
+    return _of_chains(agreed, states, source), states
+
+
+def _of_documents(state: ChainState) -> ChainState:
+    """The state, if the groups at its deepest level are the documents of a corpus."""
+    state.check_corpus()
+    deepest = state.franchise.declarations[-1].each
+    if deepest != "document":
+        raise DataError(
+            "restaurants", deepest, "with the documents as the groups of the deepest level",
+            "hdpkit topics RUN --chain 0 prints the topics; hk.open_run(folder).franchise().sample() has the "
+            "shares of the groups.",
+        )  # fmt: skip
+    return state
+
+
+def _in_blocks(
+    data: Any, names: Sequence[Any], shares: Callable[[slice], Floats]
+) -> Callable[[], Iterator[DocumentShares]]:
+    """The documents of a corpus in memory, in blocks, from a function that has the shares of some."""
+
+    def documents() -> Iterator[DocumentShares]:
+        for first in range(0, data.n_documents, _BLOCK):
+            chosen = slice(first, min(first + _BLOCK, data.n_documents))
+            yield DocumentShares(names[chosen], data.document_lengths[chosen], shares(chosen))
+
+    return documents
+
+
+def _with_intervals(topics: RunTopics, run: Run, number: int, newest: Sample) -> RunTopics:
+    """The topics of a state, with means and intervals over it and the samples that its chain kept.
+
+    The numbers of the topics are those of the state alone.
+    """
+    samples, _ = states_of_run(run, number)
+    if len(samples) < 2:
+        return topics
+    aligned = align_topics(samples, min_occurrence=0.0)  # so that each topic of the state is included
+    common = aligned.which(newest)[np.argsort(topics.places[0])]
+    columns = np.append(common, len(aligned))
+    return attrs.evolve(
+        topics,
+        source=f"{topics.source}, with means and intervals over {len(samples)} samples ({aligned.sweeps})",
+        shares=aligned.shares[common],
+        topics=aligned.topics[common],
+        documents=_in_blocks(
+            topics.data, newest.names, lambda chosen: aligned.group_shares[chosen][:, columns]
+        ),
+        occurrence=aligned.occurrence[common],
+        intervals=np.column_stack([aligned.shares_lower, aligned.shares_upper])[common],
+        aligned=aligned,
+        common=common,
+    )
+
+
+def _of_chains(agreed: Consensus, states: Sequence[ChainState], source: str) -> RunTopics:
+    newest, data = states[0].sample, states[0].data
+    return RunTopics(
+        source=source,
+        shares=agreed.shares,
+        topics=agreed.topics,
+        documents=_in_blocks(data, newest.names, lambda chosen: agreed.group_shares[chosen]),
+        data=data,
+        term_counts=np.asarray(newest.counts.sum(axis=0), dtype=np.int64),
+        places=tuple(agreed.which(state.sample) for state in states),
+        occurrence=agreed.occurrence,
+        intervals=np.column_stack([agreed.shares_lower, agreed.shares_upper]),
+        aligned=agreed,
+        common=np.arange(agreed.n_topics),
+    )
+
+
+def _of_state(state: ChainState, source: str) -> RunTopics:
+    sample = state.sample
+    order = np.argsort(-sample.sizes, kind="stable")
+    columns, place = np.append(order, len(order)), np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+
+    def documents() -> Iterator[DocumentShares]:
+        for block in state.documents():
+            found = block.sample
+            assert found is not None  # `_of_documents`
+
+            def shares(chosen: slice, found: Sample = found) -> Floats:
+                return found.group_weights(chosen)[:, columns]
+
+            yield from _in_blocks(block.corpus, found.names, shares)()
+
+    return RunTopics(
+        source=source,
+        shares=sample.shares()[order],
+        topics=sample.topics()[order],
+        documents=documents,
+        data=state.data,
+        term_counts=np.asarray(sample.counts.sum(axis=0), dtype=np.int64),
+        places=(place,),
+    )

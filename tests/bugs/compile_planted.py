@@ -1,0 +1,43 @@
+"""Compile copies of modules in the current folder: `python compile_planted.py CHECKOUT PACKAGE MODULE ...`.
+
+As `setup.py` does, with less optimisation: tests plant faults into these copies (`planting.py`).
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+
+def main(root, package, *names):
+    folders = [package, *(str(Path(root, "hdpkit", place)) for place in ("include", "_compiled/stores"))]
+    flags = ["/O1", "/std:c++17", "/fp:precise"] if sys.platform == "win32" else [
+        "-O1", "-g0", "-std=c++17", "-ffp-contract=off", "-pthread",
+    ]  # fmt: skip
+    common = {
+        "include_dirs": [*folders, np.get_include()], "extra_compile_args": flags, "language": "c++",
+        "define_macros": [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
+    }  # fmt: skip
+    pyx = [Extension(f"{package}.{name}", [f"{package}/{name}.pyx"], **common) for name in names]
+    module = Extension(f"{package}.isa_baseline", [f"{package}/isa_baseline.cpp"], **common)
+    setup(
+        name=package,
+        packages=[],
+        script_args=["-q", "build_ext", "--inplace"],
+        ext_modules=[module, *cythonize(
+            pyx,
+            include_path=[root],
+            shared_utility_qualified_name="hdpkit._compiled.support.shared_utilities",
+            compiler_directives={
+                "language_level": 3, "boundscheck": False, "wraparound": False, "initializedcheck": False,
+                "cdivision": True, "binding": True, "embedsignature": True, "auto_pickle": False,
+                "freethreading_compatible": True,
+            },
+        )],
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,196 @@
+"""Faults of the fused sweeps, planted into compiled copies of their modules.
+
+The sources of production contain no switch for tests. They are copied, the patches of all faults are applied,
+and the copies are compiled once, with a switch: the number of the fault that is planted. They are kept in
+``build/planted`` of the checkout by a digest of all sources. While a fault is planted, the functions of the
+copies take the place of those of production, wherever these are kept.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import hashlib
+import importlib
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from bugs.fused import ALL_FAULTS, FAULTS_IN, PlantedFault
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "hdpkit" / "_compiled" / "fused_sweeps"
+PRODUCTION, PACKAGE = "hdpkit._compiled.fused_sweeps", "planted_sweeps"
+MODULES = ("slice_ends", "fused_topics", "fused_blocks", "fused_observed", "fused_slices", "fused_cells")
+OTHERS = ("draws", "instruction_set")  # that they import, and that are patched too
+SWITCH = """\
+#ifndef HDPKIT_SWITCH_H
+#define HDPKIT_SWITCH_H
+#ifdef _WIN32
+#define HDPKIT_EXPORT __declspec(dllexport)
+#else
+#define HDPKIT_EXPORT __attribute__((visibility("default")))
+#endif
+#ifdef __cplusplus
+extern "C" {
+#endif
+HDPKIT_EXPORT extern int hdpkit_fault;
+HDPKIT_EXPORT int hdpkit_fault = 0;
+#ifdef __cplusplus
+}
+#endif
+#endif
+"""
+DECLARED = '\ncdef extern from "switch.h":\n    int hdpkit_fault\n'
+OF_SLICES = """
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from hdpkit._compiled.fused_sweeps.slices cimport HDPKIT_SLICE_CAPSULE, hdpkit_slice_functions
+from planted_sweeps.instruction_set import chosen
+
+cdef const hdpkit_slice_functions *functions = (
+    <const hdpkit_slice_functions *>PyCapsule_GetPointer(chosen.slices, HDPKIT_SLICE_CAPSULE))
+"""
+
+
+def patched() -> dict[str, str]:
+    """The sources by name, with all faults; raises an AssertionError if a patch no longer applies."""
+    found = {path.name: path.read_text(encoding="utf-8") for path in SOURCES.glob("*.h")}
+    for name in (*(f"{module}.pyx" for module in MODULES), "draws.pxd", "slice_ends.pxd"):
+        found[name] = (SOURCES / name).read_text(encoding="utf-8")
+    for number, fault in enumerate(ALL_FAULTS, start=1):
+        for patch in fault.patches:
+            times = found[patch.file].count(patch.old)
+            assert times == 1, f"{fault.name}: {times} times in {patch.file}:\n{patch.old}"
+            new = patch.new.replace("FAULT", f"(hdpkit_fault == {number})")
+            found[patch.file] = found[patch.file].replace(patch.old, new)
+    return found
+
+
+def sources() -> dict[str, str]:
+    """All files of the copies by name."""
+    found = patched()
+    copied = "|".join((*MODULES, *OTHERS))
+    for name in [name for name in found if name.endswith((".pyx", ".pxd"))]:
+        text = re.sub(rf"{re.escape(PRODUCTION)}\.({copied})\b", rf"{PACKAGE}.\1", found[name])
+        found[name] = text + DECLARED * (name != "slice_ends.pxd")
+    slices = found["fused_slices.pyx"]
+    begin = slices.index("\nfrom")
+    assert "cimport SliceWorkspace, functions" in slices
+    slices = slices.replace("cimport SliceWorkspace, functions", "cimport SliceWorkspace")
+    found["fused_slices.pyx"] = slices[:begin] + OF_SLICES + slices[begin:]
+    module = (SOURCES / "isa_baseline.cpp").read_text(encoding="utf-8")
+    found |= {
+        "isa_baseline.cpp": '#include "switch.h"\n' + module,
+        "switch.h": SWITCH,
+        "__init__.py": "",
+        "__init__.pxd": "",
+        "instruction_set.py": f"import {PACKAGE}.isa_baseline as chosen\n",
+    }
+    return found
+
+
+def digest() -> str:
+    """Of everything on which the compiled copies depend."""
+    told = hashlib.sha256(f"{sys.version} {sysconfig.get_platform()}".encode())
+    told.update(importlib.metadata.version("cython").encode())
+    paths = [path for kind in ("pxd", "pyx", "h") for path in (ROOT / "hdpkit").rglob(f"*.{kind}")]
+    for path in sorted([*paths, *FAULTS_IN.glob("*.txt"), *Path(__file__).parent.glob("*plant*.py")]):
+        told.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return told.hexdigest()[:20]
+
+
+def compile_in(folder: Path) -> None:
+    """Write the copies and compile them."""
+    package = folder / PACKAGE
+    package.mkdir(parents=True)
+    for name, text in sources().items():
+        (package / name).write_text(text, encoding="utf-8")
+    told = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("compile_planted.py")), str(ROOT), PACKAGE, *MODULES],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert told.returncode == 0, f"{told.stdout[-2000:]}\n{told.stderr[-4000:]}"
+
+
+def compiler() -> str | None:
+    """The C++ compiler, None if there is none."""
+    if sys.platform == "win32":
+        return "cl"
+    return shutil.which((os.environ.get("CXX") or sysconfig.get_config_var("CXX") or "c++").split()[0])
+
+
+@cache
+def planted_modules() -> dict[str, ModuleType]:
+    """The compiled copies by name; they are compiled if that hasn't been done."""
+    if compiler() is None:
+        pytest.skip("no C++ compiler")
+    pytest.importorskip("Cython")
+    pytest.importorskip("setuptools")
+    kept = ROOT / "build" if os.access(ROOT, os.W_OK) else Path(tempfile.gettempdir())
+    folder = kept / "planted" / digest()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            with tempfile.TemporaryDirectory(dir=folder.parent) as new:
+                compile_in(Path(new) / "made")
+                os.replace(Path(new) / "made", folder)
+    sys.path.insert(0, str(folder))
+    try:
+        return {name: importlib.import_module(f"{PACKAGE}.{name}") for name in ("isa_baseline", *MODULES)}
+    finally:
+        sys.path.remove(str(folder))
+
+
+def switch(number: int) -> None:
+    """Set the number of the fault in all copies; 0: none."""
+    for module in planted_modules().values():
+        ctypes.c_int.in_dll(ctypes.CDLL(module.__file__), "hdpkit_fault").value = number
+
+
+@cache
+def places() -> list[tuple[dict[str, Any], str, Any, Any]]:
+    """Where functions of production are kept: dictionary, key, function, and its copy."""
+    copies = planted_modules()
+    found = []
+    frozen = gc.get_freeze_count() > 0
+    if frozen:  # else the collector doesn't know who refers to them
+        gc.unfreeze()
+    for name in MODULES:
+        own = vars(importlib.import_module(f"{PRODUCTION}.{name}"))
+        for key, function in list(own.items()):
+            if callable(function) and getattr(function, "__module__", None) == own["__name__"]:
+                holders = [holder for holder in gc.get_referrers(function) if isinstance(holder, dict)]
+                for holder in holders:
+                    places = [place for place, held in holder.items() if held is function]
+                    found += [(holder, place, function, getattr(copies[name], key)) for place in places]
+    if frozen:
+        gc.freeze()
+    return found
+
+
+@contextmanager
+def planted_fault(fault: PlantedFault) -> Iterator[None]:
+    """Plant a fault within a block: in the fused verbs of all franchises."""
+    try:
+        for holder, place, _, copy in places():
+            holder[place] = copy
+        switch(1 + ALL_FAULTS.index(fault))
+        yield
+    finally:
+        for holder, place, function, _ in places():
+            holder[place] = function
+        switch(0)

@@ -1,0 +1,118 @@
+"""Mistakes where homes of customers depend on the state."""
+
+from __future__ import annotations
+
+from hdpkit.testing.planted import PlantedBug
+
+__all__ = ["BUGS"]
+
+_KERNEL = "hdpkit.franchise.reference.state_homes"
+_STATE = "hdpkit.franchise.state_homes"
+
+BUGS: tuple[PlantedBug, ...] = (
+    PlantedBug(
+        "the next transition left out",
+        "A candidate is weighed by the customer's own predictive, without those of its followers.",
+        _KERNEL,
+        "yield [seat, *others], probability * further",
+        "yield [seat, *others], probability / max(1, sum(1 for _ in self.joint_seats(wanted[1:])))",
+        "check_state_homes",
+    ),
+    PlantedBug(
+        "the follower's seat not moved",
+        "A follower is seated again in its previous restaurant.",
+        _KERNEL,
+        "_sit(walk, j, seat, own, source)",
+        "_sit(walk, j, attrs.evolve(seat, node=homes[j]), own, source)",
+        "check_state_homes",
+    ),
+    PlantedBug(
+        "the customer's own transition not counted",
+        "A follower's predictive leaves out the customer, who may be in the same restaurant with its dish.",
+        _KERNEL,
+        "for level, r in enumerate(self.walk.topology.path(seat.node)[: seat.opens + 1]):",
+        "for level, r in enumerate(self.walk.topology.path(seat.node)[:0]):",
+        "check_state_homes_over_counts",
+    ),
+    PlantedBug(
+        "the customer's new table not counted above",
+        "A follower's predictive counts the customer, but no table that it opens.",
+        _KERNEL,
+        "if level < seat.opens:",
+        "if level < 0:",
+        "check_state_homes",
+    ),
+    PlantedBug(
+        "the followers' transitions weighed without each other",
+        "The predictive of a second follower leaves out the first one.",
+        _KERNEL,
+        """            self.count(seat, 1)
+            for others, further in self.joint_seats(wanted[1:]):
+                yield [seat, *others], probability * further
+            self.count(seat, -1)
+""",
+        """            first = int(self.node_customers.total() == 0)
+            self.count(seat, first)
+            for others, further in self.joint_seats(wanted[1:]):
+                yield [seat, *others], probability * further
+            self.count(seat, -first)
+""",
+        "check_state_homes_of_two_followers",
+    ),
+    PlantedBug(
+        "the first follower alone",
+        "Only one of the customers whose home depends on a dish moves with it.",
+        _KERNEL,
+        "[i, *walk.topology.followers(i)]",
+        "[i, *walk.topology.followers(i)[:1]]",
+        "check_state_homes_of_two_followers",
+    ),
+    PlantedBug(
+        "a dish that lost its last customer stays",
+        "The dish of a removed customer is a candidate beside the new dish.",
+        _KERNEL,
+        "walk.store.tables(0, dishes[i]) == 0 and dishes[i] not in kept",
+        "walk.store.tables(0, dishes[i]) < 0",
+        "check_state_homes",
+    ),
+    PlantedBug(
+        "a weight for each table of the root",
+        "A dish at the root gets a second table, which would be another dish.",
+        _KERNEL,
+        "if r == 0 and tables > 0:",
+        "if r == 0 and tables > 9:",
+        "check_state_homes",
+    ),
+    PlantedBug(
+        "tables of the restaurant that a follower left",
+        "The verb draws the tables of new restaurants only.",
+        _KERNEL,
+        "changed.update(homes.values(), (seat.node for seat in chosen))",
+        "changed.update(seat.node for seat in chosen)",
+        "check_state_homes_over_counts",
+    ),
+    PlantedBug(
+        "the weight of a dish left out above",
+        "All dishes have the same probability above the restaurants.",
+        _KERNEL,
+        "self._above = dict(zip(keys, walk.root.row(live).tolist(), strict=True))",
+        "self._above = dict.fromkeys(keys, 1.0)",
+        "check_state_homes_and_root_weights",
+    ),
+    PlantedBug(
+        "rows in the order of slots",
+        "A thawed state gets other restaurants for its dishes than it had.",
+        _STATE,
+        "self._take(self.checked(frozen, sorted(self._rows))._rows)",
+        "self.checked(frozen, sorted(self._rows))",
+        "check_state_homes",
+    ),
+    PlantedBug(
+        "restaurants of dead dishes are not free",
+        "Restaurants of dishes aren't given back when dishes die.",
+        _STATE,
+        "heapq.heappush(self._free, self._rows.pop(slot))",
+        "self._rows.pop(slot)",
+        "check_state_homes_of_the_prior",
+    ),
+)

@@ -1,0 +1,64 @@
+"""Faults are planted in copies: production has no switch, and copies without a fault are production."""
+
+import importlib
+
+import numpy as np
+import pytest
+from bugs import ALL_FAULTS, planting
+from bugs.fused import Patch, PlantedFault
+from fused_cases import many_dishes
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit._compiled.fused_sweeps import fused_topics
+from hdpkit.franchise import kernels
+
+ROOT = planting.ROOT / "hdpkit"
+
+
+def test_every_patch_applies_to_the_source():
+    changed = planting.patched()
+    for number in range(1, len(ALL_FAULTS) + 1):
+        assert any(f"hdpkit_fault == {number})" in text for text in changed.values()), number
+
+
+def test_a_patch_that_no_longer_applies_is_an_error(monkeypatch):
+    lost = PlantedFault("lost", "check", "what", (Patch("cell_text.h", "no such text", ""),))
+    monkeypatch.setattr(planting, "ALL_FAULTS", (lost,))
+    with pytest.raises(AssertionError, match=r"lost: 0 times in cell_text\.h"):
+        planting.patched()
+
+
+def test_names_differ_within_a_file_of_faults():
+    for group in planting.FAULTS_IN.glob("*.txt"):
+        names = [line for line in group.read_text(encoding="utf-8").splitlines() if line.startswith("# ")]
+        assert len(names) == len(set(names)), group
+
+
+def test_production_has_no_switch_for_tests():
+    for kind in ("pyx", "pxd", "h", "cpp"):
+        for path in (ROOT / "_compiled").rglob(f"*.{kind}"):
+            if kind != "cpp" or path.name.startswith("isa_"):
+                words = path.read_text(encoding="utf-8").lower().replace("default", "")
+                assert "fault" not in words, path
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram"])
+def test_copies_without_a_fault_have_the_chain_of_production(store):
+    def moved(franchise):
+        for move in (moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge()):
+            move.apply(franchise, hk.random.RandomStream((1, 2)))
+        return franchise.dishes
+
+    franchise = many_dishes(store)
+    expected = moved(franchise.copy())
+    production = fused_topics.reseat
+    verbs = next(row.verbs for row in kernels.TABLE if vars(row.verbs).get("reseat") is production)
+    with planting.planted_fault(ALL_FAULTS[0]):
+        assert verbs.reseat is not production
+        planting.switch(0)
+        assert np.array_equal(moved(franchise.copy()), expected)
+    assert verbs.reseat is production
+    for name in planting.MODULES:
+        for key, value in vars(importlib.import_module(f"{planting.PRODUCTION}.{name}")).items():
+            assert "planted" not in str(getattr(value, "__module__", "")), key

@@ -1,0 +1,258 @@
+"""Runs with replica exchange: traces, folders, chains, and what is refused."""
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.moves import Move, MoveInfo
+
+COUNTS = np.array([[3, 1, 0], [0, 2, 2], [1, 0, 4], [2, 2, 1]])
+POWERS = (1.0, 0.6, 0.3)
+BY_CELL = [moves.CountGibbs(), moves.RootWeights(), moves.Concentration()]
+SCHEDULES = {
+    "tables": ("histogram", "restaurant", [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration()]),
+    "slices": ("counts", "weights", [moves.SliceGibbs(), moves.TableCounts(), moves.RootWeights()]),
+    "cells": ("counts", "weights", [*BY_CELL, moves.BaseMeasureParameters()]),
+}
+
+
+def franchise_of(store="counts", root="weights", eta=None):
+    measure = hk.DirichletMultinomial(hk.Gamma(1.0, 1.0) if eta is None else eta)
+    base = hk.Restaurant(base=measure, concentration=hk.Gamma(1.0, 1.0))
+    document = hk.Restaurant(base=base, concentration=0.7, each="document")
+    return hk.Franchise(document, hk.Corpus.from_counts(COUNTS), store=store, root=root)
+
+
+def schedule_of(case, **options):
+    store, root, schedule = SCHEDULES[case]
+    exchange = moves.ReplicaExchange(POWERS)
+    return franchise_of(store, root), [*schedule, exchange.every(2) if options.get("every") else exchange]
+
+
+def same(one, other):
+    assert one.keys() == other.keys()
+    for key in one:
+        assert np.array_equal(one[key], other[key]), key
+
+
+def rows(trace):
+    return trace.moves[["move", "sweep", "tried", "accepted"]].tolist()
+
+
+@pytest.mark.parametrize("case", SCHEDULES)
+def test_a_seed_gives_a_chain_and_the_trace_is_that_of_power_1(case):
+    franchise, schedule = schedule_of(case)
+    trace = hk.Scheduler(schedule).run(franchise, 40, rng=1, audit_every=5)
+    again = hk.Scheduler(schedule).run(schedule_of(case)[0], 40, rng=1)
+    same(trace, again)
+    assert rows(trace) == rows(again)
+    assert type(franchise.measure) is hk.DirichletMultinomial
+    assert trace["log_likelihood"][-1] == franchise.log_likelihood()
+    pairs = [row for row in trace.moves if row["move"].startswith("ReplicaExchange")]
+    assert {str(row["move"]) for row in pairs} == {"ReplicaExchange 1.0 0.6", "ReplicaExchange 0.6 0.3"}
+    assert all(row["tried"] == 1 for row in pairs)
+    assert [row["sweep"] for row in pairs] == list(range(1, 41))
+    assert 5 < sum(row["accepted"] for row in pairs) <= 40
+    assert set(trace["replicas/walker"]) == {0.0, 1.0, 2.0}
+
+
+def test_exchanges_take_place_when_they_are_scheduled():
+    franchise, schedule = schedule_of("cells", every=True)
+    trace = hk.Scheduler(schedule).run(franchise, 12, rng=1)
+    pairs = [(str(m), int(s)) for m, s in trace.moves[["move", "sweep"]].tolist() if m.startswith("Replica")]
+    first, second = "ReplicaExchange 1.0 0.6", "ReplicaExchange 0.6 0.3"
+    assert pairs == [(first, 2), (second, 4), (first, 6), (second, 8), (first, 10), (second, 12)]
+
+
+@pytest.mark.parametrize("case", SCHEDULES)
+def test_a_run_goes_on_bit_for_bit(case, tmp_path):
+    franchise, schedule = schedule_of(case)
+    whole = hk.Scheduler(schedule).run(franchise, 30, rng=1)
+    # In memory.
+    other = schedule_of(case)[0]
+    hk.Scheduler(schedule).run(other, 17, rng=1)
+    rest = hk.Scheduler(schedule).run(other, 13, init=None)
+    assert np.array_equal(rest["log_joint"], whole["log_joint"][17:])
+    # From a folder.
+    stop = {"callbacks": [lambda draw: draw.sweep == 17]}
+    hk.Scheduler(schedule).run(schedule_of(case)[0], 30, rng=1, folder=tmp_path / "run", **stop)
+    resumed = hk.open_run(tmp_path / "run").resume()
+    same(resumed, whole)
+    assert rows(resumed) == rows(whole)
+    there = hk.open_run(tmp_path / "run").franchise()
+    assert there.log_joint() == franchise.log_joint()
+    assert "replicas" not in there.components
+
+
+def test_each_chain_of_a_run_has_chains_at_all_powers(tmp_path):
+    franchise, schedule = schedule_of("cells")
+    one = hk.Scheduler(schedule).run(franchise_of(), 10, rng=1)
+    two = hk.Scheduler(schedule).run(franchise, 10, rng=1, chains=2, folder=tmp_path / "run")
+    assert np.array_equal(two["log_joint"][0], one["log_joint"])
+    assert not np.array_equal(two["log_joint"][1], one["log_joint"])
+    assert two.franchises[0].log_joint() == one["log_joint"][-1]
+    more = hk.open_run(tmp_path / "run").resume(5)
+    own = franchise_of()
+    longer = hk.Scheduler(schedule).run(own, 15, rng=1)
+    assert np.array_equal(more["log_joint"][0], longer["log_joint"])
+    # Chains from where a franchise stands begin with its further chains.
+    two = hk.Scheduler(schedule).run(own, 5, rng=2, init=None, chains=1)
+    one = hk.Scheduler(schedule).run(own, 5, rng=2, init=None)
+    same(two.chains[0], one)
+
+
+def test_power_1_has_its_law():
+    # The number of dishes at power 1 by replica exchange over cells, and by sweeps over tables alone.
+    found = {}
+    for name, store, root, schedule in (
+        ("exchange", "counts", "weights", [*BY_CELL[:2], moves.ReplicaExchange((1.0, 0.4))]),
+        ("tables", "histogram", "restaurant", [moves.TableGibbs(), moves.DishGibbs()]),
+    ):
+        trace = hk.Scheduler(schedule).run(franchise_of(store, root, 0.5), 4000, rng=3)
+        found[name] = np.bincount(trace["n_dishes"][100:], minlength=20)[:20] / 3900
+    assert 0.5 * np.abs(found["exchange"] - found["tables"]).sum() < 0.05
+
+
+def test_a_franchise_alone():
+    franchise, schedule = schedule_of("cells")
+    hk.Scheduler(schedule).run(franchise, 3, rng=1)
+    twin = franchise.copy()
+    assert "replicas" in franchise.parts
+    assert "replicas" not in twin.parts
+    assert twin.log_joint() == franchise.log_joint()
+    with pytest.raises(errors.ScheduleError, match="powers"):
+        hk.Scheduler([*BY_CELL, moves.ReplicaExchange((1.0, 0.5))]).run(franchise, 3, rng=1)
+    hk.Scheduler([*BY_CELL, moves.ReplicaExchange((1.0, 0.5))]).run(twin, 3, rng=1)
+    frozen = franchise.freeze()
+    frozen["components"]["replicas"]["walkers"] = np.array([0, 0, 7])
+    with pytest.raises(errors.HdpkitError, match="walkers"):
+        franchise.thaw(frozen)
+
+
+@pytest.mark.parametrize("powers", [(1.0,), (0.9, 0.5), (1.0, 0.5, 0.5), (1.0, 0.0), (1.0, "x"), 1.0, "1.0"])
+def test_powers_that_are_refused(powers):
+    with pytest.raises(errors.ParameterError, match="powers"):
+        moves.ReplicaExchange(powers)
+
+
+def test_what_has_no_powers_is_refused_before_the_first_sweep():
+    exchange = moves.ReplicaExchange(POWERS)
+    values = hk.Groups.from_arrays([[0.1, 0.2], [0.3]])
+    restaurant = hk.Restaurant(hk.NormalGamma(), concentration=1.0)
+    with pytest.raises(errors.ScheduleError, match="NormalGamma"):
+        hk.Scheduler([moves.TableGibbs(), exchange]).run(hk.Franchise(restaurant, values), 1, rng=0)
+    known = hk.Known(np.full((1, 3), 1 / 3), counts=[10.0])
+    base = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    franchise = hk.Franchise(
+        hk.Restaurant(base, concentration=1.0, each="document"), hk.Corpus.from_counts(COUNTS), known=known
+    )
+    with pytest.raises(errors.ScheduleError, match="known components"):
+        hk.Scheduler([moves.TableGibbs(), exchange]).run(franchise, 1, rng=0)
+    with pytest.raises(errors.DeclarationError, match="known components"):
+        franchise.tempered(0.5)
+    with pytest.raises(errors.ScheduleError, match="one franchise"):
+        hk.Mixture([(moves.TableGibbs(), 1.0), (exchange, 1.0)])
+
+
+class Fails(Move):
+    """Raises an error in a sweep of a further chain, once."""
+
+    by_cell = True
+    to_raise = None
+
+    def apply(self, state, rng, steps=None):
+        error = Fails.to_raise
+        if error is not None and "replicas" not in state.parts and state.sweep == 7:
+            Fails.to_raise = None
+            raise error
+        return MoveInfo()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_after_an_error_in_a_further_chain_a_run_goes_on(error, tmp_path):
+    scheduler = hk.Scheduler([*BY_CELL[:2], Fails(), BY_CELL[2], moves.ReplicaExchange(POWERS)])
+    whole = scheduler.run(franchise_of(), 20, rng=1)
+    franchise, Fails.to_raise = franchise_of(), error()
+    expected = pytest.raises(error)
+    if error is KeyboardInterrupt:
+        expected = pytest.warns(errors.InterruptedRunWarning)
+    with expected:
+        scheduler.run(franchise, 20, rng=1, folder=tmp_path / "run")
+    franchise.audit()
+    run = hk.open_run(tmp_path / "run", allow=[Fails])
+    assert run.sweeps == [7]
+    resumed = run.resume()
+    same(resumed, whole)
+    assert rows(resumed) == rows(whole)
+
+
+class Pair(Move):
+    """An ensemble move of a user: a second chain at the same power."""
+
+    by_cell = ensemble = True
+
+    def __init__(self):
+        self.made = []
+
+    def others(self, state):
+        self.made = self.made or [state.copy()]
+        return self.made
+
+    def apply(self, state, rng, steps=None):
+        return MoveInfo(2, 1, (("here", MoveInfo(1, 1)), ("there", MoveInfo(1, 0))))
+
+
+def test_states_are_exchanged():
+    one = franchise_of("histogram", "restaurant")
+    hk.Scheduler([moves.TableGibbs(), moves.Concentration()]).run(one, 5, rng=1)
+    other = one.copy()
+    hk.Scheduler([moves.TableGibbs(), moves.Concentration()]).run(other, 3, rng=2)
+    before = one.log_joint(), other.log_joint()
+    ids = set(one.dish_ids.tolist())
+    one.exchange(other)
+    assert (other.log_joint(), one.log_joint()) == before
+    assert (one.sweep, other.sweep) == (5, 3)
+    assert ids.isdisjoint(one.dish_ids.tolist())
+    one.audit()
+    other.audit()
+    for wrong in (one, franchise_of("histogram", "restaurant"), franchise_of()):
+        with pytest.raises(errors.ParameterError, match="other"):
+            one.exchange(wrong)
+
+
+def test_a_schedule_has_one_ensemble():
+    pair = Pair()
+    trace = hk.Scheduler([*BY_CELL, pair]).run(franchise_of(), 3, rng=1)
+    assert rows(trace)[3:5] == [("Pair here", 1, 1, 1), ("Pair there", 1, 1, 0)]
+    assert pair.made[0].sweep == 3
+    with pytest.raises(errors.ScheduleError, match="ensemble"):
+        hk.Scheduler([*BY_CELL, Pair(), moves.ReplicaExchange(POWERS)]).run(franchise_of(), 3, rng=1)
+
+
+class Wrong(Move):
+    """An ensemble move of a user that returns something else."""
+
+    by_cell = ensemble = True
+
+    def __init__(self, others=(), details=()):
+        self.given = others
+        self.details = details
+
+    def others(self, state):
+        return self.given
+
+    def apply(self, state, rng, steps=None):
+        return MoveInfo(1, 1, self.details)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Wrong(None), Wrong([5]), Wrong(details={"a": 1}), Wrong(details=(("a", 1),)),
+        Wrong(details=((5, MoveInfo()),)),
+    ],
+)  # fmt: skip
+def test_what_a_move_returns_is_checked(wrong):
+    with pytest.raises(errors.ReturnValueError, match="Wrong"):
+        hk.Scheduler([*BY_CELL, wrong]).run(franchise_of(), 2, rng=1)

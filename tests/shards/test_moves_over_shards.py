@@ -1,0 +1,360 @@
+"""A user's own moves over documents and over totals: one chain, to the last bit, wherever it runs."""
+
+import itertools
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import moves_over_shards as example
+import numpy as np
+import pytest
+from python_move import AdoptDish
+from shard_cases import corpus, restaurant, same, same_numbers
+
+import hdpkit as hk
+from hdpkit import moves, shards
+from hdpkit.errors import ParameterError, ReturnValueError, ScheduleError
+from hdpkit.random import ScriptedSource, Streams
+from hdpkit.testing import check_move
+from hdpkit.testing.geweke import check_geweke
+from hdpkit.testing.pvalues import SampledTestFailure
+
+EXAMPLE = Path(example.__file__)
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
+DATA = corpus()
+
+
+class TokenGibbs(moves.ByDocument):
+    """Gibbs: the dish of each token given those of the others, new dishes included."""
+
+    def document(self, document, common):
+        z, prior = document.dishes, document.concentration * common.weights
+        m = np.bincount(z, minlength=len(prior))
+        for i, x in enumerate(document.terms):
+            m[z[i]] -= 1
+            z[i] = document.rng.choose(common.topics[:, x] * (m + prior))
+            m[z[i]] += 1
+        return moves.MoveInfo(len(z), len(z))
+
+
+class PriorLeftOut(TokenGibbs):
+    """A bug: as if the concentration were nearly 0, so that dishes hardly enter a document."""
+
+    def document(self, document, common):
+        return super().document(attrs.evolve(document, concentration=1e-3), common)
+
+
+def run_program(*command):
+    return subprocess.Popen(
+        [*map(str, command)], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def checksums(program):
+    out, err = program.communicate(timeout=300)
+    assert program.returncode == 0, err
+    return set(re.findall(r"state ([0-9a-f]{16})", out))
+
+
+def mpi(ranks, module=("-m", "mpi4py")):
+    launcher = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    return run_program(launcher, "-n", ranks, sys.executable, *module, EXAMPLE, "mpi")
+
+
+def test_the_example_is_one_chain_in_one_process_in_parts_on_mpi_and_on_dask():
+    state, trace = example.in_one_process()
+    told = set(re.findall("state (.*)", example.told(state)))
+    assert len(told) == 1
+    for parts in (1, 2, 3):
+        same(example.over(shards.Local(parts)), state)
+    for program in (mpi(2), mpi(3), run_program(sys.executable, EXAMPLE, "dask")):
+        assert checksums(program) == told
+    assert checksums(run_program(sys.executable, EXAMPLE)) == told
+    for name, least in (("CopyDish", 0.3), ("WalkOnConcentration", 0.1)):
+        rows = trace.moves[trace.moves["move"] == name]
+        assert len(rows) == 20
+        assert least < rows["accepted"].sum() / rows["tried"].sum() < 0.95
+
+
+def declared(root):
+    """Documents over a root, eta fixed."""
+    of_root = {"concentration": hk.Gamma(1.0, 1.0)} if root == "weights" else {}
+    base = hk.Restaurant(hk.DirichletMultinomial(0.2), **of_root)
+    return hk.Restaurant(base, each="document", concentration=hk.Gamma(1.0, 1.0))
+
+
+def one_process(schedule, sweeps, root="weights"):
+    """A state, that after so many sweeps of a scheduler, and its trace."""
+    franchise = hk.Franchise(declared(root), DATA, store="counts", root=root)
+    franchise.expand_cells()
+    hk.Scheduler([moves.SliceGibbs()]).run(franchise, sweeps=1, rng=5, init=hk.init.Random(5))
+    begun = franchise.freeze()
+    trace = hk.Scheduler(schedule).run(franchise, sweeps=sweeps, rng=11, init=begun)
+    franchise.audit()
+    return begun, franchise.freeze(), trace
+
+
+def over_parts(schedule, sweeps, begun, parts, root="weights", **options):
+    return shards.run(
+        declared(root), shards.cut(DATA, 4), schedule, sweeps=sweeps, rng=11, init=begun, root=root,
+        carrier=shards.Local(parts), **options,
+    )  # fmt: skip
+
+
+SCHEDULES = {
+    "own before": [TokenGibbs(), moves.SliceGibbs(), moves.RootWeights()],
+    "own after, and totals between": [
+        moves.CountGibbs(), example.WalkOnConcentration(), example.CopyDish(), moves.Concentration(),
+    ],
+    "own alone": [TokenGibbs(), moves.RootWeights(), moves.Concentration("slice")],
+    "two of own, the last alone": [moves.RootWeights(), example.CopyDish(), TokenGibbs()],
+    "the package's twice": [moves.SliceGibbs(), moves.RootWeights(), moves.SliceGibbs()],
+    "time tables": [
+        TokenGibbs().every(2), moves.SliceGibbs().until(3).repeat(2), example.CopyDish().repeat(3),
+        moves.RootWeights().after(1), example.WalkOnConcentration().repeat(2),
+        hk.Mixture([(moves.Concentration("slice"), 1.0), (example.WalkOnConcentration(), 2.0)]),
+    ],
+    "totals alone": [moves.RootWeights(), moves.Concentration(), example.WalkOnConcentration()],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_any_schedule_of_moves_over_documents_and_totals(name):
+    begun, ended, trace = one_process(SCHEDULES[name], 5)
+    for parts, threads in ((1, 1), (2, 2), (3, 1)):
+        run = over_parts(SCHEDULES[name], 5, begun, parts, threads=threads)
+        same(run.state(), ended)
+        same_numbers(run.numbers, trace)
+    changed = np.any(begun["seating"]["dish"] != ended["seating"]["dish"])
+    assert changed == (name != "totals alone")
+
+
+def test_dishes_are_born_and_die_in_a_move_of_ones_own():
+    begun, ended, trace = one_process([TokenGibbs(), moves.RootWeights()], 30)
+    steps = np.diff(trace["n_dishes"])
+    assert steps.min() < 0 < steps.max()
+    assert ended["births"] > begun["births"] + 3
+    same(over_parts([TokenGibbs(), moves.RootWeights()], 30, begun, 3).state(), ended)
+
+
+def test_fixed_weights_and_a_checkpoint(tmp_path):
+    schedule, root = [TokenGibbs(), example.CopyDish(), moves.Concentration()], hk.FixedWeights(6)
+    begun, ended, _ = one_process(schedule, 4, root)
+    for sweeps, parts in ((1, 2), (2, 3), (4, 1)):
+        run = over_parts(schedule, sweeps, begun, parts, root=root, folder=tmp_path / "run")
+    same(run.state(), ended)
+
+
+def test_held_documents_keep_their_dishes():
+    franchise = hk.Franchise(restaurant(0.2), DATA, store="counts", root="weights")
+    hk.Scheduler([moves.SliceGibbs()]).run(franchise, sweeps=1, rng=5, init=hk.init.Random(5))
+    franchise.expand_cells()
+    keys = franchise.keys("document")[3:9]
+    franchise.hold(keys)
+    held = np.isin(DATA.document, np.arange(3, 9))
+    before = franchise.dish_ids[franchise.dishes]
+    hk.Scheduler([TokenGibbs()]).run(franchise, sweeps=3, rng=1, init=None)
+    franchise.audit()
+    after = franchise.dish_ids[franchise.dishes]
+    assert np.array_equal(before[held], after[held])
+    assert np.mean(before[~held] != after[~held]) > 0.1
+
+
+def test_documents_in_any_order_of_their_tokens_are_given_once():
+    """Tokens of groups may be interleaved."""
+    seen = []
+
+    class Listing(moves.ByDocument):
+        def document(self, document, common):
+            seen.append((document.number, document.terms.tolist()))
+            assert len(common.weights) == len(common.topics)
+            np.testing.assert_allclose(common.topics.sum(axis=1), 1.0)
+            with pytest.raises(ValueError, match="read-only"):
+                common.topics[0] = 1.0
+            return moves.MoveInfo()
+
+    labels = np.array([2, 0, 1, 0, 2, 1, 0])
+    data = hk.Groups.from_labels(np.array([0, 1, 2, 1, 0, 2, 2]), {"document": labels})
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5, n_terms=3), concentration=1.0)
+    franchise = hk.Franchise(
+        hk.Restaurant(root, each="document"), data, store="counts", root=hk.FixedWeights(3)
+    )
+    hk.Scheduler([Listing()]).run(franchise, sweeps=1, rng=0)
+    assert [terms for _, terms in sorted(seen)] == [
+        data.values[labels == franchise.keys("document")[number]].tolist() for number in range(3)
+    ]
+
+
+def test_a_chain_at_a_power_of_the_likelihood_has_powers_of_topics():
+    sums = []
+
+    class Watching(TokenGibbs):
+        def document(self, document, common):
+            sums.append(common.topics.sum(axis=1).mean())
+            return super().document(document, common)
+
+    franchise = hk.Franchise(declared("weights"), DATA, store="counts", root="weights")
+    schedule = [Watching(), moves.RootWeights(), moves.ReplicaExchange([1.0, 0.5])]
+    hk.Scheduler(schedule).run(franchise, sweeps=2, rng=1, init=hk.init.Random(4))
+    franchise.audit()
+    at_one = np.isclose(sums, 1.0)
+    assert 0.4 < at_one.mean() < 0.6
+    assert np.min(np.array(sums)[~at_one]) > 1.5
+    with pytest.raises(ScheduleError, match="over documents or over totals"):
+        shards.run(declared("weights"), shards.cut(DATA, 2), schedule, sweeps=1, rng=0)
+
+
+# ------------------------------------------------------------------ laws
+
+
+@pytest.mark.parametrize("move", [example.CopyDish(), TokenGibbs()], ids=["CopyDish", "TokenGibbs"])
+def test_a_document_is_left_in_its_law_given_topics_and_weights(move):
+    """Every assignment of three tokens to three dishes, by enumeration."""
+    common = moves.Common(
+        np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6], [0.1, 0.7, 0.2]]), np.array([0.5, 0.3, 0.1])
+    )
+    terms, alpha = np.array([0, 2, 1], dtype=np.int32), 0.7
+    states = list(itertools.product(range(3), repeat=len(terms)))
+
+    def density(z):
+        found = math.prod(common.topics[k, x] for k, x in zip(z, terms, strict=True))
+        for k, psi in enumerate(common.weights):
+            found *= math.prod(alpha * psi + i for i in range(z.count(k)))
+        return found
+
+    pi = np.array([density(z) for z in states])
+    pi /= pi.sum()
+    P = np.zeros((len(states), len(states)))
+    for begin, z in enumerate(states):
+        source = ScriptedSource()
+        while True:
+            document = moves.Document(0, terms, np.array(z), alpha, source)
+            move.document(document, common)
+            P[begin, states.index(tuple(document.dishes.tolist()))] += source.probability
+            if not source.advance():
+                break
+    assert np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
+    assert np.abs(pi @ P - pi).max() < 1e-12
+
+
+def test_the_harness_checks_moves_over_documents_and_over_totals():
+    # Of two tokens, none can copy the other's dish: the proposal back would be impossible.
+    assert "counts: Geweke's test" in check_move(example.CopyDish(), shapes=["3+3"])[0]
+    assert len(check_move(example.WalkOnConcentration(), shapes=["2+1 with one at the root"])) >= 3
+    assert check_geweke(TokenGibbs(), shapes=["2+1"], replicas=120)
+    with pytest.raises(SampledTestFailure, match=r"PriorLeftOut on '2\+2'"):
+        check_geweke(PriorLeftOut(), shapes=["2+2"])
+
+
+# ------------------------------------------------------------------ errors
+
+
+class OfOtherKinds(moves.Move):
+    over = "documents"
+
+    def apply(self, state, rng, steps=None):
+        return moves.MoveInfo()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "message"),
+    [
+        ([], "at least one move"),
+        ([moves.SliceGibbs(), AdoptDish()], "declares over = 'totals' in its class.*ByDocument"),
+        ([moves.SliceGibbs(), moves.TableCounts()], "TableCounts isn't needed"),
+        ([moves.TableGibbs()], "over documents or over totals"),
+        ([hk.Mixture([(TokenGibbs(), 1.0)])], "over documents or over totals"),
+        ([OfOtherKinds()], r"Derive the class from hdpkit.moves.ByDocument, and define document\(\)"),
+        ([OfOtherKinds().every(2)], r"Derive the class"),
+    ],
+)
+def test_moves_that_need_the_whole_franchise_are_refused(schedule, message):
+    with pytest.raises(ScheduleError, match=message):
+        shards.run(restaurant(), shards.cut(DATA, 2), schedule, sweeps=1, rng=0)
+
+
+class OfOnePart(example.WalkOnConcentration):
+    """Declares totals, but depends on the documents of the part."""
+
+    def apply(self, state, rng, steps=None):
+        state.set_concentration("document", 0.5 + 0.1 * len(state.data.values) / DATA.n_tokens)
+        return moves.MoveInfo(1, 1)
+
+
+def test_a_move_over_totals_that_depends_on_the_part_is_an_error():
+    begun, _, _ = one_process([moves.SliceGibbs()], 1)
+    schedule = [moves.SliceGibbs(), OfOnePart()]
+    with pytest.raises(ScheduleError, match=r"moves = .*OfOnePart.*same result in every part"):
+        over_parts(schedule, 1, begun, 2)
+
+
+class Failing(TokenGibbs):
+    """One document fails, in its own way."""
+
+    def __init__(self, how):
+        self.how = how
+
+    def document(self, document, common):
+        info = super().document(document, common)
+        return self.how(document, common, info) if document.number == 37 else info
+
+
+def error_of_a_user(document, common, info):
+    raise KeyError("mine")
+
+
+def beyond(document, common, info):
+    document.dishes[0] = len(common.weights)
+    return info
+
+
+def shorter(document, common, info):
+    document.dishes = document.dishes[1:]
+    return info
+
+
+def fractions(document, common, info):
+    document.dishes = document.dishes + 0.5
+    return info
+
+
+def nothing(document, common, info):
+    return None
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "message"),
+    [
+        (error_of_a_user, KeyError, "mine"),
+        (beyond, ReturnValueError, r"document\(\) = .*document 37 from 0 to"),
+        (shorter, ReturnValueError, "document 37"),
+        (fractions, ReturnValueError, "document 37"),
+        (nothing, ReturnValueError, "MoveInfo"),
+    ],
+)
+def test_what_a_move_does_wrong_is_an_error_everywhere_and_changes_nothing(how, error, message):
+    franchise = hk.Franchise(restaurant(0.2), DATA, store="counts", root="weights")
+    hk.Scheduler([TokenGibbs()]).run(franchise, sweeps=1, rng=5, init=hk.init.Random(5))
+    before = franchise.freeze()
+    with pytest.raises(error, match=message):
+        Failing(how).apply(franchise, Streams(1).source(1))
+    franchise.audit()
+    same(franchise.freeze(), before)
+    with pytest.raises(error, match=message):
+        over_parts([Failing(how)], 1, before, 2)
+
+
+def test_other_franchises_are_refused():
+    flat = hk.Franchise(restaurant(), DATA)
+    with pytest.raises(ScheduleError, match="store='counts', root='weights'"):
+        hk.Scheduler([TokenGibbs()]).run(flat, sweeps=1, rng=0)
+    readable = hk.Franchise(restaurant(), DATA, store="counts", root="weights", kernel="reference")
+    with pytest.raises(ScheduleError, match="DirichletMultinomial and kernel='auto'"):
+        hk.Scheduler([TokenGibbs()]).run(readable, sweeps=1, rng=0)
+    with pytest.raises(ParameterError, match="moves"):
+        shards.run(restaurant(), shards.cut(DATA, 2), [TokenGibbs], sweeps=1, rng=0)

@@ -1,0 +1,317 @@
+"""Toy trees of which homes depend on the state, with every state and its exact probability."""
+
+import copy
+import math
+
+import numpy as np
+
+import hdpkit as hk
+from hdpkit.base_measures import DirichletMultinomialReference
+from hdpkit.data import Groups
+from hdpkit.franchise import StateHomes
+from hdpkit.franchise.starts import start
+from hdpkit.random import STARTS, Streams
+from hdpkit.stores import FrozenSeating, detail_of
+from hdpkit.testing.enumeration import Shape, listed, log_likelihood, log_prior, table_sizes
+from hdpkit.testing.exact import (
+    TOLERANCE,
+    ExactModel,
+    check_exact,
+    frozen_key,
+    labelled_arrays,
+    reduced_seatings,
+)
+from hdpkit.testing.exact_points import check_balance
+from hdpkit.testing.exact_weights import ExactWeightModel
+from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
+
+__all__ = [
+    "Before",
+    "BothDishes",
+    "OneFollower",
+    "StateHomesModel",
+    "ThroughAnother",
+    "TwoFollowers",
+    "WeightedStateHomesModel",
+    "check_state_homes",
+    "check_state_homes_and_root_weights",
+    "check_state_homes_of_the_prior",
+    "check_state_homes_of_two_followers",
+    "check_state_homes_over_counts",
+    "exact_step",
+    "numbered",
+    "state_franchise",
+    "weights_balance",
+]
+
+TERMS = [0, 1, 1, 0, 2]
+ETA = 0.5
+
+
+class OneFollower(StateHomes):
+    """Customer 2 is in the restaurant of the dish of customer 0; all others are in one restaurant."""
+
+    n_fixed = 1
+
+    def home(self, customer, state):
+        return state.row(state.dish_of(0)) if customer == 2 else state.fixed(0)
+
+    def followers(self, customer):
+        return [2] if customer == 0 else []
+
+
+class TwoFollowers(StateHomes):
+    """Customers 1 and 3 are in the restaurant of the dish of customer 0."""
+
+    n_fixed = 2
+
+    def home(self, customer, state):
+        return state.row(state.dish_of(0)) if customer in (1, 3) else state.fixed(customer % 4 // 2)
+
+    def followers(self, customer):
+        return [1, 3] if customer == 0 else []
+
+
+class BothDishes(StateHomes):
+    """The home of customer 2 depends on whether two customers have the same dish, and on one dish."""
+
+    n_fixed = 1
+
+    def home(self, customer, state):
+        if customer != 2 or state.dish_of(0) == state.dish_of(1):
+            return state.fixed(0)
+        return state.row(state.dish_of(1))
+
+    def followers(self, customer):
+        return [2] if customer < 2 else []
+
+
+class ThroughAnother(StateHomes):
+    """Customers 2 and 3 follow customer 0, and customer 3 also follows customer 2."""
+
+    n_fixed = 2
+
+    def home(self, customer, state):
+        if customer == 2:
+            return state.row(state.dish_of(0))
+        return state.fixed(int(customer == 3 and state.dish_of(2) == state.dish_of(0)))
+
+    def followers(self, customer):
+        return {0: [2, 3], 2: [3]}.get(customer, [])
+
+
+class Before(StateHomes):
+    """A hidden Markov model: the restaurant of the dish of the customer before, in one or more sequences."""
+
+    name = "before"
+    n_fixed = 1
+
+    def __init__(self, begins=(0,)):
+        self.begins = begins
+
+    def for_data(self, data):
+        bound = copy.copy(self)
+        bound.n = len(data)
+        return bound
+
+    def home(self, customer, state):
+        return state.fixed(0) if customer in self.begins else state.row(state.dish_of(customer - 1))
+
+    def followers(self, customer):
+        after = customer + 1
+        return [after] if after < self.n and after not in self.begins else []
+
+
+def state_franchise(
+    rule,
+    n,
+    *,
+    store="explicit-reference",
+    root="restaurant",
+    theta=(0.9, 0.7),
+    d=(0.0, 0.0),
+    middle=None,
+    measure=None,
+    init="one",
+    values=TERMS,
+    kernel="auto",
+):
+    """A franchise of n customers; with ``middle``, a concentration, there is a restaurant above the rows."""
+    measure = measure or DirichletMultinomialReference(ETA, n_terms=3)
+    above = hk.Restaurant(measure, concentration=theta[0], discount=d[0])
+    if middle is not None:
+        above = hk.Restaurant(above, concentration=middle, discount=d[1], name="middle")
+    rows = hk.Restaurant(above, concentration=theta[1], discount=d[1], each=rule)
+    data = Groups.from_labels(values[:n], {})
+    franchise = hk.Franchise(rows, data, store=store, root=root, kernel=kernel)
+    start(franchise, init, Streams(0).source(STARTS))
+    return franchise
+
+
+class Named:
+    """Dishes by their order of first appearance, in place of a `HomeState`."""
+
+    def __init__(self, dishes, first, n_fixed):
+        self.dishes, self.first, self.n_fixed = dishes, first, n_fixed
+
+    def dish_of(self, customer):
+        return self.dishes[customer]
+
+    def row(self, dish):
+        return self.first + self.n_fixed + dish
+
+    def fixed(self, number):
+        return self.first + number
+
+
+def partitions(n):
+    """All assignments of n customers to dishes, which are numbered by their first customers."""
+    found = [[]]
+    for _ in range(n):
+        found = [[*z, k] for z in found for k in range(max(z, default=-1) + 2)]
+    return found
+
+
+def of_root(sizes, theta, d):
+    """Log probability of the root's tables."""
+    total = sum(math.log(theta + t * d) for t in range(1, len(sizes)))
+    total -= sum(math.log(theta + i) for i in range(1, sum(sizes)))
+    return total + sum(math.log(s - d) for size in sizes for s in range(1, size))
+
+
+def numbered(key):
+    """Dishes of a seating in order of their first customers."""
+    label = {}
+    return [label.setdefault(tables[-1], len(label)) for tables in key]
+
+
+class StateHomesModel(ExactModel):
+    """Every state of a small franchise over a tree of which homes depend on the state."""
+
+    def __init__(self, franchise, log_marginal=None):
+        self.franchise = franchise.copy()
+        t, n = franchise.topology, franchise.topology.n_customers
+        rule = franchise.declarations[-1].each.for_data(franchise.data)
+        self.first, self.n_fixed = len(franchise.declarations) - 1, rule.n_fixed
+        parent = tuple(t.parent.tolist())
+        theta, d = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
+        values = list(franchise.data.values)
+        marginal = log_marginal or dirichlet_multinomial_log_marginal(ETA, 3)
+        most = franchise.root.most_dishes
+        detail = detail_of(franchise.store_type)
+        logs, where = {}, {}
+        for z in partitions(n):
+            names = Named(z, self.first, self.n_fixed)
+            shape = Shape(parent, [rule.home(i, names) for i in range(n)])
+            reduced = reduced_seatings(shape, None, detail)
+            for key in listed(shape):
+                if numbered(key) != z:
+                    continue
+                log = log_prior(key, shape, theta, d) + log_likelihood(key, values, marginal)
+                if most is not None:
+                    sizes = list(table_sizes(key, shape)[0].values())
+                    if len(sizes) > most:
+                        continue
+                    log -= of_root(sizes, theta[0], d[0]) + sum(sizes) * math.log(most)
+                    log += math.log(math.perm(most, len(sizes)))
+                logs.setdefault(reduced[key], []).append(log)
+                where[reduced[key]] = key, shape
+        self.states = list(logs)
+        weights = np.array([math.fsum(map(math.exp, logs[state])) for state in self.states])
+        self.pi = weights / math.fsum(weights)
+        self._number = {state: i for i, state in enumerate(self.states)}
+        self._version = -1
+        template = self.franchise.freeze()
+        for name in ("dish_ids", "births"):
+            template.pop(name, None)
+        self._frozen = [self._frozen_state(template, *where[state], detail) for state in self.states]
+        for state in self._frozen:
+            self.franchise.check_frozen({**state, "bank": None})
+
+    def _frozen_state(self, template, key, shape, detail):
+        """A state in which the rows of dishes are not in the order of their slots."""
+        arrays = labelled_arrays(key, shape)
+        n_dishes, n_rows = max(numbered(key)) + 1, self.franchise.parts["rows"].n_rows
+        rows = (np.arange(n_dishes, dtype=np.int32) + 1) % n_rows
+        to = np.arange(shape.n_nodes, dtype=np.int32)
+        start = self.first + self.n_fixed
+        to[start : start + n_dishes] = start + rows
+        arrays["table_node"] = to[arrays["table_node"]]
+        seating = FrozenSeating.of(arrays).to(detail).arrays()
+        components = {**template["components"], "rows": {"rows": rows}}
+        slots = np.arange(n_dishes, dtype=np.int32)
+        return {**template, "seating": seating, "slots": slots, "components": components}
+
+    def _recalled(self):
+        return self._understood(self.franchise.store.freeze())
+
+    def _key(self, arrays):
+        slots = FrozenSeating.of(arrays).dishes.tolist()
+        label = {}
+        z = [label.setdefault(slot, len(label)) for slot in slots]
+        rows = self.franchise.parts["rows"]
+        start, t = self.first + self.n_fixed, self.franchise.topology
+        back = {start + rows.row(slot): start + k for slot, k in label.items()}
+        arrays = dict(arrays)
+        for name in ("table_node", "bin_node", "count_node"):
+            if name in arrays:
+                arrays[name] = np.array([back.get(node, node) for node in arrays[name].tolist()], np.int32)
+        names = Named(z, self.first, self.n_fixed)
+        rule = self.franchise.declarations[-1].each.for_data(self.franchise.data)
+        shape = Shape(tuple(t.parent.tolist()), [rule.home(i, names) for i in range(len(z))])
+        return frozen_key(arrays, shape)
+
+
+class WeightedStateHomesModel(ExactWeightModel, StateHomesModel):
+    """The same with weights of the root."""
+
+
+def exact_step(rule=None, n=4, **options):
+    """The model, and the matrix of table Gibbs, of which every step leaves the posterior invariant."""
+    model = StateHomesModel(state_franchise(rule or Before(), n, **options))
+    return model, check_exact(model, hk.moves.TableGibbs())
+
+
+def weights_balance(rule=None, n=3, **options):
+    """Detailed balance of seating and weights of the root, births and deaths of dishes among them."""
+    franchise = state_franchise(rule or Before(), n, root="weights", **options)
+    return check_balance(WeightedStateHomesModel(franchise), hk.moves.TableGibbs())
+
+
+def check_state_homes():
+    """Table Gibbs over a hidden Markov model of four customers, with discounts."""
+    exact_step(theta=(0.9, 0.6), d=(0.3, 0.4))
+
+
+def check_state_homes_of_two_followers():
+    """The same where homes of two customers depend on one dish, or one on two dishes."""
+    for rule in (TwoFollowers(), ThroughAnother()):
+        exact_step(rule, 4, theta=(0.9, 0.6), d=(0.3, 0.4))
+
+
+def check_state_homes_over_counts():
+    """The same over counts with fixed weights, where tables are drawn given the customers."""
+    exact_step(store="counts-reference", root=hk.FixedWeights(3))
+    exact_step(OneFollower(), 4, store="counts-reference", root=hk.FixedWeights(3))
+
+
+def check_state_homes_and_root_weights():
+    """The same with weights of the root in the state."""
+    weights_balance(OneFollower(), 3)
+
+
+def check_state_homes_of_the_prior():
+    """All customers leave and enter again: without data, the seating is then drawn from the prior."""
+    flat = DirichletMultinomialReference(ETA, n_terms=1)
+    franchise = state_franchise(Before(), 4, measure=flat, values=[0] * 4, theta=(0.9, 0.6), d=(0.3, 0.4))
+    model = StateHomesModel(franchise, lambda values: 0.0)
+
+    def leave_and_enter(franchise, source):
+        franchise.leave(0, 4, source)
+        franchise.enter(0, 4, source)
+
+    model.states, model._frozen = model.states[-2:], model._frozen[-2:]  # any states to begin with
+    ends = np.zeros(len(model.pi))
+    for _, after, probability in model.branches(leave_and_enter):
+        ends[after] += probability / 2
+    assert np.max(np.abs(ends - model.pi)) <= TOLERANCE
