@@ -149,6 +149,7 @@ ARGUMENTS = {
         "{folder}/shards --tokens 900 --shards 3 --topics 4 --terms 50 --length 12",
         "| tokens | 900 |",
     ),
+    "transaction_cost": ("{corpus} --rounds 1", "| copy / sweep |"),
     "topic_model": (
         f"{{corpus}} {HALVES} --dishes 3 --settle 2 --blocks 1 --seconds 0.05 --out {{folder}}/curves.png",
         "reference s",
