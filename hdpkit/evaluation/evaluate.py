@@ -128,21 +128,13 @@ def evaluate(
 
 @attrs.define
 class _LeftToRight:
-    """Log probabilities of entire groups by left-to-right.
-
-    Attributes
-    ----------
-    scored : FixedDishes or None
-        The groups scored in the last state.
-    group : int64 array, shape (n_units,)
-        Group of each number that `score` returns.
-    """
+    """Log probabilities of entire groups by left-to-right."""
 
     data: GroupedData
     particles: int
     source: ChoiceSource
     fit: str | None = None
-    scored: FixedDishes | None = None
+    scored: FixedDishes | None = None  # in the last state
 
     @property
     def group(self) -> Ints:

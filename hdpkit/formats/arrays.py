@@ -100,13 +100,7 @@ class _Array:
 
 
 class FolderWriter:
-    """Writes a corpus to a folder, block by block; on an error the files are removed.
-
-    Parameters
-    ----------
-    folder : Path
-        New or empty.
-    """
+    """Writes a corpus to a new or empty folder, block by block; on an error the files are removed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -46,17 +46,7 @@ def signature(info: os.stat_result) -> Signature:
 
 
 class MappedFiles:
-    """The files of a mapped corpus.
-
-    Parameters
-    ----------
-    seen : dict
-        Path -> signature when it was mapped.
-    starts : dict
-        Path -> position at which its numbers begin.
-    digests : dict
-        Path -> SHA-256 (hex) of its numbers.
-    """
+    """The files of a mapped corpus: by path, signature when mapped, begin and SHA-256 of the numbers."""
 
     def __init__(
         self, seen: Mapping[Path, Signature], starts: Mapping[Path, int], digests: Mapping[Path, str]
@@ -134,14 +124,7 @@ _ARRAY = re.compile(rb"\{'descr': '(<i[48])', 'fortran_order': False, 'shape': \
 
 
 class ArrayMapping:
-    """Maps arrays of a folder, and records the signatures of their files.
-
-    Parameters
-    ----------
-    folder : Path
-    damaged : callable
-        Makes the errors.
-    """
+    """Maps arrays of a folder, and records the signatures of their files; ``damaged`` makes errors."""
 
     def __init__(self, folder: Path, damaged: Damage) -> None:
         self._folder = folder
@@ -200,18 +183,9 @@ def read_file(path: Path, damaged: Damage) -> bytes:
 
 
 def array_on_disk(shape: int | tuple[int, ...], folder: str | None = None) -> npt.NDArray[np.int32]:
-    """An int32 array in a file without a name, of which nothing is left when the array has gone.
+    """An int32 array in a file without a name (in ``TMPDIR`` by default), which is gone with the array.
 
-    Parameters
-    ----------
-    shape : int or tuple of int
-    folder : str, optional
-        Where the file is; the folder of temporary files (``TMPDIR``) by default.
-
-    Raises
-    ------
-    OSError
-        If the file can't be made, or there is no room for it.
+    An OSError if the file can't be made, or there is no room for it.
     """
     size = 4 * int(np.prod(shape))
     with tempfile.TemporaryFile(dir=folder) as file:

@@ -11,18 +11,7 @@ __all__ = ["load_command"]
 
 
 def load_command(folder: Path) -> tuple[str, ...] | None:
-    """Arguments of the command that began a run; None if it wasn't a command.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the run.
-
-    Raises
-    ------
-    RunError
-        CorruptRunError or RunVersionError if a file is damaged or from a newer hdpkit.
-    """
+    """Arguments of the command that began the run of a folder; None if it wasn't a command."""
     content = RunFolder.open(folder).read(COMMAND)
     with reading(folder / COMMAND):
         if not isinstance(content, list | None) or not all(isinstance(one, str) for one in content or ()):

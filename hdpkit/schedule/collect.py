@@ -126,15 +126,7 @@ class CheckpointWriter:
 
 @attrs.frozen(kw_only=True)
 class Plan:
-    """What a run does besides its moves; attributes as the parameters of `Scheduler.run`.
-
-    Attributes
-    ----------
-    samples : Samples or None
-        The rule, with sweeps counted from the start of the chain.
-    stop : callable
-        Called after every sweep; returns whether to end the run early.
-    """
+    """What a run does besides its moves; attributes as the parameters of `Scheduler.run`."""
 
     record: Mapping[str, Callable[[Franchise], Any]] = attrs.field(factory=dict)
     thin: int = 1
@@ -142,8 +134,8 @@ class Plan:
     progress: Progress | None = None
     audit_every: int | None = None
     checkpoint: Checkpoint = attrs.field(factory=Checkpoint)
-    samples: Samples | None = None
-    stop: Callable[[], bool] | None = None
+    samples: Samples | None = None  # the rule, with sweeps counted from the start of the chain
+    stop: Callable[[], bool] | None = None  # called after every sweep: whether to end early
 
 
 def collect(

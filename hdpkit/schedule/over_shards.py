@@ -41,14 +41,7 @@ _CHUNK = 1 << 20
 
 
 class OverShards:
-    """The chain of a run over shards.
-
-    Parameters
-    ----------
-    files : RunFolder
-    data : ShardedCorpus or CutCorpus
-    allowed_imports : Allowed
-    """
+    """The chain of a run over shards."""
 
     def __init__(self, files: RunFolder, data: Any, allowed_imports: Allowed) -> None:
         self.files = files

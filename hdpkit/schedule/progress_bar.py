@@ -21,13 +21,7 @@ __all__ = ["NotebookBars", "ProgressBar", "bar_of", "format_seconds", "format_ti
 
 
 def notebook_bars(text: Callable[[Tick], str]) -> NotebookBars | None:
-    """Bars if this is a notebook and tqdm is installed; else None.
-
-    Parameters
-    ----------
-    text : callable
-        Returns the text for a tick.
-    """
+    """Bars with the text of each tick, if this is a notebook and tqdm is installed; else None."""
     interactive = sys.modules.get("IPython")
     shell = None if interactive is None else interactive.get_ipython()
     if shell is None or not hasattr(shell, "kernel"):

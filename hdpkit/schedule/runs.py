@@ -161,14 +161,7 @@ def open_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Run:
 
 
 class InOneProcess:
-    """The chains of a run over data that one process has.
-
-    Parameters
-    ----------
-    files : RunFolder
-    data : Corpus, Groups or NGrams
-    allowed_imports : Allowed
-    """
+    """The chains of a run over data that one process has."""
 
     def __init__(self, files: RunFolder, data: Any, allowed_imports: Allowed) -> None:
         self.files = files

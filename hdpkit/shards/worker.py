@@ -43,16 +43,7 @@ Ints = npt.NDArray[np.int32]
 
 
 class Worker:
-    """The documents of consecutive shards.
-
-    Parameters
-    ----------
-    job : Job
-    shards : range
-        Numbers of its shards, at least one.
-    reports : bool
-        Whether it computes the numbers for the trace after each sweep, which are equal in every part.
-    """
+    """The documents of consecutive shards; computes the numbers for the trace if it ``reports``."""
 
     def __init__(self, job: Job, shards: range, reports: bool) -> None:
         self.job = job
