@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit.base_measures.bank import StatisticsBank
-from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.base_measures.protocol import BaseMeasure, base_measures
 from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference, TermCounts
-from hdpkit.base_measures.registry import base_measures
 from hdpkit.checks import as_float
 from hdpkit.data import GroupedData
 from hdpkit.errors import ParameterError

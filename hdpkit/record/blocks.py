@@ -17,8 +17,7 @@ import numpy.typing as npt
 from hdpkit.errors import CorruptRunError, RunError, RunVersionError
 from hdpkit.formats.writing import sync_folder
 from hdpkit.record.files import FORMAT_VERSION, open_own, pack, reading, refusals, refuse_others, unpack
-from hdpkit.record.scalars import OF_ANY_SHAPE, is_standard
-from hdpkit.record.trace import MoveRecord, Trace
+from hdpkit.record.trace import OF_ANY_SHAPE, MoveRecord, Trace, is_standard
 
 __all__ = ["BlockReader", "BlockWriter", "Position", "append_block", "check_columns", "pack_rows"]
 

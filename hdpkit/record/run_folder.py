@@ -69,6 +69,7 @@ __all__ = [
     "check_free",
     "holding",
     "kept",
+    "load_command",
     "locked_folder",
     "take_lock",
     "versions",
@@ -343,7 +344,7 @@ READING = "reading.json"
 """How the corpus was read (`hdpkit.io.reading`)."""
 
 COMMAND = "command.json"
-"""The command that began the run (`hdpkit.record.command`)."""
+"""The command that began the run (`load_command`)."""
 
 SIGNATURES = "signatures.json"
 """How signatures are extracted from the run (`hdpkit.signatures.runs`)."""
@@ -733,3 +734,12 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
     }
+
+
+def load_command(folder: Path) -> tuple[str, ...] | None:
+    """Arguments of the command that began the run of a folder; None if it wasn't a command."""
+    content = RunFolder.open(folder).read(COMMAND)
+    with reading(folder / COMMAND):
+        if not isinstance(content, list | None) or not all(isinstance(one, str) for one in content or ()):
+            raise TypeError("not a list of strings")
+    return None if content is None else tuple(content)

@@ -22,12 +22,11 @@ from hdpkit.record import ChainTrace, Draw, Samples, StoredSamples, Trace
 from hdpkit.record.describe import Allowed, function_name
 from hdpkit.record.run_folder import ChainWriter, Checkpointed, RunFolder, Settings, versions
 from hdpkit.record.samples import SampleFile
-from hdpkit.record.scalars import scalars
-from hdpkit.record.trace import own_functions
+from hdpkit.record.trace import own_functions, scalars
 from hdpkit.schedule.chains import run_chains_in_folder
 from hdpkit.schedule.collect import Checkpoint, Plan, collect
 from hdpkit.schedule.interrupt import check_on_interrupt, ended, warn_of_many_topics
-from hdpkit.schedule.progress_bar import bar_of
+from hdpkit.schedule.progress import bar_of
 from hdpkit.schedule.states import ChainState, state_of
 from hdpkit.schedule.sweeps import Ensemble, Progress
 

@@ -20,7 +20,7 @@ from hdpkit.record.trace import own_functions
 from hdpkit.schedule.chains import run_chains
 from hdpkit.schedule.collect import Checkpoint, Plan, collect
 from hdpkit.schedule.interrupt import check_on_interrupt, ended, warn_of_many_topics
-from hdpkit.schedule.progress_bar import bar_of
+from hdpkit.schedule.progress import bar_of
 from hdpkit.schedule.runs import begin_folder
 from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
 

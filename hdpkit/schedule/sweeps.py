@@ -18,8 +18,8 @@ from hdpkit.moves.protocol import check_move, checked_info
 from hdpkit.random import STARTS, Streams
 from hdpkit.record import Draw, MoveRecord
 from hdpkit.record.trace import make_draw
-from hdpkit.schedule.clock import Clock, Tick
 from hdpkit.schedule.interrupt import deferred_interrupt
+from hdpkit.schedule.progress import Clock, Tick
 
 __all__ = ["Draws", "Ensemble", "Progress", "sweep_by_sweep"]
 

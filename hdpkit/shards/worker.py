@@ -29,7 +29,7 @@ from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.moves import Move, OverDocuments, Scheduled
 from hdpkit.moves.protocol import checked_info
 from hdpkit.random import STARTS, ChoiceSource
-from hdpkit.record.scalars import largest_shares
+from hdpkit.record.trace import largest_shares
 from hdpkit.shards.files import Written, write_counts, write_shard
 from hdpkit.shards.job import Job, needs_lengths
 from hdpkit.shards.memory import Meeting
