@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import ChangedDataError, DataError
+from hdpkit.formats.writing import opened_text
 
 __all__ = [
     "CHUNK",
@@ -31,6 +32,7 @@ __all__ = [
     "damaged",
     "open_file",
     "read_file",
+    "read_head",
     "signature",
 ]
 
@@ -192,6 +194,26 @@ def array_on_disk(shape: int | tuple[int, ...], folder: str | None = None) -> np
         if hasattr(os, "posix_fallocate") and size:  # else a full disk ends the process
             os.posix_fallocate(file.fileno(), 0, size)
         return np.memmap(file, np.int32, shape=shape) if size else np.empty(shape, np.int32)
+
+
+def read_head(path: Path, content: bytes, what: str, form: str, version: int) -> dict[str, Any]:
+    """The JSON of a sealed header (``what``, in errors) of a converted corpus, without its checksum."""
+    try:
+        head, checksum = opened_text(content)
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, str(error), "JSON") from error
+    if not isinstance(head, dict) or head.get("format") != form:
+        raise damaged(path, "something else", f'{what} ("format": "{form}")')
+    if type(head.get("version")) is not int or head["version"] != version:
+        raise DataError(
+            f"file {path}, version",
+            head.get("version"),
+            f"version {version}",
+            "Use the hdpkit that wrote it.",
+        )
+    if checksum is None:
+        raise damaged(path, "a wrong checksum", "unchanged since it was written")
+    return head
 
 
 def damaged(path: Path, value: Any, allowed: str) -> DataError:

@@ -40,8 +40,8 @@ from hdpkit.checks import Codes, whole_number
 from hdpkit.errors import DataError, ParameterError, ShardError
 from hdpkit.formats.arrays import check_writable, plain_keys
 from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, add_counts
-from hdpkit.formats.mapped import CHUNK, ArrayMapping, MappedFiles, damaged, open_file, read_file
-from hdpkit.formats.writing import opened_text, sealed_text, storing, sync_folder
+from hdpkit.formats.mapped import CHUNK, ArrayMapping, MappedFiles, damaged, open_file, read_file, read_head
+from hdpkit.formats.writing import sealed_text, storing, sync_folder
 
 __all__ = [
     "FILES",
@@ -156,21 +156,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of a corpus in shards; shards may be absent."""
     path = folder / MANIFEST
     content = _content(path)
-    try:
-        head, checksum = opened_text(content)
-    except (ValueError, RecursionError) as error:
-        raise damaged(path, str(error), "JSON") from error
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise damaged(path, "something else", f'the manifest of a corpus in shards ("format": "{FORMAT}")')
-    if type(head.get("version")) is not int or head["version"] != VERSION:
-        raise DataError(
-            f"file {path}, version",
-            head.get("version"),
-            f"version {VERSION}",
-            "Use the hdpkit that wrote it.",
-        )
-    if checksum is None:
-        raise damaged(path, "a wrong checksum", "unchanged since it was written")
+    head = read_head(path, content, "the manifest of a corpus in shards", FORMAT, VERSION)
     if set(head) != _KEYS or head["kind"] not in KINDS or type(head["names"]) is not bool:
         raise damaged(path, sorted(head), f"with the keys {sorted(_KEYS)}, of the kind {' or '.join(KINDS)}")
     n_terms = _number(path, head, "n_terms", 1, ID_LIMIT)

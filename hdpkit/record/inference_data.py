@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import text, whole_number
-from hdpkit.errors import DataError, MissingExtraError, ParameterError
+from hdpkit.errors import DataError, ParameterError, importing_extra
 
 __all__ = ["POINTWISE", "SEPARATOR", "inference_data", "load_arviz", "summary"]
 
@@ -43,14 +43,9 @@ class Recorded(Protocol):
 
 def load_arviz() -> Any:
     """Import ArviZ, or raise a MissingExtraError."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # ArviZ announces its next version
-            import arviz
-    except ImportError as error:
-        raise MissingExtraError(
-            "arviz", None, "installed", "It is an extra: pip install 'hdpkit[arviz]'."
-        ) from error
+    with importing_extra("arviz", "arviz"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # ArviZ announces its next version
+        import arviz
     return arviz
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.errors import MissingExtraError
+from hdpkit.errors import importing_extra
 from hdpkit.html_tables import html_table
 
 __all__ = ["data_frame", "trace_frame", "trace_table"]
@@ -15,12 +15,8 @@ __all__ = ["data_frame", "trace_frame", "trace_table"]
 
 def data_frame(columns: Mapping[str, Any]) -> Any:
     """A pandas.DataFrame of these columns, or a MissingExtraError that names the extra."""
-    try:
+    with importing_extra("pandas", "pandas"):
         import pandas
-    except ImportError as error:
-        raise MissingExtraError(
-            "pandas", None, "installed", "It is an extra: pip install 'hdpkit[pandas]'."
-        ) from error
     return pandas.DataFrame(dict(columns))
 
 
