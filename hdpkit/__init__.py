@@ -66,7 +66,7 @@ from hdpkit.prior_expectations import expected_tables
 from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record import ChainTrace, Draw, Samples, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
-from hdpkit.schedule.progress_bar import ProgressBar
+from hdpkit.schedule.progress import ProgressBar
 from hdpkit.stores import SeatingStore, stores
 
 if TYPE_CHECKING:

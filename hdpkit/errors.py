@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 import reprlib
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import PurePath
 from typing import Any, Self
 
@@ -40,6 +42,7 @@ __all__ = [
     "SlowPartError",
     "StateError",
     "StorageError",
+    "importing_extra",
     "printable",
 ]
 
@@ -199,6 +202,16 @@ class ClosedError(StateError):
 
 class MissingExtraError(HdpkitError, ImportError):
     """A missing package that belongs to an extra of this package."""
+
+
+@contextmanager
+def importing_extra(package: str, extra: str, purpose: str = "", way_out: str = "") -> Iterator[None]:
+    """Raise a MissingExtraError if the block can't import a package of an extra of this package."""
+    try:
+        yield
+    except ImportError as error:
+        remedy = f"It is an extra: pip install 'hdpkit[{extra}]'.{way_out}"
+        raise MissingExtraError(package, None, f"installed{purpose}", remedy) from error
 
 
 class InterruptedRunWarning(UserWarning):

@@ -9,14 +9,13 @@ from hdpkit.base_measures.gamma_poisson import GammaPoisson
 from hdpkit.base_measures.non_conjugate import Finite, NonConjugate, NonConjugateBank
 from hdpkit.base_measures.normal_gamma import NormalGamma
 from hdpkit.base_measures.normal_inverse_wishart import NormalInverseWishart
-from hdpkit.base_measures.protocol import BaseMeasure, Resampled, check_arguments, parameter
+from hdpkit.base_measures.protocol import BaseMeasure, Resampled, base_measures, check_arguments, parameter
 from hdpkit.base_measures.reference.beta_bernoulli import BetaBernoulliReference
 from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference
 from hdpkit.base_measures.reference.gamma_poisson import GammaPoissonReference
 from hdpkit.base_measures.reference.normal_gamma import NormalGammaReference
 from hdpkit.base_measures.reference.normal_inverse_wishart import NormalInverseWishartReference
 from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDirichletMultinomialReference
-from hdpkit.base_measures.registry import base_measures
 from hdpkit.base_measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.checks import naming_keywords
 

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from hdpkit._compiled.measures.atomic import AtomicBank
 from hdpkit.base_measures.bank import StatisticsBank
-from hdpkit.base_measures.protocol import BaseMeasure
-from hdpkit.base_measures.registry import base_measures
+from hdpkit.base_measures.protocol import BaseMeasure, base_measures
 from hdpkit.checks import number_array, real_number, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError

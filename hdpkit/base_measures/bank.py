@@ -244,14 +244,7 @@ class PythonBank:
 
 
 class FixedBank(PythonBank):
-    """Statistics of dishes for a Python measure over terms, some of which have fixed topics.
-
-    Parameters
-    ----------
-    measure : BaseMeasure
-    values : sequence
-        One term per data customer.
-    """
+    """Statistics of dishes for a Python measure over terms, some of which have fixed topics."""
 
     def __init__(self, measure: Measure, values: Any) -> None:
         super().__init__(measure, values)

@@ -8,8 +8,8 @@ import attrs
 
 from hdpkit._compiled.measures.beta_bernoulli import BetaBernoulliBank
 from hdpkit.base_measures.bank import StatisticsBank
+from hdpkit.base_measures.protocol import base_measures
 from hdpkit.base_measures.reference.beta_bernoulli import BetaBernoulliReference, BitCounts
-from hdpkit.base_measures.registry import base_measures
 from hdpkit.data import GroupedData
 
 __all__ = ["BetaBernoulli"]

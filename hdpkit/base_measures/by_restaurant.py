@@ -127,30 +127,13 @@ class _PlacedValues:
 
 
 class RestaurantBank(PythonBank):
-    """The bank of a `ByRestaurant` measure written in Python.
-
-    Parameters
-    ----------
-    measure : ByRestaurant
-    values : sequence
-        One value per data customer.
-    """
+    """The bank of a `ByRestaurant` measure written in Python."""
 
     def __init__(self, measure: Any, values: Any) -> None:
         super().__init__(measure, _PlacedValues(values))
 
     def read_restaurants(self, restaurants: Ints) -> None:
-        """Use these restaurants from now on, one for each data customer.
-
-        Parameters
-        ----------
-        restaurants : int32 array, shape (n_customers,)
-
-        Raises
-        ------
-        StateError
-            If there is not one for each customer.
-        """
+        """Use these restaurants from now on, one for each data customer."""
         if len(restaurants) != len(self.values):
             raise StateError(
                 "restaurants", len(restaurants), f"{len(self.values)}, one for each customer",

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit.base_measures.bank import StatisticsBank
-from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.base_measures.protocol import BaseMeasure, base_measures
 from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference, TermCounts
-from hdpkit.base_measures.registry import base_measures
 from hdpkit.checks import as_float
 from hdpkit.data import GroupedData
 from hdpkit.errors import ParameterError
@@ -87,16 +86,9 @@ class TemperedDirichletMultinomial(DirichletMultinomial):
     """Dirichlet(eta) over terms, of which an observation v has the likelihood phi_v ** power.
 
     With topics integrated out, the marginal of a dish is B(eta + power n_k) / B(eta), where B is the
-    normaliser of a Dirichlet distribution, and a predictive is a ratio of two of these. It is the
-    likelihood of the chains of `moves.ReplicaExchange`, and no distribution of data unless the power is 1:
-    nothing can be simulated from it.
-
-    Parameters
-    ----------
-    eta, n_terms
-        As for `DirichletMultinomial`.
-    power : float
-        Above 0, up to 1.
+    normaliser of a Dirichlet distribution, and a predictive is a ratio of two of these. It is the likelihood
+    of the chains of `moves.ReplicaExchange`, and no distribution of data unless the power is 1: nothing can
+    be simulated from it. 0 < power <= 1.
     """
 
     power: float = attrs.field(default=1.0, validator=_power)

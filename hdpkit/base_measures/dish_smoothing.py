@@ -178,13 +178,7 @@ class SmoothingBank(SelectionBank):
 
 
 class SmoothingOfDishes(Attached, Part):
-    """The smoothings of dishes as a part of the state. The bank of the measure stores them.
-
-    Parameters
-    ----------
-    state : Franchise
-        Its measure is a `SparseDirichletMultinomial` with ``smoothing=hk.Each(prior)``.
-    """
+    """The smoothings of dishes as a part of the state. The bank of the measure stores them."""
 
     def smoothings(self) -> Floats:
         """Return the smoothing of each dish, in the order of the dishes."""

@@ -8,8 +8,8 @@ import attrs
 
 from hdpkit._compiled.measures.gamma_poisson import GammaPoissonBank
 from hdpkit.base_measures.bank import StatisticsBank
+from hdpkit.base_measures.protocol import base_measures
 from hdpkit.base_measures.reference.gamma_poisson import CountSums, GammaPoissonReference
-from hdpkit.base_measures.registry import base_measures
 from hdpkit.data import GroupedData
 
 __all__ = ["GammaPoisson"]

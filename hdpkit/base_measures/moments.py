@@ -22,19 +22,11 @@ def finite(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 @attrs.define
 class Moments:
-    """Statistics of a dish.
-
-    Attributes
-    ----------
-    n : int
-    mean : array, shape (D,)
-    scatter : array, shape (D,) or (D, D)
-        sum (x - mean)**2 by dimension, or sum (x - mean)(x - mean)'.
-    """
+    """Statistics of a dish."""
 
     n: int
-    mean: Floats
-    scatter: Floats
+    mean: Floats  # shape (D,)
+    scatter: Floats  # sum (x - mean)**2 by dimension, or sum (x - mean)(x - mean)'
 
     def copy(self) -> Self:
         """Return independent statistics."""

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.kept_parameters import KeptParameters
-from hdpkit.base_measures.protocol import BaseMeasure
-from hdpkit.base_measures.registry import base_measures
+from hdpkit.base_measures.protocol import BaseMeasure, base_measures
 from hdpkit.checks import function, items, log_density, number_array, real_values, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, HdpkitError, ParameterError

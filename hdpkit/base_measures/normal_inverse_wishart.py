@@ -9,8 +9,8 @@ import attrs
 from hdpkit._compiled.measures.normal_inverse_wishart import NormalInverseWishartBank
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.moments import Moments
+from hdpkit.base_measures.protocol import base_measures
 from hdpkit.base_measures.reference.normal_inverse_wishart import NormalInverseWishartReference
-from hdpkit.base_measures.registry import base_measures
 from hdpkit.data import GroupedData
 
 __all__ = ["NormalInverseWishart"]

@@ -32,11 +32,6 @@ class SelectionProportions(Attached, IntegrablePart):
     selected terms (Wang & Blei 2009, footnote 4): R with pi integrated out, then pi ~ Beta(r + R, s + V - R).
     A new dish draws pi given its first data, not from Beta(r, s), because its weight was computed with pi
     integrated out.
-
-    Parameters
-    ----------
-    state : Franchise
-        Its measure is a `SparseDirichletMultinomial` with ``proportions="stored"``.
     """
 
     def __init__(self, state: Any) -> None:

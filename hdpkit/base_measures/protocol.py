@@ -25,8 +25,9 @@ from hdpkit.errors import DeclarationError, HdpkitError, ParameterError
 from hdpkit.parts import Part
 from hdpkit.priors import Prior, mean_of
 from hdpkit.random import ChoiceSource
+from hdpkit.registry import Registry
 
-__all__ = ["BaseMeasure", "Resampled", "check_arguments", "parameter"]
+__all__ = ["BaseMeasure", "Resampled", "base_measures", "check_arguments", "parameter"]
 
 
 class Resampled(float):
@@ -155,6 +156,10 @@ def check_arguments(kind: type) -> None:
     Functions of a user (`NonConjugate`) may raise what they like.
     """
     wrap_methods(kind, str(__package__), _CHECKED, lambda _, function: _checked(function))
+
+
+base_measures: Registry[type] = Registry("base measure")
+"""Their examples are for data that are terms 0, 1, 2, or numbers."""
 
 
 class BaseMeasure(abc.ABC):

@@ -13,8 +13,8 @@ from hdpkit._compiled.measures.selection import Selection
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.dish_smoothing import DishSmoothings
+from hdpkit.base_measures.protocol import base_measures
 from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDirichletMultinomialReference
-from hdpkit.base_measures.registry import base_measures
 from hdpkit.data import GroupedData
 from hdpkit.priors import Beta
 

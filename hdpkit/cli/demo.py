@@ -17,7 +17,7 @@ from hdpkit.cli.report import where
 from hdpkit.errors import MissingExtraError, printable
 from hdpkit.formats.writing import check_place
 from hdpkit.io.installed_docs import DemoDocuments, demo_documents
-from hdpkit.schedule.progress_bar import ProgressBar, format_seconds
+from hdpkit.schedule.progress import ProgressBar, format_seconds
 from hdpkit.schedule.states import state_of
 
 __all__ = ["RunFacts", "demo", "facts_text"]

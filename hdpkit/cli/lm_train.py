@@ -46,7 +46,7 @@ from hdpkit.errors import HdpkitError, ParameterError
 from hdpkit.models import NGramModel, Spelling
 from hdpkit.models.settings import ORDER_LIMIT
 from hdpkit.schedule import Checkpoint
-from hdpkit.schedule.progress_bar import ProgressBar
+from hdpkit.schedule.progress import ProgressBar
 from hdpkit.stores import Detail, at_least
 
 __all__ = ["add", "resume_training", "train"]

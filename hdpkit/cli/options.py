@@ -115,15 +115,7 @@ text_type = _Place(allow_dash=True)
 
 
 class Parsed(click.ParamType):
-    """An option parsed by a function, whose ParameterError is shown to the user.
-
-    Parameters
-    ----------
-    name : str
-        Name of the type in help.
-    parse : callable
-        Takes the text, and returns the value.
-    """
+    """An option parsed by a function of its text, whose ParameterError is shown to the user."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name

@@ -37,11 +37,19 @@ from hdpkit.errors import HdpkitError, MissingExtraError, RunError, printable
 from hdpkit.formats.shards import is_sharded_folder
 from hdpkit.io.reading import load_reading
 from hdpkit.models.topic_saved import load as load_estimator
-from hdpkit.record.command import load_command
 from hdpkit.record.describe import NotAllowed
-from hdpkit.record.run_folder import COMMAND, ESTIMATOR, MODEL, MODEL_FILE, READING, RUN, SIGNATURES
+from hdpkit.record.run_folder import (
+    COMMAND,
+    ESTIMATOR,
+    MODEL,
+    MODEL_FILE,
+    READING,
+    RUN,
+    SIGNATURES,
+    load_command,
+)
 from hdpkit.schedule import Run, open_run
-from hdpkit.schedule.progress_bar import ProgressBar
+from hdpkit.schedule.progress import ProgressBar
 from hdpkit.schedule.states import ChainState
 from hdpkit.signatures.runs import Nouns, load_settings, nouns_of, signatures_of_run
 from hdpkit.summaries import diagnose

@@ -34,7 +34,7 @@ from hdpkit.franchise import Known
 from hdpkit.io.labels import check_nested, read_labels
 from hdpkit.record.run_folder import SIGNATURES
 from hdpkit.schedule import Scheduler, open_run
-from hdpkit.schedule.progress_bar import ProgressBar
+from hdpkit.schedule.progress import ProgressBar
 from hdpkit.signatures import (
     CHANNELS,
     channels_of,

@@ -27,24 +27,12 @@ _COMPARED = ("n_dishes", "n_tables", "log_likelihood", "log_joint")
 
 @attrs.frozen
 class Check:
-    """The result of one check.
+    """The result of one check."""
 
-    Attributes
-    ----------
-    name : str
-        Path of the file within the folder, or name of the chain.
-    passed : bool
-    detail : str
-        What was found, what is wrong, or what is needed for the check.
-    looked : bool
-        False if the check could not be made since it needs a user's class that isn't allowed. The check then
-        counts as passed.
-    """
-
-    name: str
+    name: str  # path of the file within the folder, or name of the chain
     passed: bool
-    detail: str
-    looked: bool = True
+    detail: str  # what was found, what is wrong, or what is needed for the check
+    looked: bool = True  # False: needs a user's class that isn't allowed, and counts as passed
 
 
 def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Iterator[Check]:

@@ -239,21 +239,12 @@ def _kept(values: Any, dtype: Any) -> npt.NDArray[Any]:
 
 @attrs.define
 class Runs:
-    """What was run.
+    """What was run."""
 
-    Attributes
-    ----------
-    records : dict of lists
-        Chains by the name of the schedule.
-    failures : dict
-        Errors of schedules, by name: what a move or a franchise raised. Such a schedule has no more chains.
-    interrupted : bool
-        Whether Ctrl-C ended it early.
-    """
-
-    records: dict[str, list[ChainRecord]]
+    records: dict[str, list[ChainRecord]]  # chains by the name of the schedule
+    # by name: what a move or a franchise raised; such a schedule has no more chains
     failures: dict[str, Exception] = attrs.field(factory=dict)
-    interrupted: bool = False
+    interrupted: bool = False  # by Ctrl-C
 
     @property
     def whole(self) -> dict[str, tuple[ChainRecord, ...]]:

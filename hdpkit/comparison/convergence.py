@@ -100,18 +100,10 @@ class NumberDiagnosis:
 
 @attrs.frozen(eq=False)
 class LaterDraws:
-    """States of the chains of a schedule after burn-in: the last ``n_draws`` of each chain.
+    """States of the chains of a schedule after burn-in: the last ``n_draws`` of each chain."""
 
-    Attributes
-    ----------
-    values : dict of float64 arrays, shape (n_chains, n_draws)
-        By key: log_joint, n_dishes, share_1, ...
-    seconds : float
-        Time that the moves took for these states, over all chains.
-    """
-
-    values: dict[str, Floats]
-    seconds: float
+    values: dict[str, Floats]  # (n_chains, n_draws) by key: log_joint, n_dishes, share_1, ...
+    seconds: float  # of the moves, over all chains
 
     @property
     def n_draws(self) -> int:

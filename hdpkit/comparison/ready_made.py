@@ -22,20 +22,10 @@ __all__ = ["ADDITIONS", "SCHEMES", "Scheme", "all_names", "parts_of", "ready_mad
 
 @attrs.frozen
 class Scheme:
-    """A sampler.
+    """A sampler."""
 
-    Attributes
-    ----------
-    about : str
-        A short description.
-    moves : callable
-        Returns the moves of a sweep, without those of hyperparameters.
-    store, root : str
-        As for `Franchise`.
-    """
-
-    about: str
-    moves: Callable[[], list[Move]]
+    about: str  # a short description
+    moves: Callable[[], list[Move]]  # those of a sweep, without those of hyperparameters
     store: str = "histogram"
     root: Any = "restaurant"
 

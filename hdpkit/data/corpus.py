@@ -42,22 +42,12 @@ Wide = npt.NDArray[np.int64]
 
 @attrs.frozen(eq=False)
 class Cells:
-    """Counts of the terms in each document. Read-only.
+    """Counts of the terms in each document. Read-only."""
 
-    Attributes
-    ----------
-    begin : int64 array, shape (n_documents + 1,)
-        First cell of each document, and the end.
-    term, count : int32 arrays, shape (n_cells,)
-        Term and count of each cell; terms ascend within a document, and counts are positive.
-    n_customers : int
-        Sum of the counts.
-    """
-
-    begin: Wide
-    term: Ints
-    count: Ints
-    n_customers: int
+    begin: Wide  # first cell of each document, and the end
+    term: Ints  # ascend within a document
+    count: Ints  # positive
+    n_customers: int  # sum of the counts
 
     @classmethod
     def of(cls, begin: Wide, term: Ints, count: Ints) -> Cells:
@@ -91,14 +81,7 @@ class Cells:
 
 
 class Tokens:
-    """Term of each customer of a corpus: an array, or cells from which it is computed when needed.
-
-    Parameters
-    ----------
-    terms : int32 array, optional
-    cells : Cells, optional
-        Exactly one of the two is given.
-    """
+    """Term of each customer of a corpus: an array, or cells from which it is computed when needed."""
 
     __slots__ = ("_cells", "_terms")
 
@@ -360,13 +343,7 @@ class Corpus(GroupedData):
         return self._origin
 
     def _empty_row(self, n: int) -> npt.NDArray[np.int32]:
-        """Return an int32 array for one number a customer: in memory, or in a file if the tokens are mapped.
-
-        Raises
-        ------
-        StorageError
-            If there is no room for the file in the folder of temporary files.
-        """
+        """An int32 array for one number a customer: in memory, or in a file if the tokens are mapped."""
         if self._origin is None:
             return super()._empty_row(n)
         try:

@@ -105,16 +105,9 @@ _NO_WORD = ("a word, not None or NaN", "Drop missing words, or give them a name.
 
 
 class WordIds(dict[Any, int]):
-    """Word -> id. Looking up a new word gives it the next id; words are kept in the order of their ids.
+    """Word -> id. A new word gets the next id, unless fixed; no word may equal one of the ``markers``.
 
-    Parameters
-    ----------
-    words : iterable
-        Words that already have ids, all different.
-    fixed : bool
-        Whether no other words are allowed.
-    markers : tuple
-        The symbols of the sentence's start and end, which no word may equal.
+    ``markers`` are the symbols of the sentence's start and end. Words are kept in the order of their ids.
     """
 
     def __init__(self, words: Iterable[Any], fixed: bool, markers: tuple[Any, ...]) -> None:
@@ -146,15 +139,7 @@ class WordIds(dict[Any, int]):
 
 
 class OutsideIds(dict[Any, int]):
-    """Word -> id of a fixed vocabulary; words outside it get the following ids in order of appearance.
-
-    Parameters
-    ----------
-    inside : mapping
-        Id of each word of the vocabulary, 0, 1, ...
-    markers : tuple
-        As in `WordIds`.
-    """
+    """Word -> id of a fixed vocabulary; words outside it get the following ids in order of appearance."""
 
     def __init__(self, inside: Mapping[Any, int], markers: tuple[Any, ...]) -> None:
         self.words: list[Any] = []  # words outside the vocabulary

@@ -119,23 +119,10 @@ def encode_all(parameter: str, groups: Any, n: int, unit: str, taken: Iterable[s
 def spread(
     label: str, keys: list[Any], lengths: Sequence[int] | npt.NDArray[np.int64], by_unit: dict[str, Codes]
 ) -> dict[str, Codes]:
-    """Give each customer the codes of its unit (array or document).
+    """Give each customer the codes of its unit (array or document); customers are in the order of units.
 
-    Parameters
-    ----------
-    label : str
-        Label that distinguishes the units.
-    keys : list
-        Its values, one per unit.
-    lengths : sequence of int
-        Number of customers of each unit; customers are in the order of the units.
-    by_unit : dict
-        Other labels, with one code per unit.
-
-    Returns
-    -------
-    dict
-        Label name -> (codes, keys), `label` first.
+    Returns label name -> (codes, keys): ``label``, which distinguishes the units by ``keys``, first; then
+    those in ``by_unit``.
     """
     own = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
     own.setflags(write=False)

@@ -19,21 +19,11 @@ _CHUNK = 1 << 16  # tokens whose contexts are computed at once
 
 @attrs.frozen(eq=False)
 class HeldOut:
-    """Tokens to be predicted, with their contexts, encoded with the ids of other data.
+    """Tokens to be predicted, with their contexts, encoded with the ids of other data."""
 
-    Attributes
-    ----------
-    ids : int32 array, shape (n,)
-        Id of each token; ids from the data's n_terms on are those of the words in ``outside``.
-    offsets : int64 array, shape (n_sentences + 1,)
-        Sentence s is ids[offsets[s] : offsets[s + 1]].
-    outside : tuple
-        Words outside the data's vocabulary, each once.
-    """
-
-    ids: Ints
-    offsets: npt.NDArray[np.int64]
-    outside: tuple[Any, ...]
+    ids: Ints  # from the data's n_terms on they are those of the words in ``outside``
+    offsets: npt.NDArray[np.int64]  # sentence s is ids[offsets[s] : offsets[s + 1]]
+    outside: tuple[Any, ...]  # words outside the data's vocabulary, each once
     _contexts: Callable[[int, int], Ints]
 
     def __len__(self) -> int:
@@ -50,21 +40,10 @@ class HeldOut:
 
 
 def held_out(data: NGrams, text: Any, unknown: int = -1) -> HeldOut:
-    """Encode a text with the vocabulary of other data.
+    """Encode a text with the vocabulary, the order and the markers of other data.
 
-    Parameters
-    ----------
-    data : NGrams
-        Data with the vocabulary, the order, and the symbols of the sentence's start and end.
-    text : iterable of sequences, or NGrams
-        Sentences as in `NGrams.from_sentences`, or n-grams with another vocabulary.
-    unknown : int
-        Id of the word that replaces words outside the vocabulary in contexts; -1 for none.
-
-    Raises
-    ------
-    DataError
-        If sentences aren't valid; see `NGrams.from_sentences`.
+    The text is as in `NGrams.from_sentences`, or NGrams with another vocabulary. ``unknown`` is the id that
+    replaces words outside the vocabulary in contexts; -1 for none.
     """
     words, symbols = data.word_ids, data.symbol_numbers
     if isinstance(text, NGrams):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
 import attrs
@@ -10,16 +11,20 @@ import numpy.typing as npt
 
 from hdpkit.checks import choice, positive_number, whole_number
 from hdpkit.data import GroupedData
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.evaluation.completion import TOLERANCE, by_em, by_gibbs
 from hdpkit.evaluation.result import Evaluation, averaged
-from hdpkit.evaluation.states import states_of
 from hdpkit.franchise import Franchise
+from hdpkit.franchise.copies import Look
 from hdpkit.franchise.fixed_dishes import FixedDishes, check_foldable, fixed_dishes
 from hdpkit.franchise.new_labels import layout_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
+from hdpkit.record import ChainTrace, Draw
+from hdpkit.schedule import Run
 
 __all__ = ["evaluate", "log_probabilities_by_group"]
+
+_REMEDY = "For instance [chain_1, chain_2], scheduler.sample(franchise, sweeps), or hk.open_run(folder)."
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -128,21 +133,13 @@ def evaluate(
 
 @attrs.define
 class _LeftToRight:
-    """Log probabilities of entire groups by left-to-right.
-
-    Attributes
-    ----------
-    scored : FixedDishes or None
-        The groups scored in the last state.
-    group : int64 array, shape (n_units,)
-        Group of each number that `score` returns.
-    """
+    """Log probabilities of entire groups by left-to-right."""
 
     data: GroupedData
     particles: int
     source: ChoiceSource
     fit: str | None = None
-    scored: FixedDishes | None = None
+    scored: FixedDishes | None = None  # in the last state
 
     @property
     def group(self) -> Ints:
@@ -240,3 +237,43 @@ def _filled(scored: FixedDishes) -> FixedDishes:
     if len(scored.row) == 0:
         raise DataError("data", "no value", "with at least one value to be scored", "All halves are empty.")
     return scored
+
+
+def states_of(states: Any) -> Iterator[Franchise]:
+    """Franchises in these states, one after another; a generator is advanced when its next state is needed.
+
+    Raises a ParameterError for anything else, and if there is no state.
+    """
+    if isinstance(states, Franchise | Draw | Look):
+        yield _state(states)
+        return
+    if isinstance(states, Run):
+        states = states.franchises()
+    elif isinstance(states, ChainTrace):
+        states = states.franchises
+    wrong = isinstance(states, str | bytes | Mapping | Set | type)
+    if wrong or not isinstance(states, Iterable):
+        raise ParameterError("states", states, "a Franchise, or several in an iterable", _REMEDY)
+    number = 0
+    for state in states:
+        yield _state(state)
+        number += 1
+    if number == 0:
+        raise ParameterError("states", states, "at least one state", _REMEDY)
+
+
+def _state(state: Any) -> Franchise:
+    if isinstance(state, Draw):
+        if state.franchise.sweep != state.sweep:
+            raise StateError(
+                "states", f"a draw of sweep {state.sweep} of a franchise at sweep {state.franchise.sweep}",
+                "draws that are used as they come, or copies",
+                "Pass the generator itself, or keep [draw.franchise.copy() for draw in ...].",
+            )  # fmt: skip
+        return state.franchise
+    if isinstance(state, Look):
+        franchise: Franchise = state.franchise()
+        return franchise
+    if isinstance(state, Franchise):
+        return state
+    raise ParameterError("states", state, "a Franchise, a Draw or a Look", _REMEDY)

@@ -36,39 +36,21 @@ class FixedTopics:
 
     A topic is stored as its smallest probability and, sparsely, the excess of single terms over it. Under a
     symmetric Dirichlet prior these are the terms that occurred in the topic.
-
-    Attributes
-    ----------
-    base : float64 array, shape (K + 1,)
-        The smallest probability of each topic.
-    excess : csc_array, shape (K + 1, n_terms)
-    prior : float64 array, shape (K + 1,)
-        Pseudo-counts of the topics in a document: its concentration times their weights.
-    mass : float64 array, shape (K + 1,), or None
-        Sum of tokens and pseudo-counts of each topic, positive: probabilities times this are counts. If None,
-        topics can't learn words.
     """
 
-    base: Floats
-    excess: Any
-    prior: Floats
+    base: Floats  # smallest probability of each topic, shape (K + 1,)
+    excess: Any  # csc_array (K + 1, n_terms)
+    prior: Floats  # pseudo-counts of the topics in a document: its concentration times their weights
+    # tokens and pseudo-counts of each topic (probabilities times this are counts); None: can't learn words
     mass: Floats | None = None
 
     @classmethod
     def of(
         cls, topics: Floats | Iterable[Floats], new: Floats, prior: Floats, mass: Floats | None = None
     ) -> Self:
-        """Make the topics from arrays.
+        """Make the topics from rows that sum to one (in blocks, perhaps), and the mean of a new topic.
 
-        Parameters
-        ----------
-        topics : array, shape (K, n_terms), or iterable of arrays
-            Rows sum to one. They may be given in blocks of some rows.
-        new : array, shape (n_terms,)
-            Mean of a new topic.
-        prior : array, shape (K + 1,)
-            Not negative; the last entry is for a new topic.
-        mass : array, shape (K + 1,), optional
+        ``prior`` and ``mass`` have K + 1 entries, the last for a new topic.
         """
         blocks: Iterable[Floats] = [topics] if isinstance(topics, np.ndarray) else topics
         base, places, excess = [], [], []
@@ -90,19 +72,10 @@ class FixedTopics:
         return len(self.base) - 1
 
     def fit(self, counts: Any, tolerance: float) -> Floats:
-        """Proportions by EM: theta_k proportional to prior_k + E[n_k]. See docs/evaluation.md.
+        """Proportions (n_documents, K + 1) by EM: theta_k ~ prior_k + E[n_k] (docs/evaluation.md).
 
-        Parameters
-        ----------
-        counts : csr_array, shape (n_documents, n_terms)
-            Not negative; need not be whole numbers.
-        tolerance : float
-            EM ends for a document when no proportion changes by more than this.
-
-        Returns
-        -------
-        float64 array, shape (n_documents, K + 1)
-            Rows sum to one. For a document without tokens they are those of the prior.
+        Counts need not be whole numbers. EM ends for a document when no proportion changes by more than
+        ``tolerance``. A document without tokens gets the proportions of the prior.
         """
         cells = _cells(counts)
         fitting = Fitting(
@@ -121,19 +94,7 @@ class FixedTopics:
         return theta
 
     def sample(self, counts: Any, sweeps: int, burn_in: int, rng: ChoiceSource | Seed) -> Floats:
-        """Posterior means of proportions by collapsed Gibbs sampling, as in `Franchise.fold_in`.
-
-        Parameters
-        ----------
-        counts : csr_array of int, shape (n_documents, n_terms)
-        sweeps, burn_in : int
-            Number of sweeps that are averaged, and of those before them.
-        rng : seed, Generator or choice source
-
-        Returns
-        -------
-        float64 array, shape (n_documents, K + 1)
-        """
+        """Posterior means of proportions by collapsed Gibbs sampling, as in `Franchise.fold_in`."""
         cells = _cells(counts)
         total, n = float(self.prior.sum()), cells.shape[0]
         share = (self.prior / total)[None]
@@ -155,18 +116,7 @@ class FixedTopics:
         return theta
 
     def log_probabilities(self, theta: Floats, counts: Any) -> Floats:
-        """Log probability of a token of each cell of counts, under the documents' proportions, in nats.
-
-        Parameters
-        ----------
-        theta : array, shape (n_documents, K + 1)
-        counts : csr_array, shape (n_documents, n_terms)
-
-        Returns
-        -------
-        float64 array, shape (n_cells,)
-            In the order of the cells.
-        """
+        """Log probability of a token of each cell of a csr_array, under documents' proportions, in nats."""
         cells = _cells(counts)
         document = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
         found = (theta @ self.base)[document]
@@ -185,23 +135,6 @@ class FixedTopics:
 
         Each document is treated separately: its observed words of a topic are added to the topic's counts, as
         if the document were the next one of the fit. See `hdpkit._compiled.fixed_dishes.learned_words`.
-
-        Parameters
-        ----------
-        counts, held : csr_arrays, shape (n_documents, n_terms)
-            The observed and the held-out halves.
-        tolerance : float
-            As in `fit`, for a pass over a document's terms.
-
-        Returns
-        -------
-        float64 array, shape (n_cells,)
-            In the order of the cells of ``held``.
-
-        Raises
-        ------
-        ParameterError
-            As for `fit`.
         """
         theta, cells, others = self.fit(counts, tolerance), _cells(counts), _cells(held)
         learning = Learning(
@@ -218,22 +151,9 @@ class FixedTopics:
 
 
 def completion(states: Iterable[FixedTopics], counts: Any, held: Any, tolerance: float) -> float:
-    """Mean log probability of held-out tokens, in nats, by document completion.
+    """Mean log probability of held-out tokens, in nats, by document completion, averaged over states.
 
-    Parameters
-    ----------
-    states : iterable of FixedTopics
-        One per posterior state; probabilities are averaged over them. Topics with a ``mass`` learn the
-        observed words of each document.
-    counts, held : csr_arrays, shape (n_documents, n_terms)
-        The observed halves, to which proportions are fitted in each state, and the held-out halves.
-    tolerance : float
-        As in `FixedTopics.fit`.
-
-    Raises
-    ------
-    DataError
-        If no token is held out.
+    Proportions are fitted to the observed halves in each state; topics with a ``mass`` learn their words.
     """
 
     def logs_of_states(cells: Any) -> Iterator[Floats]:
@@ -249,17 +169,8 @@ def completion(states: Iterable[FixedTopics], counts: Any, held: Any, tolerance:
 def mean_log_probability(logs_of_states: Callable[[Any], Iterator[Floats]], held: Any) -> float:
     """Mean log probability of held-out tokens, in nats, whose probabilities are averaged over states.
 
-    Parameters
-    ----------
-    logs_of_states : callable
-        Takes the held-out counts as a csr_array and yields the log probabilities of its entries in each
-        state: float64, shape (nnz,).
-    held : csr_array, shape (n_documents, n_terms)
-
-    Raises
-    ------
-    DataError
-        If no token is held out.
+    ``logs_of_states`` takes the held-out counts and yields the log probabilities of its entries in each
+    state.
     """
     cells = _cells(held)
     total = float(cells.data.sum())
@@ -276,18 +187,7 @@ def mean_log_probability(logs_of_states: Callable[[Any], Iterator[Floats]], held
 
 
 def halves(counts: Any, rng: ChoiceSource | Seed) -> tuple[Any, Any]:
-    """Split documents at random: half of the tokens of each (rounded down) observed, the others held out.
-
-    Parameters
-    ----------
-    counts : csr_array of int, shape (n_documents, n_terms)
-    rng : seed, Generator or choice source
-        The same seed gives the same halves.
-
-    Returns
-    -------
-    observed, held : csr_arrays of the same shape
-    """
+    """Split documents at random: half of the tokens of each (rounded down) observed, the others held out."""
     cells = _cells(counts)
     generator = as_source(rng, Purpose.SPLIT).generator
     repeats, places = cells.data.astype(np.int64), cells.indptr

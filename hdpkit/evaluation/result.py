@@ -96,21 +96,10 @@ class Evaluation:
 
 
 def averaged(logs: Sequence[Floats], group: Ints) -> tuple[Floats, float]:
-    """Average probabilities (not their logs) over particles and states.
+    """Log of the mean probability of each unit over particles and states, standard error of their sum.
 
-    Parameters
-    ----------
-    logs : sequence of float64 arrays, shape (n_particles, n_units)
-        Log probability of each unit (a value, or a group): one array per state.
-    group : int64 array, shape (n_units,)
-        Group of each unit. Particles of different groups are independent.
-
-    Returns
-    -------
-    float64 array, shape (n_units,)
-        Log of the mean probability of each unit.
-    float
-        Standard error of their sum, to first order; NaN if there is one state and one particle.
+    ``logs`` has an array (n_particles, n_units) per state. Particles of different groups are independent. The
+    error is to first order; NaN if there is one state and one particle.
     """
     by_state = np.array([log_mean_exp(state) for state in logs])
     mean = log_mean_exp(by_state)

@@ -27,8 +27,8 @@ import numpy.typing as npt
 from hdpkit.checks import Codes
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
-from hdpkit.formats.mapped import CHUNK, ArrayMapping, MappedFiles, check_ids, damaged, read_file
-from hdpkit.formats.writing import opened_text, sealed_text, storing
+from hdpkit.formats.mapped import CHUNK, ArrayMapping, MappedFiles, check_ids, damaged, read_file, read_head
+from hdpkit.formats.writing import sealed_text, storing
 
 __all__ = ["CorpusFolder", "FolderWriter", "is_corpus_folder", "open_folder"]
 
@@ -100,13 +100,7 @@ class _Array:
 
 
 class FolderWriter:
-    """Writes a corpus to a folder, block by block; on an error the files are removed.
-
-    Parameters
-    ----------
-    folder : Path
-        New or empty.
-    """
+    """Writes a corpus to a new or empty folder, block by block; on an error the files are removed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -273,21 +267,7 @@ def _header(folder: Path) -> tuple[dict[str, Any], str]:
             f"file {path}", error.strerror or str(error), "a file that can be read",
             "Corpora are written by Corpus.save or Corpus.convert.",
         ) from error  # fmt: skip
-    try:
-        head, checksum = opened_text(content)
-    except (ValueError, RecursionError) as error:
-        raise damaged(path, str(error), "JSON") from error
-    if not isinstance(head, dict) or head.get("format") != _FORMAT:
-        raise damaged(path, "something else", f'the header of a corpus ("format": "{_FORMAT}")')
-    if head.get("version") != _VERSION:
-        raise DataError(
-            f"file {path}, version",
-            head.get("version"),
-            f"version {_VERSION}",
-            "Use the hdpkit that wrote it.",
-        )
-    if checksum is None:
-        raise damaged(path, "a wrong checksum", "unchanged since it was written")
+    head = read_head(path, content, "the header of a corpus", _FORMAT, _VERSION)
     if not _KEYS.issuperset(head):
         raise damaged(path, f"key {min(set(head) - _KEYS)!r}", f"one of the keys {sorted(_KEYS)}")
     return head, hashlib.sha256(content).hexdigest()

@@ -33,36 +33,18 @@ ID_LIMIT = 2**31 - 1
 
 @attrs.frozen(eq=False)
 class Counts:
-    """Counts as (document, term, count) triples, in any order; triples of one cell add up.
-
-    Attributes
-    ----------
-    document, term, count : ndarray of int64, shape (nnz,)
-        Each count is in 0..2^31 - 1.
-    n_documents, n_terms : int
-        Shape of the matrix.
-    """
+    """Counts as (document, term, count) triples, in any order; triples of one cell add up."""
 
     document: npt.NDArray[np.int64]
     term: npt.NDArray[np.int64]
-    count: npt.NDArray[np.int64]
+    count: npt.NDArray[np.int64]  # in 0..2^31 - 1
     n_documents: int
     n_terms: int
 
     def tokens(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Return the term of each token and the length of each document.
+        """Term of each token (by document, terms ascending) and length of each document.
 
-        Tokens are in the order of documents, with terms ascending within each document.
-
-        Returns
-        -------
-        terms : ndarray of int32, shape (n_tokens,)
-        lengths : ndarray of int64, shape (n_documents,)
-
-        Raises
-        ------
-        DataError
-            If there are 2^31 tokens or more; checked before memory is allocated.
+        A DataError for 2^31 tokens or more, before memory is allocated.
         """
         check_total(self.n_tokens)
         pieces, lengths = self.pieces(max(self.n_tokens, 1))

@@ -20,14 +20,10 @@ __all__ = ["CellSpool", "by_document"]
 
 
 class CellSpool:
-    """Cells of documents on disk: terms ascending within a document without duplicates, counts above 0.
+    """Cells of documents on disk, in a new folder that is removed with the spool.
 
-    Parameters
-    ----------
-    folder : Path
-        A new folder, which is removed with the spool.
-    refusals : callable
-        Returns a context in which errors of the operating system on writing become errors of hdpkit.
+    Terms ascend within a document without duplicates, counts are above 0. ``refusals`` returns a context in
+    which errors of the operating system on writing become errors of hdpkit.
     """
 
     def __init__(self, folder: Path, refusals: Callable[[], AbstractContextManager[None]]) -> None:
@@ -116,21 +112,10 @@ def by_document(
     folder: Path,
     refusals: Callable[[], AbstractContextManager[None]],
 ) -> Iterator[Counts]:
-    """Yield blocks of complete documents.
+    """Yield blocks of complete documents from int64 arrays (document, term, count), each from 0.
 
-    Entries are written to a file first. If their documents don't ascend there, they are then distributed over
-    files, one for each range of documents with about `LIMIT` entries.
-
-    Parameters
-    ----------
-    entries : iterable of (document, term, count)
-        int64 arrays, numbered from 0, counts below 2^31.
-    n_documents, n_terms : int
-        Size of the matrix.
-    folder : Path
-        A new folder, which is removed after the last block.
-    refusals : callable
-        Returns a context in which errors of the operating system on writing become errors of hdpkit.
+    Entries are written to a file in a new folder first. If their documents don't ascend there, they are then
+    distributed over files, one for each range of documents with about `LIMIT` entries.
     """
     with refusals():
         folder.mkdir()

@@ -41,10 +41,6 @@ def escaped(text: str) -> str:
     characters are written as by `printable` (``\x1b``). All other cells are the text itself. A text is
     escaped if it begins with ``'`` or contains control characters, or if a spreadsheet could evaluate it: it
     begins with ``=``, ``+``, ``-`` or ``@`` (also after blanks), isn't a number, and has a letter or a digit.
-
-    Parameters
-    ----------
-    text : str
     """
     formula = _FORMULA.match(text) and not _NUMBER.fullmatch(text)
     if not formula and not text.startswith("'") and printable(text) == text:
@@ -179,28 +175,14 @@ _PACKED = (".gz", ".bz2", ".xz")
 
 @attrs.frozen(eq=False)
 class NumberTable:
-    """A table of numbers.
+    """A table of finite numbers."""
 
-    Attributes
-    ----------
-    place : str
-        The file, for errors.
-    rows, columns : tuple of str
-        Names.
-    values : float64 array, shape (n_rows, n_columns)
-        Finite.
-    lines : tuple of int
-        Line in which each row begins, from 1.
-    header : int
-        Number of the line with the names of the columns.
-    """
-
-    place: str
+    place: str  # the file, for errors
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: npt.NDArray[np.float64]
-    lines: tuple[int, ...]
-    header: int
+    lines: tuple[int, ...]  # where each row begins, from 1
+    header: int  # line of the names of the columns
 
     def cell(self, row: int, column: int) -> str:
         """Name a cell, for errors: the line and the names of its row and column."""

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import ChangedDataError, DataError
+from hdpkit.formats.writing import opened_text
 
 __all__ = [
     "CHUNK",
@@ -31,6 +32,7 @@ __all__ = [
     "damaged",
     "open_file",
     "read_file",
+    "read_head",
     "signature",
 ]
 
@@ -46,17 +48,7 @@ def signature(info: os.stat_result) -> Signature:
 
 
 class MappedFiles:
-    """The files of a mapped corpus.
-
-    Parameters
-    ----------
-    seen : dict
-        Path -> signature when it was mapped.
-    starts : dict
-        Path -> position at which its numbers begin.
-    digests : dict
-        Path -> SHA-256 (hex) of its numbers.
-    """
+    """The files of a mapped corpus: by path, signature when mapped, begin and SHA-256 of the numbers."""
 
     def __init__(
         self, seen: Mapping[Path, Signature], starts: Mapping[Path, int], digests: Mapping[Path, str]
@@ -134,14 +126,7 @@ _ARRAY = re.compile(rb"\{'descr': '(<i[48])', 'fortran_order': False, 'shape': \
 
 
 class ArrayMapping:
-    """Maps arrays of a folder, and records the signatures of their files.
-
-    Parameters
-    ----------
-    folder : Path
-    damaged : callable
-        Makes the errors.
-    """
+    """Maps arrays of a folder, and records the signatures of their files; ``damaged`` makes errors."""
 
     def __init__(self, folder: Path, damaged: Damage) -> None:
         self._folder = folder
@@ -200,24 +185,35 @@ def read_file(path: Path, damaged: Damage) -> bytes:
 
 
 def array_on_disk(shape: int | tuple[int, ...], folder: str | None = None) -> npt.NDArray[np.int32]:
-    """An int32 array in a file without a name, of which nothing is left when the array has gone.
+    """An int32 array in a file without a name (in ``TMPDIR`` by default), which is gone with the array.
 
-    Parameters
-    ----------
-    shape : int or tuple of int
-    folder : str, optional
-        Where the file is; the folder of temporary files (``TMPDIR``) by default.
-
-    Raises
-    ------
-    OSError
-        If the file can't be made, or there is no room for it.
+    An OSError if the file can't be made, or there is no room for it.
     """
     size = 4 * int(np.prod(shape))
     with tempfile.TemporaryFile(dir=folder) as file:
         if hasattr(os, "posix_fallocate") and size:  # else a full disk ends the process
             os.posix_fallocate(file.fileno(), 0, size)
         return np.memmap(file, np.int32, shape=shape) if size else np.empty(shape, np.int32)
+
+
+def read_head(path: Path, content: bytes, what: str, form: str, version: int) -> dict[str, Any]:
+    """The JSON of a sealed header (``what``, in errors) of a converted corpus, without its checksum."""
+    try:
+        head, checksum = opened_text(content)
+    except (ValueError, RecursionError) as error:
+        raise damaged(path, str(error), "JSON") from error
+    if not isinstance(head, dict) or head.get("format") != form:
+        raise damaged(path, "something else", f'{what} ("format": "{form}")')
+    if type(head.get("version")) is not int or head["version"] != version:
+        raise DataError(
+            f"file {path}, version",
+            head.get("version"),
+            f"version {version}",
+            "Use the hdpkit that wrote it.",
+        )
+    if checksum is None:
+        raise damaged(path, "a wrong checksum", "unchanged since it was written")
+    return head
 
 
 def damaged(path: Path, value: Any, allowed: str) -> DataError:

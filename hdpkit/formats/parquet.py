@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hdpkit.errors import DataError, MissingExtraError
+from hdpkit.errors import DataError, importing_extra
 from hdpkit.formats.json_lines import as_label, as_name, as_text
 from hdpkit.formats.records import Document, Layout, ReadingNotes, find_columns
 from hdpkit.formats.text_files import open_regular, place_of
@@ -19,14 +19,9 @@ _ROWS = 1024
 
 def read_parquet(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
     """Read a Parquet file in blocks of rows."""
-    try:
+    with importing_extra("pyarrow", "parquet", ", to read Parquet files"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError(
-            "pyarrow", None, "installed, to read Parquet files",
-            "It is an extra: pip install 'hdpkit[parquet]'.",
-        ) from error  # fmt: skip
     row = 0
     with open_regular(path) as raw:
         try:

@@ -39,23 +39,12 @@ TEXT_COLUMNS = ("text", "body", "content", "abstract", "document", "message", "r
 
 
 class Document(NamedTuple):
-    """A document from a file.
-
-    Attributes
-    ----------
-    text : str
-    place : int or str
-        The line or row in which it begins, from 1, or the path of its file.
-    name : str or None
-        Its id.
-    labels : tuple
-        A value for each group column; None if it is missing.
-    """
+    """A document from a file."""
 
     text: str
-    place: int | str
-    name: str | None = None
-    labels: tuple[Any, ...] = ()
+    place: int | str  # line or row in which it begins, from 1, or path of its file
+    name: str | None = None  # its id
+    labels: tuple[Any, ...] = ()  # a value for each group column; None if it is missing
 
 
 def _column(name: str, value: Any) -> str:
@@ -160,21 +149,11 @@ class Layout:
 
 @attrs.define(eq=False)
 class ReadingNotes:
-    """Notes of readers about the files; filled while documents are read.
+    """Notes of readers about the files; filled while documents are read."""
 
-    Attributes
-    ----------
-    encodings : dict
-        Encodings other than UTF-8 that were detected, with the number of files of each.
-    skipped : list of (str, str)
-        Paths of files that were left out, and why.
-    groups : tuple of str
-        Names of the group columns, from the header.
-    """
-
-    encodings: dict[str, int] = attrs.Factory(dict)
-    skipped: list[tuple[str, str]] = attrs.Factory(list)
-    groups: tuple[str, ...] = ()
+    encodings: dict[str, int] = attrs.Factory(dict)  # detected ones other than UTF-8 -> number of files
+    skipped: list[tuple[str, str]] = attrs.Factory(list)  # paths of files that were left out, and why
+    groups: tuple[str, ...] = ()  # names of the group columns, from the header
 
     def detected(self, encoding: str) -> None:
         """Count a file with a detected encoding."""

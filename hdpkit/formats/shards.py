@@ -40,8 +40,8 @@ from hdpkit.checks import Codes, whole_number
 from hdpkit.errors import DataError, ParameterError, ShardError
 from hdpkit.formats.arrays import check_writable, plain_keys
 from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, add_counts
-from hdpkit.formats.mapped import CHUNK, ArrayMapping, MappedFiles, damaged, open_file, read_file
-from hdpkit.formats.writing import opened_text, sealed_text, storing, sync_folder
+from hdpkit.formats.mapped import CHUNK, ArrayMapping, MappedFiles, damaged, open_file, read_file, read_head
+from hdpkit.formats.writing import sealed_text, storing, sync_folder
 
 __all__ = [
     "FILES",
@@ -87,29 +87,15 @@ _FOLDER = re.compile(r"shard-[0-9]{4,9}")
 
 @attrs.frozen(kw_only=True)
 class ShardInfo:
-    """A shard of a corpus: a range of consecutive documents.
-
-    Attributes
-    ----------
-    number : int
-        Number of the shard, from 0.
-    first_document, n_documents : int
-        Range of its documents.
-    first_token, n_tokens : int
-        Range of its tokens.
-    n_cells : int or None
-        Number of its pairs of a document and a term; None if the corpus wasn't made from counts.
-    sha256 : dict
-        File name -> SHA-256 (hex) of the file.
-    """
+    """A shard of a corpus: a range of consecutive documents."""
 
     number: int
     first_document: int
     n_documents: int
     first_token: int
     n_tokens: int
-    n_cells: int | None
-    sha256: dict[str, str] = attrs.field(repr=False)
+    n_cells: int | None  # pairs of a document and a term; None if the corpus wasn't made from counts
+    sha256: dict[str, str] = attrs.field(repr=False)  # file name -> hex digest
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -170,21 +156,7 @@ def read_manifest(folder: Path) -> Manifest:
     """Read the manifest of a corpus in shards; shards may be absent."""
     path = folder / MANIFEST
     content = _content(path)
-    try:
-        head, checksum = opened_text(content)
-    except (ValueError, RecursionError) as error:
-        raise damaged(path, str(error), "JSON") from error
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise damaged(path, "something else", f'the manifest of a corpus in shards ("format": "{FORMAT}")')
-    if type(head.get("version")) is not int or head["version"] != VERSION:
-        raise DataError(
-            f"file {path}, version",
-            head.get("version"),
-            f"version {VERSION}",
-            "Use the hdpkit that wrote it.",
-        )
-    if checksum is None:
-        raise damaged(path, "a wrong checksum", "unchanged since it was written")
+    head = read_head(path, content, "the manifest of a corpus in shards", FORMAT, VERSION)
     if set(head) != _KEYS or head["kind"] not in KINDS or type(head["names"]) is not bool:
         raise damaged(path, sorted(head), f"with the keys {sorted(_KEYS)}, of the kind {' or '.join(KINDS)}")
     n_terms = _number(path, head, "n_terms", 1, ID_LIMIT)
@@ -294,22 +266,11 @@ Check = Callable[[int, npt.NDArray[Any]], str | None]
 
 @attrs.frozen(kw_only=True, eq=False)
 class MappedShard:
-    """The result of `open_shard`; arrays are mapped, except the lengths of documents of a shard with cells.
+    """The result of `open_shard`. Arrays are mapped, except document lengths of a shard with cells."""
 
-    Attributes
-    ----------
-    arrays : dict
-        File name without ``.npy`` -> array; see `hdpkit.formats.shards`.
-    names : tuple of str or None
-        Names of its documents.
-    labels : dict
-        Label name -> (codes of its documents, keys of the entire corpus).
-    files : MappedFiles
-    """
-
-    arrays: dict[str, npt.NDArray[Any]]
+    arrays: dict[str, npt.NDArray[Any]]  # by file name without .npy
     names: tuple[str, ...] | None
-    labels: dict[str, Codes]
+    labels: dict[str, Codes]  # codes of its documents, and keys of the entire corpus
     files: MappedFiles
 
 
@@ -492,30 +453,16 @@ Piece = tuple[npt.NDArray[Any], ...]
 
 @attrs.frozen(kw_only=True, eq=False)
 class ShardsContent:
-    """A corpus that can be read in pieces, from any document to any other.
+    """A corpus that can be read in pieces, from any document to any other."""
 
-    Attributes
-    ----------
-    lengths : int64 array, shape (n_documents,)
-        Tokens of each document.
-    cells : int64 array, shape (n_documents,), or None
-        Number of cells of each document; None for tokens.
-    read : callable
-        Takes the first cell (or token) and the end, and yields pieces: arrays of the terms and, for cells, of
-        the counts.
-    n_terms : int
-    vocabulary, names : sequence of str or None
-    labels : dict
-        Label name -> (a code per document, keys).
-    """
-
-    lengths: npt.NDArray[np.int64]
-    cells: npt.NDArray[np.int64] | None
+    lengths: npt.NDArray[np.int64]  # tokens of each document
+    cells: npt.NDArray[np.int64] | None  # of each document; None for tokens
+    # pieces from a first cell (or token) to an end: terms and, for cells, counts
     read: Callable[[int, int], Iterator[Piece]]
     n_terms: int
     vocabulary: Sequence[str] | None
     names: Sequence[str] | None
-    labels: Mapping[str, Codes]
+    labels: Mapping[str, Codes]  # a code per document, and keys
 
 
 REMEDY = (

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from hdpkit.errors import DataError, MissingExtraError, ParameterError
+from hdpkit.errors import DataError, ParameterError, importing_extra
 
 __all__ = [
     "BLOCK",
@@ -358,13 +358,9 @@ def detect_encoding(content: bytes, *, whole: bool) -> str | None:
 
 
 def _guess(sample: bytes) -> str | None:
-    try:
+    purpose, way_out = ", to read text that isn't UTF-8", " Or give the encoding."
+    with importing_extra("charset-normalizer", "text", purpose, way_out):
         from charset_normalizer import from_bytes
-    except ImportError as error:
-        raise MissingExtraError(
-            "charset-normalizer", None, "installed, to read text that isn't UTF-8",
-            "It is an extra: pip install 'hdpkit[text]'. Or give the encoding.",
-        ) from error  # fmt: skip
     found = [match for match in from_bytes(sample, cp_isolation=list(_IN_USE)) if match.encoding in _IN_USE]
     for measure, margin, sign in (("chaos", _AS_CLEAN, 1), ("coherence", _AS_COHERENT, -1)):
         best = min((sign * getattr(match, measure) for match in found), default=0.0)

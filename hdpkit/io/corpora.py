@@ -81,21 +81,11 @@ _COUNTS = re.compile(rb"\s*[0-9]+(?:\s+[0-9]+:[0-9]+)*\s*")
 
 @attrs.frozen(eq=False, kw_only=True)
 class ReadingSettings:
-    """How a corpus was read.
+    """How a corpus was read."""
 
-    Attributes
-    ----------
-    format : str
-        One of `FORMATS`.
-    layout : Layout or None
-        Layout of the texts; None for counts.
-    counter : TextCounter or None
-        The counter of the texts, with its vocabulary; None for counts.
-    """
-
-    format: str
-    layout: Layout | None = None
-    counter: TextCounter | None = None
+    format: str  # one of `FORMATS`
+    layout: Layout | None = None  # of texts
+    counter: TextCounter | None = None  # of texts, with its vocabulary
 
     def as_data(self) -> dict[str, Any]:
         """Return the fields as JSON-compatible data, which `from_data` reads."""
@@ -127,22 +117,12 @@ class ReadingSettings:
 
 @attrs.frozen(eq=False, kw_only=True)
 class ReadCorpus:
-    """A corpus and how it was read.
-
-    Attributes
-    ----------
-    corpus : Corpus
-        Of texts: with the ids as names and the group columns as labels.
-    settings : ReadingSettings
-    notes : ReadingNotes
-        Detected encodings, files that were left out, and similar notes.
-    n_words : ndarray of int64, shape (n_documents,), or None
-        Number of words of each document, including words outside the vocabulary; None unless requested.
-    """
+    """A corpus and how it was read."""
 
     corpus: Corpus
     settings: ReadingSettings
     notes: ReadingNotes = attrs.Factory(ReadingNotes)
+    # of each document, words outside the vocabulary included; None unless requested
     n_words: npt.NDArray[np.int64] | None = None
 
     @property

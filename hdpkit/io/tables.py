@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from hdpkit.errors import DataError, MissingExtraError, ParameterError
+from hdpkit.errors import DataError, ParameterError, importing_extra
 from hdpkit.formats.delimited import table_of_rows
 from hdpkit.formats.writing import written_aside
 from hdpkit.record.files import refusals
@@ -91,14 +91,9 @@ def _json_line(row: dict[str, Any]) -> str:
 
 
 def _write_parquet(file: IO[bytes], blocks: Iterable[Columns]) -> None:
-    try:
+    with importing_extra("pyarrow", "parquet", ", to write Parquet files", " Or write CSV."):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError(
-            "pyarrow", None, "installed, to write Parquet files",
-            "It is an extra: pip install 'hdpkit[parquet]'. Or write CSV.",
-        ) from error  # fmt: skip
     writer, schema = None, None
     try:
         for columns in blocks:

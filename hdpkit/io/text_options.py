@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import as_float, choice, flag, instance, items, text, validator, whole_number
 from hdpkit.checks import path as checked_path
-from hdpkit.errors import DataError, MissingExtraError, ParameterError, StateError
+from hdpkit.errors import DataError, ParameterError, StateError, importing_extra
 from hdpkit.formats.ldac import read_vocabulary
 from hdpkit.formats.text_files import reading
 from hdpkit.formats.writing import written_aside
@@ -459,13 +459,9 @@ class TextCounter:
         return f"TextCounter({self._options}, {terms})"
 
     def _vectorizer(self, vocabulary: tuple[str, ...] | None) -> Any:
-        try:
+        way_out = " LDA-C and Matrix Market files need none."
+        with importing_extra("scikit-learn", "text", ", to read text", way_out):
             from sklearn.feature_extraction.text import CountVectorizer
-        except ImportError as error:
-            raise MissingExtraError(
-                "scikit-learn", None, "installed, to read text",
-                "It is an extra: pip install 'hdpkit[text]'. LDA-C and Matrix Market files need none.",
-            ) from error  # fmt: skip
         options = self._options
         stop_words: Any = options.stop_words
         if not isinstance(stop_words, str):
@@ -569,23 +565,15 @@ def with_stop_words(options: TextOptions, words: Any) -> TextOptions:
 
 
 def _english() -> Iterable[str]:
-    try:
+    with importing_extra("scikit-learn", "text", ", to read text"):
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-    except ImportError as error:
-        raise MissingExtraError(
-            "scikit-learn", None, "installed, to read text", "It is an extra: pip install 'hdpkit[text]'."
-        ) from error
     return ENGLISH_STOP_WORDS
 
 
 def _other(language: str) -> Iterable[str]:
-    try:
+    purpose, way_out = f", for stop words of {language}", " Or give a file with a word per line."
+    with importing_extra("stop-words", "text", purpose, way_out):
         import stop_words
-    except ImportError as error:
-        raise MissingExtraError(
-            "stop-words", None, f"installed, for stop words of {language}",
-            "It is an extra: pip install 'hdpkit[text]'. Or give a file with a word per line.",
-        ) from error  # fmt: skip
     known = sorted(stop_words.AVAILABLE_LANGUAGES)
     if language not in known:
         raise ParameterError(

@@ -174,21 +174,9 @@ def _normal(line: str) -> str:
 
 
 def recurring_lines(texts: Iterable[str], at_least: int = 8) -> frozenset[str]:
-    """The lines that occur in at least `at_least` of the texts, up to the parts that vary in a template.
+    """The lines that occur in ``at_least`` of the texts or more, in the form that `tokenise` leaves out.
 
     Lines are compared without case, white space, quoted names, the path before a dotted name, and numbers.
-
-    Parameters
-    ----------
-    texts : iterable of str
-        The texts.
-    at_least : int
-        The smallest number of texts in which a line must occur to count as recurring.
-
-    Returns
-    -------
-    frozenset of str
-        The lines in the form of the argument `without` of `tokenise`.
     """
     seen: Counter[str] = Counter()
     for text in texts:
@@ -197,22 +185,10 @@ def recurring_lines(texts: Iterable[str], at_least: int = 8) -> frozenset[str]:
 
 
 def tokenise(text: str, *, without: Container[str] = ()) -> list[str]:
-    """Split a text into words.
+    """The words of a text in its order, without the lines in ``without`` (from `recurring_lines`).
 
     Words are runs of at least three letters, in lower case; an identifier with underscores is split into its
     parts; `STOP_WORDS` are left out.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-    without : container of str
-        Lines to leave out, from `recurring_lines`.
-
-    Returns
-    -------
-    list of str
-        The words in the order of the text.
     """
     words: list[str] = []
     for line in text.splitlines():
@@ -231,16 +207,6 @@ def merge_plurals(documents: Sequence[Sequence[str]]) -> list[list[str]]:
 
     No grammar is used: ``filters`` becomes ``filter`` if ``filter`` occurs; ``basis`` and ``class`` don't
     change.
-
-    Parameters
-    ----------
-    documents : sequence of sequence of str
-        Words of each document.
-
-    Returns
-    -------
-    list of list of str
-        The documents, same lengths, same order.
     """
     counts = Counter(word for document in documents for word in document)
     singular: dict[str, str] = {}
@@ -255,24 +221,7 @@ def merge_plurals(documents: Sequence[Sequence[str]]) -> list[list[str]]:
 def trim_vocabulary(
     documents: Sequence[Sequence[str]], *, min_documents: int = 5, max_share: float = 0.2
 ) -> tuple[list[list[str]], list[str]]:
-    """Remove words that occur in too few or too many documents.
-
-    Parameters
-    ----------
-    documents : sequence of sequence of str
-        Words of each document.
-    min_documents : int
-        The smallest number of documents in which a word must occur.
-    max_share : float
-        The largest share of the documents in which a word may occur.
-
-    Returns
-    -------
-    documents : list of list of str
-        The documents without those words; some may be empty.
-    vocabulary : list of str
-        The remaining words, sorted.
-    """
+    """Documents without the words that occur in too few or too many of them, and the remaining words."""
     spread: Counter[str] = Counter()
     for document in documents:
         spread.update(set(document))

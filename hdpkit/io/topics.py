@@ -19,36 +19,17 @@ __all__ = ["TopicSummary", "document_shares", "summarise_topics", "token_shares"
 
 @attrs.frozen
 class TopicSummary:
-    """Summary of a topic.
+    """Summary of a topic."""
 
-    Attributes
-    ----------
-    dish : int
-        Its row in the counts.
-    terms : tuple of str
-        Its most frequent terms in descending order; only terms with at least one token.
-    tokens : int
-        Number of tokens in the topic.
-    token_share : float
-        ``tokens`` as a share of all tokens.
-    document_share : float
-        Share of the documents in which the topic has at least a given share of the tokens.
-    distinct_terms : int
-        Number of distinct terms among its tokens.
-    sparsity : float or None
-        Expected share of the vocabulary that the topic doesn't select, if topics select terms (Wang & Blei
-        2009); otherwise None.
-    occurrence : float or None
-        Share of the samples that have the topic, if topics are aligned over samples; otherwise None.
-    """
-
-    dish: int
-    terms: tuple[str, ...]
+    dish: int  # its row in the counts
+    terms: tuple[str, ...]  # most frequent first; only terms with at least one token
     tokens: int
-    token_share: float
-    document_share: float
-    distinct_terms: int = 0
+    token_share: float  # of all tokens
+    document_share: float  # of the documents in which the topic has at least a given share of the tokens
+    distinct_terms: int = 0  # among its tokens
+    # expected share of the vocabulary not selected (Wang & Blei 2009), if topics select terms
     sparsity: float | None = None
+    # share of the samples that have the topic, if topics are aligned over samples
     occurrence: float | None = None
 
 
@@ -98,22 +79,9 @@ def token_shares(dish_counts: Any) -> NDArray[np.float64]:
 def document_shares(
     dishes: ArrayLike, document: ArrayLike, n_dishes: int, n_documents: int, at_least: float = 0.05
 ) -> NDArray[np.float64]:
-    """Share of the documents in which each topic is present.
+    """Share of the documents with tokens in which each topic has at least a share ``at_least``.
 
-    Parameters
-    ----------
-    dishes, document : array_like of int, shape (N,)
-        Topic and document of each token.
-    n_dishes, n_documents : int
-        Numbers of topics and of documents, empty ones included.
-    at_least : float
-        The smallest share of a document's tokens with which a topic counts as present; with 0 a single token
-        is enough.
-
-    Returns
-    -------
-    ndarray of float64, shape (K,)
-        Relative to the documents that have at least one token.
+    ``dishes`` and ``document`` have an entry per token. With ``at_least=0`` a single token is enough.
     """
     topic = np.asarray(dishes, dtype=np.int64)
     where = np.asarray(document, dtype=np.int64)
@@ -143,32 +111,11 @@ def summarise_topics(
     selected_terms: ArrayLike | None = None,
     document_counts: Any = None,
 ) -> list[TopicSummary]:
-    """Terms and shares of all topics, the largest first.
+    """Terms and shares of all topics, the largest first (ties by lower row).
 
-    Parameters
-    ----------
-    dish_counts : array_like or sparse matrix of int, shape (K, V)
-        Tokens of each term in each topic.
-    dishes, document : array_like of int, shape (N,)
-        Topic and document of each token.
-    vocabulary : sequence of str, length V, optional
-        The terms' words; by default their numbers.
-    n_documents : int, optional
-        Number of documents; by default the largest number in `document` plus one.
-    n_terms : int
-        The largest number of terms per topic.
-    at_least : float
-        See `document_shares`.
-    selected_terms : array_like of float, shape (K,), optional
-        Expected number of terms that each topic selects (`Franchise.selected_terms`).
-    document_counts : iterable of csr_array of int, shape (some documents, K), optional
-        Tokens of each topic in each document, in blocks of documents, used instead of `dishes` and
-        `document`.
-
-    Returns
-    -------
-    list of TopicSummary
-        In descending order of the number of tokens, ties by lower row.
+    ``dish_counts`` has the tokens of each term in each topic (K, V); ``dishes`` and ``document`` have an
+    entry per token. Instead of these two, ``document_counts`` yields the tokens of each topic in each
+    document, as csr_arrays of some documents each.
     """
     counts = _checked_counts(dish_counts)
     where = np.asarray(document, dtype=np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import instance
-from hdpkit.errors import MissingExtraError, printable
+from hdpkit.errors import importing_extra, printable
 
 __all__ = ["LINES", "colours", "evenly", "given_axes", "given_figure", "load_matplotlib", "plain"]
 
@@ -19,13 +19,9 @@ LINES = ("-", "--", ":", "-.")
 
 def load_matplotlib() -> Any:
     """Import Matplotlib, or raise an error that says how to install it."""
-    try:
+    with importing_extra("matplotlib", "plots"):
         import matplotlib
         import matplotlib.figure
-    except ImportError as error:
-        raise MissingExtraError(
-            "matplotlib", None, "installed", "It is an extra: pip install 'hdpkit[plots]'."
-        ) from error
     return matplotlib
 
 

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from hdpkit.errors import CorruptRunError, RunError, RunVersionError
 from hdpkit.formats.writing import sync_folder
 from hdpkit.record.files import FORMAT_VERSION, open_own, pack, reading, refusals, refuse_others, unpack
-from hdpkit.record.scalars import OF_ANY_SHAPE, is_standard
-from hdpkit.record.trace import MoveRecord, Trace
+from hdpkit.record.trace import OF_ANY_SHAPE, MoveRecord, Trace, is_standard
 
 __all__ = ["BlockReader", "BlockWriter", "Position", "append_block", "check_columns", "pack_rows"]
 
@@ -134,15 +133,9 @@ def _header(run: bytes, chain: int) -> tuple[bytes, int]:
 
 
 class BlockReader:
-    """Reads blocks from the beginning and stops before the first that isn't intact.
+    """Reads blocks of a run's id and a chain, and stops before the first that isn't intact.
 
-    Parameters
-    ----------
-    path : Path
-        An absent file has no blocks.
-    run : bytes
-        The run's id, which the file must contain.
-    chain : int
+    An absent file has no blocks.
     """
 
     def __init__(self, path: Path, run: bytes, chain: int) -> None:
@@ -194,17 +187,7 @@ def _other(path: Path, found: bytes) -> RunError:
 
 
 class BlockWriter:
-    """Appends blocks.
-
-    Parameters
-    ----------
-    path : Path
-    run : bytes
-        The run's id, 16 bytes.
-    chain : int
-    at : Position, optional
-        Continue from here, truncating the rest of the file; None begins a new file.
-    """
+    """Appends blocks to a file: from a position on, truncating the rest, or (None) to a new file."""
 
     def __init__(self, path: Path, run: bytes, chain: int, at: Position | None) -> None:
         self.path = path

@@ -10,10 +10,9 @@ import numpy.typing as npt
 
 from hdpkit.errors import ChainError
 from hdpkit.franchise import Franchise, Sample
-from hdpkit.record.as_html import trace_table
 from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
-from hdpkit.record.tables import trace_frame
-from hdpkit.record.trace import Trace
+from hdpkit.record.tables import trace_frame, trace_table
+from hdpkit.record.trace import Trace, is_standard
 
 __all__ = ["ChainTrace"]
 
@@ -166,4 +165,4 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         MissingExtraError
             Without ArviZ.
         """
-        return summary(self.chains, self.numbers, after, options)
+        return summary(self.chains, self.numbers, after, options, is_standard)

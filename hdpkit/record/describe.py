@@ -79,13 +79,9 @@ class NotAllowed(RunError):
 
 
 class Allowed:
-    """What may be imported or called in addition to the package itself.
+    """What may be imported or called in addition to the package itself: names of modules, or objects.
 
-    Parameters
-    ----------
-    allow : iterable of str, class or function
-        Names of modules (which include their submodules), or the objects themselves. A module allows only
-        what is defined in it, not what it imports.
+    A module includes its submodules, and allows only what is defined in it, not what it imports.
     """
 
     def __init__(self, allow: Iterable[Any] = ()) -> None:
@@ -108,21 +104,10 @@ class Allowed:
                 )
 
     def find(self, name: Any, place: str = "argument") -> Any:
-        """The class or function of this name ("module:name", or "move/table-gibbs").
+        """The class or function of a name ("module:name", or "move/table-gibbs"), of the kind ``place``.
 
-        Parameters
-        ----------
-        name : str
-        place : str
-            What is expected at the place of the name: "function", "store" (a class), or the kind of object
-            whose class is named.
-
-        Raises
-        ------
-        NotAllowed
-            If it isn't allowed.
-        RunError
-            If it doesn't exist, or is of another kind than expected.
+        ``place`` is "function", "store" (a class), or the kind of object whose class is named. NotAllowed if
+        it isn't allowed, RunError if it doesn't exist or is of another kind.
         """
         if not isinstance(name, str):
             raise _unknown(name, "The file was changed.")
@@ -217,23 +202,10 @@ _KINDS = {"move": Move, "restaurant": Restaurant, "component": Part}
 
 
 def rebuild(tree: Any, allowed_imports: Allowed, place: str) -> Any:
-    """Build the object described by the result of `describe`.
+    """Build the object of kind ``place`` (as in `Allowed.find`) described by the result of `describe`.
 
-    Parameters
-    ----------
-    tree : object
-        The tree read from the file.
-    allowed_imports : Allowed
-    place : str
-        The kind of object expected, for instance "move" (see `Leave.find`). Nothing else is imported or
-        called.
-
-    Raises
-    ------
-    RunError
-        If a class isn't allowed, doesn't exist, is of another kind, or no longer accepts its arguments.
-    CorruptRunError
-        If the tree isn't one made by `describe`.
+    Nothing else is imported or called. A RunError if that fails, a CorruptRunError if `describe` made no such
+    tree.
     """
     thing = _rebuilt(tree, allowed_imports, place, 0)
     if place in _KINDS and not isinstance(thing, _KINDS[place]):
@@ -292,19 +264,7 @@ def _place_of(kind: type, argument: str) -> str:
 
 
 def describe(thing: Any, path: str) -> Any:
-    """A declaration as a tree of values (see `encode`).
-
-    Parameters
-    ----------
-    thing : object
-    path : str
-        Path of the object, for errors: "moves[2]".
-
-    Raises
-    ------
-    RunError
-        If a part can't be saved; the message names the path to it.
-    """
+    """A declaration as a tree of values (see `encode`); ``path`` names the object in errors ("moves[2]")."""
     if isinstance(thing, Resampled):
         return describe(thing.prior, path)  # its current value is in the state
     if thing is None or isinstance(thing, bool | int | float | str | bytes | np.ndarray | np.generic):

@@ -49,20 +49,9 @@ _LARGE = 2**63
 
 
 def to_json(tree: Any, put: Put | None = None, path: str = "value") -> Any:
-    """A tree as JSON-compatible data.
+    """A tree as JSON-compatible data; ``put`` stores the bytes of an array (by default as base64).
 
-    Parameters
-    ----------
-    tree : object
-    put : callable, optional
-        Takes the bytes of an array and returns its place; by default base64.
-    path : str
-        What the tree is, for errors.
-
-    Raises
-    ------
-    RunError
-        If a value in it isn't supported; the message names the path to it.
+    A RunError if a value isn't supported; it names the path to it, from ``path``.
     """
     put = put or _to_base64
     if tree is None or isinstance(tree, bool | str):
@@ -94,19 +83,9 @@ def to_json(tree: Any, put: Put | None = None, path: str = "value") -> Any:
 
 
 def from_json(node: Any, get: Get | None = None) -> Any:
-    """The tree from the result of `to_json`. Arrays are new and writable.
+    """The tree from the result of `to_json`, with new, writable arrays; ``get`` is the inverse of ``put``.
 
-    Parameters
-    ----------
-    node : object
-        The data as read by ``json``.
-    get : callable, optional
-        Takes a place and a number of bytes, and returns the bytes; by default decodes base64.
-
-    Raises
-    ------
-    ValueError
-        If it isn't a result of `to_json` (callers add the name of the file).
+    A ValueError if it isn't a result of `to_json` (callers add the name of the file).
     """
     get = get or _from_base64
     if isinstance(node, list):
@@ -263,15 +242,7 @@ def refusals(path: os.PathLike[str] | str, doing: str) -> Iterator[None]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file of a run folder so that at any time either the old or the new one exists, complete.
-
-    Raises
-    ------
-    StorageError
-        If the file system raises an error.
-    RunError
-        If the path is a link or anything other than a file.
-    """
+    """Write a file of a run folder so that at any time either the old or the new one exists, complete."""
     refuse_others(path)
     with refusals(path, "write a file"), write_aside(path, path.with_name(path.name + ".tmp")) as file:
         file.write(data)
@@ -281,16 +252,8 @@ def refuse_others(path: Path, *, folder: bool = False, one_name: bool = False) -
     """Raise a RunError if the path exists and isn't a file (or a folder) within the run folder.
 
     A run folder copied from someone else may contain links, through which files outside of it would be
-    written or read. The path of the run folder itself may be a link, since the user chose it.
-
-    Parameters
-    ----------
-    path : Path
-        Path below a run folder, which need not exist.
-    folder : bool
-        Whether a folder is expected.
-    one_name : bool
-        Whether hard links are errors too, because the file is written in place.
+    written or read. The path of the run folder itself may be a link, since the user chose it. With
+    ``one_name`` hard links are errors, too, because the file is written in place.
     """
     with refusals(path, "look at a file"):
         try:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import text, whole_number
-from hdpkit.errors import DataError, MissingExtraError, ParameterError
-from hdpkit.record.scalars import is_standard
+from hdpkit.errors import DataError, ParameterError, importing_extra
 
 __all__ = ["POINTWISE", "SEPARATOR", "inference_data", "load_arviz", "summary"]
 
@@ -44,14 +43,9 @@ class Recorded(Protocol):
 
 def load_arviz() -> Any:
     """Import ArviZ, or raise a MissingExtraError."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # ArviZ announces its next version
-            import arviz
-    except ImportError as error:
-        raise MissingExtraError(
-            "arviz", None, "installed", "It is an extra: pip install 'hdpkit[arviz]'."
-        ) from error
+    with importing_extra("arviz", "arviz"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # ArviZ announces its next version
+        import arviz
     return arviz
 
 
@@ -154,8 +148,15 @@ def _acceptance(traces: Sequence[Recorded], sweeps: npt.NDArray[Any]) -> dict[st
     return out
 
 
-def summary(traces: Sequence[Recorded], numbers: Sequence[int], after: int, options: dict[str, Any]) -> Any:
-    """ArviZ's summary by key; by default constant quantities and users' arrays are left out."""
+def summary(
+    traces: Sequence[Recorded],
+    numbers: Sequence[int],
+    after: int,
+    options: dict[str, Any],
+    standard: Callable[[str], bool],
+) -> Any:
+    """ArviZ's summary by key; by default constant quantities, and arrays of other than ``standard`` keys,
+    are left out."""
     groups, coords, _ = _groups(traces, numbers, after)
     arviz = load_arviz()
     import xarray  # ArviZ needs it
@@ -169,7 +170,7 @@ def summary(traces: Sequence[Recorded], numbers: Sequence[int], after: int, opti
         values = {
             key: array
             for key, array in values.items()
-            if (array.ndim == 2 or is_standard(key)) and (array != array[:1, :1]).any()
+            if (array.ndim == 2 or standard(key)) and (array != array[:1, :1]).any()
         }
         if not values:
             raise DataError(

@@ -69,6 +69,7 @@ __all__ = [
     "check_free",
     "holding",
     "kept",
+    "load_command",
     "locked_folder",
     "take_lock",
     "versions",
@@ -83,51 +84,22 @@ SECONDS_FOR_ORPHANS = 10.0  # a worker whose parent has died ends well within th
 
 @attrs.frozen
 class Checkpointed:
-    """A checkpoint.
+    """A checkpoint."""
 
-    Attributes
-    ----------
-    serial : int
-        Number of the checkpoint within the chain.
-    generation : int
-        Which of the two files contains it.
-    sweep, target : int
-        Current sweep of the chain, and the sweep at which it is to end.
-    stopped : bool
-        Whether a callback ended the run.
-    position : Position
-        Length and checksum of the trace at that moment.
-    frozen : dict
-        The state: see `Franchise.freeze`.
-    seed, chain : int
-        Seed and chain number of the streams.
-    samples : tuple of int
-        Sweeps of the samples that the run has taken.
-    """
-
-    serial: int
-    generation: int
+    serial: int  # number within the chain
+    generation: int  # which of the two files contains it
     sweep: int
-    target: int
-    stopped: bool
-    position: Position
-    frozen: dict[str, Any]
-    seed: int
+    target: int  # the sweep at which the chain is to end
+    stopped: bool  # whether a callback ended the run
+    position: Position  # length and checksum of the trace
+    frozen: dict[str, Any]  # see `Franchise.freeze`
+    seed: int  # of the streams, as is ``chain``
     chain: int
-    samples: tuple[int, ...]
+    samples: tuple[int, ...]  # sweeps of the samples taken
 
 
 class ChainFolder:
-    """The files of a chain on disk. Reading needs no lock, since the files are complete at any time.
-
-    Parameters
-    ----------
-    path : Path
-        For instance ``run/chain-000``.
-    run : bytes
-        The run's id, 16 bytes.
-    chain : int
-    """
+    """The files of a chain on disk. Reading needs no lock, since the files are complete at any time."""
 
     def __init__(self, path: Path, run: bytes, chain: int) -> None:
         self.path = path
@@ -138,10 +110,8 @@ class ChainFolder:
     def load(self) -> tuple[Checkpointed | None, BlockReader | None]:
         """The newest intact checkpoint, with the trace; (None, None) before the first one.
 
-        Raises
-        ------
-        CorruptRunError, RunVersionError
-            If there are checkpoints, but none is intact together with the trace up to it.
+        A CorruptRunError or RunVersionError if there are checkpoints, but none is intact together with the
+        trace up to it.
         """
         self.check_own()
         found: list[Checkpointed] = []
@@ -235,16 +205,7 @@ class ChainFolder:
 
 
 class ChainWriter:
-    """Writes a chain's trace and checkpoints. It holds the chain's lock until it is closed.
-
-    Parameters
-    ----------
-    folder : ChainFolder
-    seed, chain : int
-        Of the streams.
-    target : int
-        The sweep at which the run is to end.
-    """
+    """Writes a chain's trace and checkpoints. It holds the chain's lock until it is closed."""
 
     def __init__(self, folder: ChainFolder, seed: int, chain: int, target: int) -> None:
         self.folder = folder
@@ -383,7 +344,7 @@ READING = "reading.json"
 """How the corpus was read (`hdpkit.io.reading`)."""
 
 COMMAND = "command.json"
-"""The command that began the run (`hdpkit.record.command`)."""
+"""The command that began the run (`load_command`)."""
 
 SIGNATURES = "signatures.json"
 """How signatures are extracted from the run (`hdpkit.signatures.runs`)."""
@@ -417,41 +378,21 @@ file, or the format of a JSON file."""
 
 @attrs.frozen(kw_only=True)
 class Settings:
-    """The settings of a run.
+    """The settings of a run; attributes without a comment are as given to `Scheduler.run`."""
 
-    Attributes
-    ----------
-    target : int
-        The sweep at which every chain was planned to end when the run began.
-    seed, stream : int
-        Seed, and stream number of the first chain.
-    chains : int or None
-        None: one chain, whose result is a Trace.
-    thin, audit_every, checkpoint_sweeps, checkpoint_seconds
-        As given to `Scheduler.run`.
-    exact : bool
-        Whether all moves are exact.
-    samples : dict or None
-        ``after`` and ``every`` of `Samples`; None if none are kept.
-    record : dict
-        Key -> name of the function; None for a function that can't be found by name.
-    threads, spool : int, str or None
-        Over shards: threads of each part, and the folder of the files of its tokens. They may change.
-    """
-
-    target: int
+    target: int  # the sweep at which every chain was planned to end when the run began
     seed: int
-    stream: int
-    chains: int | None
+    stream: int  # of the first chain
+    chains: int | None  # None: one chain, whose result is a Trace
     thin: int
     audit_every: int | None
     checkpoint_sweeps: int | None
     checkpoint_seconds: float | None
-    exact: bool
-    record: dict[str, str | None]
-    samples: dict[str, int] | None = None
-    threads: int | None = None
-    spool: str | None = None
+    exact: bool  # whether all moves are exact
+    record: dict[str, str | None]  # names of functions; None for one that can't be found by name
+    samples: dict[str, int] | None = None  # ``after`` and ``every`` of `Samples`
+    threads: int | None = None  # over shards: of each part; may change
+    spool: str | None = None  # over shards: folder of the files of its tokens; may change
 
 
 _LEFT_OUT = ("samples", "threads", "spool")  # where they are None
@@ -466,14 +407,7 @@ class Start:
 
 
 class RunFolder:
-    """A run folder with a run.json.
-
-    Parameters
-    ----------
-    path : Path
-    content : dict
-        Content of run.json.
-    """
+    """A run folder with a run.json of this content."""
 
     def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
         self.path = path
@@ -508,13 +442,8 @@ class RunFolder:
     ) -> tuple[Self, filelock.BaseFileLock]:
         """Create a run folder; returns it with its lock, which is held. run.json is written last.
 
-        ``data`` are those of the run if the franchise has only some of them.
-
-        Raises
-        ------
-        RunError
-            If the folder already contains a run, or something can't be saved (before anything is written).
-        StorageError, LockedRunError
+        ``data`` are those of the run if the franchise has only some of them. A RunError if the folder already
+        contains a run, or something can't be saved (before anything is written).
         """
         try:
             described = {
@@ -576,14 +505,7 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Read run.json.
-
-        Raises
-        ------
-        RunError
-            If there is no run in the folder.
-        CorruptRunError, RunVersionError
-        """
+        """Read run.json; a RunError if there is no run in the folder."""
         file = path / RUN
         if not os.path.lexists(file):
             raise RunError(
@@ -625,13 +547,7 @@ class RunFolder:
         return there
 
     def read(self, name: str) -> Any:
-        """Content of a file that is written before run.json: of a sealed file the payload; None if not there.
-
-        Raises
-        ------
-        CorruptRunError, RunVersionError
-            If it is damaged, missing, or not the file of this run.
-        """
+        """Content of a file written before run.json (of a sealed file the payload); None if not there."""
         if not self.has(name):
             return None
         content, checksum = _read(self.path / name, name)
@@ -761,20 +677,9 @@ def _read(path: Path, name: str) -> tuple[Any, str]:
 
 @contextmanager
 def kept(folder: Path, name: str, content: Any) -> Iterator[None]:
-    """Keep a file in the folder of a run that begins inside the block; remove it if no run began.
+    """Keep a file of `BESIDE` in the folder of a run that begins inside the block; remove it if none began.
 
-    Parameters
-    ----------
-    folder : Path
-    name : str
-        One of `BESIDE`.
-    content : object
-        JSON-compatible data, or the payload of a sealed file.
-
-    Raises
-    ------
-    RunError
-        If a run can't begin in the folder; StorageError if the file can't be written.
+    ``content`` is JSON-compatible, or the payload of a sealed file.
     """
     check_free(folder)
     existed, kind = folder.exists(), _KINDS[name]
@@ -829,3 +734,12 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
     }
+
+
+def load_command(folder: Path) -> tuple[str, ...] | None:
+    """Arguments of the command that began the run of a folder; None if it wasn't a command."""
+    content = RunFolder.open(folder).read(COMMAND)
+    with reading(folder / COMMAND):
+        if not isinstance(content, list | None) or not all(isinstance(one, str) for one in content or ()):
+            raise TypeError("not a list of strings")
+    return None if content is None else tuple(content)

@@ -26,18 +26,7 @@ _PREFIX = "sample-"
 
 @attrs.frozen
 class SampleFile:
-    """The file of the sample of a sweep, which need not exist yet.
-
-    Parameters
-    ----------
-    folder : Path
-        Folder of the chain.
-    run : bytes
-        The run's id.
-    chain : int
-        Number of the chain's folder.
-    sweep : int
-    """
+    """The file of the sample of a sweep, which need not exist yet, in the folder of a chain."""
 
     folder: Path
     run: bytes
@@ -50,29 +39,13 @@ class SampleFile:
         return self.folder / f"{_PREFIX}{self.sweep:08d}"
 
     def write(self, sample: Sample) -> None:
-        """Write the sample.
-
-        Raises
-        ------
-        StorageError
-            If the file system raises an error.
-        RunError
-            If something in the sample can't be stored.
-        """
+        """Write the sample; a RunError if something in it can't be stored."""
         refuse_others(self.folder, folder=True)
         tree = {"run": self.run.hex(), "chain_folder": self.chain, **_packed(sample)}
         write_whole(self.path, seal(_MAGIC, pack(tree, "sample")))
 
     def read(self) -> Sample:
-        """Read the sample.
-
-        Raises
-        ------
-        CorruptRunError
-            If the file is damaged, or of another run.
-        StorageError
-            If it can't be read.
-        """
+        """Read the sample; a CorruptRunError if the file is damaged, or of another run."""
         refuse_others(self.folder, folder=True)
         payload, _ = read_sealed(self.path, _MAGIC)
         tree = unpack(payload, str(self.path))

@@ -1,4 +1,4 @@
-"""Draws and traces."""
+"""Draws, with the scalars that are recorded of each, and traces."""
 
 from __future__ import annotations
 
@@ -12,13 +12,30 @@ import numpy.typing as npt
 from hdpkit.checks import flag, function, instance, seed_number, text, whole_number
 from hdpkit.errors import ParameterError, RegistryError
 from hdpkit.franchise import Franchise, Sample
-from hdpkit.record.as_html import trace_table
+from hdpkit.franchise.sample import hyperparameter_values
+from hdpkit.franchise.scores import data_sizes, totals
 from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
 from hdpkit.record.samples import SampleFile
-from hdpkit.record.scalars import is_standard, scalars
-from hdpkit.record.tables import trace_frame
+from hdpkit.record.tables import trace_frame, trace_table
 
-__all__ = ["Draw", "MoveRecord", "Trace", "own_functions"]
+__all__ = [
+    "OF_ANY_SHAPE",
+    "Draw",
+    "MoveRecord",
+    "Trace",
+    "is_standard",
+    "largest_shares",
+    "make_draw",
+    "own_functions",
+    "scalars",
+]
+
+_SHARES = 5
+_KEYS = ("sweep", "n_dishes", "n_tables", "largest_shares", "log_likelihood", "log_joint")
+OF_ANY_SHAPE = ("largest_shares", "concentration/", "discount/", "base/")
+"""Keys, or their prefixes, with an array for each sweep; other standard keys have a number."""
+
+_PREFIXES = ("n_tables/", "concentration/", "discount/", "base/")
 
 
 @attrs.frozen
@@ -218,7 +235,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         -------
         pandas.DataFrame
         """
-        return summary([self], [0], after, options)
+        return summary([self], [0], after, options, is_standard)
 
     def __getitem__(self, key: str) -> npt.NDArray[Any]:
         if not isinstance(key, str) or key not in self._values:
@@ -283,3 +300,44 @@ def own_functions(record: Any) -> dict[str, Callable[[Franchise], Any]]:
 def make_draw(franchise: Franchise, moves: tuple[MoveRecord, ...]) -> Draw:
     """The draw for the current state of a franchise."""
     return Draw(franchise.sweep, franchise, moves, scalars(franchise))
+
+
+def is_standard(key: str) -> bool:
+    """Whether a key of a trace is one that the package records, so that no function of a user may have it."""
+    return key in _KEYS or key.startswith(_PREFIXES)
+
+
+def scalars(franchise: Franchise) -> dict[str, Any]:
+    """The scalars recorded after every sweep, by key."""
+    values: dict[str, Any] = franchise._within(_scalars, franchise)
+    return values
+
+
+def _scalars(franchise: Franchise) -> dict[str, Any]:
+    store, n_nodes = franchise.seating, franchise.topology.n_nodes
+    _, tables = totals(store, n_nodes)
+    log_likelihood, parts = franchise._dish_kind.log_likelihood(), franchise._parts
+    seated, prior = franchise._log_seating(), franchise._log_prior()
+    values: dict[str, Any] = {
+        "n_dishes": franchise._dish_kind.number(),
+        "n_tables": int(tables.sum() - (tables[0] if len(tables) > 1 else 0)),
+        "log_likelihood": log_likelihood,
+        "log_joint": seated + log_likelihood + prior + parts.log_density(franchise),
+    }
+    if not franchise.measure.atomic:
+        values["largest_shares"] = largest_shares(data_sizes(store, n_nodes))
+    for number, declaration in enumerate(franchise.declarations):
+        values[f"n_tables/{declaration.name}"] = int(tables[franchise.topology.nodes(number)].sum())
+    values |= hyperparameter_values(franchise)
+    for name, part in parts.by_name.items():
+        for key, scalar in part.scalars(franchise).items():
+            values[f"{name}/{key}"] = float(scalar)
+    return values
+
+
+def largest_shares(dish_sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Shares of the data of the largest dishes, in descending order; 0 if there are fewer dishes."""
+    shares = np.zeros(_SHARES)
+    largest = np.sort(dish_sizes)[-1 : -1 - _SHARES : -1]
+    shares[: len(largest)] = largest / max(int(dish_sizes.sum()), 1)
+    return shares

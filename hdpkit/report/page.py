@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from importlib import resources
 from typing import Any
 
-from hdpkit.errors import MissingExtraError, ParameterError
+from hdpkit.errors import ParameterError, importing_extra
 from hdpkit.report.report_data import ReportData
 from hdpkit.report.section import Section
 from hdpkit.signatures.runs import Nouns
@@ -23,16 +23,13 @@ from hdpkit.signatures.runs import Nouns
 __all__ = ["as_json", "check_extra", "rendered"]
 
 _SCRIPTS = ("elements.js", "charts.js", "topics.js", "documents.js", "search.js", "page.js")
-_REMEDY = "It is an extra: pip install 'hdpkit[report]'."
 
 
 def check_extra() -> None:
     """Raise a MissingExtraError if a package for writing reports isn't installed."""
     for name in ("jinja2", "vl_convert", "sklearn"):
-        try:
+        with importing_extra(name, "report"):
             __import__(name)
-        except ImportError as error:
-            raise MissingExtraError(name, None, "installed", _REMEDY) from error
 
 
 @functools.cache

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.checks import whole_number
-from hdpkit.errors import HdpkitError, MissingExtraError, printable
+from hdpkit.errors import HdpkitError, importing_extra, printable
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Run
@@ -55,12 +55,8 @@ def coordinates(apart: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     centring = np.eye(n) - 1.0 / n
     values, vectors = np.linalg.eigh(-0.5 * centring @ apart**2 @ centring)
     start = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 1e-12))
-    try:
+    with importing_extra("scikit-learn", "report"):
         from sklearn.manifold import smacof
-    except ImportError as error:
-        raise MissingExtraError(
-            "scikit-learn", None, "installed", "It is an extra: pip install 'hdpkit[report]'."
-        ) from error
     places, _ = smacof(apart, n_components=2, init=start, n_init=1, max_iter=300, normalized_stress=False)
     # Signs and order of eigenvectors depend on the processor; the page should not.
     places = places * np.where(places[np.argmax(np.abs(places), axis=0), [0, 1]] < 0, -1.0, 1.0)

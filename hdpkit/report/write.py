@@ -14,7 +14,7 @@ from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, prin
 from hdpkit.formats.writing import check_place, save
 from hdpkit.franchise import Franchise
 from hdpkit.record import ChainTrace, Trace
-from hdpkit.record.command import load_command
+from hdpkit.record.run_folder import load_command
 from hdpkit.report.page import check_extra, rendered
 from hdpkit.report.report_data import ReportData
 from hdpkit.report.section import Section

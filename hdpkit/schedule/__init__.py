@@ -6,9 +6,9 @@ state after a complete sweep, never within one: only then is a resumed run ident
 Ctrl-C is deferred to places where the state is consistent; signal handling of other threads isn't changed.
 """
 
-from hdpkit.schedule.clock import Tick
 from hdpkit.schedule.collect import Checkpoint
 from hdpkit.schedule.combinators import Mixture
+from hdpkit.schedule.progress import Tick
 from hdpkit.schedule.runs import Run, open_run
 from hdpkit.schedule.scheduler import Scheduler
 

@@ -28,9 +28,9 @@ from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import Streams
 from hdpkit.record import ChainTrace, Trace
-from hdpkit.schedule.clock import Tick
 from hdpkit.schedule.collect import Plan
 from hdpkit.schedule.interrupt import deferred_interrupt
+from hdpkit.schedule.progress import Tick
 from hdpkit.schedule.sweeps import Progress
 
 __all__ = ["STOP", "Recipe", "read_frame", "run_chains", "run_chains_in_folder", "write_frame"]

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit.checks import positive_number, real_number, whole_number
+from hdpkit.checks import function, items, positive_number, real_number, whole_number
 from hdpkit.errors import RunError
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.franchise.sample import sample_of
@@ -20,7 +20,7 @@ from hdpkit.record.run_folder import ChainWriter
 from hdpkit.schedule.interrupt import deferred_interrupt
 from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
 
-__all__ = ["Checkpoint", "CheckpointWriter", "Plan", "collect"]
+__all__ = ["Checkpoint", "CheckpointWriter", "Plan", "checked_callbacks", "collect"]
 
 
 DEFAULT_SECONDS = 60.0
@@ -126,15 +126,7 @@ class CheckpointWriter:
 
 @attrs.frozen(kw_only=True)
 class Plan:
-    """What a run does besides its moves; attributes as the parameters of `Scheduler.run`.
-
-    Attributes
-    ----------
-    samples : Samples or None
-        The rule, with sweeps counted from the start of the chain.
-    stop : callable
-        Called after every sweep; returns whether to end the run early.
-    """
+    """What a run does besides its moves; attributes as the parameters of `Scheduler.run`."""
 
     record: Mapping[str, Callable[[Franchise], Any]] = attrs.field(factory=dict)
     thin: int = 1
@@ -142,8 +134,16 @@ class Plan:
     progress: Progress | None = None
     audit_every: int | None = None
     checkpoint: Checkpoint = attrs.field(factory=Checkpoint)
-    samples: Samples | None = None
-    stop: Callable[[], bool] | None = None
+    samples: Samples | None = None  # the rule, with sweeps counted from the start of the chain
+    stop: Callable[[], bool] | None = None  # called after every sweep: whether to end early
+
+
+def checked_callbacks(callbacks: Any) -> Sequence[Callable[[Draw], Any]]:
+    """The argument ``callbacks``, or a ParameterError."""
+    found = items("callbacks", callbacks, "a sequence of functions", remedy="Put a single one in a list.")
+    for one in found:
+        function("callbacks", one)
+    return found
 
 
 def collect(

@@ -27,25 +27,15 @@ FEWEST_TOKENS = 2_000  # with fewer, the square root is a handful of topics, and
 
 
 def too_many_topics(n_topics: int, n_tokens: int) -> bool:
-    """Whether there are more topics than an average topic has tokens, in a corpus of 2,000 tokens or more.
-
-    Parameters
-    ----------
-    n_topics, n_tokens : int
-        Topics in use, and tokens of the corpus.
-    """
+    """Whether there are more topics than an average topic has tokens, in a corpus of 2,000 tokens or more."""
     return n_tokens >= FEWEST_TOKENS and n_topics**2 > n_tokens
 
 
 def warn_of_many_topics(franchise: Franchise, trace: Any) -> None:
     """Warn at the end of a run over a topic model if the last recorded state has too many topics.
 
-    Parameters
-    ----------
-    franchise : Franchise
-        The franchise that ran, or that chains copied; its data and base measure are used.
-    trace : Trace or ChainTrace
-        Of several chains the one with the most topics counts.
+    Of several chains the one with the most topics counts. Only the data and the measure of the franchise are
+    used.
     """
     if not (serves_term_clusters(franchise) and franchise.topology.n_levels > 1) or not trace.n_draws:
         return
@@ -82,15 +72,9 @@ def check_on_interrupt(value: Any) -> str:
 
 
 def ended(trace: Any, on_interrupt: str, sweeps: str) -> Any:
-    """Return the trace of a run; if Ctrl-C ended it early, warn or raise.
+    """Return the trace of a run; if Ctrl-C ended it early, warn ("return") or raise ("raise").
 
-    Parameters
-    ----------
-    trace : Trace or ChainTrace
-    on_interrupt : str
-        "return" warns; "raise" raises a KeyboardInterrupt that has the trace as its attribute ``trace``.
-    sweeps : str
-        The requested sweeps, as a text.
+    The KeyboardInterrupt has the trace as its attribute ``trace``.
     """
     if not trace.interrupted:
         return trace

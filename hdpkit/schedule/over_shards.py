@@ -23,7 +23,7 @@ from hdpkit.random import Streams
 from hdpkit.record import Trace
 from hdpkit.record.describe import Allowed
 from hdpkit.record.run_folder import Checkpointed, RunFolder
-from hdpkit.schedule.clock import Tick
+from hdpkit.schedule.progress import Tick
 from hdpkit.schedule.states import ChainState, Documents
 from hdpkit.schedule.sweeps import Progress
 from hdpkit.shards.carrier import Carrier
@@ -41,14 +41,7 @@ _CHUNK = 1 << 20
 
 
 class OverShards:
-    """The chain of a run over shards.
-
-    Parameters
-    ----------
-    files : RunFolder
-    data : ShardedCorpus or CutCorpus
-    allowed_imports : Allowed
-    """
+    """The chain of a run over shards."""
 
     def __init__(self, files: RunFolder, data: Any, allowed_imports: Allowed) -> None:
         self.files = files

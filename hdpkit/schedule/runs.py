@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import filelock
 
-from hdpkit.checks import LARGEST, absolute_path, function, instance, items, made_by, whole_number
+from hdpkit.checks import LARGEST, absolute_path, function, instance, made_by, whole_number
 from hdpkit.errors import ParameterError, RunError, printable
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
@@ -22,12 +22,11 @@ from hdpkit.record import ChainTrace, Draw, Samples, StoredSamples, Trace
 from hdpkit.record.describe import Allowed, function_name
 from hdpkit.record.run_folder import ChainWriter, Checkpointed, RunFolder, Settings, versions
 from hdpkit.record.samples import SampleFile
-from hdpkit.record.scalars import scalars
-from hdpkit.record.trace import own_functions
+from hdpkit.record.trace import own_functions, scalars
 from hdpkit.schedule.chains import run_chains_in_folder
-from hdpkit.schedule.collect import Checkpoint, Plan, collect
+from hdpkit.schedule.collect import Checkpoint, Plan, checked_callbacks, collect
 from hdpkit.schedule.interrupt import check_on_interrupt, ended, warn_of_many_topics
-from hdpkit.schedule.progress_bar import bar_of
+from hdpkit.schedule.progress import bar_of
 from hdpkit.schedule.states import ChainState, state_of
 from hdpkit.schedule.sweeps import Ensemble, Progress
 
@@ -161,14 +160,7 @@ def open_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Run:
 
 
 class InOneProcess:
-    """The chains of a run over data that one process has.
-
-    Parameters
-    ----------
-    files : RunFolder
-    data : Corpus, Groups or NGrams
-    allowed_imports : Allowed
-    """
+    """The chains of a run over data that one process has."""
 
     def __init__(self, files: RunFolder, data: Any, allowed_imports: Allowed) -> None:
         self.files = files
@@ -398,11 +390,7 @@ class Run:
             whole_number("processes", processes, 1, remedy="Leave it out for one per processor.")
         if progress is not None and not isinstance(progress, bool):
             function("progress", progress, remedy="True shows a bar.")
-        listeners = items(
-            "callbacks", callbacks, "a sequence of functions", remedy="Put a single one in a list."
-        )
-        for listener in listeners:
-            function("callbacks", listener)
+        listeners = checked_callbacks(callbacks)
         if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
             raise ParameterError("checkpoint", checkpoint, "an hk.Checkpoint, or None", "Leave it out.")
         settings = self._files.settings

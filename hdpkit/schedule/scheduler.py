@@ -18,9 +18,9 @@ from hdpkit.random import Seed, Streams
 from hdpkit.record import ChainTrace, Draw, Samples, Trace
 from hdpkit.record.trace import own_functions
 from hdpkit.schedule.chains import run_chains
-from hdpkit.schedule.collect import Checkpoint, Plan, collect
+from hdpkit.schedule.collect import Checkpoint, Plan, checked_callbacks, collect
 from hdpkit.schedule.interrupt import check_on_interrupt, ended, warn_of_many_topics
-from hdpkit.schedule.progress_bar import bar_of
+from hdpkit.schedule.progress import bar_of
 from hdpkit.schedule.runs import begin_folder
 from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
 
@@ -188,11 +188,7 @@ class Scheduler:
             If all chains failed. If only some failed, ``trace.failures`` has their errors.
         """
         whole_number("thin", thin, 1, remedy="1 records every sweep.")
-        listeners = items(
-            "callbacks", callbacks, "a sequence of functions", remedy="Put a single one in a list."
-        )
-        for listener in listeners:
-            function("callbacks", listener)
+        listeners = checked_callbacks(callbacks)
         if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
             raise ParameterError("checkpoint", checkpoint, "an hk.Checkpoint", "hk.Checkpoint(seconds=60.0).")
         if chains is not None:

@@ -18,26 +18,18 @@ from hdpkit.moves.protocol import check_move, checked_info
 from hdpkit.random import STARTS, Streams
 from hdpkit.record import Draw, MoveRecord
 from hdpkit.record.trace import make_draw
-from hdpkit.schedule.clock import Clock, Tick
 from hdpkit.schedule.interrupt import deferred_interrupt
+from hdpkit.schedule.progress import Clock, Tick
 
 __all__ = ["Draws", "Ensemble", "Progress", "sweep_by_sweep"]
 
 
 @attrs.frozen
 class Ensemble:
-    """Applies each move of a schedule to every franchise of a run, and ensemble moves to the run's own.
+    """Applies each move of a schedule to every franchise of a run, and ensemble moves to the run's own."""
 
-    Attributes
-    ----------
-    franchise : Franchise
-        The run's own, to which trace and samples belong.
-    others : tuple of (Franchise, Streams)
-        The further franchises, with streams of their own.
-    """
-
-    franchise: Franchise
-    others: tuple[tuple[Franchise, Streams], ...]
+    franchise: Franchise  # the run's own, to which trace and samples belong
+    others: tuple[tuple[Franchise, Streams], ...]  # with streams of their own
 
     @classmethod
     def of(cls, moves: Sequence[Move], franchise: Franchise, streams: Streams) -> Ensemble:
@@ -122,15 +114,7 @@ def sweep_by_sweep(
     """Yield a draw after every sweep. `Draws` holds the claim of the franchise from the first to the last.
 
     A sweep is a transaction: after any exception the franchise is in the state after the sweep before.
-
-    Parameters
-    ----------
-    streams : Streams
-        Streams for the franchise.
-    init : start
-        As in `Scheduler.run`.
-    begun : callable, optional
-        Called when the franchise is in its initial state.
+    ``begun`` is called when the franchise is in its initial state.
     """
     franchise.data.check_unchanged()
     # A copy, since callers must not change the position of the run's own streams.

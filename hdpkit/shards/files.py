@@ -89,21 +89,11 @@ def _storing(what: str, path: Path) -> Iterator[None]:
 
 @attrs.frozen(eq=False)
 class Written:
-    """What is known of the file of a shard that was written.
+    """What is known of the file of a shard that was written."""
 
-    Attributes
-    ----------
-    digest : str
-        Its checksum.
-    tables : int64 array
-        Number of tables of each slot in the documents of the shard.
-    sizes : (int64 array, int64 array)
-        Distinct numbers of tokens of its documents, without 0, and how many have each.
-    """
-
-    digest: str
-    tables: Wide
-    sizes: tuple[Wide, Wide]
+    digest: str  # its checksum
+    tables: Wide  # of each slot in the documents of the shard
+    sizes: tuple[Wide, Wide]  # distinct numbers of tokens of its documents, without 0, and how many have each
 
 
 def write_shard(folder: str, number: int, seating: Mapping[str, Ints]) -> Written:
@@ -147,30 +137,14 @@ def _narrow(column: Ints) -> npt.NDArray[Any]:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Stored:
-    """What all documents have in common at a checkpoint.
+    """What all documents have in common at a checkpoint."""
 
-    Attributes
-    ----------
-    common : dict
-        As `hdpkit.franchise.part.common_state` returns it.
-    counts : csr_array of int64, shape (K, n_terms)
-        Tokens of each term in each dish.
-    tables : int64 array, shape (K,)
-        Tables of each dish in all documents: customers of the root.
-    sizes : (int64 array, int64 array)
-        As in `Written`, of all documents.
-    log_joint : float
-        Of the last sweep; nan before the first one.
-    digests : tuple of str
-        Checksum of the file of each shard.
-    """
-
-    common: dict[str, Any]
-    counts: Any
-    tables: Wide
-    sizes: tuple[Wide, Wide]
-    log_joint: float
-    digests: tuple[str, ...]
+    common: dict[str, Any]  # from `hdpkit.franchise.part.common_state`
+    counts: Any  # csr_array (K, n_terms): tokens of each term in each dish
+    tables: Wide  # of each dish in all documents: customers of the root
+    sizes: tuple[Wide, Wide]  # as in `Written`, of all documents
+    log_joint: float  # of the last sweep; nan before the first one
+    digests: tuple[str, ...]  # checksum of the file of each shard
 
     @property
     def sweep(self) -> int:
@@ -277,21 +251,11 @@ def _check_common(common: Mapping[str, Any]) -> None:
 
 @attrs.frozen(eq=False)
 class FromFolder:
-    """A start from a checkpoint: each part reads the states of its own shards.
+    """A start from a checkpoint: each part reads the states of its own shards."""
 
-    Parameters
-    ----------
-    folder : str
-        Folder of the files of the shards.
-    state : dict
-        The state common to all parts.
-    digests : tuple of str
-        Checksum of the file of each shard.
-    """
-
-    folder: str
-    state: dict[str, Any]
-    digests: tuple[str, ...]
+    folder: str  # of the files of the shards
+    state: dict[str, Any]  # common to all parts
+    digests: tuple[str, ...]  # checksum of the file of each shard
 
     @classmethod
     def of(cls, chain: Path, stored: Stored) -> FromFolder:

@@ -21,35 +21,16 @@ __all__ = ["Job", "as_moves", "as_seed", "check_job", "check_moves", "needs_leng
 
 @attrs.frozen(eq=False)
 class Job:
-    """A chain over shards.
+    """A chain over shards."""
 
-    Parameters
-    ----------
-    restaurant : Restaurant
-        Documents below a root, as for `hdpkit.Franchise`.
-    source : Source
-        The corpus in shards.
-    moves : sequence of Move
-        Each over documents or over totals (`Move.over`), in any order.
-    seed : int
-    start : Start
-        The initial state of the chain.
-    root : str or FixedWeights
-        As for `hdpkit.Franchise`.
-    threads : int
-        Number of threads of each part.
-    spool : str, optional
-        Folder of files with the tokens of the parts (`hdpkit.shards.spool`).
-    """
-
-    restaurant: Restaurant
+    restaurant: Restaurant  # documents below a root, as for `hdpkit.Franchise`
     source: Source
-    moves: tuple[Move, ...]
+    moves: tuple[Move, ...]  # each over documents or over totals (`Move.over`), in any order
     seed: int
     start: Start
     root: str | FixedWeights = "weights"
-    threads: int = 1
-    spool: str | None = None
+    threads: int = 1  # of each part
+    spool: str | None = None  # folder of files with the tokens of the parts
 
     def streams(self) -> Streams:
         """Return the streams of the chain, equal to those of `hdpkit.Scheduler.run` with this seed."""

@@ -27,15 +27,7 @@ NUMBER = 20  # bytes of a part's number in the file
 
 
 class Meeting:
-    """The open file by which parts on one machine find each other.
-
-    Parameters
-    ----------
-    name : str
-        The same for all parts of a run.
-    number : int
-        Number of this part.
-    """
+    """The open file by which parts on one machine find each other: one name for all parts, a number each."""
 
     def __init__(self, name: str, number: int) -> None:
         self.path = FOLDER / f"hdpkit-{name}"
@@ -99,13 +91,7 @@ def _close(file: int, path: Path) -> None:
 
 
 class CommonMemory:
-    """Shared memory that grows when a part needs more.
-
-    Parameters
-    ----------
-    file : int
-        Descriptor, which this object owns from now on.
-    """
+    """Shared memory that grows when a part needs more. It owns the descriptor ``file``."""
 
     def __init__(self, file: int) -> None:
         self._file = file

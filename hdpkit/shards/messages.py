@@ -36,25 +36,14 @@ class Failed:
 
 @attrs.frozen(eq=False)
 class Opening:
-    """Message of a part at the start.
+    """Message of a part at the start."""
 
-    Attributes
-    ----------
-    changes : Changes
-        Its counts.
-    sizes : (int64 array, int64 array)
-        Distinct numbers of customers of its documents, ascending, and how many have each.
-    lengths : dict
-        Number of customers of each of its documents, by the number of the first document, if a move needs
-        them.
-    name : str
-        Proposed name for `hdpkit.shards.memory.Meeting`; the smallest one is used.
-    """
-
-    changes: Changes
+    changes: Changes  # its counts
+    # distinct numbers of customers of its documents, ascending, and how many have each
     sizes: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+    # customers of each document, by the number of the first document, if a move needs them
     lengths: dict[int, npt.NDArray[np.int64]]
-    name: str
+    name: str  # proposed for `hdpkit.shards.memory.Meeting`; the smallest one is used
 
     def plus(self, other: Any) -> Any:
         """Return the opening of both parts."""
@@ -102,21 +91,13 @@ class Block:
 
 @attrs.frozen(eq=False)
 class Done:
-    """A part has finished a step.
+    """A part has finished a step."""
 
-    Attributes
-    ----------
-    values : dict, optional
-        At the end of a sweep: the numbers for the trace, equal in all parts; empty in all but one. None
-        within a sweep.
-    logs : dict
-        For shards of the part, by their numbers: their terms of the log joint, which ``values`` lacks.
-    digests : tuple of (str, bytes)
-        Each move over totals that ran in this step, with a checksum of the common state after it.
-    """
-
+    # for the trace, at the end of a sweep: equal in all parts, empty in all but one; None within a sweep
     values: dict[str, Any] | None = None
+    # by the number of a shard of the part: its term of the log joint, which ``values`` lacks
     logs: dict[int, float] = attrs.field(factory=dict)
+    # of the common state after each move over totals in this step
     digests: tuple[tuple[str, bytes], ...] = ()
 
     def plus(self, other: Any) -> Any:

@@ -300,20 +300,10 @@ def go_on(
     checkpoint: int | None,
     progress: Progress | None,
 ) -> ShardedRun:
-    """Run the chain of a folder, whose lock is held, up to a sweep.
+    """Run the chain of a folder, whose lock is held, up to a sweep counted from its start.
 
-    Parameters
-    ----------
-    files : RunFolder
-    job : Job
-        As the run was begun, with any numbers of parts and threads; its start isn't used.
-    carrier : Carrier
-    sweeps : int
-        Sweeps since the start of the chain.
-    checkpoint : int or None
-        Number of sweeps between checkpoints; None for one after the last sweep.
-    progress : callable or None
-        Called after each sweep with its number and its numbers, in every process.
+    The job is as the run was begun, with any numbers of parts and threads; its start isn't used.
+    ``checkpoint`` None: one after the last sweep. ``progress`` is called in every process.
     """
     if files.chain(0).load()[0] is None:
         job = attrs.evolve(job, start=_start(files.start().init, job))

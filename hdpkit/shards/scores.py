@@ -20,12 +20,7 @@ __all__ = ["log_joint_of_all", "seated_logs"]
 def seated_logs(franchise: Franchise, documents: Sequence[int]) -> list[float]:
     """Sum over documents and dishes of log S(customers, tables), for consecutive ranges of documents.
 
-    Parameters
-    ----------
-    franchise : Franchise
-        Over a part of a corpus, with a store of counts and no discounts.
-    documents : sequence of int
-        Number of documents of each range.
+    The franchise has a store of counts and no discounts.
     """
     node, _, customers, tables = _columns(franchise)
     places = np.searchsorted(node, np.cumsum([1, *documents]))

@@ -24,21 +24,7 @@ def spooled(pieces: Iterable[Corpus], n_tokens: int, folder: str, shards: range)
     """Return the documents of all pieces as one corpus, whose arrays by token are mapped from a file.
 
     The file takes 8 bytes a token. It has no name, so that nothing is left of it when the process has ended.
-
-    Parameters
-    ----------
-    pieces : iterable of Corpus
-    n_tokens : int
-        Of all pieces.
-    folder : str
-        Where the file is.
-    shards : range
-        Numbers of the shards, for errors.
-
-    Raises
-    ------
-    StorageError
-        If the file can't be made, or there is no room for it.
+    A StorageError if it can't be made, or there is no room for it.
     """
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)

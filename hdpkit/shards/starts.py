@@ -39,15 +39,9 @@ class Start(Protocol):
 
 @attrs.frozen(eq=False)
 class FromState:
-    """The state of a franchise over the entire corpus, as returned by `Franchise.freeze`.
+    """The state of a franchise over the entire corpus, as returned by `Franchise.freeze`."""
 
-    Parameters
-    ----------
-    frozen : mapping
-        State of a franchise with ``store="counts"`` and distinguished customers (`Franchise.expand_cells`).
-    """
-
-    frozen: Mapping[str, Any]
+    frozen: Mapping[str, Any]  # with store="counts" and distinguished customers (`Franchise.expand_cells`)
 
     def common(self) -> dict[str, Any]:
         """The state common to all parts; hyperparameters and sweep are those of any start."""
@@ -77,19 +71,13 @@ class FromState:
 class ByDocument:
     """Dishes drawn document by document, each from its own stream, with one table for each dish.
 
-    Parameters
-    ----------
-    key : (int, int)
-        Key of the streams.
-    n_dishes : int
-    of_terms : int32 array, shape (n_terms,), optional
-        Dish of each term, as in `hdpkit.init.TermClusters`: a customer gets the dish of its own term or, with
-        probability 4/5, of a random customer of its document. By default dishes are uniform.
+    With ``of_terms`` as in `hdpkit.init.TermClusters`: a customer gets the dish of its own term or, with
+    probability 4/5, of a random customer of its document. Otherwise dishes are uniform.
     """
 
-    key: tuple[int, int]
+    key: tuple[int, int]  # of the streams
     n_dishes: int
-    of_terms: Ints | None = None
+    of_terms: Ints | None = None  # dish of each term
 
     def common(self) -> dict[str, Any]:
         """Dishes 0 .. n_dishes - 1; weights are drawn."""
@@ -140,16 +128,7 @@ def checked_seating(number: int, seating: Mapping[str, Any], corpus: Corpus, slo
 
 
 def one_table_each(dish: Ints, lengths: npt.NDArray[np.int64], n_dishes: int) -> dict[str, Ints]:
-    """One table for each dish of a document.
-
-    Parameters
-    ----------
-    dish : int32 array
-        Dish of each customer, in the order of documents.
-    lengths : int64 array
-        Number of customers of each document.
-    n_dishes : int
-    """
+    """One table for each dish of a document. ``dish`` has an entry per customer, by document."""
     ends = np.cumsum(lengths)
     found: list[tuple[Ints, ...]] = []
     first = token = 0
@@ -185,18 +164,7 @@ class Whole:
 
 
 def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> Start:
-    """Return the start given by the argument ``init``.
-
-    Parameters
-    ----------
-    init : "auto", Random, TermClusters, mapping or Franchise
-        A mapping is a state of `Franchise.freeze` over the entire corpus, in memory.
-    source : Source
-    most : int or None
-        The largest number of dishes.
-    streams : Streams
-        Streams of the chain.
-    """
+    """Return the start given by the argument ``init``, with at most ``most`` dishes (None: any number)."""
     if isinstance(init, Franchise):
         init = init.freeze()
     if isinstance(init, Mapping):

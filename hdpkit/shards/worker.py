@@ -29,7 +29,7 @@ from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.moves import Move, OverDocuments, Scheduled
 from hdpkit.moves.protocol import checked_info
 from hdpkit.random import STARTS, ChoiceSource
-from hdpkit.record.scalars import largest_shares
+from hdpkit.record.trace import largest_shares
 from hdpkit.shards.files import Written, write_counts, write_shard
 from hdpkit.shards.job import Job, needs_lengths
 from hdpkit.shards.memory import Meeting
@@ -43,16 +43,7 @@ Ints = npt.NDArray[np.int32]
 
 
 class Worker:
-    """The documents of consecutive shards.
-
-    Parameters
-    ----------
-    job : Job
-    shards : range
-        Numbers of its shards, at least one.
-    reports : bool
-        Whether it computes the numbers for the trace after each sweep, which are equal in every part.
-    """
+    """The documents of consecutive shards; computes the numbers for the trace if it ``reports``."""
 
     def __init__(self, job: Job, shards: range, reports: bool) -> None:
         self.job = job

@@ -24,17 +24,9 @@ __all__ = ["TOPICS", "Nouns", "Settings", "load_settings", "nouns_of", "signatur
 
 @attrs.frozen
 class Nouns:
-    """The nouns of a field. Each also has its plural: ``nouns.topics``.
+    """The nouns of a field. Each also has its plural: ``nouns.topics``."""
 
-    Attributes
-    ----------
-    title : str
-        What a page about the run is titled.
-    topic, token, document, term : str
-        What a dish, a customer, a group and a term are called.
-    """
-
-    title: str
+    title: str  # what a page about the run is titled
     topic: str
     token: str
     document: str
@@ -83,26 +75,15 @@ _NUMBERS = ("similarity", "occurrence", "chains", "level", "min_samples")
 
 @attrs.frozen(kw_only=True, eq=False)
 class Settings:
-    """Settings for extracting signatures from a run.
-
-    Attributes
-    ----------
-    similarity, occurrence, chains, level : float
-        As in `extract_signatures`.
-    min_samples : int
-        As in `extract_signatures`.
-    known : KnownSignatures or None
-        Known signatures for comparison.
-    totals : tuple of int, or None
-        Mutations of each sample before downsampling; None if the run has all mutations.
-    """
+    """Settings for extracting signatures from a run, as in `extract_signatures`."""
 
     similarity: float = 0.9
     occurrence: float = 0.5
     chains: float = 0.5
     level: float = 0.9
     min_samples: int = 1
-    known: KnownSignatures | None = None
+    known: KnownSignatures | None = None  # for comparison
+    # mutations of each sample before downsampling; None if the run has all
     totals: tuple[int, ...] | None = None
 
     def as_data(self) -> dict[str, Any]:

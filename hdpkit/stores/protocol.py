@@ -56,11 +56,6 @@ def declared_detail(store: type) -> Detail | None:
 
     ``TABLE_IDS`` is the declaration of earlier versions: True for seats, False for sizes. The first class in
     the method resolution order that declares either one decides.
-
-    Parameters
-    ----------
-    store : type
-        A store class.
     """
     for kind in store.__mro__:
         own = vars(kind)

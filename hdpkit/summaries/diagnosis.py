@@ -30,12 +30,7 @@ __all__ = ["Diagnosis", "burn_in", "diagnose", "settled_samples", "states_of_run
 
 
 def burn_in(trace: Trace | ChainTrace) -> int:
-    """The last sweep of the burn-in: half of the recorded draws that all chains have. 0 if there are none.
-
-    Parameters
-    ----------
-    trace : Trace or ChainTrace
-    """
+    """The last sweep of the burn-in: half of the recorded draws that all chains have. 0 if there are none."""
     chains = trace.chains if isinstance(trace, ChainTrace) else [trace]
     n = min((chain.n_draws for chain in chains), default=0)
     return int(np.asarray(chains[0]["sweep"])[n // 2 - 1]) if n > 1 else 0

@@ -28,64 +28,30 @@ _BLOCK = 1 << 14  # documents of which there are shares at once
 
 @attrs.frozen(eq=False)
 class DocumentShares:
-    """Shares of the topics in consecutive documents.
+    """Shares of the topics in consecutive documents."""
 
-    Attributes
-    ----------
-    names : sequence
-        Names of the documents, or their numbers.
-    lengths : int64 array, shape (n,)
-        Their numbers of tokens.
-    shares : float64 array, shape (n, K + 1)
-        Posterior mean shares of the topics, with the rest in the last column; rows sum to one.
-    """
-
-    names: Sequence[Any]
-    lengths: Ints
-    shares: Floats
+    names: Sequence[Any]  # or numbers
+    lengths: Ints  # in tokens
+    shares: Floats  # posterior means (n, K + 1), the rest in the last column; rows sum to one
 
 
 @attrs.frozen(eq=False, kw_only=True)
 class RunTopics:
-    """Topics of a run, numbered from the largest to the smallest.
+    """Topics of a run, numbered from the largest to the smallest."""
 
-    Attributes
-    ----------
-    source : str
-        Where the topics are from, in words.
-    shares : float64 array, shape (K,)
-        Share of the tokens of each topic.
-    topics : float64 array, shape (K, n_terms)
-        Posterior mean probabilities of the terms; rows sum to one.
-    documents : callable
-        Yields `DocumentShares` of all documents in order, in blocks of which one is in memory at a time.
-    data : Corpus, ShardedCorpus or CutCorpus
-        The corpus of the run.
-    term_counts : int64 array, shape (n_terms,)
-        Number of tokens of each term in the corpus.
-    places : tuple of int64 arrays
-        For each chain's newest state the topic of each dish; -1 for dishes in no topic.
-    occurrence : float64 array, shape (K,), or None
-        Share of the samples that have each topic, if topics are aligned.
-    intervals : float64 array, shape (K, 2), or None
-        Intervals of the shares, if topics are aligned.
-    aligned : AlignedTopics or None
-        The alignment from which intervals are computed.
-    common : int64 array, shape (K,), or None
-        Number of each topic in ``aligned``.
-    """
-
-    source: str
-    shares: Floats
-    topics: Floats
+    source: str  # where the topics are from, in words
+    shares: Floats  # share of the tokens of each topic
+    topics: Floats  # posterior mean probabilities (K, n_terms); rows sum to one
+    # all documents in order; one block is in memory at a time
     documents: Callable[[], Iterator[DocumentShares]]
-    data: Any
-    term_counts: Ints
+    data: Any  # the corpus of the run
+    term_counts: Ints  # tokens of each term in the corpus
+    # for each chain's newest state the topic of each dish; -1 for dishes in no topic
     places: tuple[Ints, ...]
-    occurrence: Floats | None = None
-    intervals: Floats | None = None
-    aligned: AlignedTopics | None = None
-    common: Ints | None = None
+    occurrence: Floats | None = None  # share of the samples that have each topic, if aligned
+    intervals: Floats | None = None  # of the shares (K, 2), if aligned
+    aligned: AlignedTopics | None = None  # from which intervals are computed
+    common: Ints | None = None  # number of each topic in ``aligned``
 
     @property
     def n_topics(self) -> int:

@@ -44,16 +44,7 @@ def expected_loss(partition: Ints, samples: Ints, loss: str) -> float:
 
 
 class Search:
-    """A partition, its joint counts with all samples, and moves that lower its expected loss.
-
-    Parameters
-    ----------
-    samples : int64 array, shape (n_samples, n_items)
-    loss : "vi" or "binder"
-    max_clusters : int or None
-    source : choice source or None
-        For random orders.
-    """
+    """A partition, its joint counts with samples (n_samples, n_items), moves that lower its expected loss."""
 
     def __init__(
         self, samples: Ints, loss: str, max_clusters: int | None, source: ChoiceSource | None

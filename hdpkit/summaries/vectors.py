@@ -57,30 +57,17 @@ class Vectors(Protocol):
 
 @attrs.frozen(eq=False)
 class Rows:
-    """Distributions over terms: a sparse part, and a multiple of one common vector.
+    """Distributions over terms: row k is matrix[k] + base[k] shape, with one common vector ``shape``."""
 
-    Row k is matrix[k] + base[k] shape.
-
-    Attributes
-    ----------
-    matrix : csr_array of float64, shape (n, V)
-    base : float64 array, shape (n,)
-    """
-
-    matrix: Any
+    matrix: Any  # csr_array (n, V)
     base: Floats
 
 
 class TermVectors:
-    """Topics. Distances are computed from inner products of unit vectors.
+    """Topics; distances are from inner products of unit vectors, which are probabilities or their roots.
 
-    Parameters
-    ----------
-    samples : sequence of Sample
-        All samples that will be passed to the methods.
-    hellinger : bool
-        Whether the unit vectors are square roots of the probabilities (Hellinger) or the probabilities
-        divided by their norm (cosine).
+    Probabilities are divided by their norm (cosine) or, with ``hellinger``, replaced by their square roots.
+    ``samples`` are all those that will be passed to the methods.
     """
 
     def __init__(self, samples: Sequence[Sample], hellinger: bool) -> None:
@@ -176,14 +163,7 @@ class TermVectors:
 
 
 class ParameterVectors:
-    """Components by their parameters, of any shape, with a given distance function.
-
-    Parameters
-    ----------
-    samples : sequence of Sample
-    distance : callable
-        Takes two arrays, shape (n, ...) and (m, ...), and returns the distances, shape (n, m).
-    """
+    """Components by their parameters, of any shape; ``distance`` of (n, ...) and (m, ...) is (n, m)."""
 
     def __init__(
         self, samples: Sequence[Sample], distance: Callable[[npt.NDArray[Any], npt.NDArray[Any]], Any]

@@ -16,7 +16,7 @@ from report_cases import HOSTILE
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.cli.main import main
-from hdpkit.record.command import load_command
+from hdpkit.record.run_folder import load_command
 from hdpkit.report import SECTIONS, Content, Section, write_report
 from hdpkit.report.page import as_json
 

@@ -7,8 +7,7 @@ import attrs
 import pytest
 
 import hdpkit as hk
-from hdpkit.schedule.clock import Tick
-from hdpkit.schedule.progress_bar import ProgressBar, format_seconds, format_tick
+from hdpkit.schedule.progress import ProgressBar, Tick, format_seconds, format_tick
 
 TICK = Tick(
     sweep=3,

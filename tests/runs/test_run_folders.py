@@ -385,7 +385,7 @@ def test_a_module_that_a_file_names_is_not_imported(tmp_path):
         "os:system",
         "hdpkit.moves.protocol:Any",
         "move/no",
-        "hdpkit.schedule.progress_bar:ProgressBar",
+        "hdpkit.schedule.progress:ProgressBar",
         "hdpkit.moves:None",
     ],
 )

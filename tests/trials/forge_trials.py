@@ -37,8 +37,8 @@ from hdpkit.formats.writing import opened_text, sealed_text
 from hdpkit.io.reading import load_reading
 from hdpkit.record import files
 from hdpkit.record.blocks import BlockReader, BlockWriter
-from hdpkit.record.command import load_command
 from hdpkit.record.files import from_json, pack, to_json, unpack
+from hdpkit.record.run_folder import load_command
 from hdpkit.signatures import CHANNELS
 from hdpkit.signatures.runs import load_settings
 

@@ -25,21 +25,12 @@ LOG_LEAST = -300.0  # smallest log of square roots of chi-square variates, so th
 
 @attrs.frozen(eq=False)
 class DrawnNormal:
-    """A drawn normal distribution.
-
-    Attributes
-    ----------
-    mean : array, shape (D,)
-    whitener : array, shape (D, D)
-        W such that W (x - mean) is standard normal: W' W is the inverse of the covariance matrix. It is
-        stored instead of the covariance, which can be singular by rounding.
-    log_det : float
-        log |det W|.
-    """
+    """A drawn normal distribution."""
 
     mean: Floats
+    # W such that W (x - mean) is standard normal: the covariance can be singular by rounding
     whitener: Floats
-    log_det: float
+    log_det: float  # log |det W|
 
     @property
     def covariance(self) -> Floats:

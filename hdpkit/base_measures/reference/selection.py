@@ -76,18 +76,9 @@ def _between(name: str, value: Any, remedy: str) -> float:
 class SelectionReference:
     """The distribution of R, the number of selected terms, for dishes with a distinct terms and n customers.
 
-    1 <= a <= V, or a = n = 0. The compiled twin is `hdpkit._compiled.measures.selection.Selection`.
-
-    Parameters
-    ----------
-    n_terms : int
-        V.
-    smoothing : float
-        lambda.
-    r, s : float, optional
-        Parameters of the proportion's prior Beta(r, s), if it is integrated out.
-    log_pi, log_rest : float, optional
-        Instead: log pi and log(1 - pi) of a given proportion.
+    1 <= a <= V, or a = n = 0. The proportion pi has the prior Beta(r, s) and is integrated out, or is given
+    by log_pi = log pi and log_rest = log(1 - pi). The compiled twin is
+    `hdpkit._compiled.measures.selection.Selection`.
     """
 
     def __init__(

@@ -22,24 +22,11 @@ __all__ = ["draw_sizes", "seat_out"]
 def draw_sizes(
     frozen: Frozen, source: ChoiceSource, discount: npt.NDArray[np.float64] | None = None
 ) -> Frozen:
-    """Draw sizes of tables given dishes and counts.
+    """Draw sizes of tables given dishes and counts, for the discount of each restaurant (None: 0).
 
     If seats are then drawn uniformly given the sizes (`seat_out`), the partition of the n customers of a
     restaurant and dish into t tables has the distribution of the model: without a discount that of the cycles
     of a uniformly random permutation with t cycles.
-
-    Parameters
-    ----------
-    frozen : dict
-        Dishes and counts, as a store of counts freezes them.
-    source : ChoiceSource
-    discount : float64 array, shape (n_nodes,), optional
-        Discount of each restaurant; None: 0.
-
-    Returns
-    -------
-    dict
-        Dishes and histograms.
     """
     names = ("count_node", "count_dish", "count_customers", "count_tables")
     bins = [
@@ -59,13 +46,6 @@ def seat_out(frozen: Frozen, home: Ints, parent: Ints, level: Ints, source: Choi
     From the leaves up: the customers of a restaurant who eat a dish are put in a uniformly random order and
     assigned to tables of the given sizes; these tables are then customers of the parent. (Every seating
     results from the same number of orders.)
-
-    Parameters
-    ----------
-    frozen : dict
-        Dishes and histograms, as a store of sizes freezes them.
-    home, parent, level : int32 arrays
-        Restaurant of each data customer; parent and level of each restaurant.
     """
     sizes: dict[tuple[int, int], list[int]] = defaultdict(list)
     names = ("bin_node", "bin_dish", "bin_size", "bin_count")

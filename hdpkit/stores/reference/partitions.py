@@ -35,19 +35,11 @@ _S = _stirling()
 
 
 def draw_table_sizes(n: int, t: int, source: ChoiceSource, d: float = 0.0) -> list[int]:
-    """Draw the sizes of t tables where n customers sit, in the order in which they opened.
+    """Draw the sizes of t tables where n customers sit, in the order in which they opened, discount d.
 
     Customers arrive in order. First the customers who open a table are drawn. Each of the others then joins
     the table of a uniformly drawn earlier customer or, with a discount, a table drawn with probability
     proportional to its size - d.
-
-    Parameters
-    ----------
-    n, t : int
-        1 <= t <= n.
-    source : ChoiceSource
-    d : float
-        The discount.
     """
     if t == 1 or t == n:
         return [n] if t == 1 else [1] * n
