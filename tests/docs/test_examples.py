@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from exact_selection import SELECTION_P_VALUES, ExactSelectionModel, one_step_of_selections
 from scipy.special import polygamma
 from sklearn.metrics import adjusted_rand_score
 
@@ -17,7 +18,6 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.moves import TableGibbs
 from hdpkit.testing import check_part, tiny_franchise
-from hdpkit.testing.exact_selection import SELECTION_P_VALUES, ExactSelectionModel, one_step_of_selections
 from hdpkit.testing.pvalues import SampledTestFailure, SampledTests
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

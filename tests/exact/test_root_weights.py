@@ -7,21 +7,17 @@ import math
 
 import numpy as np
 import pytest
+from exact_points import check_balance
+from exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
 from long_cases import some_long
+from marginals import dirichlet_multinomial_log_marginal
 from scipy.stats import dirichlet
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves
-from hdpkit.testing.exact_points import check_balance
-from hdpkit.testing.exact_weights import (
-    WEIGHT_P_VALUES,
-    ExactWeightModel,
-    one_step_of_weights,
-)
 from hdpkit.testing.geweke import check_geweke, geweke, statistics
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()

@@ -7,6 +7,8 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
+from marginals import dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit import moves
@@ -14,8 +16,6 @@ from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel
-from hdpkit.testing.exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()

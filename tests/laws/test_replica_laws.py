@@ -5,6 +5,7 @@ All p-values are registered in FAMILY before the first is computed (see `Sampled
 
 import numpy as np
 import pytest
+from exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
 from replica_checks import Joint, tempered_log_marginal
 from scipy import stats
 
@@ -13,7 +14,6 @@ from hdpkit import moves
 from hdpkit.random import Streams
 from hdpkit.schedule.sweeps import Ensemble
 from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()

@@ -5,6 +5,8 @@ All p-values are registered in FAMILY before the first is computed (see `Sampled
 
 import numpy as np
 import pytest
+from exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
+from marginals import dirichlet_multinomial_log_marginal
 from scipy import stats
 
 import hdpkit as hk
@@ -13,8 +15,6 @@ from hdpkit.errors import KernelError, ScheduleError
 from hdpkit.franchise.slices import SlicePlan
 from hdpkit.random import Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()

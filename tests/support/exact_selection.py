@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from exact_points import Numbers, PointModel
+from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
 from scipy import special
 
 from hdpkit.base_measures.proportions import NAME
@@ -19,9 +21,7 @@ from hdpkit.moves import Move
 from hdpkit.random import Streams
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact_parameters import ExactParameterModel
-from hdpkit.testing.exact_points import Numbers, PointModel
 from hdpkit.testing.geweke import apply_moves
-from hdpkit.testing.marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
 from hdpkit.testing.pvalues import one_sample_p
 
 __all__ = [

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from exact_points import Numbers, PointModel
 from scipy import special
 
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.scores import ROOT_WEIGHTS as NAME
 from hdpkit.moves import Move
 from hdpkit.random import Streams
-from hdpkit.testing.exact_points import Numbers, PointModel
 from hdpkit.testing.geweke import apply_moves
 from hdpkit.testing.pvalues import one_sample_p
 
