@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 import pytest
-from exact_points import check_balance
-from exact_selection import SELECTION_P_VALUES, ExactSmoothedSelectionModel, one_step_of_selections
+from exact_points import check_balance, one_step_of_points
+from exact_selection import SELECTION_P_VALUES, ExactSmoothedSelectionModel
 from long_cases import some_long
 from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
 from smoothing_checks import Grid
@@ -155,7 +155,7 @@ def test_one_step_from_exact_draws(case):
     name, kind = ONE_STEP[case]
     model = stored("2+1", kind)
     draws = 1000 if kind is KINDS[0] else 300
-    FAMILY.check(case, lambda more, seed: one_step_of_selections(model, MOVES[name], draws * more, seed))
+    FAMILY.check(case, lambda more, seed: one_step_of_points(model, MOVES[name], draws * more, seed))
 
 
 # ---------------------------------------------------------------------- a prior with a density

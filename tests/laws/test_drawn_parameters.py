@@ -8,7 +8,8 @@ import math
 import marginals
 import numpy as np
 import pytest
-from exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
+from exact_points import one_step_of_points
+from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
 from scipy import stats
 
 import hdpkit as hk
@@ -239,7 +240,7 @@ def test_one_step_leaves_seating_and_weights_invariant(case):
     model = ExactWeightModel(tiny, witness)
     schedule = [move, moves.RootWeights()]
     steps = STEPS // 2 if kind == "vectors" else STEPS
-    FAMILY.check(case, lambda more, seed: one_step_of_weights(model, schedule, steps * more, seed))
+    FAMILY.check(case, lambda more, seed: one_step_of_points(model, schedule, steps * more, seed))
 
 
 def _franchise(measure, values, **options):

@@ -5,7 +5,8 @@ All p-values are registered in FAMILY before the first is computed (see `Sampled
 
 import numpy as np
 import pytest
-from exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
+from exact_points import one_step_of_points
+from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
 from marginals import dirichlet_multinomial_log_marginal
 from scipy import stats
 
@@ -75,7 +76,7 @@ def test_one_step_leaves_seating_and_weights_invariant(case):
     model = ExactWeightModel(tiny, dirichlet_multinomial_log_marginal(eta, 3))
     draws = DRAWS // 4 if kernel == "reference" else DRAWS
     schedule = [move, moves.RootWeights()]
-    FAMILY.check(case, lambda more, seed: one_step_of_weights(model, schedule, draws * more, seed))
+    FAMILY.check(case, lambda more, seed: one_step_of_points(model, schedule, draws * more, seed))
 
 
 @pytest.mark.parametrize("size", ETAS)
