@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,10 @@ from hdpkit.base_measures import AtomicMeasure
 from hdpkit.data import Groups
 from hdpkit.errors import HdpkitError
 from hdpkit.franchise import Franchise
-from hdpkit.testing.marginals import atomic_log_marginal
+from hdpkit.testing.enumeration import LogMarginal
 from hdpkit.testing.measure_checks import MeasureFailure, check_frequencies, close, statistics_of
 
-__all__ = ["check_atomic_contract"]
+__all__ = ["atomic_log_marginal", "check_atomic_contract"]
 
 MOST = 200  # largest number of atoms that are all tested
 
@@ -169,3 +171,19 @@ def _check_simulate(measure: AtomicMeasure, atoms: Ints) -> str:
     if {int(measure.simulate(statistics_of(measure, [own]), generator)) for _ in range(50)} != {own}:
         raise MeasureFailure("simulate: a table with customers has their value")
     return "simulate draws from H, and repeats the value of a table with customers"
+
+
+def atomic_log_marginal(probabilities: Sequence[float]) -> LogMarginal:
+    """Base measure with atoms (observed dishes): all customers beneath a root table must have its value w.
+
+    A table of the root contributes H(w) once, for any number of customers; several tables of the root may
+    have the same value. Seatings that mix values beneath a table have probability zero.
+    """
+
+    def log_marginal(values: Sequence[Any]) -> float:
+        dish = values[0]
+        if any(value != dish for value in values) or probabilities[dish] == 0:
+            return -math.inf
+        return math.log(probabilities[dish])
+
+    return log_marginal

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import attrs
 
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError
-from hdpkit.testing.marginals import LogMarginal
 
 __all__ = [
     "Key",
+    "LogMarginal",
     "Shape",
     "canonical_key",
     "exact_posterior",
@@ -37,6 +37,9 @@ __all__ = [
 Key = tuple[tuple[int, ...], ...]
 """A seating. ``key[i][p]`` is the smallest data customer beneath the table under which data customer i sits
 at the p-th restaurant of its path home..root. Two seatings are equal if and only if their keys are."""
+
+LogMarginal = Callable[[list[Any]], float]
+"""Log marginal probability (nats) of all the values that one dish has."""
 
 T = TypeVar("T")
 

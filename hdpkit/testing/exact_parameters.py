@@ -7,48 +7,18 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit.base_measures import Finite
 from hdpkit.franchise import Franchise
-from hdpkit.numerics import log
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact import ExactFailure, ExactModel
 
-__all__ = ["ExactParameterModel", "Grid", "exact_model", "grid_of"]
+__all__ = ["ExactParameterModel", "exact_model", "grid_of"]
 
 Ints = npt.NDArray[np.int32]
 LogLikelihood = Callable[[list[Any], Any], float]
-
-
-@attrs.frozen(eq=False)
-class Grid(Finite):
-    """A `Finite` prior of positive numbers that can be declared: hk.Each(Grid([0.2, 1.5])).
-
-    Parameters
-    ----------
-    values : sequence of float
-    weights : sequence of float, optional
-    """
-
-    @property
-    def mean(self) -> float:
-        """Expectation."""
-        weights = np.asarray(self.weights, dtype=float)
-        return float(np.dot(weights, self.values) / weights.sum())
-
-    def log_density(self, x: float) -> float:
-        """Log probability of a value."""
-        if x not in self.values:
-            return -math.inf
-        return log(self.weights[list(self.values).index(x)]) - log(math.fsum(self.weights))
-
-    def draw(self, generator: np.random.Generator, size: Any = None) -> Any:
-        """Draw one value, or an array of them."""
-        weights = np.asarray(self.weights, dtype=float)
-        return generator.choice(np.asarray(self.values), size=size, p=weights / weights.sum())
 
 
 def grid_of(measure: Any) -> Finite | None:

@@ -30,8 +30,6 @@ __all__ = [
     "SampledTestFailure",
     "SampledTests",
     "one_sample_p",
-    "random_rank",
-    "rank_uniformity_p",
     "two_sample_p",
 ]
 
@@ -320,49 +318,6 @@ def two_sample_p(a: ArrayLike, b: ArrayLike) -> float:
         return any_kind
     shift = float(stats.mannwhitneyu(x, y, alternative="two-sided").pvalue)
     return min(1.0, 2 * min(any_kind, shift))
-
-
-def rank_uniformity_p(ranks: ArrayLike, n_bins: int) -> float:
-    """P-value of the hypothesis that independent ranks are uniform on 0..n_bins-1.
-
-    For simulation-based calibration (Talts et al. 2018): the rank of a true parameter among L posterior
-    draws, ties broken at random (`random_rank`), is uniform on 0..L; to have fewer bins than L + 1, let their
-    number divide L + 1 and pass ``rank // width``. Three times the smallest (at most 1) of three p-values: of
-    the bins' counts (`one_sample_p`), of the mean rank (bias) and of the mean distance to the centre (too
-    narrow or too wide a posterior). The latter are z-tests with exact moments; the summands are bounded and
-    symmetric or nearly so, hence the tails no heavier than normal ones.
-
-    Parameters
-    ----------
-    ranks : array of int, shape (N,)
-        One for each independent replica.
-    n_bins : int
-        Number of bins, 2 or more.
-    """
-    if n_bins < 2:
-        raise ParameterError("n_bins", n_bins, "2 or more", "Use two bins or more.")
-    rank = _whole("ranks", ranks)
-    if rank.size == 0:
-        return 1.0
-    if int(rank.max()) >= n_bins:
-        raise ParameterError(
-            "ranks", int(rank.max()), f"below n_bins = {n_bins}", "L draws give L + 1 ranks."
-        )
-    bins = np.arange(n_bins)
-    p_values = [one_sample_p(np.bincount(rank, minlength=n_bins), np.full(n_bins, 1 / n_bins))]
-    for score in (bins.astype(np.float64), np.abs(2.0 * bins - (n_bins - 1))):
-        if score.std() > 0:
-            z = (score[rank].mean() - score.mean()) / (score.std() / math.sqrt(rank.size))
-            p_values.append(float(2 * stats.norm.sf(abs(z))))
-    return min(1.0, len(p_values) * min(p_values))
-
-
-def random_rank(truth: float, draws: ArrayLike, rng: np.random.Generator) -> int:
-    """Rank of ``truth`` among draws, ties broken at random: in 0..L, uniform if all are exchangeable."""
-    sample = _sample("draws", draws)
-    if math.isnan(truth):
-        raise ParameterError("truth", truth, "a number", "Correct the quantity.")
-    return int(np.sum(sample < truth)) + int(rng.integers(int(np.sum(sample == truth)) + 1))
 
 
 def _whole(name: str, values: ArrayLike) -> IntArray:

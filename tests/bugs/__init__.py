@@ -1,5 +1,7 @@
 """The planted bugs, by place."""
 
+from planted import PlantedBug
+
 from bugs import (
     counts,
     evaluation,
@@ -26,7 +28,6 @@ from bugs.fused import (
     OBSERVED_FAULTS,
     SLICE_FAULTS,
 )
-from hdpkit.testing.planted import PlantedBug
 
 __all__ = [
     "ALL_FAULTS",

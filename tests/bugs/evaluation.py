@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hdpkit.testing.planted import PlantedBug
+from planted import PlantedBug
 
 __all__ = ["BUGS"]
 

@@ -1,6 +1,6 @@
 """Mistakes in held groups and in known components."""
 
-from hdpkit.testing.planted import PlantedBug
+from planted import PlantedBug
 
 __all__ = ["BUGS"]
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from exact_points import one_step_of_points
+from exact_selection import SELECTION_P_VALUES, ExactSelectionModel
 from scipy.special import polygamma
 from sklearn.metrics import adjusted_rand_score
 
@@ -17,7 +19,6 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.moves import TableGibbs
 from hdpkit.testing import check_part, tiny_franchise
-from hdpkit.testing.exact_selection import SELECTION_P_VALUES, ExactSelectionModel, one_step_of_selections
 from hdpkit.testing.pvalues import SampledTestFailure, SampledTests
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -201,7 +202,7 @@ def test_selectors_of_ones_own_leave_the_posterior_alone():
         schedule = [TableGibbs(), kind()]
         family.check(
             store,
-            lambda more, seed, model=model, schedule=schedule: one_step_of_selections(
+            lambda more, seed, model=model, schedule=schedule: one_step_of_points(
                 model, schedule, 500 * more, seed
             ),
         )

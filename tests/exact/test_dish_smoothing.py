@@ -10,7 +10,11 @@ import math
 
 import numpy as np
 import pytest
+from exact_points import check_balance, one_step_of_points
+from exact_selection import SELECTION_P_VALUES, ExactSmoothedSelectionModel
 from long_cases import some_long
+from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
+from smoothing_checks import Grid
 
 import hdpkit as hk
 from hdpkit import moves
@@ -20,15 +24,8 @@ from hdpkit.franchise.starts import start
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves
 from hdpkit.testing.exact import check_exact
-from hdpkit.testing.exact_parameters import Grid, exact_model
-from hdpkit.testing.exact_points import check_balance
-from hdpkit.testing.exact_selection import (
-    SELECTION_P_VALUES,
-    ExactSmoothedSelectionModel,
-    one_step_of_selections,
-)
+from hdpkit.testing.exact_parameters import exact_model
 from hdpkit.testing.geweke import geweke, statistics
-from hdpkit.testing.marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
@@ -158,7 +155,7 @@ def test_one_step_from_exact_draws(case):
     name, kind = ONE_STEP[case]
     model = stored("2+1", kind)
     draws = 1000 if kind is KINDS[0] else 300
-    FAMILY.check(case, lambda more, seed: one_step_of_selections(model, MOVES[name], draws * more, seed))
+    FAMILY.check(case, lambda more, seed: one_step_of_points(model, MOVES[name], draws * more, seed))
 
 
 # ---------------------------------------------------------------------- a prior with a density

@@ -6,13 +6,14 @@ import itertools
 import math
 from collections import Counter
 
+import marginals
 import numpy as np
 import pytest
 
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError
 from hdpkit.testing import enumeration as en
 from hdpkit.testing import histogram_states as hs
-from hdpkit.testing import marginals
+from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.enumeration import Shape
 
 FLAT = Shape(parent=(-1,), home=(0,) * 5)
@@ -248,7 +249,7 @@ def test_observed_dishes_leave_out_seatings_that_mix_values():
     theta, d = [0.5, 1.0, 1.0], [0.25, 0.5, 0.0]
     evidence = {}
     for values in itertools.product(range(2), repeat=3):
-        log_marginal = marginals.atomic_log_marginal([0.3, 0.7])
+        log_marginal = atomic_log_marginal([0.3, 0.7])
         evidence[values] = math.fsum(
             math.exp(en.log_prior(key, shape, theta, d) + en.log_likelihood(key, values, log_marginal))
             for key in en.seatings(shape)
@@ -265,7 +266,7 @@ def test_observed_dishes_leave_out_seatings_that_mix_values():
 
 def test_impossible_data_are_an_error():
     with pytest.raises(DataError):
-        en.exact_posterior(Shape((-1,), (0,)), [0], marginals.atomic_log_marginal([0.0, 1.0]), [1.0], [0.0])
+        en.exact_posterior(Shape((-1,), (0,)), [0], atomic_log_marginal([0.0, 1.0]), [1.0], [0.0])
 
 
 # ---- marginals of a dish

@@ -5,6 +5,16 @@ import itertools
 
 import numpy as np
 import pytest
+from lumping import lump_matrix
+from marginals import (
+    beta_bernoulli_log_marginal,
+    dirichlet_multinomial_log_marginal,
+    gamma_poisson_log_marginal,
+    normal_gamma_log_marginal,
+    normal_inverse_wishart_log_marginal,
+    normal_log_marginal,
+    sparse_dirichlet_multinomial_log_marginal,
+)
 
 from hdpkit import DirichletMultinomial
 from hdpkit.base_measures import (
@@ -17,6 +27,7 @@ from hdpkit.base_measures import (
 )
 from hdpkit.moves import DishGibbs, ReseatGroups, SplitMerge, TableCounts, TableGibbs
 from hdpkit.stores import Detail
+from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.combinations import (
     example_measures,
@@ -35,17 +46,6 @@ from hdpkit.testing.exact import (
 )
 from hdpkit.testing.exact_parameters import exact_model
 from hdpkit.testing.histogram_states import lump_to_histograms
-from hdpkit.testing.marginals import (
-    atomic_log_marginal,
-    beta_bernoulli_log_marginal,
-    dirichlet_multinomial_log_marginal,
-    gamma_poisson_log_marginal,
-    normal_gamma_log_marginal,
-    normal_inverse_wishart_log_marginal,
-    normal_log_marginal,
-    sparse_dirichlet_multinomial_log_marginal,
-)
-from hdpkit.testing.transitions import lump_matrix
 
 DISCRETE = example_moves(continuous=False)
 # TableCounts uses no statistics of dishes: see test_counts_weights.py.

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from long_cases import some_long
+from marginals import dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -14,7 +15,6 @@ from hdpkit.franchise.starts import start
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact, check_irreducible
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()

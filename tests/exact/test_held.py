@@ -5,6 +5,8 @@ from collections import Counter
 import attrs
 import numpy as np
 import pytest
+from exact_points import check_balance
+from exact_weights import ExactWeightModel
 from known_checks import HELD, MEASURE, WITNESS, check_tables_of_held_documents, held
 from slice_model import WEIGHTS, holding
 from slice_model import Model as SliceModel
@@ -16,8 +18,6 @@ from hdpkit import moves
 from hdpkit.random import Streams
 from hdpkit.testing.combinations import serves, stores_and_kernels
 from hdpkit.testing.exact import ExactModel, check_exact
-from hdpkit.testing.exact_points import check_balance
-from hdpkit.testing.exact_weights import ExactWeightModel
 
 MOVES = [
     moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.SplitMerge(scans=1),

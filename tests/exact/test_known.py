@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from exact_points import check_balance
+from exact_weights import ExactWeightModel
 from known_checks import KNOWN, MEASURE, ONE_EACH, READABLE, TOPICS, WITNESS, known
 
 import hdpkit as hk
@@ -10,8 +12,6 @@ from hdpkit.base_measures import NormalGammaReference
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves, stores_and_kernels
 from hdpkit.testing.exact import ExactModel, check_exact
-from hdpkit.testing.exact_points import check_balance
-from hdpkit.testing.exact_weights import ExactWeightModel
 
 MOVES = [
     moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.SplitMerge(scans=0),

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from evaluation_checks import DENSITY, SHARES, branches, law, three_levels, two_levels
 from hdpkit._compiled.fixed_dishes.new_groups import NewGroups
+from new_groups import NewGroupLaw
 
 import hdpkit as hk
 from hdpkit.errors import ParameterError
 from hdpkit.random import RandomStream
-from hdpkit.testing.new_groups import NewGroupLaw
 
 
 def test_the_witness_is_polyas_urn_where_there_is_no_discount():

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from franchise_machine import Watcher
+from lumping import lump_matrix
 from observed_checks import (
     ATOMS,
     MIDDLE,
@@ -26,13 +28,11 @@ from hdpkit.franchise.starts import start
 from hdpkit.moves import DishGibbs, TableCounts, TableGibbs
 from hdpkit.random import ScriptedSource
 from hdpkit.stores import Detail
+from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import Corner
 from hdpkit.testing.combinations import example_moves, serves, stores_and_kernels
 from hdpkit.testing.exact import TOLERANCE, ExactModel, check_exact, check_irreducible, step_matrices
-from hdpkit.testing.franchise_machine import Watcher
 from hdpkit.testing.histogram_states import lump_to_histograms
-from hdpkit.testing.marginals import atomic_log_marginal
-from hdpkit.testing.transitions import lump_matrix
 
 DISCRETE = example_moves(continuous=False)
 

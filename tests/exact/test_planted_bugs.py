@@ -17,7 +17,15 @@ from evaluation_checks import *  # noqa: F403 - the same
 from hyperparameter_checks import *  # noqa: F403 - its checks are among those of this file
 from indicator_checks import *  # noqa: F403 - the same
 from known_checks import *  # noqa: F403 - the same
+from marginals import (
+    beta_bernoulli_log_marginal,
+    dirichlet_multinomial_log_marginal,
+    gamma_poisson_log_marginal,
+    normal_gamma_log_marginal,
+    normal_inverse_wishart_log_marginal,
+)
 from observed_checks import *  # noqa: F403 - the same
+from planted import PlantedBug, planted
 from replica_checks import *  # noqa: F403 - the same
 from root_checks import *  # noqa: F403 - the same
 from selection_checks import *  # noqa: F403 - the same
@@ -45,14 +53,6 @@ from hdpkit.testing import measure_contract
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import log_likelihood, log_prior
 from hdpkit.testing.exact import ExactModel, check_exact, labelled_arrays, labelled_key
-from hdpkit.testing.marginals import (
-    beta_bernoulli_log_marginal,
-    dirichlet_multinomial_log_marginal,
-    gamma_poisson_log_marginal,
-    normal_gamma_log_marginal,
-    normal_inverse_wishart_log_marginal,
-)
-from hdpkit.testing.planted import PlantedBug, planted
 
 TABLES, HISTOGRAMS = "explicit-reference", "histogram-reference"
 FOUR = TinyShape({"document": [0] * 4}, 4)  # without one of them, tables of sizes 1 and 2 are left

@@ -12,6 +12,9 @@ import math
 import attrs
 import numpy as np
 import pytest
+from lumping import lump_matrix
+from marginals import dirichlet_multinomial_log_marginal
+from planted import PlantedBug, planted
 from state_homes_checks import Before
 
 import hdpkit as hk
@@ -24,9 +27,6 @@ from hdpkit.testing import check_base_measure
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel, check_exact, check_irreducible
 from hdpkit.testing.histogram_states import lump_to_histograms
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
-from hdpkit.testing.planted import PlantedBug, planted
-from hdpkit.testing.transitions import lump_matrix
 
 ONE = ((1.2, 0.5, 0.8),)
 TWO = ((1.2, 0.5, 0.8), (0.3, 2.1, 1.1))

@@ -7,21 +7,17 @@ import math
 
 import numpy as np
 import pytest
+from exact_points import check_balance, one_step_of_points
+from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
 from long_cases import some_long
+from marginals import dirichlet_multinomial_log_marginal
 from scipy.stats import dirichlet
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves
-from hdpkit.testing.exact_points import check_balance
-from hdpkit.testing.exact_weights import (
-    WEIGHT_P_VALUES,
-    ExactWeightModel,
-    one_step_of_weights,
-)
 from hdpkit.testing.geweke import check_geweke, geweke, statistics
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
@@ -185,7 +181,7 @@ for name_ in DISHES:
 def test_one_step_from_exact_draws(name):
     move, shape, store, corner = ONE_STEP[name]
     model = ExactWeightModel(weighted(shape, store, corner=corner), WITNESS)
-    FAMILY.check(name, lambda more, seed: one_step_of_weights(model, move, DRAWS * more, seed))
+    FAMILY.check(name, lambda more, seed: one_step_of_points(model, move, DRAWS * more, seed))
 
 
 # Whole schedules: counts at two depths, the other stores at one. The rest with -m long.

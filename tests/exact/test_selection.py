@@ -10,7 +10,10 @@ import math
 
 import numpy as np
 import pytest
+from exact_points import check_balance, one_step_of_points
+from exact_selection import SELECTION_P_VALUES, ExactSelectionModel
 from long_cases import some_long
+from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
 from scipy.special import betainc
 
 import hdpkit as hk
@@ -23,14 +26,7 @@ from hdpkit.stores import FrozenSeating
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.combinations import serves
 from hdpkit.testing.exact import ExactModel
-from hdpkit.testing.exact_points import check_balance
-from hdpkit.testing.exact_selection import (
-    SELECTION_P_VALUES,
-    ExactSelectionModel,
-    one_step_of_selections,
-)
 from hdpkit.testing.geweke import geweke, statistics
-from hdpkit.testing.marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
@@ -233,7 +229,7 @@ def test_one_step_from_exact_draws(name):
     move, shape, store, kernel, measure = ONE_STEP[name]
     model = ExactSelectionModel(tiny(shape, store, kernel, measure))
     draws = 500 if kernel == "generic" else 250
-    FAMILY.check(name, lambda more, seed: one_step_of_selections(model, move, draws * more, seed))
+    FAMILY.check(name, lambda more, seed: one_step_of_points(model, move, draws * more, seed))
 
 
 # Every scheme, store, depth and root once at least; the rest with -m long.

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from marginals import dirichlet_multinomial_log_marginal
 from state_homes_checks import (
     Before,
     BothDishes,
@@ -24,7 +25,6 @@ from hdpkit.errors import HdpkitError
 from hdpkit.franchise import StateHomes
 from hdpkit.random import RandomStream
 from hdpkit.testing.exact import check_irreducible
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 
 STORES = ["explicit", "histogram", "counts", "explicit-reference", "histogram-reference", "counts-reference"]
 DISCOUNTS = {"theta": (0.9, 0.6), "d": (0.3, 0.4)}

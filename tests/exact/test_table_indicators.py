@@ -9,6 +9,7 @@ from indicator_checks import (
     check_seats_drawn_from_discounted_counts,
     model_of,
 )
+from marginals import dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -21,7 +22,6 @@ from hdpkit.testing.counted_states import lump_to_counts
 from hdpkit.testing.enumeration import n_dishes, n_tables
 from hdpkit.testing.exact import ExactModel, check_exact, check_irreducible, step_matrices
 from hdpkit.testing.histogram_states import lump
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 
 MEASURE = hk.DirichletMultinomial(0.5, n_terms=3)
 WITNESS = dirichlet_multinomial_log_marginal(0.5, 3)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
+import marginals
 import numpy as np
 import pytest
+from lumping import lump_matrix
 
 from hdpkit.errors import ParameterError
 from hdpkit.testing import enumeration as en
 from hdpkit.testing import histogram_states as hs
-from hdpkit.testing import marginals
 from hdpkit.testing.transitions import (
     detailed_balance_error,
     is_irreducible,
-    lump_matrix,
     row_error,
     stationary_error,
 )

@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import pytest
 from bugs import BUGS
+from franchise_machine import FRANCHISE_SHAPES, Watcher, run_franchise_machine
+from planted import planted
 
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference, base_measures
@@ -14,8 +16,6 @@ from hdpkit.random import RandomStream
 from hdpkit.stores import HistogramReference
 from hdpkit.testing.cases import tiny_franchise
 from hdpkit.testing.combinations import stores_and_kernels
-from hdpkit.testing.franchise_machine import FRANCHISE_SHAPES, Watcher, run_franchise_machine
-from hdpkit.testing.planted import planted
 
 MEASURES = {
     "compiled": DirichletMultinomial(0.5, n_terms=3),

@@ -14,7 +14,7 @@ from hdpkit.franchise.verbs import Verbs
 from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import Detail, at_least
 from hdpkit.testing import ExactModel, check_exact, step_matrices
-from hdpkit.testing.marginals import atomic_log_marginal
+from hdpkit.testing.atomic_contract import atomic_log_marginal
 
 TINY = [["a", "b", "a"], ["a", "b"]]
 

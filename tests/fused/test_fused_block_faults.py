@@ -12,8 +12,11 @@ from block_cases import (
 )
 from bugs import BLOCK_FAULTS
 from bugs.planting import planted_fault
+from choice_sources import AskedSource
+from exact_points import check_balance
+from exact_weights import ExactWeightModel
 from fused_cases import checks_of, many_dishes
-from hdpkit.testing.asked import AskedSource
+from marginals import dirichlet_multinomial_log_marginal
 from test_fused_bounds import check_bounds
 
 import hdpkit as hk
@@ -22,9 +25,6 @@ from hdpkit.errors import HdpkitError
 from hdpkit.random import RandomStream
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact, step_matrices
-from hdpkit.testing.exact_points import check_balance
-from hdpkit.testing.exact_weights import ExactWeightModel
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 
 ETA = [0.3, 1.1, 0.6]
 

@@ -12,8 +12,8 @@ import pytest
 from block_cases import STORES, Watched, check_units, side_by_side, state_number, twin_of
 from bugs import BLOCK_FAULTS
 from bugs.planting import planted_fault
+from choice_sources import AskedSource
 from fused_cases import many_dishes, p_of
-from hdpkit.testing.asked import AskedSource
 
 from hdpkit import moves
 from hdpkit._compiled.fused_sweeps import fused_blocks

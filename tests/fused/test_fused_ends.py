@@ -9,6 +9,8 @@ import attrs
 import numpy as np
 import pytest
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
+from production import exact_law, production_law
+from sites import NEW
 
 import hdpkit as hk
 from hdpkit._compiled.fused_sweeps import fused_topics
@@ -16,8 +18,6 @@ from hdpkit.errors import ParameterError
 from hdpkit.franchise import kernels
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.testing.production import exact_law, production_law
-from hdpkit.testing.sites import NEW
 
 # Probabilities are off by what docs/correctness.md allows: 24 bits within the tables that are shared, floats
 # in running sums, 2**-16 of the smooth part. A new table's dish has its law however rare new tables are.

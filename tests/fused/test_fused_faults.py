@@ -7,16 +7,13 @@ import pytest
 from bugs import FAULTS
 from bugs.planting import planted_fault
 from fused_cases import checks_of, lockstep, many_dishes, many_weights
+from marginals import dirichlet_multinomial_log_marginal, sparse_dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import HdpkitError
 from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact, step_matrices
-from hdpkit.testing.marginals import (
-    dirichlet_multinomial_log_marginal,
-    sparse_dirichlet_multinomial_log_marginal,
-)
 
 ETA = [0.3, 1.1, 0.6]
 THREE = TinyShape({"document": [0, 0, 0, 1]}, 4)  # without one customer, two tables of one dish

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from fused_cases import corpus, franchise_over, lockstep, p_of, total_variation
 from hdpkit.numerics import log
+from production import exact_law, production_law
+from sites import NEW
 from test_fused_ends import STATES as SMALL
 from test_fused_ends import at_the_ends, off_by
 from test_fused_sites import VARIATION, drawn, law_at, standing
@@ -20,9 +22,7 @@ from hdpkit.errors import KernelError, ParameterError
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.machines import same
-from hdpkit.testing.production import exact_law, production_law
 from hdpkit.testing.pvalues import SampledTests
-from hdpkit.testing.sites import NEW
 
 both_stores = pytest.mark.parametrize("store", ["explicit", "histogram"])
 

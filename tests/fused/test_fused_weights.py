@@ -8,6 +8,8 @@ restaurant. The sampled test registers its p-values, as in test_sampled_laws.py.
 import numpy as np
 import pytest
 from fused_cases import corpus, franchise_over, p_of
+from production import exact_law, production_law
+from sites import NEW
 from test_fused_ends import at_the_ends, off_by, some_eta
 from test_fused_sites import law_at
 
@@ -16,9 +18,7 @@ from hdpkit import moves
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.testing.production import exact_law, production_law
 from hdpkit.testing.pvalues import SampledTests
-from hdpkit.testing.sites import NEW
 
 STATES = [
     ([[0]], [0]),

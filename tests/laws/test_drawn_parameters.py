@@ -5,8 +5,11 @@ All p-values are registered in FAMILY before the first is computed (see `Sampled
 
 import math
 
+import marginals
 import numpy as np
 import pytest
+from exact_points import one_step_of_points
+from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
 from scipy import stats
 
 import hdpkit as hk
@@ -14,9 +17,7 @@ from hdpkit import moves
 from hdpkit.base_measures import SparseDirichletMultinomialReference, base_measures
 from hdpkit.errors import ScheduleError
 from hdpkit.random import Streams
-from hdpkit.testing import marginals
 from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
 from hdpkit.testing.measure_checks import MeasureFailure, statistics_of
 from hdpkit.testing.measure_contract import check_contract
 from hdpkit.testing.normalisation import totals
@@ -239,7 +240,7 @@ def test_one_step_leaves_seating_and_weights_invariant(case):
     model = ExactWeightModel(tiny, witness)
     schedule = [move, moves.RootWeights()]
     steps = STEPS // 2 if kind == "vectors" else STEPS
-    FAMILY.check(case, lambda more, seed: one_step_of_weights(model, schedule, steps * more, seed))
+    FAMILY.check(case, lambda more, seed: one_step_of_points(model, schedule, steps * more, seed))
 
 
 def _franchise(measure, values, **options):

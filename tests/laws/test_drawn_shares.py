@@ -10,6 +10,7 @@ All p-values are registered in FAMILY before the first is computed (see `Sampled
 import attrs
 import numpy as np
 import pytest
+from calibration import random_rank, rank_uniformity_p
 from scipy.stats import norm
 
 import hdpkit as hk
@@ -17,7 +18,7 @@ from hdpkit.errors import StateError
 from hdpkit.franchise.sample import _pitman_yor
 from hdpkit.random import Streams
 from hdpkit.stores import KeepsCells
-from hdpkit.testing.pvalues import SampledTests, random_rank, rank_uniformity_p
+from hdpkit.testing.pvalues import SampledTests
 
 STICKS = 300  # what they leave is below 1e-3 of a restaurant with the discounts below
 DRAWS, REPLICATES, CUSTOMERS = 9, 200, 5

@@ -2,7 +2,7 @@
 
 Tiny franchises of two and three levels, with and without discounts, over words, numbers and bits. What the
 groups draw from and the densities under the dishes are computed here from the public counts of the state and
-from the measures' Python methods; the seatings of a new group are enumerated (`hdpkit.testing.new_groups`).
+from the measures' Python methods; the seatings of a new group are enumerated (`new_groups`).
 """
 
 import math
@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from bugs import BUGS
 from evaluation_checks import row_of
+from new_groups import NewGroupLaw
+from planted import planted
 from scipy import stats
 
 import hdpkit as hk
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
-from hdpkit.testing.new_groups import NewGroupLaw
-from hdpkit.testing.planted import planted
 from hdpkit.testing.pvalues import SampledTests
 
 WORDS = ([[0, 0, 1], [1, 2, 2], [2, 0, 0]], [[0, 2, 2], [1], [], [0, 1, 0]])

@@ -1,6 +1,6 @@
 """One step of `Concentration` and `Discount` from exact draws of their conditional laws, by every method.
 
-The laws are integrated on a grid (`hdpkit.testing.hyperparameter_law`), which is itself checked here against
+The laws are integrated on a grid (`hyperparameter_law`), which is itself checked here against
 the seating probabilities of `hdpkit.testing.enumeration`. Seatings are fixed. Every hyperparameter that the
 move updates is started from an independent exact draw, and must end as one: a p-value for each restaurant.
 """
@@ -11,6 +11,8 @@ import attrs
 import numpy as np
 import pytest
 from bugs import BUGS
+from hyperparameter_law import ConcentrationLaw, DiscountLaw, dkw_bound, dkw_p
+from planted import planted
 from scipy import stats
 
 import hdpkit as hk
@@ -20,8 +22,6 @@ from hdpkit.random import STARTS, Streams
 from hdpkit.stores import Detail, at_least, detail_of
 from hdpkit.testing.combinations import serves
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
-from hdpkit.testing.hyperparameter_law import ConcentrationLaw, DiscountLaw, dkw_bound, dkw_p
-from hdpkit.testing.planted import planted
 from hdpkit.testing.pvalues import SampledTests
 
 # ---------------------------------------------------------------------- the laws themselves

@@ -16,6 +16,7 @@ import importlib
 import attrs
 import numpy as np
 import pytest
+from calibration import random_rank, rank_uniformity_p
 from long_cases import some_long
 
 import hdpkit as hk
@@ -23,7 +24,7 @@ from hdpkit import moves
 from hdpkit.summaries import intervals
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.vectors import TermVectors
-from hdpkit.testing.pvalues import SampledTests, one_sample_p, random_rank, rank_uniformity_p
+from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 ETA, GAMMA, ALPHA = 0.2, 1.0, 3.0
 PSEUDO = np.repeat([[10, 0], [0, 10]], 3, axis=1)  # no other dish is as similar to their mean topics

@@ -7,6 +7,9 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from exact_points import one_step_of_points
+from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
+from marginals import dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit import moves
@@ -14,8 +17,6 @@ from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel
-from hdpkit.testing.exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
@@ -72,7 +73,7 @@ def test_one_step_leaves_seating_and_weights_invariant(case):
     )
     model = ExactWeightModel(tiny, WITNESS)
     schedule = [move, moves.RootWeights()]
-    FAMILY.check(case, lambda more, seed: one_step_of_weights(model, schedule, draws * more, seed))
+    FAMILY.check(case, lambda more, seed: one_step_of_points(model, schedule, draws * more, seed))
 
 
 LATER = ("by cell in a finite model", "by customer with a level above the documents")

@@ -11,19 +11,19 @@ import pytest
 from bugs import BUGS
 from condemned import condemned
 from long_cases import some_long
+from montecarlo import sweep_matrix
 from observed_checks import PREDICTIVES, STORES, atoms_of, observed
+from planted import PlantedBug, planted
 
 import hdpkit as hk
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.starts import start
 from hdpkit.moves import Concentration, Discount, DishGibbs, Move, TableGibbs
 from hdpkit.random import ScriptedSource
+from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel
 from hdpkit.testing.geweke import geweke, statistics
-from hdpkit.testing.marginals import atomic_log_marginal
-from hdpkit.testing.montecarlo import sweep_matrix
-from hdpkit.testing.planted import PlantedBug, planted
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()

@@ -7,18 +7,12 @@ import math
 
 import numpy as np
 import pytest
+from calibration import random_rank, rank_uniformity_p
 from scipy import special, stats
 
 from hdpkit.errors import ParameterError, RegistryError, StateError
 from hdpkit.testing import pvalues
-from hdpkit.testing.pvalues import (
-    SampledTestFailure,
-    SampledTests,
-    one_sample_p,
-    random_rank,
-    rank_uniformity_p,
-    two_sample_p,
-)
+from hdpkit.testing.pvalues import SampledTestFailure, SampledTests, one_sample_p, two_sample_p
 
 # ---- the discipline
 

@@ -5,6 +5,8 @@ All p-values are registered in FAMILY before the first is computed (see `Sampled
 
 import numpy as np
 import pytest
+from exact_points import one_step_of_points
+from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
 from replica_checks import Joint, tempered_log_marginal
 from scipy import stats
 
@@ -13,7 +15,6 @@ from hdpkit import moves
 from hdpkit.random import Streams
 from hdpkit.schedule.sweeps import Ensemble
 from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
@@ -50,7 +51,7 @@ def test_one_step_at_a_power_leaves_seating_and_weights_invariant(case):
         if kernel == "generic"
         else [move, moves.RootWeights()]
     )
-    FAMILY.check(case, lambda more, seed: one_step_of_weights(model, schedule, draws * more, seed))
+    FAMILY.check(case, lambda more, seed: one_step_of_points(model, schedule, draws * more, seed))
 
 
 def test_powers_of_topics_have_their_law():

@@ -12,9 +12,13 @@ import functools
 import numpy as np
 import pytest
 from bugs import BUGS
+from calibration import apply_backwards, calibration, quantities
 from condemned import condemned
 from long_cases import some_long
+from marginals import dirichlet_multinomial_log_marginal
+from montecarlo import exact_row, one_step, sweep_matrix
 from parameter_cases import MEASURES, NON_CONJUGATE
+from planted import PlantedBug, planted
 
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
@@ -42,14 +46,10 @@ from hdpkit.moves import (
 from hdpkit.moves.registry import moves
 from hdpkit.random import Streams
 from hdpkit.stores import Detail, at_least
-from hdpkit.testing.calibration import apply_backwards, calibration, quantities
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.combinations import serves
 from hdpkit.testing.exact import ExactModel
 from hdpkit.testing.geweke import check_geweke, geweke, statistics
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
-from hdpkit.testing.montecarlo import exact_row, one_step, sweep_matrix
-from hdpkit.testing.planted import PlantedBug, planted
 from hdpkit.testing.pvalues import SampledTestFailure, SampledTests, two_sample_p
 
 FAMILY = SampledTests()

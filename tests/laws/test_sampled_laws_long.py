@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from calibration import calibration, quantities
+from montecarlo import one_step
 from parameter_cases import MEASURES
 from test_sampled_laws import (
     DISCOUNTED,
@@ -32,12 +34,10 @@ import hdpkit as hk
 from hdpkit.franchise import Franchise
 from hdpkit.moves import TableGibbs
 from hdpkit.moves.registry import moves
-from hdpkit.testing.calibration import calibration, quantities
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.combinations import serves
 from hdpkit.testing.exact import ExactModel
 from hdpkit.testing.geweke import geweke, statistics
-from hdpkit.testing.montecarlo import one_step
 from hdpkit.testing.pvalues import SampledTests
 
 pytestmark = pytest.mark.long

@@ -5,6 +5,9 @@ All p-values are registered in FAMILY before the first is computed (see `Sampled
 
 import numpy as np
 import pytest
+from exact_points import one_step_of_points
+from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
+from marginals import dirichlet_multinomial_log_marginal
 from scipy import stats
 
 import hdpkit as hk
@@ -13,8 +16,6 @@ from hdpkit.errors import KernelError, ScheduleError
 from hdpkit.franchise.slices import SlicePlan
 from hdpkit.random import Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
-from hdpkit.testing.exact_weights import WEIGHT_P_VALUES, ExactWeightModel, one_step_of_weights
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
@@ -75,7 +76,7 @@ def test_one_step_leaves_seating_and_weights_invariant(case):
     model = ExactWeightModel(tiny, dirichlet_multinomial_log_marginal(eta, 3))
     draws = DRAWS // 4 if kernel == "reference" else DRAWS
     schedule = [move, moves.RootWeights()]
-    FAMILY.check(case, lambda more, seed: one_step_of_weights(model, schedule, draws * more, seed))
+    FAMILY.check(case, lambda more, seed: one_step_of_points(model, schedule, draws * more, seed))
 
 
 @pytest.mark.parametrize("size", ETAS)

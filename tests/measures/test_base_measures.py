@@ -4,6 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from marginals import (
+    beta_bernoulli_log_marginal,
+    gamma_poisson_log_marginal,
+    normal_gamma_log_marginal,
+    normal_inverse_wishart_log_marginal,
+)
 from scipy import stats
 
 import hdpkit as hk
@@ -16,12 +22,6 @@ from hdpkit.base_measures import (
     PythonBank,
 )
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.testing.marginals import (
-    beta_bernoulli_log_marginal,
-    gamma_poisson_log_marginal,
-    normal_gamma_log_marginal,
-    normal_inverse_wishart_log_marginal,
-)
 
 SCALE = [[1.2, 0.4], [0.4, 0.9]]
 CASES = {

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from smoothing_checks import Grid
 
 import hdpkit as hk
 from hdpkit import moves
@@ -19,7 +20,6 @@ from hdpkit.errors import (
 )
 from hdpkit.random import RandomStream
 from hdpkit.testing import tiny_franchise
-from hdpkit.testing.exact_parameters import Grid
 
 KINDS = [hk.SparseDirichletMultinomial, SparseDirichletMultinomialReference]
 GAMMA = hk.Gamma(2.0, 4.0)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from parameter_cases import NON_CONJUGATE, draw_mean, log_normal, normal_means
+from planted import PlantedBug, planted
 
 import hdpkit as hk
 from hdpkit import moves
@@ -14,7 +15,6 @@ from hdpkit.testing import check_base_measure, check_exact, measure_contract, ti
 from hdpkit.testing.exact import ExactFailure
 from hdpkit.testing.exact_parameters import exact_model
 from hdpkit.testing.geweke import check_geweke
-from hdpkit.testing.planted import PlantedBug, planted
 
 GRID = hk.Finite([-1.0, 0.5, 2.0], [1.0, 3.0, 2.0])
 

@@ -7,14 +7,14 @@ from functools import cache
 
 import numpy as np
 import pytest
+from planted import PlantedBug, planted
 from scipy import stats
 
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.models.chain import SamplePlan
+from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.enumeration import Shape, exact_posterior, table_sizes
-from hdpkit.testing.marginals import atomic_log_marginal
-from hdpkit.testing.planted import PlantedBug, planted
 from hdpkit.testing.pvalues import SampledTests
 
 TEXT = [["a", "b", "a"], ["c", "a"], ["b", "b", "c", "a"], []]

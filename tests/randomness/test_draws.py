@@ -8,10 +8,9 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+from choice_sources import AskedSource, GivenWords
 from hdpkit.random._source import Asked
 from hdpkit.random.draws import beyond_cubes
-from hdpkit.testing.asked import AskedSource
-from hdpkit.testing.words import GivenWords
 from scipy import special, stats
 
 from hdpkit.errors import HdpkitError, ParameterError, StateError

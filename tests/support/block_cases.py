@@ -1,8 +1,9 @@
 """Topic models of many kinds, and moves of entire tables with two kernels in parallel."""
 
 import numpy as np
+from choice_sources import AskedSource
 from fused_cases import corpus
-from hdpkit.testing.asked import AskedSource
+from sites import at_random
 
 import hdpkit as hk
 from hdpkit import moves
@@ -12,7 +13,6 @@ from hdpkit.data import Groups
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.machines import same
-from hdpkit.testing.sites import at_random
 
 STORES = ["explicit", "histogram"]
 ETAS = [0.01, 0.3, 4.0, None, 1e-5]  # None: one for each term

@@ -23,12 +23,12 @@ def digest(store, discounts, sparse=False):
     Without the weights a sum in another order would hardly ever be seen: it changes one draw of millions.
     """
     import numpy as np
+    from choice_sources import AskedSource
     from fused_cases import corpus
-    from hdpkit.testing.asked import AskedSource
+    from sites import at_random, record_sites
 
     import hdpkit as hk
     from hdpkit import moves
-    from hdpkit.testing.sites import at_random, record_sites
 
     prior = hk.Gamma(2.0, 0.2)
     discount = hk.Beta(1.0, 3.0) if discounts else 0.0
@@ -65,11 +65,11 @@ def digest_of_blocks(store, seed):
     """The same for moves of whole tables alone, with what they proposed and all weights of one more each."""
     import numpy as np
     from block_cases import Watched, state_number
-    from hdpkit.testing.asked import AskedSource
+    from choice_sources import AskedSource
+    from sites import at_random
 
     from hdpkit import moves
     from hdpkit.random import RandomStream
-    from hdpkit.testing.sites import at_random
 
     franchise, found = state_number(seed, store), hashlib.sha256()
     splits = [Watched(), Watched(scans=0), Watched(scans=2)]

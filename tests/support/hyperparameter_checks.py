@@ -10,6 +10,7 @@ largest difference). The planted ones were measured, with twice the draws of the
 """
 
 import numpy as np
+from hyperparameter_law import ConcentrationLaw, DiscountLaw, dkw_bound
 from scipy import stats
 
 import hdpkit as hk
@@ -20,7 +21,6 @@ from hdpkit.moves.concentration import draw_concentration, slice_concentration
 from hdpkit.moves.discount import draw_discount, slice_discount
 from hdpkit.random import Streams
 from hdpkit.testing.cases import tiny_franchise
-from hdpkit.testing.hyperparameter_law import ConcentrationLaw, DiscountLaw, dkw_bound
 
 __all__ = [
     "check_concentration_by_slice",

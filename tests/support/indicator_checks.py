@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 
 import numpy as np
+from marginals import dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit.moves import TableGibbs
@@ -15,7 +16,6 @@ from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.counted_states import counts_key, lump_to_counts
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.exact import ExactModel, check_exact, labelled_arrays, labelled_key
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 
 __all__ = [
     "check_formulas_of_indicators",

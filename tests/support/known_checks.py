@@ -1,6 +1,7 @@
 """Checks of held groups and known components, by enumeration, also used by the tests of planted bugs."""
 
 import numpy as np
+from marginals import dirichlet_multinomial_log_marginal
 from slice_model import ALPHA, WEIGHTS, Model, branches, holding, law_of_tables
 
 import hdpkit as hk
@@ -10,7 +11,6 @@ from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.cases import TinyShape, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 
 __all__ = [
     "check_held_customers",

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 from audited_steps import audited_steps
+from franchise_machine import Watcher
 
 import hdpkit as hk
 from hdpkit import moves
@@ -15,6 +16,7 @@ from hdpkit.random import ScriptedSource
 from hdpkit.stores import Detail, FrozenSeating, detail_of
 from hdpkit.stores.frozen import lump
 from hdpkit.stores.reference.labelled_seating import seat_out
+from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.enumeration import Shape, log_likelihood, log_prior, n_tables, seatings
 from hdpkit.testing.exact import (
@@ -25,9 +27,7 @@ from hdpkit.testing.exact import (
     labelled_arrays,
     labelled_key,
 )
-from hdpkit.testing.franchise_machine import Watcher
 from hdpkit.testing.histogram_states import lump_to_histograms
-from hdpkit.testing.marginals import atomic_log_marginal
 from hdpkit.testing.measure_contract import check_contract
 
 __all__ = [

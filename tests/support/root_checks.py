@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from exact_points import check_balance
+from exact_weights import ExactWeightModel
+from marginals import dirichlet_multinomial_log_marginal
 from scipy.stats import dirichlet
 
 import hdpkit as hk
@@ -10,9 +13,6 @@ from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
-from hdpkit.testing.exact_points import check_balance
-from hdpkit.testing.exact_weights import ExactWeightModel
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 
 __all__ = [
     "check_density_of_root_weights",

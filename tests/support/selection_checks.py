@@ -4,6 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from exact_points import check_balance
+from exact_selection import ExactSelectionModel
+from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit import moves
@@ -12,9 +15,6 @@ from hdpkit.random import Streams
 from hdpkit.testing import measure_contract
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel, check_exact
-from hdpkit.testing.exact_points import check_balance
-from hdpkit.testing.exact_selection import ExactSelectionModel
-from hdpkit.testing.marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
 from hdpkit.testing.pvalues import one_sample_p
 
 __all__ = [

@@ -1,20 +1,24 @@
 """Deterministic checks of separate smoothings of dishes, also used by the tests of planted bugs."""
 
 import math
+from typing import Any
 
+import attrs
 import numpy as np
+from exact_points import check_balance
+from exact_selection import ExactSmoothedSelectionModel
+from hdpkit.numerics import log
+from marginals import sparse_dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.base_measures import SparseDirichletMultinomialReference
+from hdpkit.base_measures import Finite, SparseDirichletMultinomialReference
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import check_exact
-from hdpkit.testing.exact_parameters import Grid, exact_model
-from hdpkit.testing.exact_points import check_balance
-from hdpkit.testing.exact_selection import ExactSmoothedSelectionModel
-from hdpkit.testing.marginals import sparse_dirichlet_multinomial_log_marginal
+from hdpkit.testing.exact_parameters import exact_model
 
 __all__ = [
+    "Grid",
     "check_density_of_dish_smoothings",
     "check_dish_smoothings",
     "check_stored_dish_smoothings",
@@ -22,6 +26,28 @@ __all__ = [
 ]
 
 SHAPES = (1.3, 0.8)
+
+
+@attrs.frozen(eq=False)
+class Grid(Finite):
+    """A `Finite` prior of positive numbers that can be declared: hk.Each(Grid([0.2, 1.5]))."""
+
+    @property
+    def mean(self) -> float:
+        """Expectation."""
+        weights = np.asarray(self.weights, dtype=float)
+        return float(np.dot(weights, self.values) / weights.sum())
+
+    def log_density(self, x: float) -> float:
+        """Log probability of a value."""
+        if x not in self.values:
+            return -math.inf
+        return log(self.weights[list(self.values).index(x)]) - log(math.fsum(self.weights))
+
+    def draw(self, generator: np.random.Generator, size: Any = None) -> Any:
+        """Draw one value, or an array of them."""
+        weights = np.asarray(self.weights, dtype=float)
+        return generator.choice(np.asarray(self.values), size=size, p=weights / weights.sum())
 
 
 def tiny_smoothed(shape, scheme="integrated", **options):

@@ -4,6 +4,9 @@ import copy
 import math
 
 import numpy as np
+from exact_points import check_balance
+from exact_weights import ExactWeightModel
+from marginals import dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
@@ -21,9 +24,6 @@ from hdpkit.testing.exact import (
     labelled_arrays,
     reduced_seatings,
 )
-from hdpkit.testing.exact_points import check_balance
-from hdpkit.testing.exact_weights import ExactWeightModel
-from hdpkit.testing.marginals import dirichlet_multinomial_log_marginal
 
 __all__ = [
     "Before",

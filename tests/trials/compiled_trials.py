@@ -197,16 +197,12 @@ def extra():
     from hdpkit._compiled.support.franchise_lock import FranchiseLock
     from hdpkit._compiled.support.interrupt import HeldInterrupt
     from hdpkit._compiled.walk.contexts import ContextTree
-    from hdpkit.testing.asked import AskedSource
-    from hdpkit.testing.words import GivenWords
 
     return {
         Selection: lambda: [Selection(9, 1.0, r=1.0, s=1.0)],
         HeldInterrupt: lambda: [HeldInterrupt()],
         FranchiseLock: lambda: [FranchiseLock()],
         ContextTree: lambda: [ContextTree()],
-        AskedSource: lambda: [AskedSource(lambda weights: 0)],
-        GivenWords: lambda: [GivenWords()],
         RandomStream: lambda: [RandomStream((1, 2))],
         ScriptedSource: lambda: [ScriptedSource([0] * 5)],
     }

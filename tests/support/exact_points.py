@@ -9,17 +9,19 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import instance, positive_number
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
-from hdpkit.random import ScriptedSource
+from hdpkit.random import ScriptedSource, Streams
 from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel
+from hdpkit.testing.geweke import apply_moves
+from hdpkit.testing.pvalues import one_sample_p
 
-__all__ = ["Numbers", "Point", "PointModel", "check_balance"]
+__all__ = ["Numbers", "Point", "PointModel", "check_balance", "one_step_of_points"]
 
 Floats = npt.NDArray[np.float64]
 Numbers = Sequence[float] | Floats
@@ -27,10 +29,14 @@ Point = tuple[int, tuple[float, ...]]
 
 DRAWN = 0.37  # value drawn by the births of a script
 DIGITS = 11  # of the rounding by which points are distinguished
+BINS = 10  # of uniform numbers
 
 
 class PointModel(ExactModel, abc.ABC):
     """A tiny franchise whose dishes have numbers: every seating, and the law of the numbers given it."""
+
+    P_VALUES: ClassVar[tuple[str, ...]]
+    """Names of the p-values of `one_step_of_points`: of the seating, and of each of the `uniform` numbers."""
 
     @abc.abstractmethod
     def enter(self, state: int, numbers: Numbers | None = None) -> Franchise:
@@ -47,6 +53,14 @@ class PointModel(ExactModel, abc.ABC):
     @abc.abstractmethod
     def density(self, state: int, numbers: Numbers) -> float:
         """p(seating, numbers | data), with respect to the numbers."""
+
+    @abc.abstractmethod
+    def exact_draws(self, state: int, generator: np.random.Generator) -> Floats:
+        """Exact draws of the numbers given a seating."""
+
+    @abc.abstractmethod
+    def uniform(self, state: int, numbers: Floats) -> Sequence[float | None]:
+        """Uniform numbers, if the numbers have their law given the seating; None where there is no law."""
 
     @abc.abstractmethod
     def drawn(self, numbers: Floats, ends: Floats) -> float | None:
@@ -96,9 +110,6 @@ def check_balance(model: PointModel, move: Move, *, tolerance: float = TOLERANCE
     ExactFailure
         Naming the step and the error.
     """
-    instance("model", model, PointModel, "a PointModel", remedy="For instance ExactWeightModel(franchise).")
-    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
-    positive_number("tolerance", tolerance)
     pairs = 0
     for step in range(move.n_steps(model.franchise)):
         for state in range(len(model.states)):
@@ -119,3 +130,33 @@ def check_balance(model: PointModel, move: Move, *, tolerance: float = TOLERANCE
                     )
                 pairs += 1
     return pairs
+
+
+def one_step_of_points(
+    model: PointModel, moves: Move | Sequence[Move], draws: int, seed: int
+) -> dict[str, float]:
+    """P-values of the hypothesis that moves leave p(seating, numbers | data) invariant.
+
+    Seatings and numbers are drawn exactly, and the complete moves are applied once with a `RandomStream`. The
+    resulting seatings must have their distribution, and given them the numbers theirs. The names are the
+    model's `P_VALUES`.
+    """
+    schedule = [moves] if isinstance(moves, Move) else list(moves)
+    streams = Streams(seed)
+    exact = streams.source(1).generator
+    law = model.pi / model.pi.sum()
+    starts = exact.choice(len(law), size=draws, p=law)
+    ends = np.empty(draws, dtype=np.int64)
+    found: list[list[float]] = [[] for _ in model.P_VALUES[1:]]
+    for number, start in enumerate(starts.tolist()):
+        franchise = model.enter(start, model.exact_draws(start, exact))
+        apply_moves(franchise, schedule, streams.source(2, number))
+        ends[number] = state = model.read()
+        for values, u in zip(found, model.uniform(state, model.numbers()), strict=False):
+            if u is not None:
+                values.append(u)
+    p_values = [one_sample_p(np.bincount(ends, minlength=len(law)), law)]
+    for values in found:
+        counts = np.bincount(np.minimum(np.array(values) * BINS, BINS - 1).astype(int), minlength=BINS)
+        p_values.append(one_sample_p(counts, np.full(BINS, 1.0 / BINS)))
+    return dict(zip(model.P_VALUES, p_values, strict=True))

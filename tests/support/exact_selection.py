@@ -6,34 +6,27 @@ its discrete branches (the number of selected terms is one of them) times the de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from exact_points import Numbers, PointModel
+from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
 from scipy import special
 
 from hdpkit.base_measures.proportions import NAME
 from hdpkit.franchise import Franchise
-from hdpkit.moves import Move
-from hdpkit.random import Streams
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact_parameters import ExactParameterModel
-from hdpkit.testing.exact_points import Numbers, PointModel
-from hdpkit.testing.geweke import apply_moves
-from hdpkit.testing.marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
-from hdpkit.testing.pvalues import one_sample_p
 
 __all__ = [
     "SELECTION_P_VALUES",
     "ExactSelectionModel",
     "ExactSmoothedSelectionModel",
-    "one_step_of_selections",
 ]
 
 Floats = npt.NDArray[np.float64]
-
-BINS = 10
 
 SELECTION_P_VALUES = ("seating", "first dish", "second dish")
 
@@ -45,6 +38,8 @@ class ExactSelectionModel(PointModel):
     dish) for every dish: a mixture of beta distributions over the number of selected terms, computed from all
     subsets of the vocabulary. Dishes are in order of their first customer.
     """
+
+    P_VALUES = SELECTION_P_VALUES
 
     def __init__(self, franchise: Franchise) -> None:
         measure: Any = franchise.measure
@@ -102,13 +97,13 @@ class ExactSelectionModel(PointModel):
         R = [generator.choice(len(law), p=law) for law in self.mixtures[state]]
         return np.array([generator.beta(r + n, s + self.n_terms - n) for n in R])
 
-    def uniform(self, state: int, proportions: Floats) -> list[float]:
+    def uniform(self, state: int, numbers: Floats) -> list[float]:
         """Distribution functions of the proportions given a seating: uniform numbers."""
         r, s = self.r_s
         R = np.arange(self.n_terms + 1)
         return [
             float(np.dot(law, special.betainc(r + R, s + self.n_terms - R, x)))
-            for law, x in zip(self.mixtures[state], proportions, strict=True)
+            for law, x in zip(self.mixtures[state], numbers, strict=True)
         ]
 
     def drawn(self, numbers: Floats, ends: Floats) -> float | None:
@@ -140,36 +135,3 @@ def _beta_density(x: float, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Floats:
     log_density = special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x) - special.betaln(a, b)
     density: Floats = np.exp(log_density)
     return density
-
-
-def one_step_of_selections(
-    model: ExactSelectionModel, moves: Move | Sequence[Move], draws: int, seed: int
-) -> dict[str, float]:
-    """P-values of the hypothesis that moves leave p(seating, proportions | data) invariant.
-
-    Seatings and proportions are drawn exactly, and the complete moves are applied once with a `RandomStream`.
-    The resulting seatings must have their distribution, and given them the proportions of the first and of
-    the second dish theirs.
-
-    Returns
-    -------
-    dict of str to float
-        Under the names of `SELECTION_P_VALUES`.
-    """
-    schedule = [moves] if isinstance(moves, Move) else list(moves)
-    streams = Streams(seed)
-    exact = streams.source(1).generator
-    starts = exact.choice(len(model.pi), size=draws, p=model.pi / model.pi.sum())
-    ends = np.empty(draws, dtype=np.int64)
-    found: list[list[float]] = [[], []]
-    for number, start in enumerate(starts.tolist()):
-        franchise = model.enter(start, model.exact_draws(start, exact))
-        apply_moves(franchise, schedule, streams.source(2, number))
-        ends[number] = state = model.read()
-        for values, u in zip(found, model.uniform(state, model.numbers()), strict=False):
-            values.append(u)
-    p_values = [one_sample_p(np.bincount(ends, minlength=len(model.pi)), model.pi / model.pi.sum())]
-    for values in found:
-        bins = np.minimum(np.array(values) * BINS, BINS - 1).astype(int)
-        p_values.append(one_sample_p(np.bincount(bins, minlength=BINS), np.full(BINS, 1.0 / BINS)))
-    return dict(zip(SELECTION_P_VALUES, p_values, strict=True))

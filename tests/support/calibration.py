@@ -21,8 +21,13 @@ in `check_exact` determines.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import nullcontext
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
 
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
@@ -30,9 +35,16 @@ from hdpkit.moves import Move, Scheduled
 from hdpkit.random import RandomStream, Streams
 from hdpkit.schedule import Mixture
 from hdpkit.testing.geweke import Statistics, apply_moves, hyperparameters, rounded
-from hdpkit.testing.pvalues import random_rank, rank_uniformity_p
+from hdpkit.testing.pvalues import _sample, _whole, one_sample_p
 
-__all__ = ["apply_backwards", "calibration", "calibration_ranks", "quantities"]
+__all__ = [
+    "apply_backwards",
+    "calibration",
+    "calibration_ranks",
+    "quantities",
+    "random_rank",
+    "rank_uniformity_p",
+]
 
 _REPLICA = 1  # place of the streams
 
@@ -157,3 +169,46 @@ def calibration(
     """
     ranks = calibration_ranks(franchise, moves, replicas, draws, seed, thin=thin, statistics=statistics)
     return {name: rank_uniformity_p(own, draws + 1) for name, own in ranks.items()}
+
+
+def rank_uniformity_p(ranks: ArrayLike, n_bins: int) -> float:
+    """P-value of the hypothesis that independent ranks are uniform on 0..n_bins-1.
+
+    For simulation-based calibration (Talts et al. 2018): the rank of a true parameter among L posterior
+    draws, ties broken at random (`random_rank`), is uniform on 0..L; to have fewer bins than L + 1, let their
+    number divide L + 1 and pass ``rank // width``. Three times the smallest (at most 1) of three p-values: of
+    the bins' counts (`one_sample_p`), of the mean rank (bias) and of the mean distance to the centre (too
+    narrow or too wide a posterior). The latter are z-tests with exact moments; the summands are bounded and
+    symmetric or nearly so, hence the tails no heavier than normal ones.
+
+    Parameters
+    ----------
+    ranks : array of int, shape (N,)
+        One for each independent replica.
+    n_bins : int
+        Number of bins, 2 or more.
+    """
+    if n_bins < 2:
+        raise ParameterError("n_bins", n_bins, "2 or more", "Use two bins or more.")
+    rank = _whole("ranks", ranks)
+    if rank.size == 0:
+        return 1.0
+    if int(rank.max()) >= n_bins:
+        raise ParameterError(
+            "ranks", int(rank.max()), f"below n_bins = {n_bins}", "L draws give L + 1 ranks."
+        )
+    bins = np.arange(n_bins)
+    p_values = [one_sample_p(np.bincount(rank, minlength=n_bins), np.full(n_bins, 1 / n_bins))]
+    for score in (bins.astype(np.float64), np.abs(2.0 * bins - (n_bins - 1))):
+        if score.std() > 0:
+            z = (score[rank].mean() - score.mean()) / (score.std() / math.sqrt(rank.size))
+            p_values.append(float(2 * stats.norm.sf(abs(z))))
+    return min(1.0, len(p_values) * min(p_values))
+
+
+def random_rank(truth: float, draws: ArrayLike, rng: np.random.Generator) -> int:
+    """Rank of ``truth`` among draws, ties broken at random: in 0..L, uniform if all are exchangeable."""
+    sample = _sample("draws", draws)
+    if math.isnan(truth):
+        raise ParameterError("truth", truth, "a number", "Correct the quantity.")
+    return int(np.sum(sample < truth)) + int(rng.integers(int(np.sum(sample == truth)) + 1))

@@ -8,26 +8,19 @@ divided by the remainder, since the weight of the new dish is nu times that.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from exact_points import Numbers, PointModel
 from scipy import special
 
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.scores import ROOT_WEIGHTS as NAME
-from hdpkit.moves import Move
-from hdpkit.random import Streams
-from hdpkit.testing.exact_points import Numbers, PointModel
-from hdpkit.testing.geweke import apply_moves
-from hdpkit.testing.pvalues import one_sample_p
 
-__all__ = ["WEIGHT_P_VALUES", "ExactWeightModel", "one_step_of_weights"]
+__all__ = ["WEIGHT_P_VALUES", "ExactWeightModel"]
 
 Floats = npt.NDArray[np.float64]
-
-BINS = 10
 
 WEIGHT_P_VALUES = ("seating", "remainder", "first dish", "second dish")
 
@@ -39,6 +32,8 @@ class ExactWeightModel(PointModel):
     theta_0 + K d_0), m_k the customers of the root who eat dish k. Dishes are in order of their first
     customer.
     """
+
+    P_VALUES = WEIGHT_P_VALUES
 
     def __init__(self, franchise: Franchise, log_marginal: Any = None) -> None:
         super().__init__(franchise, log_marginal)
@@ -87,51 +82,22 @@ class ExactWeightModel(PointModel):
         weights = np.sqrt(np.arange(2.0, n + 2.0) + state % 7)
         return weights / weights.sum()
 
+    def exact_draws(self, state: int, generator: np.random.Generator) -> Floats:
+        """Exact draws of the weights given a seating."""
+        return generator.dirichlet(self.shapes[state])
 
-def one_step_of_weights(
-    model: ExactWeightModel, moves: Move | Sequence[Move], draws: int, seed: int
-) -> dict[str, float]:
-    """P-values of the hypothesis that moves leave p(seating, weights | data) invariant.
-
-    Seatings and weights are drawn exactly, and the complete moves are applied once with a `RandomStream`. The
-    resulting seatings must have their distribution; given them, the remainder, the first dish's share of the
-    rest, and the second dish's share of what is then left must be beta distributed.
-
-    Returns
-    -------
-    dict of str to float
-        Under the names of `WEIGHT_P_VALUES`.
-    """
-    schedule = [moves] if isinstance(moves, Move) else list(moves)
-    streams = Streams(seed)
-    exact = streams.source(1).generator
-    starts = exact.choice(len(model.pi), size=draws, p=model.pi / model.pi.sum())
-    ends = np.empty(draws, dtype=np.int64)
-    shares: list[list[float]] = [[], [], []]
-    for number, start in enumerate(starts.tolist()):
-        franchise = model.enter(start, exact.dirichlet(model.shapes[start]))
-        apply_moves(franchise, schedule, streams.source(2, number))
-        ends[number] = state = model.read()
-        for found, u in zip(shares, _uniform(model.shapes[state], model.numbers()), strict=True):
-            if u is not None:
-                found.append(u)
-    p_values = [one_sample_p(np.bincount(ends, minlength=len(model.pi)), model.pi / model.pi.sum())]
-    for found in shares:
-        counts = np.bincount(np.minimum(np.array(found) * BINS, BINS - 1).astype(int), minlength=BINS)
-        p_values.append(one_sample_p(counts, np.full(BINS, 1.0 / BINS)))
-    return dict(zip(WEIGHT_P_VALUES, p_values, strict=True))
-
-
-def _uniform(shapes: Floats, weights: Floats) -> list[float | None]:
-    """Distribution functions of the remainder and of the shares of two dishes, None where there is no law."""
-    found: list[float | None] = []
-    left, total = 1.0, float(shapes.sum())
-    for place in (-1, 0, 1):
-        # The share of the last dish is 1.
-        if place >= len(shapes) - 2 or (place == 1 and len(shapes) < 4):
-            found.append(None)
-            continue
-        a = float(shapes[place])
-        found.append(float(special.betainc(a, total - a, min(weights[place] / left, 1.0))))
-        left, total = left - float(weights[place]), total - a
-    return found
+    def uniform(self, state: int, numbers: Floats) -> list[float | None]:
+        """Distribution functions of the remainder, of the first dish's share of the rest, and of the second
+        dish's share of what is then left: beta distributed."""
+        shapes = self.shapes[state]
+        found: list[float | None] = []
+        left, total = 1.0, float(shapes.sum())
+        for place in (-1, 0, 1):
+            # The share of the last dish is 1.
+            if place >= len(shapes) - 2 or (place == 1 and len(shapes) < 4):
+                found.append(None)
+                continue
+            a = float(shapes[place])
+            found.append(float(special.betainc(a, total - a, min(numbers[place] / left, 1.0))))
+            left, total = left - float(numbers[place]), total - a
+        return found

@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from choice_sources import GivenWords
+from sites import NEW
 
 from hdpkit.errors import StateError
 from hdpkit.franchise import Franchise
-from hdpkit.testing.sites import NEW
-from hdpkit.testing.words import GivenWords
 
 __all__ = ["exact_law", "production_law"]
 

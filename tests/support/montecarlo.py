@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+from lumping import lump_matrix
 
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
@@ -22,7 +23,6 @@ from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact
 from hdpkit.testing.geweke import apply_moves
 from hdpkit.testing.histogram_states import lump_to_histograms
 from hdpkit.testing.pvalues import one_sample_p
-from hdpkit.testing.transitions import lump_matrix
 
 __all__ = ["exact_row", "one_step", "one_step_counts", "sweep_matrix"]
 

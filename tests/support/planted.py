@@ -7,7 +7,7 @@ longer found.
 Modules are not executed again: the mutated source is compiled, and the code of the functions that differ is
 exchanged in place, so that it is active wherever a function was imported, stored or bound.
 
-Compiled code can't be exchanged: ``tests/bugs/planting.py`` compiles copies of the fused sweeps with bugs.
+Compiled code can't be exchanged: ``tests/bugs/planting.py`` compiles copies of the fused sweeps with faults.
 """
 
 from __future__ import annotations

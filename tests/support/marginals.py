@@ -16,22 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.errors import DataError, ParameterError
-
-__all__ = [
-    "LogMarginal",
-    "atomic_log_marginal",
-    "beta_bernoulli_log_marginal",
-    "dirichlet_multinomial_log_marginal",
-    "gamma_poisson_log_marginal",
-    "normal_gamma_log_marginal",
-    "normal_inverse_wishart_log_marginal",
-    "normal_log_marginal",
-    "selected_numbers",
-    "sparse_dirichlet_multinomial_log_marginal",
-]
-
-LogMarginal = Callable[[list[Any]], float]
-"""Log marginal probability (nats) of all the values that one dish has."""
+from hdpkit.testing.enumeration import LogMarginal
 
 
 def dirichlet_multinomial_log_marginal(eta: float | Sequence[float], n_terms: int) -> LogMarginal:
@@ -158,22 +143,6 @@ def normal_log_marginal(mean: float, variance: float, noise: float) -> LogMargin
         quadratic = sum(r * r for r in residuals) - variance * sum(residuals) ** 2 / (noise + n * variance)
         log_determinant = n * math.log(2 * math.pi * noise) + math.log1p(n * variance / noise)
         return -0.5 * log_determinant - 0.5 * quadratic / noise
-
-    return log_marginal
-
-
-def atomic_log_marginal(probabilities: Sequence[float]) -> LogMarginal:
-    """Base measure with atoms (observed dishes): all customers beneath a root table must have its value w.
-
-    A table of the root contributes H(w) once, for any number of customers; several tables of the root may
-    have the same value. Seatings that mix values beneath a table have probability zero.
-    """
-
-    def log_marginal(values: Sequence[Any]) -> float:
-        dish = values[0]
-        if any(value != dish for value in values) or probabilities[dish] == 0:
-            return -math.inf
-        return math.log(probabilities[dish])
 
     return log_marginal
 
