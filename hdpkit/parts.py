@@ -134,7 +134,7 @@ class Part:
         return 0.0
 
     def scalars(self, state: Any) -> Mapping[str, float]:
-        """Numbers for the trace, recorded under "<name of the part>/<key>"."""
+        """Numbers for the trace, recorded under "<name of the part>/<key>"; the keys never change."""
         return {}
 
     def key(self) -> Any:

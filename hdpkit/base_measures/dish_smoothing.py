@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hdpkit.base_measures.kept_parameters import KeptParameters
 from hdpkit.base_measures.proportions import SelectionBank
-from hdpkit.base_measures.reference.selection import LARGEST, SMALLEST, check_smoothing
+from hdpkit.base_measures.selection_range import LARGEST, SMALLEST, check_smoothing
 from hdpkit.checks import log_densities
 from hdpkit.errors import AuditError, DataError, ParameterError
 from hdpkit.parts import Attached, Part

@@ -394,16 +394,11 @@ def _unpickled(
     kernel: str,
     root: Any,
     measure: Any,
-    known: Any = None,
+    known: Any,
 ) -> Any:
     """A franchise without seated customers."""
     with fitting("pickle of Franchise", "a franchise's arguments", remedy=DAMAGED):
-        return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure, **_with(known))
-
-
-def _with(known: Any) -> dict[str, Any]:
-    """The argument if there are known components: classes of earlier versions may not accept it."""
-    return {} if known is None else {"known": known}
+        return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
 
 
 def maker(
@@ -415,13 +410,13 @@ def maker(
     """
     kind, declared, measure = type(franchise), franchise.restaurant_declared, measure or franchise.measure
     store, kernel, root = franchise.store_type, franchise.forced_kernel, franchise.root.declared
-    more = _with(franchise.known)
+    known = franchise.known
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}
     # States frozen by the package's compiled stores are complete, unless the store was changed directly.
     whole = not franchise.foreign_store and not getattr(franchise.store, "touched", True)
 
     def make(frozen: dict[str, Any]) -> Any:
-        twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, **more)
+        twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
         for name, part in parts.items():
             twin.register(name, cloned(name, part, twin))
         (twin._take_over if whole else twin.thaw)(frozen)

@@ -453,7 +453,7 @@ def check_frozen(
             "Pass it unchanged.",
         )
     n, n_nodes = topology.n_all, topology.n_nodes
-    slots, held = check_dishes(frozen, n)
+    slots, held = check_dishes(frozen, n, observed is not None)
     if observed is not None and (len(held) or (len(slots) and slots[-1] >= observed[1])):
         raise _wrong("slots", frozen["slots"], f"atoms, from 0 to {observed[1] - 1}, none held")
     own: tuple[str, ...] = FrozenCells.OWN if by_cell else arrays[:1]
@@ -497,10 +497,13 @@ def check_frozen(
     return {**dict(zip(arrays, (seat, node, served, *rest), strict=True)), **runs}
 
 
-def check_dishes(frozen: Mapping[str, Any], n_customers: int) -> tuple[npt.NDArray[np.int32], ...]:
-    """Check occupied and held slots and the lasting ids of dishes; returns these slots."""
+def check_dishes(
+    frozen: Mapping[str, Any], n_customers: int, observed: bool = False
+) -> tuple[npt.NDArray[np.int32], ...]:
+    """Check occupied and held slots and, unless dishes are observed, their lasting ids; returns these slots."""
     slots, held = _slots(frozen, n_customers)
-    _check_ids(frozen, len(slots))
+    if not observed:
+        _check_ids(frozen, len(slots))
     return slots, held
 
 
@@ -548,9 +551,7 @@ def _slots(frozen: Mapping[str, Any], n_customers: int) -> tuple[npt.NDArray[np.
 
 
 def _check_ids(frozen: Mapping[str, Any], n_dishes: int) -> None:
-    """Check lasting ids of the dishes, if the state has them: distinct and below the number of births."""
-    if "dish_ids" not in frozen and "births" not in frozen:
-        return
+    """Check lasting ids of the dishes: distinct and below the number of births."""
     births, ids = frozen.get("births"), _array(frozen.get("dish_ids"))
     if isinstance(births, bool) or not isinstance(births, int | np.integer) or not 0 <= births <= 2**62:
         raise _wrong("births", births, "the number of dishes opened so far")

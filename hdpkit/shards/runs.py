@@ -358,7 +358,7 @@ def _check_same(files: RunFolder, franchise: Franchise, job: Job) -> None:
     given = described_franchise(franchise)
     for name, kept, now, shown in (
         ("corpus", files.corpus_in_shards, job.source.digest, job.source.digest),
-        ("root", declared.get("root"), given.get("root"), job.root),
+        ("root", declared["root"], given["root"], job.root),
         ("restaurant", declared, given, job.restaurant),
         ("moves", moves, [describe(move, "moves") for move in job.moves], list(job.moves)),
         ("rng, the seed", files.settings.seed, job.seed, job.seed),
@@ -408,7 +408,7 @@ class _Nothing:
 
 def stored_state(files: RunFolder, source: Any, frozen: dict[str, Any]) -> Stored:
     """The state of a checkpoint of the run, checked."""
-    weights = files.declared()[0].get("root") == "weights"
+    weights = files.declared()[0]["root"] == "weights"
     return Stored.read(frozen, source.n_terms, len(source.shards), weights, files.chain(0).path)
 
 

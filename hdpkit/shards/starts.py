@@ -51,12 +51,10 @@ class FromState:
 
     def common(self) -> dict[str, Any]:
         """The state common to all parts; hyperparameters and sweep are those of any start."""
-        slots = np.asarray(self.frozen["slots"])
         return {
-            "slots": slots,
-            # States of earlier versions have no ids, as in `Franchise.thaw`.
-            "dish_ids": self.frozen.get("dish_ids", np.arange(len(slots))),
-            "births": self.frozen.get("births", len(slots)),
+            "slots": np.asarray(self.frozen["slots"]),
+            "dish_ids": self.frozen["dish_ids"],
+            "births": self.frozen["births"],
             "sweep": 0,
             "components": self.frozen.get("components", {}),
         }

@@ -54,22 +54,13 @@ _NAMES = {detail.name.lower(): detail for detail in Detail}
 def declared_detail(store: type) -> Detail | None:
     """The declared `Detail` of a class, None if it declares none.
 
-    ``TABLE_IDS`` is the declaration of earlier versions: True for seats, False for sizes. The first class in
-    the method resolution order that declares either one decides.
-
     Parameters
     ----------
     store : type
         A store class.
     """
-    for kind in store.__mro__:
-        own = vars(kind)
-        if "DETAIL" in own:
-            declared: Any = own["DETAIL"]
-            return declared if isinstance(declared, Detail) else _NAMES.get(str(declared))
-        if "TABLE_IDS" in own:
-            return {"True": Detail.SEATS, "False": Detail.SIZES}.get(str(own["TABLE_IDS"]))
-    return None
+    declared: Any = getattr(store, "DETAIL", None)
+    return declared if isinstance(declared, Detail) else _NAMES.get(str(declared))
 
 
 def detail_of(store: Any) -> Detail:

@@ -197,8 +197,7 @@ def _values(chains: Sequence[Trace], first: int, n: int) -> dict[str, Floats]:
     if all(_SHARES in chain for chain in chains):  # not recorded if dishes are observed
         values["n_dishes"] = np.array([chain["n_dishes"][first:n] for chain in chains], dtype=np.float64)
         shares = np.array([chain[_SHARES][first:n] for chain in chains])
-        if np.isfinite(shares).all():  # rows written by an older version lack them
-            values |= {f"share_{i + 1}": shares[:, :, i] for i in range(shares.shape[2])}
+        values |= {f"share_{i + 1}": shares[:, :, i] for i in range(shares.shape[2])}
     return values
 
 

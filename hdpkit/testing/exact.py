@@ -111,12 +111,9 @@ class ExactModel:
         self._seen: dict[tuple[bytes, ...], Any] = {}
         seatings = _frozen_seatings(self.shape, fixed, self.detail, n_known)
         template = self.franchise.freeze()
-        for key in ("dish_ids", "births"):  # of other dishes than the states have
-            template.pop(key, None)
         self._version = -1  # of the hyperparameters at the last check against the states
         self._frozen = [
-            {**template, "seating": seatings[state], "slots": _slots(seatings[state])}
-            for state in self.states
+            {**template, "seating": seatings[state], **_dishes(seatings[state])} for state in self.states
         ]
         for state in self._frozen:
             self.franchise.check_frozen({**state, "bank": None})  # what a bank keeps is the template's
@@ -437,6 +434,8 @@ def frozen_key(arrays: dict[str, npt.NDArray[np.int32]], shape: Shape) -> Any:
     return histograms_of(arrays) if isinstance(frozen, FrozenSizes) else counts_of(arrays)
 
 
-def _slots(arrays: dict[str, npt.NDArray[np.int32]]) -> npt.NDArray[np.int32]:
+def _dishes(arrays: dict[str, npt.NDArray[np.int32]]) -> dict[str, Any]:
+    """The entries of a frozen state for the dishes of a seating, with the ids 0, 1, 2, ..."""
     dishes = FrozenSeating.of(arrays).dishes
-    return np.unique(dishes[dishes >= 0])
+    slots = np.unique(dishes[dishes >= 0])
+    return {"slots": slots, "dish_ids": np.arange(len(slots)), "births": len(slots)}

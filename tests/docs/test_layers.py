@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = TESTS.parent / "hdpkit"
 ROWS = [
@@ -100,6 +102,18 @@ def test_no_modules_import_each_other_in_a_circle():
     while ready := {name for name, needed in graph.items() if not needed & graph.keys()}:
         graph = {name: needed for name, needed in graph.items() if name not in ready}
     assert not graph, {name: sorted(needed & graph.keys()) for name, needed in graph.items()}
+
+
+@pytest.mark.parametrize("package", ["base_measures", "stores", "franchise"])
+def test_what_a_folder_of_readable_twins_imports_does_not_import_it(package):
+    """Else the package and its folder `reference` would import each other."""
+    graph = {name_of(path): modules_imported(path) for path in MODULES if path.suffix == ".py"}
+    twins = {name for name in graph if name.startswith(f"hdpkit.{package}.reference.")}
+    others = {name for name in graph if name.startswith(f"hdpkit.{package}.")} - twins
+    reached, more = set(), twins
+    while more := {needed for name in more for needed in graph[name]} & others - reached:
+        reached |= more
+    assert not {name: graph[name] & twins for name in reached if graph[name] & twins}
 
 
 def test_no_move_reads_a_private_name_of_the_state():

@@ -60,6 +60,7 @@ def members(f):
         "look": (5.0,), "move_units": None, "resample_dish": None, "register": None, "reseat": (0, 3, source),
         "reseat_groups": None, "reserved": (1,), "restaurant": ("document", 1), "scan_units": None,
         "root_integrated": (source,), "parts_integrated": (source,), "labelled_seating": (source,),
+        "seated_out": (source,),
         "set_base_parameters": (),
         "set_concentration": ("document", 1.0),
         "set_discount": ("document", 0.0), "simulate": (1,), "size_counts": ([0],), "tables_of": ("root",),
@@ -73,7 +74,14 @@ def members(f):
 
         def use(name=name):
             thing = getattr(f, name)
-            if name in ("lock", "reserved", "root_integrated", "parts_integrated", "labelled_seating"):
+            if name in (
+                "lock",
+                "reserved",
+                "root_integrated",
+                "parts_integrated",
+                "labelled_seating",
+                "seated_out",
+            ):
                 with thing(*arguments[name]):
                     return None
             return (

@@ -17,14 +17,12 @@ from hdpkit.base_measures.proportions import NAME, SelectionBank, SelectionPropo
 from hdpkit.base_measures.protocol import BaseMeasure, Resampled
 from hdpkit.base_measures.reference.dirichlet_multinomial import TermCounts, known_terms
 from hdpkit.base_measures.reference.selection import (
-    LARGEST,
-    SMALLEST,
     SelectionReference,
     check_n_terms,
     check_shape,
-    check_smoothing,
     draw_topic,
 )
+from hdpkit.base_measures.selection_range import LARGEST, SMALLEST, check_smoothing
 from hdpkit.checks import as_float, choice, validator
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, ParameterError, StateError
