@@ -1,4 +1,4 @@
-"""The range of the parameters of sparse topics: of a smoothing, and of the prior of the proportion of terms."""
+"""The range of parameters of sparse topics: the smoothing, and the prior of the proportion of terms."""
 
 from __future__ import annotations
 

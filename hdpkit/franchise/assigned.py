@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.support.sparse_counts import write_sparse
+from hdpkit._compiled.support.count_changes import write_sparse
 from hdpkit._compiled.walk.table_counts import tables_drawn
 from hdpkit.errors import StateError
 from hdpkit.franchise.state import State
@@ -132,7 +132,7 @@ class Assigned:
     def assign(self, state: State, found: Assignment, rows: Wide) -> tuple[Wide, Wide]:
         """Give customers new dishes, and draw the tables of all documents.
 
-        Dishes, the root and the counts of terms don't change until the changes of all parts are added up.
+        Dishes, the root and the counts of terms don't change until the changes of all workers are added up.
 
         Parameters
         ----------

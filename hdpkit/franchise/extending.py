@@ -69,7 +69,7 @@ def _grown(franchise: Any, data: Corpus) -> Any:
         )  # fmt: skip
     if not isinstance(data, Corpus) or not _continues_corpus(data, before):
         raise DataError(
-            "data", data, f"the {before.n_documents} present documents first, with the same terms",
+            "data", data, f"the {before.n_documents} current documents first, with the same terms",
             "Build them with franchise.data.plus(documents).",
         )  # fmt: skip
     kind, root = type(franchise), franchise.root.declared
@@ -177,7 +177,7 @@ class Extending(Freezing):
         assert isinstance(before, NGrams)
         if not isinstance(data, NGrams) or not _continues_ngrams(data, before):
             raise DataError(
-                "data", data, f"n-grams of order {before.order}, the {n} present customers first",
+                "data", data, f"n-grams of order {before.order}, the {n} current customers first",
                 "Build them with franchise.data.plus(sentences).",
             )  # fmt: skip
         with self.transaction():

@@ -500,7 +500,7 @@ def check_frozen(
 def check_dishes(
     frozen: Mapping[str, Any], n_customers: int, observed: bool = False
 ) -> tuple[npt.NDArray[np.int32], ...]:
-    """Check occupied and held slots and, unless dishes are observed, their lasting ids; returns these slots."""
+    """Check occupied and held slots and, unless dishes are observed, lasting ids; returns these slots."""
     slots, held = _slots(frozen, n_customers)
     if not observed:
         _check_ids(frozen, len(slots))

@@ -214,7 +214,7 @@ class Reading(Drawn):
     def totals_of(self, number: int) -> tuple[Ints, Ints, Ints]:
         """Restaurants of a declaration, by its number, with their customers and tables: three int64 arrays.
 
-        A franchise over a part of a corpus returns those of the complete corpus, numbered from 1
+        A franchise over some shards of a corpus returns those of the complete corpus, numbered from 1
         (`WholeCorpus.totals`).
 
         Parameters
@@ -237,7 +237,7 @@ class Reading(Drawn):
     def counted_totals_of(self, number: int) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
         """Return how often each number of customers, and of tables, occurs among a declaration's restaurants.
 
-        A franchise over a part of a corpus returns the numbers of the entire corpus.
+        A franchise over some shards of a corpus returns the numbers of the entire corpus.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class Reading(Drawn):
         return customers, tables
 
     def _whole_corpus_of(self, number: int) -> WholeCorpus | None:
-        """The documents outside this part, if a declaration's restaurants are in several parts."""
+        """The documents of other shards, if a declaration's restaurants are in several shards."""
         last = len(self.declarations) - 1
         whole_number("number", number, 0, last, remedy="Place of it in franchise.declarations.")
         return self._whole_corpus if number > 0 else None

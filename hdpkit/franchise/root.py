@@ -29,7 +29,7 @@ from hdpkit.checks import choice, instance, number_array
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, kind_of_root
 from hdpkit.franchise.dish_kinds import Parts
-from hdpkit.franchise.guard import Guarded, unguarded
+from hdpkit.franchise.guard import Locked, unguarded
 from hdpkit.franchise.scores import ROOT_WEIGHTS, log_seating_of_restaurant
 from hdpkit.numerics import add_up, lgamma, log, log_each
 from hdpkit.parts import Attached, IntegrablePart, Part
@@ -146,8 +146,8 @@ class Weights(Attached, IntegrablePart):
         self._given = False  # whether new dishes already have weights, which are set at the end
 
     def _numbers(self) -> tuple[float, float]:
-        present = self.state.hyperparameters
-        return float(present.theta[0]), float(present.d[0])
+        current = self.state.hyperparameters
+        return float(current.theta[0]), float(current.d[0])
 
     def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
         """Draw the weight of a new dish as a share of the remainder."""
@@ -367,7 +367,7 @@ def check_root(root: Any, restaurant: Restaurant) -> None:
             )  # fmt: skip
 
 
-class Root(Attached, Guarded):
+class Root(Attached, Locked):
     """The distribution of the root's children: a restaurant of latent dishes or of atoms, or weights.
 
     Obtained as `Franchise.root`.
@@ -397,7 +397,7 @@ class Root(Attached, Guarded):
 
     @property
     def kind(self) -> str:
-        """The distribution from which the root's children draw at present: a key of `ROOTS`."""
+        """The distribution from which the root's children currently draw: a key of `ROOTS`."""
         return self._kind()
 
     def _kind(self) -> str:
@@ -472,7 +472,7 @@ class Root(Attached, Guarded):
         return self._parts.integrate(source, [self._weights])
 
     def _check_restaurant(self, verb: str) -> None:
-        """Raise an error if the root has weights at present and a verb needs a restaurant."""
+        """Raise an error if the root currently has weights and a verb needs a restaurant."""
         if self.kind == "weights":
             raise StateError(
                 "root", "weights", "a restaurant while this verb runs",

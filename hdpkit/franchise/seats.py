@@ -226,7 +226,7 @@ class Seats(KernelChoice):
         self.bank = self._bank_for(self.measure, self.data)
         self.store = self._new_store()
 
-    # ------------------------------------------------------------------ seating out
+    # ------------------------------------------------------------------ labelled seatings
 
     @unguarded
     def labelled_seating(self, source: ChoiceSource, sizes: bool = False) -> Block:

@@ -593,8 +593,8 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     franchise.sweep = 0
     if isinstance(prepared, Mapping):
         state = {**prepared, "sweep": 0, "streams": None, "measure": franchise.base_parameters}
-        present = franchise.hyperparameters
-        state |= {"concentration": present.concentration.copy(), "discount": present.discount.copy()}
+        current = franchise.hyperparameters
+        state |= {"concentration": current.concentration.copy(), "discount": current.discount.copy()}
         franchise.thaw(state, source)
         return
     franchise.clear()

@@ -1,7 +1,7 @@
 """The state of a chain over shards on disk: files of the shards, and what all documents have in common.
 
 The folder of the chain is that of any chain (`hdpkit.record.run_folder`). Its states have the sweep, what
-all parts have in common, and the checksum of the file of each shard in the folder ``sweep-NNNNNNNN``.
+all workers have in common, and the checksum of the file of each shard in the folder ``sweep-NNNNNNNN``.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Stored:
     Attributes
     ----------
     common : dict
-        As `hdpkit.franchise.part.common_state` returns it.
+        As `hdpkit.franchise.shard_state.common_state` returns it.
     counts : csr_array of int64, shape (K, n_terms)
         Tokens of each term in each dish.
     tables : int64 array, shape (K,)
@@ -252,7 +252,7 @@ _OWN = ("counts", "tables", "sizes", "log_joint", "shards")
 
 
 def _check_common(common: Mapping[str, Any]) -> None:
-    """Raise an error unless this can be a state common to all parts; franchises check its other numbers."""
+    """Raise an error unless this can be a state common to all workers; franchises check its other numbers."""
     whole_number("sweep", common["sweep"])
     for name in ("measure", "components"):
         if not isinstance(common[name], dict):
@@ -277,14 +277,14 @@ def _check_common(common: Mapping[str, Any]) -> None:
 
 @attrs.frozen(eq=False)
 class FromFolder:
-    """A start from a checkpoint: each part reads the states of its own shards.
+    """A start from a checkpoint: each worker reads the states of its own shards.
 
     Parameters
     ----------
     folder : str
         Folder of the files of the shards.
     state : dict
-        The state common to all parts.
+        The state common to all workers.
     digests : tuple of str
         Checksum of the file of each shard.
     """
@@ -299,7 +299,7 @@ class FromFolder:
         return cls(str(seating_folder(chain, stored.sweep)), stored.common, stored.digests)
 
     def common(self) -> dict[str, Any]:
-        """The state common to all parts."""
+        """The state common to all workers."""
         return self.state
 
     def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:

@@ -1,4 +1,4 @@
-"""Tokens of a part in a file on disk instead of in memory: the system reads what a sweep comes to."""
+"""Tokens of a worker in a file on disk instead of in memory: the system reads what a sweep comes to."""
 
 from __future__ import annotations
 

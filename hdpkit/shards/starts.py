@@ -1,4 +1,4 @@
-"""Starts of a chain over shards; each part makes or reads the state of its own documents."""
+"""Starts of a chain over shards; each worker makes or reads the state of its own documents."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hdpkit.data.corpus import joined_pieces, piece_of
 from hdpkit.errors import DataError, ParameterError, ShardError
 from hdpkit.franchise import Franchise, Random
 from hdpkit.franchise.frozen import LARGEST, check_dishes, ints_of
-from hdpkit.franchise.part import COLUMNS
+from hdpkit.franchise.shard_state import COLUMNS
 from hdpkit.franchise.starts import COPIED, TermClusters, labels_of_terms
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.shards.source import Info, Source
 
-__all__ = ["ByDocument", "FromState", "Start", "Whole", "as_start"]
+__all__ = ["FromState", "ShardedStart", "StartByDocument", "Whole", "as_start"]
 
 Ints = npt.NDArray[np.int32]
 
@@ -27,14 +27,14 @@ SAMPLE = 1 << 20  # tokens used for the clusters of terms, and tokens sorted at 
 DOCUMENTS = 1  # place of the documents' streams, different from that of the start itself
 
 
-class Start(Protocol):
-    """A state, in parts."""
+class ShardedStart(Protocol):
+    """The state at the start of a chain, shard by shard."""
 
     def common(self) -> dict[str, Any]:
-        """The state common to all parts, as returned by `hdpkit.franchise.part.common_state`."""
+        """The state common to all workers, as returned by `hdpkit.franchise.shard_state.common_state`."""
 
     def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
-        """The seating of the documents of a shard, in the form of `hdpkit.franchise.part.begin_part`."""
+        """The seating of a shard's documents, in the form of `hdpkit.franchise.shard_state.begin_shards`."""
 
 
 @attrs.frozen(eq=False)
@@ -50,7 +50,7 @@ class FromState:
     frozen: Mapping[str, Any]
 
     def common(self) -> dict[str, Any]:
-        """The state common to all parts; hyperparameters and sweep are those of any start."""
+        """The state common to all workers; hyperparameters and sweep are those of any start."""
         return {
             "slots": np.asarray(self.frozen["slots"]),
             "dish_ids": self.frozen["dish_ids"],
@@ -72,7 +72,7 @@ class FromState:
 
 
 @attrs.frozen(eq=False)
-class ByDocument:
+class StartByDocument:
     """Dishes drawn document by document, each from its own stream, with one table for each dish.
 
     Parameters
@@ -182,7 +182,7 @@ class Whole:
         return self.n_dishes
 
 
-def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> Start:
+def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> ShardedStart:
     """Return the start given by the argument ``init``.
 
     Parameters
@@ -201,7 +201,7 @@ def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> S
         return _from_state(init, source)
     key = streams.source(STARTS).generator.integers(0, 2**63, size=2).tolist()
     if isinstance(init, Random):
-        return ByDocument((key[0], key[1]), init.n_dishes)
+        return StartByDocument((key[0], key[1]), init.n_dishes)
     if init == "auto":
         init = TermClusters()
     if not isinstance(init, TermClusters):
@@ -211,7 +211,7 @@ def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> S
             "Other starts need all documents in one process.",
         )  # fmt: skip
     labels = labels_of_terms(init, Whole(_first_documents(source), most), streams.source(STARTS))
-    return ByDocument((key[0], key[1]), int(labels.max()) + 1, labels)
+    return StartByDocument((key[0], key[1]), int(labels.max()) + 1, labels)
 
 
 def _from_state(frozen: Mapping[str, Any], source: Source) -> FromState:
@@ -220,7 +220,7 @@ def _from_state(frozen: Mapping[str, Any], source: Source) -> FromState:
     kept = isinstance(form, Mapping) and {"dish", *COLUMNS} <= set(form)
     if not kept or not {"slots", "held"} <= set(frozen):
         raise DataError(
-            "init", frozen, "a state of a franchise with store='counts', customers told apart",
+            "init", frozen, "a state of a franchise with store='counts', distinguished customers",
             "Call franchise.expand_cells() before franchise.freeze().",
         )  # fmt: skip
     assert isinstance(form, Mapping)

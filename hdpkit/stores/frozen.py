@@ -202,7 +202,7 @@ class FrozenSeating:
         StateError
             If a form with more detail is requested without a tree and a source.
         """
-        found = self._told_apart(tree)
+        found = self._by_customer(tree)
         while detail < found.DETAIL:
             found = found._lower()
         if detail is found.DETAIL:
@@ -215,7 +215,7 @@ class FrozenSeating:
             found = found._higher(tree, source, draws, discount)
         return found
 
-    def _told_apart(self, tree: Tree | None) -> FrozenSeating:
+    def _by_customer(self, tree: Tree | None) -> FrozenSeating:
         """Return the seating with a dish for each data customer."""
         return self
 
@@ -318,7 +318,7 @@ class FrozenCells(FrozenSeating):
         """Raises a StateError: the dishes of customers can't be computed without the cells."""
         raise StateError("seating", "by cell", "one of customers", "Take to(Detail.COUNTS, topology).")
 
-    def _told_apart(self, tree: Tree | None) -> FrozenCounts:
+    def _by_customer(self, tree: Tree | None) -> FrozenCounts:
         cells = getattr(tree, "cells", None)
         if cells is None:
             raise StateError(

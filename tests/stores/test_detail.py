@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import hdpkit as hk
-from hdpkit import errors, moves
+from hdpkit import errors
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.stores import (
     Detail,
@@ -23,7 +23,7 @@ from hdpkit.stores import (
 )
 from hdpkit.stores.frozen import COMPILED, READABLE
 from hdpkit.stores.reference import partitions
-from hdpkit.testing import check_store, tiny_franchise
+from hdpkit.testing import tiny_franchise
 from hdpkit.testing.counted_states import counts_of, lump_to_counts
 from hdpkit.testing.enumeration import Shape, log_prior, seatings
 from hdpkit.testing.exact import labelled_arrays, labelled_key

@@ -22,6 +22,7 @@ from hdpkit.random import RandomStream
 WEIGHTS = ", weights"
 STORES = ("histogram", "explicit", "explicit" + WEIGHTS, "histogram" + WEIGHTS, "counts", "counts" + WEIGHTS)
 SCHEDULE = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.Concentration()]
+BLOCKS = ("lock", "reserved", "root_integrated", "parts_integrated", "labelled_seating", "seated_out")
 
 
 def corpus(n_documents=40, length=60, n_terms=30):
@@ -74,14 +75,7 @@ def members(f):
 
         def use(name=name):
             thing = getattr(f, name)
-            if name in (
-                "lock",
-                "reserved",
-                "root_integrated",
-                "parts_integrated",
-                "labelled_seating",
-                "seated_out",
-            ):
+            if name in BLOCKS:
                 with thing(*arguments[name]):
                     return None
             return (

@@ -134,7 +134,7 @@ def _proportions(
     return dict(zip(slots, source.dirichlet(np.array(shapes)).tolist(), strict=True))
 
 
-for _verb in ("slice_sweep", "topics_part", "slice_part", "settle_parts"):
+for _verb in ("slice_sweep", "draw_shard_topics", "sweep_shards", "settle_shards"):
     register_verb(_verb, Verb(draws_tables=True))
 register_verb("cell_sweep", Verb(draws_tables=True, by_cell=True))
 for _name in ("fused", "generic"):
@@ -144,9 +144,9 @@ for _name in ("fused", "generic"):
             SimpleNamespace(
                 slice_sweep=fused_slices.slice_sweep,
                 cell_sweep=fused_cells.cell_sweep,
-                topics_part=fused_slices.topics_part,
-                slice_part=fused_slices.slice_part,
-                settle_parts=fused_slices.settle_parts,
+                draw_shard_topics=fused_slices.draw_shard_topics,
+                sweep_shards=fused_slices.sweep_shards,
+                settle_shards=fused_slices.settle_shards,
             ),
             frozenset({CountsStore}),
             frozenset({DirichletMultinomialBank, TemperedBank}),

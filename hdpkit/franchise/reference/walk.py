@@ -46,7 +46,7 @@ class ReferenceWalk:
         self.tables_at_end = detail_of(store) is Detail.COUNTS
 
     def home(self, customer: int) -> int:
-        """Restaurant of a data customer at present."""
+        """Current restaurant of a data customer."""
         return self.topology.home_of(customer, self.store)
 
     def prior_row(self, node: int) -> Floats:
