@@ -17,6 +17,7 @@ import numpy.typing as npt
 from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
+from hdpkit.arrays import Floats, Int32s
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import DAMAGED, fitting, instance, made_by, positive_number
 from hdpkit.data import GroupedData
@@ -27,9 +28,6 @@ from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.scores import columns_of
 
 __all__ = ["Copied", "Look", "Requests", "Snapshot", "look", "maker"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 
 @made_by("Franchise.snapshot")
@@ -65,7 +63,7 @@ class Snapshot:
         theta, d = self.concentration, self.discount
         self._walk = Walk(self._counts, slots, t.parent, t.home, theta, d, root)
 
-    def probabilities(self, nodes: Ints, dishes: Ints, above: Floats) -> Floats:
+    def probabilities(self, nodes: Int32s, dishes: Int32s, above: Floats) -> Floats:
         """P_node(dish) for pairs of restaurant and dish: shape (n,).
 
         ``above`` is H of each dish, which may be an atom without customers (any number that is not a slot).

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import number_array
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.franchise.declarations import Hyperparameter, Restaurant, number_of
@@ -23,8 +24,6 @@ from hdpkit.priors import Prior, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Hyperparameters"]
-
-Floats = npt.NDArray[np.float64]
 
 _TRIES = 1000
 _CHUNK = 1 << 18

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.support.count_changes import read_sparse, write_sparse
+from hdpkit.arrays import Int32s
 from hdpkit.franchise.assigned import Assignment
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.whole_corpus import Changes, WholeCorpus
@@ -29,11 +30,10 @@ __all__ = [
     "take_block",
 ]
 
-Ints = npt.NDArray[np.int32]
 COLUMNS = ("count_node", "count_dish", "count_customers", "count_tables")
 
 
-def shard_counts(terms: Ints, n_terms: int, seating: Mapping[str, Ints], n_slots: int) -> Changes:
+def shard_counts(terms: Int32s, n_terms: int, seating: Mapping[str, Int32s], n_slots: int) -> Changes:
     """Contributions of documents to the common state, given that no customer is seated yet.
 
     Parameters
@@ -73,7 +73,7 @@ def shard_counts(terms: Ints, n_terms: int, seating: Mapping[str, Ints], n_slots
 
 def begin_shards(
     franchise: Franchise,
-    seating: dict[str, Ints],
+    seating: dict[str, Int32s],
     total: Changes,
     common: Mapping[str, Any],
     corpus: WholeCorpus,
@@ -100,7 +100,7 @@ def begin_shards(
 
 def _begin(
     franchise: Franchise,
-    seating: dict[str, Ints],
+    seating: dict[str, Int32s],
     total: Changes,
     common: Mapping[str, Any],
     corpus: WholeCorpus,
@@ -156,9 +156,9 @@ def _common_state(franchise: Franchise) -> dict[str, Any]:
     }
 
 
-def shard_seating(franchise: Franchise) -> dict[str, Ints]:
+def shard_seating(franchise: Franchise) -> dict[str, Int32s]:
     """The seating of the documents without the root, as `begin_shards` accepts it."""
-    frozen: dict[str, Ints] = franchise._within(franchise.store.freeze)
+    frozen: dict[str, Int32s] = franchise._within(franchise.store.freeze)
     below = frozen["count_node"] > 0
     return {"dish": frozen["dish"], **{name: frozen[name][below] for name in COLUMNS}}
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hdpkit._compiled.fused_sweeps.fused_cells import FEW
 from hdpkit._compiled.fused_sweeps.slice_workspace import SliceWorkspace
+from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import choice, whole_number
 from hdpkit.errors import StateError
 from hdpkit.franchise.assigned import Assigned, Assignment
@@ -23,9 +24,6 @@ from hdpkit.random import ChoiceSource
 from hdpkit.stores import KeepsCells
 
 __all__ = ["SlicePlan", "Slices", "opened_here"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound
 TAIL = 2.0**-4  # topics of labels below this share of the threshold are drawn when needed
@@ -73,7 +71,7 @@ class SlicePlan:
         Number of earlier documents of the corpus, for a franchise over some shards of it.
     """
 
-    slots: Ints
+    slots: Int32s
     weights: Floats
     remainder: float
     tail: npt.NDArray[np.int8]
@@ -326,7 +324,7 @@ def opened_here(state: Any) -> npt.NDArray[np.int64]:
     return found
 
 
-def _free_slots(slots: Any, occupied: Ints, n: int) -> npt.NDArray[np.int64]:
+def _free_slots(slots: Any, occupied: Int32s, n: int) -> npt.NDArray[np.int64]:
     """The n smallest free slots."""
     taken = [*occupied.tolist(), *slots.held_slots(), *slots.reserved_slots()]
     return np.setdiff1d(np.arange(n + len(taken)), taken)[:n]

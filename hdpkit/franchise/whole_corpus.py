@@ -20,11 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.support.count_changes import add_up_sparse
+from hdpkit.arrays import Int64s
 from hdpkit.errors import DataError, StateError
 
 __all__ = ["Changes", "WholeCorpus"]
-
-Wide = npt.NDArray[np.int64]
 
 
 @attrs.frozen(eq=False)
@@ -44,9 +43,9 @@ class Changes:
         block of terms; empty if they are sent later.
     """
 
-    customers: Wide
-    tables: Wide
-    opened: Wide
+    customers: Int64s
+    tables: Int64s
+    opened: Int64s
     counts: tuple[bytes, ...]
 
     def plus(self, other: Changes) -> Changes:
@@ -89,15 +88,15 @@ class WholeCorpus:
     """
 
     before: int
-    sizes: tuple[Wide, Wide]
+    sizes: tuple[Int64s, Int64s]
     lengths: npt.NDArray[np.integer] | None = None
-    opened: Wide = attrs.field(factory=lambda: np.zeros(1, dtype=np.int64))
+    opened: Int64s = attrs.field(factory=lambda: np.zeros(1, dtype=np.int64))
     n_customers: int = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.n_customers = int(self.sizes[0] @ self.sizes[1])
 
-    def totals(self) -> tuple[Wide, Wide]:
+    def totals(self) -> tuple[Int64s, Int64s]:
         """Customers and tables of all documents.
 
         Customers are in the order of documents. For tables only the number of documents with each number is
@@ -112,7 +111,7 @@ class WholeCorpus:
         tables[np.flatnonzero(self.lengths)] = np.repeat(np.arange(1, len(self.opened)), self.opened[1:])
         return self.lengths.astype(np.int64), tables
 
-    def counted_totals(self) -> tuple[tuple[Wide, Wide], tuple[Wide, Wide]]:
+    def counted_totals(self) -> tuple[tuple[Int64s, Int64s], tuple[Int64s, Int64s]]:
         """Distinct numbers of customers of documents, and of tables, and how many documents have each."""
         tables = np.flatnonzero(self.opened)
         return self.sizes, (tables, self.opened[tables])

@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import refuse
 from hdpkit.errors import KernelError, ScheduleError
 from hdpkit.franchise import Franchise
@@ -18,9 +19,6 @@ from hdpkit.moves.protocol import Move, MoveInfo, checked_info
 from hdpkit.random import ChoiceSource
 
 __all__ = ["ByDocument", "Common", "Document", "OverDocuments"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @attrs.frozen(eq=False)
@@ -63,7 +61,7 @@ class Document:
 
     number: int
     terms: npt.NDArray[np.int32]
-    dishes: Ints
+    dishes: Int64s
     concentration: float
     rng: ChoiceSource
 

@@ -17,6 +17,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Int32s, Int64s
 from hdpkit.checks import numbers_between, positive_number, real_number, whole_number, whole_numbers
 from hdpkit.data import Corpus
 from hdpkit.errors import CorruptRunError, RunError, ShardError, StorageError
@@ -40,9 +41,6 @@ __all__ = [
     "write_counts",
     "write_shard",
 ]
-
-Ints = npt.NDArray[np.int32]
-Wide = npt.NDArray[np.int64]
 
 MAGIC = b"hdpSHARD"
 _SLOTS_PER_DISH = 1_000_000
@@ -102,11 +100,11 @@ class Written:
     """
 
     digest: str
-    tables: Wide
-    sizes: tuple[Wide, Wide]
+    tables: Int64s
+    sizes: tuple[Int64s, Int64s]
 
 
-def write_shard(folder: str, number: int, seating: Mapping[str, Ints]) -> Written:
+def write_shard(folder: str, number: int, seating: Mapping[str, Int32s]) -> Written:
     """Write the state of a shard. A StorageError names the shard."""
     path = shard_file(Path(folder), number)
     narrow = {name: _narrow(column) for name, column in seating.items()}
@@ -116,14 +114,16 @@ def write_shard(folder: str, number: int, seating: Mapping[str, Ints]) -> Writte
     return Written(data[-32:].hex(), *totals_of(seating))
 
 
-def totals_of(seating: Mapping[str, Ints]) -> tuple[Wide, tuple[Wide, Wide]]:
+def totals_of(seating: Mapping[str, Int32s]) -> tuple[Int64s, tuple[Int64s, Int64s]]:
     """Tables of each slot in the documents of a shard, and their numbers of tokens, as in `Written`."""
     tables = np.bincount(seating["count_dish"], weights=seating["count_tables"])
     lengths = np.bincount(seating["count_node"], weights=seating["count_customers"]).astype(np.int64)
     return tables.astype(np.int64), np.unique(lengths[lengths > 0], return_counts=True)
 
 
-def summed(totals: Iterable[tuple[Wide, tuple[Wide, Wide]]], n_slots: int) -> tuple[Wide, tuple[Wide, Wide]]:
+def summed(
+    totals: Iterable[tuple[Int64s, tuple[Int64s, Int64s]]], n_slots: int
+) -> tuple[Int64s, tuple[Int64s, Int64s]]:
     """The sum of `totals_of` over shards."""
     tables, counted = np.zeros(n_slots, dtype=np.int64), Counter[int]()
     for of_shard, (sizes, documents) in totals:
@@ -140,7 +140,7 @@ def write_counts(folder: str, number: int, columns: dict[str, Any]) -> None:
         np.savez(file, **columns)
 
 
-def _narrow(column: Ints) -> npt.NDArray[Any]:
+def _narrow(column: Int32s) -> npt.NDArray[Any]:
     """Numbers in two bytes each, if possible."""
     return column.astype(np.uint16) if column.max(initial=0) < 1 << 16 else column
 
@@ -167,8 +167,8 @@ class Stored:
 
     common: dict[str, Any]
     counts: Any
-    tables: Wide
-    sizes: tuple[Wide, Wide]
+    tables: Int64s
+    sizes: tuple[Int64s, Int64s]
     log_joint: float
     digests: tuple[str, ...]
 
@@ -302,7 +302,7 @@ class FromFolder:
         """The state common to all workers."""
         return self.state
 
-    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
+    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
         """Read the state of a shard; raises a ShardError that names it if the file is missing or differs."""
         return checked_seating(number, self.read(number), corpus, self.state["slots"])
 

@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Int32s
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import joined_pieces, piece_of
 from hdpkit.errors import DataError, ParameterError, ShardError
@@ -21,8 +22,6 @@ from hdpkit.shards.source import Info, Source
 
 __all__ = ["FromState", "ShardedStart", "StartByDocument", "Whole", "as_start"]
 
-Ints = npt.NDArray[np.int32]
-
 SAMPLE = 1 << 20  # tokens used for the clusters of terms, and tokens sorted at once
 DOCUMENTS = 1  # place of the documents' streams, different from that of the start itself
 
@@ -33,7 +32,7 @@ class ShardedStart(Protocol):
     def common(self) -> dict[str, Any]:
         """The state common to all workers, as returned by `hdpkit.franchise.shard_state.common_state`."""
 
-    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
+    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
         """The seating of a shard's documents, in the form of `hdpkit.franchise.shard_state.begin_shards`."""
 
 
@@ -59,7 +58,7 @@ class FromState:
             "components": self.frozen.get("components", {}),
         }
 
-    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
+    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
         """Documents of a shard."""
         seating = self.frozen["seating"]
         node = seating["count_node"]
@@ -87,14 +86,14 @@ class StartByDocument:
 
     key: tuple[int, int]
     n_dishes: int
-    of_terms: Ints | None = None
+    of_terms: Int32s | None = None
 
     def common(self) -> dict[str, Any]:
         """Dishes 0 .. n_dishes - 1; weights are drawn."""
         slots = np.arange(self.n_dishes, dtype=np.int32)
         return {"slots": slots, "dish_ids": slots, "births": self.n_dishes, "sweep": 0}
 
-    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
+    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
         """Documents of a shard."""
         dish = np.empty(info.n_tokens, dtype=np.int32)
         values, stream = corpus.values, RandomStream(self.key)
@@ -104,7 +103,7 @@ class StartByDocument:
             dish[begin:end] = self._drawn(values[begin:end], stream.generator)
         return {"dish": dish, **one_table_each(dish, corpus.document_lengths, self.n_dishes)}
 
-    def _drawn(self, terms: Ints, generator: np.random.Generator) -> Ints:
+    def _drawn(self, terms: Int32s, generator: np.random.Generator) -> Int32s:
         n = len(terms)
         if self.of_terms is None:
             return generator.integers(0, self.n_dishes, size=n, dtype=np.int32)
@@ -113,7 +112,7 @@ class StartByDocument:
         return np.where(generator.random(n) < COPIED, own[other], own).astype(np.int32)
 
 
-def checked_seating(number: int, seating: Mapping[str, Any], corpus: Corpus, slots: Any) -> dict[str, Ints]:
+def checked_seating(number: int, seating: Mapping[str, Any], corpus: Corpus, slots: Any) -> dict[str, Int32s]:
     """The seating of a shard; a ShardError unless it is one of these documents, with dishes of these slots.
 
     Compiled code uses its numbers without checks.
@@ -137,7 +136,7 @@ def checked_seating(number: int, seating: Mapping[str, Any], corpus: Corpus, slo
     )  # fmt: skip
 
 
-def one_table_each(dish: Ints, lengths: npt.NDArray[np.int64], n_dishes: int) -> dict[str, Ints]:
+def one_table_each(dish: Int32s, lengths: npt.NDArray[np.int64], n_dishes: int) -> dict[str, Int32s]:
     """One table for each dish of a document.
 
     Parameters
@@ -149,7 +148,7 @@ def one_table_each(dish: Ints, lengths: npt.NDArray[np.int64], n_dishes: int) ->
     n_dishes : int
     """
     ends = np.cumsum(lengths)
-    found: list[tuple[Ints, ...]] = []
+    found: list[tuple[Int32s, ...]] = []
     first = token = 0
     while first < len(lengths):  # in blocks of documents, to sort only short arrays
         last = max(int(np.searchsorted(ends, token + SAMPLE, side="right")), first + 1)

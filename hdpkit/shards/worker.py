@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Int32s
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import joined_pieces
 from hdpkit.errors import KernelError
@@ -39,8 +40,6 @@ from hdpkit.shards.spool import spooled
 
 __all__ = ["Worker"]
 
-Ints = npt.NDArray[np.int32]
-
 
 class Worker:
     """The documents of consecutive shards.
@@ -63,7 +62,7 @@ class Worker:
         self.franchise: Franchise
         self._due: Iterator[tuple[Move, ChoiceSource]] = iter(())
         self._under_way: OverDocuments
-        self._seating: dict[str, Ints]
+        self._seating: dict[str, Int32s]
         self._meeting: Meeting | None = None
 
     def call(self, verb: str, *arguments: Any) -> Any:
@@ -78,7 +77,7 @@ class Worker:
     def enter(self) -> Opening:
         """Read the shards and their state; returns their contribution to the state common to all workers."""
         job, before = self.job, self.job.source.shards[self.shards[0]].first_document
-        columns: dict[str, list[Ints]] = {name: [] for name in ("dish", *COLUMNS)}
+        columns: dict[str, list[Int32s]] = {name: [] for name in ("dish", *COLUMNS)}
 
         def read() -> Iterator[Corpus]:
             for i in self.shards:
@@ -217,7 +216,7 @@ class Worker:
         """The state common to all workers, without counts and tables."""
         return common_state(self.franchise)
 
-    def states(self) -> dict[int, dict[str, Ints]]:
+    def states(self) -> dict[int, dict[str, Int32s]]:
         """The seating of each shard, by its number."""
         seating, infos = shard_seating(self.franchise), [self.job.source.shards[i] for i in self.shards]
         found, document, token = {}, 0, 0
@@ -250,7 +249,7 @@ class Worker:
         counts: npt.NDArray[np.int64] = bank.counts(self.franchise.slots.occupied_slots())
         return counts
 
-    def document_counts(self) -> dict[int, Mapping[str, Ints]]:
+    def document_counts(self) -> dict[int, Mapping[str, Int32s]]:
         """Customers of each document and dish, by shard: rows "document", "dish" (0 .. K-1), "customers"."""
         slots = self.franchise.slots.occupied_slots()
         return {

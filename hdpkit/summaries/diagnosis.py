@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import instance, whole_number
 from hdpkit.comparison.convergence import (
     FEWEST_DRAWS,
@@ -68,8 +68,6 @@ def sweeps_text(samples: Sequence[Sample]) -> str:
     first, last = (pick(sample.sweep for sample in samples) for pick in (min, max))
     return f"sweep {last}" if first == last else f"sweeps {first} to {last}"
 
-
-Floats = npt.NDArray[np.float64]
 
 _SHARES = "largest_shares"
 _REMEDY = "Scheduler.run returns a trace, hk.open_run(folder) a run."

@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError
 from hdpkit.franchise import Sample
 from hdpkit.schedule import Run
@@ -19,9 +19,6 @@ from hdpkit.summaries.consensus import Consensus, consensus
 from hdpkit.summaries.diagnosis import states_of_run
 
 __all__ = ["DocumentShares", "RunTopics", "topics_of_run"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _BLOCK = 1 << 14  # documents of which there are shares at once
 
@@ -41,7 +38,7 @@ class DocumentShares:
     """
 
     names: Sequence[Any]
-    lengths: Ints
+    lengths: Int64s
     shares: Floats
 
 
@@ -80,12 +77,12 @@ class RunTopics:
     topics: Floats
     documents: Callable[[], Iterator[DocumentShares]]
     data: Any
-    term_counts: Ints
-    places: tuple[Ints, ...]
+    term_counts: Int64s
+    places: tuple[Int64s, ...]
     occurrence: Floats | None = None
     intervals: Floats | None = None
     aligned: AlignedTopics | None = None
-    common: Ints | None = None
+    common: Int64s | None = None
 
     @property
     def n_topics(self) -> int:
@@ -97,14 +94,14 @@ class RunTopics:
         vocabulary = self.data.vocabulary
         return [int(v) if vocabulary is None else vocabulary[int(v)] for v in terms]
 
-    def top_terms(self, topic: int, n_terms: int) -> Ints:
+    def top_terms(self, topic: int, n_terms: int) -> Int64s:
         """The most probable terms of a topic in descending order of probability, ties by lower id."""
         row = self.topics[topic]
         n_terms = min(n_terms, len(row))
         some = np.argpartition(-row, n_terms - 1)[:n_terms] if n_terms < len(row) else np.arange(len(row))
         return np.asarray(some[np.lexsort((some, -row[some]))], dtype=np.int64)
 
-    def term_intervals(self, topic: int, terms: Ints) -> tuple[Floats, Floats] | None:
+    def term_intervals(self, topic: int, terms: Int64s) -> tuple[Floats, Floats] | None:
         """Ends of the credible intervals of terms' probabilities in a topic; None if there are no samples."""
         if self.aligned is None or self.common is None:
             return None

@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import instance, positive_number
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
@@ -21,7 +21,6 @@ from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel
 
 __all__ = ["Numbers", "Point", "PointModel", "check_balance"]
 
-Floats = npt.NDArray[np.float64]
 Numbers = Sequence[float] | Floats
 Point = tuple[int, tuple[float, ...]]
 

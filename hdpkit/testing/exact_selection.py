@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from hdpkit.arrays import Floats
 from hdpkit.base_measures.proportions import NAME
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
@@ -30,8 +31,6 @@ __all__ = [
     "ExactSmoothedSelectionModel",
     "one_step_of_selections",
 ]
-
-Floats = npt.NDArray[np.float64]
 
 BINS = 10
 

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from hdpkit.arrays import Floats
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.scores import ROOT_WEIGHTS as NAME
 from hdpkit.moves import Move
@@ -24,8 +24,6 @@ from hdpkit.testing.geweke import apply_moves
 from hdpkit.testing.pvalues import one_sample_p
 
 __all__ = ["WEIGHT_P_VALUES", "ExactWeightModel", "one_step_of_weights"]
-
-Floats = npt.NDArray[np.float64]
 
 BINS = 10
 

@@ -9,7 +9,7 @@ import pytest
 TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = TESTS.parent / "hdpkit"
 ROWS = [
-    {"errors", "numerics", "vectors"},
+    {"arrays", "errors", "numerics", "vectors"},
     {"checks", "html_tables"},
     {"registry"},
     {"formats"},
@@ -172,7 +172,7 @@ def test_moves_know_no_concrete_store_or_measure():
     for path in MODULES:
         if layer_of(name_of(path)) == "moves":
             assert {layer_of(name) for name in imports(path)} <= {
-                "checks", "errors", "franchise", "moves", "numerics", "priors", "random", "registry",
+                "arrays", "checks", "errors", "franchise", "moves", "numerics", "priors", "random", "registry",
             }, path  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats
 from hdpkit.base_measures.selection_range import between
 from hdpkit.checks import as_float, whole_number
 from hdpkit.errors import DeclarationError, ParameterError
@@ -26,8 +27,6 @@ __all__ = [
     "check_shape",
     "draw_topic",
 ]
-
-Floats = npt.NDArray[np.float64]
 
 _MOST_TERMS = 2**31 - 1
 

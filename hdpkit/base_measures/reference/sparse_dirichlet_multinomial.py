@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.dish_smoothing import SMOOTHING, SmoothingBank, SmoothingOfDishes
 from hdpkit.base_measures.proportions import NAME, SelectionBank, SelectionProportions
@@ -32,8 +33,6 @@ from hdpkit.priors import Beta, Each, Prior, Shifted, draw_from, log_density_at,
 from hdpkit.random import ChoiceSource
 
 __all__ = ["SelectedCounts", "SelectionPrior", "SparseDirichletMultinomialReference"]
-
-Floats = npt.NDArray[np.float64]
 
 MOST_DRAWS = 1000  # most prior draws until one is in the domain
 

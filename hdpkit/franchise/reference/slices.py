@@ -10,12 +10,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import hdpkit._compiled.fused_sweeps.fused_cells as fused_cells
 import hdpkit._compiled.fused_sweeps.fused_slices as fused_slices
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit._compiled.stores.counts import CountsStore
+from hdpkit.arrays import Floats
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import TWO, TWO_OR_MORE, Row, Verb, register_kernel, register_verb
 from hdpkit.franchise.reference.table_counts import draw_tables_given
@@ -23,8 +23,6 @@ from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
 
 __all__ = ["slice_sweep"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, source: ChoiceSource) -> None:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-import numpy.typing as npt
-
 from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.walk.slots import DishSlots
+from hdpkit.arrays import Floats
 from hdpkit.franchise.reference.root import ReferenceRoot
 from hdpkit.franchise.topology import Tree
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import Detail, SeatingStore, detail_of
 
 __all__ = ["ReferenceWalk"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class ReferenceWalk:
