@@ -41,8 +41,8 @@ class Shards:
 
     def __init__(self, corpus, options):
         self.n_tokens, self.seconds, self.sweeps = len(corpus), 0.0, 0
-        self.carrier = shards.MPI()
-        self.leads = self.carrier.leads
+        self.backend = shards.MPI()
+        self.leads = self.backend.leads
         root = hk.Restaurant(hk.DirichletMultinomial(ETA), concentration=hk.Gamma(1.0, 1.0))
         document = hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
         self.arguments = (document, shards.cut(corpus, options.workers), SCHEDULE)
@@ -53,7 +53,7 @@ class Shards:
 
     def _run(self, sweeps):
         self.run = shards.run(
-            *self.arguments, sweeps=sweeps, rng=0, carrier=self.carrier, folder=self.folder, checkpoint=10**6
+            *self.arguments, sweeps=sweeps, rng=0, backend=self.backend, folder=self.folder, checkpoint=10**6
         )
 
     def sweep(self, n):

@@ -4,10 +4,10 @@
     python benchmarks/shards.py FOLDER [--topics 100] [--sweeps 10] [--rounds 3]
         [--ways "scheduler 1 2" "local 1 2" "mpi 2 1"]
 
-A way is a program (scheduler, local, mpi, dask), a number of parts and a number of threads per part. Ways
+A way is a program (scheduler, local, mpi, dask), a number of workers and a number of threads per worker. Ways
 take turns, each time in new processes, from the same start (term clusters, dishes drawn document by document)
 with the same seed; alpha and gamma have Gamma(1, 1) priors, eta is 0.1. Printed: for each way and round the
-median seconds of the second half of the sweeps, the largest memory of a process, and the bytes that a part
+median seconds of the second half of the sweeps, the largest memory of a process, and the bytes that a worker
 sent in a late sweep with the number of changed counts; then medians of all rounds and their ratios to the
 first way. Chains must be equal: their last log likelihoods are compared.
 """
@@ -28,7 +28,7 @@ from machine import block
 
 import hdpkit as hk
 from hdpkit import moves, shards
-from hdpkit.shards.messages import Block, Swept
+from hdpkit.shards.messages import CountBlock, Swept
 from hdpkit.shards.worker import Worker
 
 SCHEDULE = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration()]
@@ -43,35 +43,35 @@ def arguments(folder, topics):
     return restaurant(), hk.ShardedCorpus.open(folder), hk.init.TermClusters(topics)
 
 
-def over_shards(folder, topics, sweeps, carrier, threads):
+def over_shards(folder, topics, sweeps, backend, threads):
     """Run over shards; returns the numbers of this process, or None unless it is the leading one."""
     declared, corpus, init = arguments(folder, topics)
     changed, call = {}, Worker.call
 
-    def counted(part, verb, *given):
-        answer = call(part, verb, *given)
+    def counted(worker, verb, *given):
+        answer = call(worker, verb, *given)
         if isinstance(answer, Swept):
-            changed[part] = sum(map(count, answer.changes.counts))
-        elif isinstance(answer, Block):
-            changed[part] += count(answer.counts)
+            changed[worker] = sum(map(count, answer.changes.counts))
+        elif isinstance(answer, CountBlock):
+            changed[worker] += count(answer.counts)
         return answer
 
     Worker.call = counted
     run = shards.run(
-        declared, corpus, SCHEDULE, sweeps=sweeps, rng=1, init=init, carrier=carrier, threads=threads
+        declared, corpus, SCHEDULE, sweeps=sweeps, rng=1, init=init, backend=backend, threads=threads
     )
     return {
         "seconds": run.seconds.tolist(),
         "sent": int(run.sent[-1]),
         "changed": max(changed.values(), default=0),
         "dishes": int(run.numbers["n_dishes"][-1]),
-        "log_likelihood": float(run.numbers["log_likelihood"][-1]) if carrier.leads else None,
-        "leads": carrier.leads,
+        "log_likelihood": float(run.numbers["log_likelihood"][-1]) if backend.leads else None,
+        "leads": backend.leads,
     }
 
 
 def count(sparse):
-    from hdpkit._compiled.support.sparse_counts import read_sparse
+    from hdpkit._compiled.support.count_changes import read_sparse
 
     return len(read_sparse(sparse)[0])
 
@@ -95,28 +95,28 @@ def over_all(folder, topics, sweeps, threads):
     }
 
 
-def on_dask(parts, stack):
+def on_dask(workers, stack):
     from distributed import Client, LocalCluster
 
-    cluster = LocalCluster(n_workers=parts, threads_per_worker=1, dashboard_address=None)
+    cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
     return shards.Dask(stack.enter_context(Client(stack.enter_context(cluster))))
 
 
-CARRIERS = {
-    "local": lambda parts, stack: shards.Local(parts),
-    "mpi": lambda parts, stack: shards.MPI(),
+BACKENDS = {
+    "local": lambda workers, stack: shards.Local(workers),
+    "mpi": lambda workers, stack: shards.MPI(),
     "dask": on_dask,
 }
 
 
 def child(options):
-    program, parts, threads = options.way.split()
+    program, workers, threads = options.way.split()
     if program == "scheduler":
         found = over_all(options.folder, options.topics, options.sweeps, int(threads))
     else:
         with contextlib.ExitStack() as stack:
-            carrier = CARRIERS[program](int(parts), stack)
-            found = over_shards(options.folder, options.topics, options.sweeps, carrier, int(threads))
+            backend = BACKENDS[program](int(workers), stack)
+            found = over_shards(options.folder, options.topics, options.sweeps, backend, int(threads))
     found["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print("result " + json.dumps(found), flush=True)
 
@@ -125,12 +125,12 @@ def measured(options, way):
     """Run a way in new processes; returns the result of rank 0, with the largest memory of all."""
     command = [sys.executable, __file__, options.folder, "--way", way]
     command += ["--topics", str(options.topics), "--sweeps", str(options.sweeps)]
-    program, parts, _ = way.split()
+    program, workers, _ = way.split()
     if program == "mpi":
         launcher = shutil.which(
             "mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         )
-        command = [launcher, "-n", parts, *command]
+        command = [launcher, "-n", workers, *command]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     # Lines of several ranks may arrive without a line end between them.
     found = [json.JSONDecoder().raw_decode(one)[0] for one in out.split("result ")[1:]]
@@ -167,7 +167,7 @@ def main():
             what = f"{seconds:.3f} s a sweep, {found['dishes']} dishes, {found['megabytes']:.0f} MB"
             if found["sent"]:
                 what += f", {found['sent']} bytes sent"
-            if found["changed"]:  # not known for parts in workers of Dask
+            if found["changed"]:  # not known for workers in workers of Dask
                 what += f", {found['changed']} counts changed"
             print(f"{way}: {what}", flush=True)
     first = rounds[options.ways[0]]

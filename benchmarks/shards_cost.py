@@ -3,7 +3,7 @@
     hdpkit convert CORPUS FOLDER --shards 4
     python benchmarks/shards_cost.py FOLDER... [--topics 100 400 1000] [--threads 1 2] [--sweeps 12]
 
-Each combination of corpus, topics and threads runs in its own process, in one part (eta 0.1; alpha and gamma
+Each combination of corpus, topics and threads runs in a process, as one worker (eta 0.1; alpha and gamma
 have Gamma(1, 1) priors). The medians of the second half of the sweeps, without those in which arrays grew,
 are fitted by least squares of relative errors with nonnegative coefficients:
 
@@ -54,15 +54,15 @@ def child(folder, topics, threads, sweeps):
     """Run a chain in this process; prints its sizes and the seconds of each phase."""
     seconds, shapes, call = {phase: [] for phase in PHASES}, [], Worker.call
 
-    def timed(part, verb, *given):
+    def timed(worker, verb, *given):
         began = time.perf_counter()
-        answer = call(part, verb, *given)
+        answer = call(worker, verb, *given)
         if verb in METHODS:
             seconds[METHODS[verb]].append(time.perf_counter() - began)
         if verb == "start":
-            plan = part.franchise._under_way[0]
+            plan = worker.franchise._under_way[0]
             slots = (int(plan.slots.max()) // 16 + 1) * 16
-            shapes.append((int(np.count_nonzero(plan.tail == 0)), slots, part.franchise.n_dishes))
+            shapes.append((int(np.count_nonzero(plan.tail == 0)), slots, worker.franchise.n_dishes))
         return answer
 
     Worker.call = timed
@@ -109,7 +109,7 @@ def fitted(rows):
 
 
 def phases(coefficients, row):
-    """Seconds of each phase by the model, in one part."""
+    """Seconds of each phase by the model, in one worker."""
     of = coefficients
     return {
         "draw": of["b"] * row["terms"] * row["labels"] / row["threads"],

@@ -1,6 +1,6 @@
 """Two moves of one's own over a corpus in shards: one over documents, one over totals.
 
-The same chain, to the last bit, in one process, in parts of this process, on MPI and on Dask:
+The same chain, to the last bit, in one process, in workers of this process, on MPI and on Dask:
 
     python moves_over_shards.py
     mpiexec -n 3 python -m mpi4py moves_over_shards.py mpi
@@ -88,12 +88,12 @@ def model():
     return document, corpus, schedule
 
 
-def over(carrier):
-    """The state after twenty sweeps over parts, each with some of eight shards; None unless it leads."""
+def over(backend):
+    """The state after twenty sweeps over workers, each with some of eight shards; None unless it leads."""
     document, corpus, schedule = model()
     start = hk.init.Random(6)
     cut = shards.cut(corpus, 8)
-    return shards.run(document, cut, schedule, sweeps=20, rng=1, carrier=carrier, init=start).state()
+    return shards.run(document, cut, schedule, sweeps=20, rng=1, backend=backend, init=start).state()
 
 
 def in_one_process():
@@ -112,12 +112,12 @@ def told(state):
     return f"{len(state['slots'])} dishes, alpha = {alpha[-1]:.3f}, state {digest}"
 
 
-def main(carrier="here"):
-    if carrier == "mpi":
+def main(backend="here"):
+    if backend == "mpi":
         state = over(shards.MPI())
         if state is not None:  # rank 0
             print(told(state))
-    elif carrier == "dask":
+    elif backend == "dask":
         from distributed import Client, LocalCluster
 
         with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:

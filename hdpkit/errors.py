@@ -239,11 +239,11 @@ class RunError(HdpkitError, RuntimeError):
 
 
 class LostPartError(RunError):
-    """A worker of a cluster that had documents of a run was lost, with its part of the state."""
+    """A worker of a cluster that had documents of a run was lost, with the state of these documents."""
 
 
 class SlowPartError(RunError):
-    """A part of a run over shards didn't answer in the given time; the message names its shards."""
+    """A worker of a run over shards didn't answer in the given time; the message names its shards."""
 
 
 class StorageError(RunError):

@@ -7,15 +7,11 @@ import weakref
 from collections.abc import Mapping
 from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
-
+from hdpkit.arrays import Int32s
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Attached", "Component", "IntegrablePart", "Part"]
-
-Ints = npt.NDArray[np.int32]
 
 
 class Attached:
@@ -62,7 +58,7 @@ class Part:
     enumerable: bool = False
     of_run: bool = False
 
-    def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
+    def born(self, slot: int, source: ChoiceSource | None, customers: Int32s) -> None:
         """A dish was born.
 
         A class may also define ``born(self, slot)``.
@@ -83,10 +79,10 @@ class Part:
         """Whether the slot of a dish that died must remain reserved until `DishSlots.release`."""
         return False
 
-    def relabelled(self, mapping: Ints) -> None:
+    def relabelled(self, mapping: Int32s) -> None:
         """Slots were renumbered: slot s is now mapping[s] (-1: it was free). Called only between sweeps."""
 
-    def reset(self, slots: Ints) -> None:
+    def reset(self, slots: Int32s) -> None:
         """The seating was replaced (by a start or a thawed state): exactly these slots are occupied."""
 
     def started(self, state: Any, source: ChoiceSource) -> None:
@@ -111,7 +107,7 @@ class Part:
             For what the part draws.
         """
 
-    def audit(self, slots: Ints) -> None:
+    def audit(self, slots: Int32s) -> None:
         """Raise an AuditError unless the part fits these occupied slots."""
 
     def freeze(self) -> dict[str, Any]:
@@ -134,7 +130,7 @@ class Part:
         return 0.0
 
     def scalars(self, state: Any) -> Mapping[str, float]:
-        """Numbers for the trace, recorded under "<name of the part>/<key>"."""
+        """Numbers for the trace, recorded under "<name of the part>/<key>"; the keys never change."""
         return {}
 
     def key(self) -> Any:

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import choice, number_array
 from hdpkit.errors import ParameterError
 
 __all__ = ["expected_tables"]
 
-Floats = npt.NDArray[np.float64]
 Method = Literal["exact", "sum", "digamma", "antoniak", "corrected"]
 
 # Number of terms that "exact" adds one by one; the rest uses the asymptotic series of psi.

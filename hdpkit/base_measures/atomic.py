@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.measures.atomic import AtomicBank
+from hdpkit.arrays import Floats
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.protocol import BaseMeasure, base_measures
 from hdpkit.checks import number_array, real_number, validator, whole_number
@@ -20,8 +21,6 @@ from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.numerics import exp_each, log, log_each
 
 __all__ = ["Atom", "AtomicMeasure", "Categorical", "Uniform"]
-
-Floats = npt.NDArray[np.float64]
 
 SLACK = 1e-8  # tolerance of the sum of all probabilities
 

@@ -10,20 +10,18 @@ another measure, which the bank adopts, keeping its statistics.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats, IntsOrList
 from hdpkit.checks import ByClass, log_densities, log_density, whole_number
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 
 __all__ = ["FixedBank", "KeepsParameters", "PythonBank", "ReadsParts", "StatisticsBank"]
-
-Ints = Sequence[int] | npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 _LARGEST = 2**31 - 2  # slots are int32
 
@@ -69,22 +67,22 @@ class StatisticsBank(Protocol):
     def died(self, slot: int) -> None:
         """The slot's statistics are no longer needed."""
 
-    def add(self, slot: int, customers: Ints) -> None:
+    def add(self, slot: int, customers: IntsOrList) -> None:
         """Add these customers' values to a slot."""
 
-    def remove(self, slot: int, customers: Ints) -> None:
+    def remove(self, slot: int, customers: IntsOrList) -> None:
         """Remove these customers' values from a slot."""
 
-    def log_predictive(self, customer: int, slots: Ints) -> Floats:
+    def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
         """Log predictive of a customer's value under each slot and, last, a new dish: shape (n + 1,)."""
 
-    def log_block(self, customers: Ints, slots: Ints) -> Floats:
+    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log probability of a block under each slot and, last, a new dish: shape (n + 1,)."""
 
-    def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32] | None) -> Floats:
+    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
         """Log marginal probability of the data of each slot: shape (n,)."""
 
-    def rebuild(self, dishes: npt.NDArray[np.int32], slots: Ints) -> None:
+    def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
         """Recount everything from each customer's dish (-1: unseated)."""
 
     def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
@@ -93,7 +91,7 @@ class StatisticsBank(Protocol):
     def adopt(self, measure: Any) -> bool:
         """Use the parameter values of another measure of this class. False: a recount is needed."""
 
-    def statistics(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> list[Any]:
+    def statistics(self, slots: IntsOrList, dishes: npt.NDArray[np.int32]) -> list[Any]:
         """Statistics of these slots in the form of the measure's methods."""
 
     def prepare(self, source: ChoiceSource) -> None:
@@ -122,7 +120,7 @@ class KeepsParameters(Protocol, metaclass=ByClass):
     def set_parameter(self, slot: int, parameter: Any) -> None:
         """Change the parameter of a dish."""
 
-    def log_likelihood_of(self, slot: int, customers: Ints) -> Callable[[Any], float]:
+    def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
         """Return the log likelihood of a dish's data as a function of its parameter."""
 
     def bring_back(self, customer: int) -> None:
@@ -168,25 +166,25 @@ class PythonBank:
         """The slot's statistics are no longer needed."""
         self._of.pop(slot, None)  # after a recount following a failure, a proposal's slots have no entry
 
-    def add(self, slot: int, customers: Ints) -> None:
+    def add(self, slot: int, customers: IntsOrList) -> None:
         """Add these customers' values to a slot."""
         for i in customers:
             self.measure.add(self._of[slot], self.values[i])
 
-    def remove(self, slot: int, customers: Ints) -> None:
+    def remove(self, slot: int, customers: IntsOrList) -> None:
         """Remove these customers' values from a slot."""
         for i in customers:
             self.measure.remove(self._of[slot], self.values[i])
 
-    def _many(self, slots: Ints) -> list[Any]:
+    def _many(self, slots: IntsOrList) -> list[Any]:
         return [*(self._of[slot] for slot in slots), self._empty]
 
-    def log_predictive(self, customer: int, slots: Ints) -> Floats:
+    def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
         """Log predictive of a customer's value under each slot and, last, a new dish: shape (n + 1,)."""
         logs = self.measure.log_predictive(self.values[customer], self._many(slots))
         return log_densities(self.measure, "log_predictive", logs, len(slots) + 1)
 
-    def log_block(self, customers: Ints, slots: Ints) -> Floats:
+    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log probability of a block under each slot and, last, a new dish: shape (n + 1,)."""
         values = [self.values[i] for i in customers]
         logs = self.measure.log_block(values, self._many(slots))
@@ -197,7 +195,7 @@ class PythonBank:
         """Whether the marginal of a slot is computed from its data."""
         return not self.measure.supports("log_marginal")
 
-    def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32] | None) -> Floats:
+    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
         """Log marginal probability of the data of each slot: shape (n,); by the chain rule if necessary."""
         if self.measure.supports("log_marginal"):
             measure = self.measure
@@ -207,7 +205,7 @@ class PythonBank:
             [self.log_block(np.flatnonzero(dishes == slot), [])[-1] for slot in slots], dtype=float
         )
 
-    def statistics(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> list[Any]:
+    def statistics(self, slots: IntsOrList, dishes: npt.NDArray[np.int32]) -> list[Any]:
         """Statistics of these slots."""
         return [self._of[int(slot)] for slot in slots]
 
@@ -227,7 +225,7 @@ class PythonBank:
     def thaw(self, frozen: Any) -> None:
         """See `freeze`."""
 
-    def rebuild(self, dishes: npt.NDArray[np.int32], slots: Ints) -> None:
+    def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
         """Recount everything from each customer's dish (-1: unseated)."""
         self._of = {int(slot): self.measure.make() for slot in slots}
         for i, slot in enumerate(dishes):
@@ -255,18 +253,18 @@ class FixedBank(PythonBank):
         with np.errstate(divide="ignore"):
             self._log_topics = {j: np.log(topics[j]) for j in np.flatnonzero(which).tolist()}
 
-    def _put(self, logs: Floats, slots: Ints, terms: Any) -> Floats:
+    def _put(self, logs: Floats, slots: IntsOrList, terms: Any) -> Floats:
         """Log probabilities under each slot, with those of fixed topics."""
         for place, slot in enumerate(slots):
             if int(slot) in self._log_topics:
                 logs[place] = np.sum(self._log_topics[int(slot)][terms])
         return logs
 
-    def log_predictive(self, customer: int, slots: Ints) -> Floats:
+    def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
         """Log predictive of a customer's value under each slot and, last, a new dish: shape (n + 1,)."""
         return self._put(super().log_predictive(customer, slots), slots, [self.values[customer]])
 
-    def log_block(self, customers: Ints, slots: Ints) -> Floats:
+    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log probability of a block under each slot and, last, a new dish: shape (n + 1,)."""
         terms = [self.values[i] for i in customers]
         return self._put(super().log_block(customers, slots), slots, terms)
@@ -276,7 +274,7 @@ class FixedBank(PythonBank):
         """Whether the marginal of a slot is computed from its data."""
         return True
 
-    def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32] | None) -> Floats:
+    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
         """Log marginal probability of the data of each slot: shape (n,)."""
         logs, eaten, values = (
             super().log_marginals(slots, dishes),

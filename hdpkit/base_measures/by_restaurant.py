@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Int32s
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
 from hdpkit.base_measures.protocol import BaseMeasure
 from hdpkit.checks import ByClass
@@ -14,8 +14,6 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import StateError
 
 __all__ = ["ByRestaurant", "Placed", "ReadsRestaurants", "RestaurantBank"]
-
-Ints = npt.NDArray[np.int32]
 
 
 class Placed(NamedTuple):
@@ -103,7 +101,7 @@ class ByRestaurant(BaseMeasure):
 class ReadsRestaurants(Protocol, metaclass=ByClass):
     """The additional verb of a bank whose probabilities depend on the restaurant of the customer."""
 
-    def read_restaurants(self, restaurants: Ints) -> None:
+    def read_restaurants(self, restaurants: Int32s) -> None:
         """Use these restaurants from now on, one for each data customer; called before any other verb."""
 
 
@@ -112,7 +110,7 @@ class _PlacedValues:
 
     def __init__(self, values: Any) -> None:
         self.values = values
-        self.restaurants: Ints | None = None
+        self.restaurants: Int32s | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -132,7 +130,7 @@ class RestaurantBank(PythonBank):
     def __init__(self, measure: Any, values: Any) -> None:
         super().__init__(measure, _PlacedValues(values))
 
-    def read_restaurants(self, restaurants: Ints) -> None:
+    def read_restaurants(self, restaurants: Int32s) -> None:
         """Use these restaurants from now on, one for each data customer."""
         if len(restaurants) != len(self.values):
             raise StateError(

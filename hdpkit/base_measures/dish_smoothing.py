@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats, IntsOrList
 from hdpkit.base_measures.kept_parameters import KeptParameters
 from hdpkit.base_measures.proportions import SelectionBank
-from hdpkit.base_measures.reference.selection import LARGEST, SMALLEST, check_smoothing
+from hdpkit.base_measures.selection_range import LARGEST, SMALLEST, check_smoothing
 from hdpkit.checks import log_densities
 from hdpkit.errors import AuditError, DataError, ParameterError
 from hdpkit.parts import Attached, Part
@@ -20,9 +21,6 @@ from hdpkit.priors import draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
 __all__ = ["SMOOTHING", "DishSmoothings", "SmoothingBank", "SmoothingOfDishes"]
-
-Ints = Sequence[int] | npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 SMOOTHING = "smoothing"
 
@@ -85,12 +83,12 @@ class SmoothingBank(SelectionBank):
         self.kept.died(slot)
         super().died(slot)
 
-    def remove(self, slot: int, customers: Ints) -> None:
+    def remove(self, slot: int, customers: IntsOrList) -> None:
         """Remove these customers' values from a slot."""
         self.kept.left(slot, int(customers[0]))
         super().remove(slot, customers)
 
-    def add(self, slot: int, customers: Ints) -> None:
+    def add(self, slot: int, customers: IntsOrList) -> None:
         """Add these customers' values to a slot."""
         self.kept.seated(customers)
         super().add(slot, customers)
@@ -101,13 +99,13 @@ class SmoothingBank(SelectionBank):
         made.smoothing = self.kept.parameter(slot)
         return made
 
-    def _many(self, slots: Ints) -> list[Any]:
+    def _many(self, slots: IntsOrList) -> list[Any]:
         many = super()._many(slots)
         for slot, statistics in zip(slots, many, strict=False):  # the last has no slot
             statistics.smoothing = self.kept.parameter(slot)
         return many
 
-    def log_block(self, customers: Ints, slots: Ints) -> Floats:
+    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log probability of a block under each slot and, last, its mean over auxiliary dishes."""
         if len(customers) == 1:  # the same under all auxiliary dishes, so none are drawn
             return self.log_predictive(customers[0], slots)
@@ -141,7 +139,7 @@ class SmoothingBank(SelectionBank):
         """Change the smoothing of a dish."""
         self.kept.set_parameter(slot, parameter)
 
-    def log_likelihood_of(self, slot: int, customers: Ints) -> Callable[[Any], float]:
+    def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
         """Return the log marginal of a dish as a function of its smoothing."""
         statistics = self._many([slot])[0]
         return lambda smoothing: self.measure.log_marginal(
@@ -150,7 +148,7 @@ class SmoothingBank(SelectionBank):
 
     # ------------------------------------------------------------------ saved with the state
 
-    def rebuild(self, dishes: npt.NDArray[np.int32], slots: Ints) -> None:
+    def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
         """Recount everything from each customer's dish (-1: unseated)."""
         self.kept.rebuild(dishes, slots)
         super().rebuild(dishes, slots)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats, IntsOrList
 from hdpkit.checks import whole_number
 from hdpkit.errors import DataError, StateError
 from hdpkit.numerics import exp_each, log
 from hdpkit.random import ChoiceSource
 
 __all__ = ["KeptParameters"]
-
-Ints = Sequence[int] | npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 _KEY, _REMEDY = "bank, in the frozen state", "Thaw a state over the same data and declarations."
 
@@ -85,7 +83,7 @@ class KeptParameters:
         """Begin a step: customers have left a dish; this one is the first of them."""
         self._leaving, self._auxiliary = (int(slot), customer), None
 
-    def seated(self, customers: Ints) -> None:
+    def seated(self, customers: IntsOrList) -> None:
         """End a step: these customers have been seated."""
         self._leaving, self._auxiliary = None, None
         for customer in customers if self._lent else ():
@@ -96,7 +94,7 @@ class KeptParameters:
         if customer in self._lent:
             self._auxiliary = [self._lent[customer]], np.zeros(1)
 
-    def offered(self, customers: Ints) -> list[Any]:
+    def offered(self, customers: IntsOrList) -> list[Any]:
         """Return the parameters of the auxiliary dishes for a block of customers."""
         first = int(customers[0]) if len(customers) else -1
         lent = [self._lent[first]] if first in self._lent else []
@@ -135,7 +133,7 @@ class KeptParameters:
         """Change the parameter of a dish."""
         self._of[int(slot)] = parameter
 
-    def log_likelihood_of(self, slot: int, customers: Ints) -> Callable[[Any], float]:
+    def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
         """Return the log likelihood of a dish's data as a function of its parameter."""
         raise NotImplementedError
 
@@ -145,7 +143,7 @@ class KeptParameters:
 
     # ------------------------------------------------------------------ saved with the state
 
-    def rebuild(self, dishes: npt.NDArray[np.int32], slots: Ints) -> None:
+    def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
         """Remove parameters of dishes that died; a dish without a parameter (after a failure) draws one."""
         kept = {int(slot) for slot in slots}
         self._of = {slot: parameter for slot, parameter in self._of.items() if slot in kept}

@@ -8,11 +8,10 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.base_measures.vectors import LARGEST_VALUE
 
 __all__ = ["Moments", "finite"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def finite(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

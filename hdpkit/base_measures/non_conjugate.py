@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats, IntsOrList
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.kept_parameters import KeptParameters
 from hdpkit.base_measures.protocol import BaseMeasure, base_measures
@@ -19,9 +20,6 @@ from hdpkit.errors import DataError, HdpkitError, ParameterError
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Finite", "NonConjugate", "NonConjugateBank"]
-
-Ints = Sequence[int] | npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 
 def _as_tuple(values: Any) -> tuple[Any, ...]:
@@ -202,26 +200,26 @@ class NonConjugateBank(KeptParameters):
         super().__init__(measure, values)
         self.values = values
 
-    def remove(self, slot: int, customers: Ints) -> None:
+    def remove(self, slot: int, customers: IntsOrList) -> None:
         """Begin a step: these customers leave a dish."""
         self.left(slot, int(customers[0]))
 
-    def add(self, slot: int, customers: Ints) -> None:
+    def add(self, slot: int, customers: IntsOrList) -> None:
         """End a step: these customers have been seated."""
         self.seated(customers)
 
-    def log_predictive(self, customer: int, slots: Ints) -> Floats:
+    def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
         """Log likelihood under each slot and, last, mean over the auxiliary dishes: shape (n + 1,)."""
         return self.log_block([customer], slots)
 
-    def log_block(self, customers: Ints, slots: Ints) -> Floats:
+    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log likelihood of a block under each slot and, last, mean over auxiliary dishes: shape (n + 1,)."""
         parameters = self.offered(customers)
         many = [*(self._of[int(slot)] for slot in slots), *parameters]
         logs = self.measure.log_block([self.values[i] for i in customers], many)
         return np.append(logs[: len(slots)], self.weighed(parameters, logs[len(slots) :]))
 
-    def log_marginals(self, slots: Ints, dishes: npt.NDArray[np.int32] | None) -> Floats:
+    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
         """Log likelihood of the data of each slot given its parameter (nothing is integrated out): (n,)."""
         out = np.empty(len(slots))
         for place, slot in enumerate(slots):
@@ -229,12 +227,12 @@ class NonConjugateBank(KeptParameters):
             out[place] = self.measure.log_block(values, [self._of[int(slot)]])[0]
         return out
 
-    def log_likelihood_of(self, slot: int, customers: Ints) -> Callable[[Any], float]:
+    def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
         """Return the log likelihood of a dish's data as a function of its parameter."""
         values = [self.values[i] for i in customers]
         return lambda parameter: float(self.measure.log_block(values, [parameter])[0])
 
-    def statistics(self, slots: Ints, dishes: npt.NDArray[np.int32]) -> list[Any]:
+    def statistics(self, slots: IntsOrList, dishes: npt.NDArray[np.int32]) -> list[Any]:
         """Parameters of these slots."""
         return [self._of[int(slot)] for slot in slots]
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.measures.proportions import ProportionTable
+from hdpkit.arrays import Floats, Int32s
 from hdpkit.base_measures.bank import PythonBank
 from hdpkit.checks import number_array
 from hdpkit.errors import AuditError, DataError, StateError
@@ -18,9 +19,6 @@ from hdpkit.parts import Attached, IntegrablePart, Part
 from hdpkit.random import ChoiceSource
 
 __all__ = ["NAME", "SelectionBank", "SelectionProportions"]
-
-Ints = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 NAME = "selection proportions"
 
@@ -87,7 +85,7 @@ class SelectionProportions(Attached, IntegrablePart):
             drawn.append(self._given_selected(selected, source))
         self.table.put(slots, drawn)
 
-    def _sizes(self) -> tuple[Ints, list[list[int]]]:
+    def _sizes(self) -> tuple[Int32s, list[list[int]]]:
         """Occupied slots, and their numbers of distinct terms and of values."""
         slots = self.state.slots.occupied_slots()
         return slots, np.transpose(self.state.bank.sizes(slots)).tolist()
@@ -99,7 +97,7 @@ class SelectionProportions(Attached, IntegrablePart):
 
     # ------------------------------------------------------------------ births and deaths of dishes
 
-    def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
+    def born(self, slot: int, source: ChoiceSource | None, customers: Int32s) -> None:
         """Draw pi of a new dish given its first values."""
         if self.integrated is not None:
             return
@@ -115,12 +113,12 @@ class SelectionProportions(Attached, IntegrablePart):
         """Remove its proportion."""
         self.table.drop(slot)
 
-    def relabelled(self, mapping: Ints) -> None:
+    def relabelled(self, mapping: Int32s) -> None:
         """Move proportions to the new slots of their dishes."""
         old = np.flatnonzero(np.asarray(mapping) >= 0).astype(np.int32)
         self.table.put(np.asarray(mapping)[old], self.table.many(old))
 
-    def reset(self, slots: Ints) -> None:
+    def reset(self, slots: Int32s) -> None:
         """Set the proportions of these dishes to their prior means, until they are drawn or thawed.
 
         When the complete state is replaced, this follows immediately; after a failure, the next move that
@@ -137,7 +135,7 @@ class SelectionProportions(Attached, IntegrablePart):
 
     # ------------------------------------------------------------------ saved with the state
 
-    def audit(self, slots: Ints) -> None:
+    def audit(self, slots: Int32s) -> None:
         """Check that each dish has a proportion."""
         logs = self.table.many(slots)
         if not np.all(np.abs(exp_each(logs.ravel()).reshape(logs.shape).sum(axis=1) - 1.0) <= 1e-9):

@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.base_measures.protocol import BaseMeasure, Resampled
 from hdpkit.checks import number_array, whole_number
 from hdpkit.data import GroupedData
@@ -17,8 +18,6 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.priors import Prior, mean_of
 
 __all__ = ["LARGEST_VALUE", "VectorMeasure", "finite_numbers", "positive", "positive_numbers", "real"]
-
-Floats = npt.NDArray[np.float64]
 
 SMALLEST, LARGEST = 1e-50, 1e50  # range of positive parameters
 LARGEST_VALUE = 1e100  # so that squares of values, multiplied or divided by parameters, don't overflow

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hdpkit.cli.carriers import CARRIERS
+from hdpkit.cli.backends import BACKENDS
 from hdpkit.cli.corpus import corpus_argument, corpus_options, given_corpus, group_labels
 from hdpkit.cli.fit_shards import fit_shards
 from hdpkit.cli.folders import check_new_folder, held_for_a_run
@@ -102,7 +102,7 @@ __all__ = ["fit"]
         "goes on if RUN has a checkpoint.",
     ),
     click.option(
-        "--carrier", default="auto", metavar=CARRIERS,
+        "--backend", "--carrier", default="auto", metavar=BACKENDS,
         help="Ranks of MPI, workers of the Dask cluster at this address, or this process.  "
         "[default: MPI under mpiexec, else this process]",
     ),
@@ -159,7 +159,7 @@ def fit(corpus: Path, **options: Any) -> None:
     if options.pop("shards"):
         fit_shards(corpus, options)
         return
-    for name, default in (("carrier", "auto"), ("spool", None), ("patience", None)):
+    for name, default in (("backend", "auto"), ("spool", None), ("patience", None)):
         if options[name] != default:
             raise ParameterError(name, options[name], "left out without --shards", "Add --shards.")
     folder: Path = options["out"]

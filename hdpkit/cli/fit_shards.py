@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from hdpkit import shards
-from hdpkit.cli.carriers import carrier_of, ended_together
+from hdpkit.cli.backends import backend_of, ended_together
 from hdpkit.cli.folders import held_for_a_run
 from hdpkit.cli.options import base_measure_of, restaurants_of
 from hdpkit.cli.output import say
@@ -29,7 +29,7 @@ __all__ = ["fit_shards"]
 SERVING = frozenset(
     {
         *("corpus", "out", "eta", "document_concentration", "root_concentration", "topics", "moves"),
-        *("threads", "sweeps", "init", "seed", "checkpoint_sweeps", "terms", "quiet", "shards", "carrier"),
+        *("threads", "sweeps", "init", "seed", "checkpoint_sweeps", "terms", "quiet", "shards", "backend"),
         *("root", "store", "config", "spool", "patience"),
     }
 )
@@ -39,18 +39,18 @@ SERVING = frozenset(
 def fit_shards(corpus: Path, options: dict[str, Any]) -> None:
     """Run a chain over a corpus in shards."""
     _check_options(options)
-    carrier, out = carrier_of(options["carrier"], options["patience"]), options["out"]
-    with ended_together(carrier), ExitStack() as stack:
+    backend, out = backend_of(options["backend"], options["patience"]), options["out"]
+    with ended_together(backend), ExitStack() as stack:
         source = ShardedCorpus.open(corpus)
-        if carrier.leads:
+        if backend.leads:
             sizes = f"{source.n_documents:,} documents, {source.n_tokens:,} tokens, {source.n_terms:,} terms"
             if not options["quiet"]:
-                say(f"{sizes}, {source.n_shards:,} shards, {carrier}", err=True)
-        carrier.lead(partial(_hold, stack, out))
-        if carrier.leads:
-            carry_out(lambda _: _fit(source, carrier, options), out, options["terms"], options["quiet"])
+                say(f"{sizes}, {source.n_shards:,} shards, {backend}", err=True)
+        backend.lead(partial(_hold, stack, out))
+        if backend.leads:
+            carry_out(lambda _: _fit(source, backend, options), out, options["terms"], options["quiet"])
         else:
-            _fit(source, carrier, options)
+            _fit(source, backend, options)
 
 
 def _hold(stack: ExitStack, folder: Path) -> None:
@@ -62,8 +62,8 @@ def _hold(stack: ExitStack, folder: Path) -> None:
         stack.enter_context(held_for_a_run(folder, {READING: reading.as_data()}))
 
 
-def _fit(source: ShardedCorpus, carrier: shards.Carrier, options: dict[str, Any]) -> Trace:
-    quiet = options["quiet"] or not carrier.leads
+def _fit(source: ShardedCorpus, backend: shards.Backend, options: dict[str, Any]) -> Trace:
+    quiet = options["quiet"] or not backend.leads
 
     def progress(sweep: int, numbers: dict[str, Any]) -> None:
         if not quiet:
@@ -78,7 +78,7 @@ def _fit(source: ShardedCorpus, carrier: shards.Carrier, options: dict[str, Any]
         options["moves"] or [SliceGibbs(), *weights, *updates_of(restaurant)],
         sweeps=options["sweeps"],
         rng=options["seed"],
-        carrier=carrier,
+        backend=backend,
         init=options["init"],
         root="weights" if finite is None else FixedWeights(finite),
         threads=options["threads"],

@@ -73,7 +73,7 @@ _CONFIG_BYTES = 2**20
 
 _TRUST = {
     "allow": lambda value: True,  # its modules are imported
-    "carrier": lambda value: "://" in str(value),  # the scheduler at this address sends code
+    "backend": lambda value: "://" in str(value),  # the scheduler at this address sends code
 }
 """Options that trust somebody, and which of their values do: not accepted from a file."""
 

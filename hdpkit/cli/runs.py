@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from hdpkit.cli.carriers import carrier_of, ended_together
+from hdpkit.cli.backends import backend_of, ended_together
 from hdpkit.cli.folders import (
     INTERRUPTED,
     allow_option,
@@ -234,13 +234,13 @@ def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[
     there = open_run(run, allow)
     before, of_signatures = there.sweeps, os.path.lexists(run / SIGNATURES)
     n_terms = None if of_signatures else terms
-    carrier = carrier_of("auto", None) if hasattr(there.data, "shards") else None
-    with ended_together(carrier):
-        if carrier is not None and not carrier.leads:  # the first rank tells
-            there.resume(sweeps, carrier=carrier)
+    backend = backend_of("auto", None) if hasattr(there.data, "shards") else None
+    with ended_together(backend):
+        if backend is not None and not backend.leads:  # the first rank tells
+            there.resume(sweeps, backend=backend)
             return
         carry_out(
-            lambda progress: there.resume(sweeps, progress=progress, carrier=carrier),
+            lambda progress: there.resume(sweeps, progress=progress, backend=backend),
             run, n_terms, quiet, allow,
         )  # fmt: skip
     if of_signatures:

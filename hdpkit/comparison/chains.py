@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.comparison.candidates import Candidate
 from hdpkit.comparison.report import shown
 from hdpkit.franchise import Franchise
@@ -27,9 +28,6 @@ __all__ = [
     "Standing",
     "run_all",
 ]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 CLOCKS = ("wall", "processor")
 
@@ -100,9 +98,9 @@ class ChainRecord:
 
     init: Any
     seed: int
-    sweeps: Ints = attrs.field(repr=False)
+    sweeps: Int64s = attrs.field(repr=False)
     seconds: Floats = attrs.field(repr=False)
-    n_dishes: Ints = attrs.field(repr=False)
+    n_dishes: Int64s = attrs.field(repr=False)
     log_joint: Floats = attrs.field(repr=False)
     shares: Floats = attrs.field(repr=False)
     moves: dict[str, MoveTotals] = attrs.field(repr=False)

@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import positive_number
 from hdpkit.comparison.chains import ChainRecord
 from hdpkit.errors import ParameterError
@@ -25,8 +25,6 @@ __all__ = [
     "reasons_of",
     "worst_of",
 ]
-
-Floats = npt.NDArray[np.float64]
 
 _NAMES = {"log_joint": "log joint", "n_dishes": "K"}
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import choice, path
 from hdpkit.comparison.chains import ChainRecord, MoveTotals
 from hdpkit.comparison.convergence import ConvergenceRule, NumberDiagnosis
@@ -20,8 +20,6 @@ from hdpkit.errors import RegistryError
 from hdpkit.formats.writing import save
 
 __all__ = ["Comparison", "ScheduleResult"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @attrs.frozen(eq=False, kw_only=True)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Int32s, Int64s
 from hdpkit.checks import DAMAGED, Codes, check_names, choice, fitting, flag, instance, whole_number
 from hdpkit.checks import path as path_of
 from hdpkit.data.groups import GroupedData, encode_all
@@ -36,21 +37,18 @@ __all__ = [
     "tokens_of_shard",
 ]
 
-Ints = npt.NDArray[np.int32]
-Wide = npt.NDArray[np.int64]
-
 
 @attrs.frozen(eq=False)
 class Cells:
     """Counts of the terms in each document. Read-only."""
 
-    begin: Wide  # first cell of each document, and the end
-    term: Ints  # ascend within a document
-    count: Ints  # positive
+    begin: Int64s  # first cell of each document, and the end
+    term: Int32s  # ascend within a document
+    count: Int32s  # positive
     n_customers: int  # sum of the counts
 
     @classmethod
-    def of(cls, begin: Wide, term: Ints, count: Ints) -> Cells:
+    def of(cls, begin: Int64s, term: Int32s, count: Int32s) -> Cells:
         """Make the arrays read-only and return them as cells."""
         for array in (begin, term, count):
             array.setflags(write=False)
@@ -64,18 +62,18 @@ class Cells:
         return cls.of(begin, term, matrix.data.astype(np.int32))
 
     @property
-    def lengths(self) -> Wide:
+    def lengths(self) -> Int64s:
         """Number of customers of each document: int64, shape (n_documents,)."""
-        lengths: Wide = np.zeros(len(self.begin) - 1, np.int64)
+        lengths: Int64s = np.zeros(len(self.begin) - 1, np.int64)
         for first in range(0, len(self.count), CHUNK):
             add_counts(lengths, self.begin, first, self.count[first : first + CHUNK])
         return lengths
 
-    def tokens(self) -> Ints:
+    def tokens(self) -> Int32s:
         """Term of each customer, in the order of the cells: int32, shape (n_customers,)."""
         return np.repeat(self.term, self.count)
 
-    def documents(self) -> Ints:
+    def documents(self) -> Int32s:
         """Document of each cell: int32, shape (n_cells,)."""
         return np.repeat(np.arange(len(self.begin) - 1, dtype=np.int32), np.diff(self.begin))
 
@@ -85,7 +83,7 @@ class Tokens:
 
     __slots__ = ("_cells", "_terms")
 
-    def __init__(self, terms: Ints | None = None, cells: Cells | None = None) -> None:
+    def __init__(self, terms: Int32s | None = None, cells: Cells | None = None) -> None:
         self._terms = terms
         self._cells = cells
 
@@ -94,7 +92,7 @@ class Tokens:
         """The cells, if the corpus was made from counts; otherwise None."""
         return self._cells
 
-    def terms(self) -> Ints:
+    def terms(self) -> Int32s:
         """Term of each customer; computed from the cells at the first access, and kept."""
         terms = self._terms
         if terms is None:
@@ -104,10 +102,10 @@ class Tokens:
             self._terms = terms  # two threads may both compute it, with equal results
         return terms
 
-    def __getstate__(self) -> tuple[Ints | None, Cells | None]:
+    def __getstate__(self) -> tuple[Int32s | None, Cells | None]:
         return (self._terms if self._cells is None else None), self._cells
 
-    def __setstate__(self, state: tuple[Ints | None, Cells | None]) -> None:
+    def __setstate__(self, state: tuple[Int32s | None, Cells | None]) -> None:
         with fitting("pickle of a corpus", "its terms or its cells", remedy=DAMAGED):
             self._terms, self._cells = state
             if not isinstance(self._terms, np.ndarray) and not isinstance(self._cells, Cells):

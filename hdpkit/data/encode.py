@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Int32s
 from hdpkit.checks import Codes, as_sequence, check_names, check_unmasked, is_missing, plain
 from hdpkit.data.groups import encode
 from hdpkit.errors import DataError, ParameterError
@@ -21,7 +22,6 @@ __all__ = [
     "UNKNOWN_SYMBOL",
     "EncodedPairs",
     "EncodedSentences",
-    "Ints",
     "OutsideIds",
     "SymbolIds",
     "WordIds",
@@ -36,8 +36,6 @@ __all__ = [
     "encode_sentences",
     "outside_sentences",
 ]
-
-Ints = npt.NDArray[np.int32]
 
 NO_SYMBOL = -(2**31)
 """Number in contexts for positions before the sentence's start."""
@@ -55,8 +53,8 @@ def as_context(context: Any) -> tuple[Any, ...]:
 
 
 def contexts_of(
-    history: Ints, offsets: npt.NDArray[np.int64], first: int, last: int, width: int, start: int
-) -> Ints:
+    history: Int32s, offsets: npt.NDArray[np.int64], first: int, last: int, width: int, start: int
+) -> Int32s:
     """Return the contexts of the tokens first..last-1 of sentences."""
     contexts = np.full((last - first, width), NO_SYMBOL, np.int32)
     if first == last or width == 0:
@@ -72,7 +70,7 @@ def contexts_of(
     return contexts
 
 
-def context_labels(contexts: Ints, names: Sequence[str], symbol: Callable[[int], Any]) -> dict[str, Codes]:
+def context_labels(contexts: Int32s, names: Sequence[str], symbol: Callable[[int], Any]) -> dict[str, Codes]:
     """Return contexts as labels: the first symbol, the first two, and so on."""
     code = np.zeros(len(contexts), np.int64)  # of the context with one symbol less, at first the empty one
     keys: list[tuple[Any, ...]] = [()]
@@ -171,7 +169,7 @@ class EncodedSentences:
     ``words`` are those of all ids or, from `outside_sentences`, only those outside the vocabulary.
     """
 
-    ids: Ints
+    ids: Int32s
     offsets: npt.NDArray[np.int64]
     words: tuple[Any, ...]
 
@@ -277,8 +275,8 @@ class SymbolIds(dict[Any, int]):
 class EncodedPairs:
     """Ids of words, shape (n,), and of the symbols of their contexts, shape (n, width), nearest first."""
 
-    ids: Ints
-    contexts: Ints
+    ids: Int32s
+    contexts: Int32s
     words: tuple[Any, ...]
     symbols: tuple[Any, ...]
 

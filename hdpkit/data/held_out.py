@@ -9,7 +9,8 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, contexts_of, outside_sentences
+from hdpkit.arrays import Int32s
+from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, contexts_of, outside_sentences
 from hdpkit.data.ngrams import NGrams
 
 __all__ = ["HeldOut", "held_out"]
@@ -21,15 +22,15 @@ _CHUNK = 1 << 16  # tokens whose contexts are computed at once
 class HeldOut:
     """Tokens to be predicted, with their contexts, encoded with the ids of other data."""
 
-    ids: Ints  # from the data's n_terms on they are those of the words in ``outside``
+    ids: Int32s  # from the data's n_terms on they are those of the words in ``outside``
     offsets: npt.NDArray[np.int64]  # sentence s is ids[offsets[s] : offsets[s + 1]]
     outside: tuple[Any, ...]  # words outside the data's vocabulary, each once
-    _contexts: Callable[[int, int], Ints]
+    _contexts: Callable[[int, int], Int32s]
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def contexts(self) -> Iterator[tuple[slice, Ints]]:
+    def contexts(self) -> Iterator[tuple[slice, Int32s]]:
         """Yield slices of the text and the contexts of their tokens.
 
         Contexts are as in `NGrams.contexts`, with the symbols of the data; UNKNOWN_SYMBOL for others.
@@ -55,7 +56,7 @@ def held_out(data: NGrams, text: Any, unknown: int = -1) -> HeldOut:
         others = _as_symbols(text.context_symbols, words, symbols, unknown)[::-1]
         table = np.concatenate([numbers, others]) if len(numbers) + len(others) else np.zeros(1, np.int32)
 
-        def contexts(first: int, last: int) -> Ints:
+        def contexts(first: int, last: int) -> Int32s:
             found = mine.contexts(first, last)
             return np.where(found == NO_SYMBOL, NO_SYMBOL, table[np.where(found == NO_SYMBOL, 0, found)])
 
@@ -71,7 +72,7 @@ def held_out(data: NGrams, text: Any, unknown: int = -1) -> HeldOut:
     )
 
 
-def _renumbered(vocabulary: tuple[Any, ...], words: Mapping[Any, int]) -> tuple[Ints, tuple[Any, ...]]:
+def _renumbered(vocabulary: tuple[Any, ...], words: Mapping[Any, int]) -> tuple[Int32s, tuple[Any, ...]]:
     """Id of each word of another vocabulary, and the words that have no id yet."""
     outside: list[Any] = []
     ids = np.empty(len(vocabulary), np.int32)
@@ -86,13 +87,13 @@ def _renumbered(vocabulary: tuple[Any, ...], words: Mapping[Any, int]) -> tuple[
 
 def _as_symbols(
     given: tuple[Any, ...], words: Mapping[Any, int], symbols: Mapping[Any, int], unknown: int
-) -> Ints:
+) -> Int32s:
     """Number of each of these symbols in the data's contexts."""
     none = unknown if unknown >= 0 else UNKNOWN_SYMBOL
     return np.array([symbols.get(one, words.get(one, none)) for one in given], np.int32)
 
 
-def _in_contexts(ids: Ints, data: NGrams, unknown: int) -> Ints:
+def _in_contexts(ids: Int32s, data: NGrams, unknown: int) -> Int32s:
     """Numbers of words as symbols of contexts: their ids, except for symbols of pairs that are words too."""
     table = np.arange(data.n_terms, dtype=np.int32) if not data.is_sentences else None
     if table is not None:

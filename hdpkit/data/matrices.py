@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Int64s
 from hdpkit.checks import check_unmasked, is_missing
 from hdpkit.errors import DataError
 from hdpkit.formats.counts import TOKEN_LIMIT, Counts, first_not_whole
@@ -24,14 +25,12 @@ _MOST_ROWS = 2**31 - 1
 
 _LARGE = 2**31  # fewer than 2^31 entries below this have a sum below 2^63
 
-Ints = npt.NDArray[np.int64]
-
 
 class Entries(NamedTuple):
     """Entries of a matrix in any order; those of one cell add up."""
 
-    row: Ints
-    column: Ints
+    row: Int64s
+    column: Int64s
     value: npt.NDArray[Any]
     shape: tuple[int, int]
 
@@ -80,7 +79,7 @@ def _array(what: str, part: Any, n_axes: int = 1) -> npt.NDArray[Any]:
     return np.asarray(part, dtype=part.dtype.newbyteorder("="))
 
 
-def _places(what: str, part: Any, end: int) -> Ints:
+def _places(what: str, part: Any, end: int) -> Int64s:
     """Return a part as whole numbers from 0 to end - 1."""
     array = _array(what, part)
     if array.dtype.kind not in "iu":
@@ -109,7 +108,7 @@ def _same_length(what: str, one: npt.NDArray[Any], other: npt.NDArray[Any]) -> N
         raise _Faulty(f"{what} have {len(one)} and {len(other)} entries")
 
 
-def _ends(part: Any, n: int, n_entries: int) -> Ints:
+def _ends(part: Any, n: int, n_entries: int) -> Int64s:
     ends = _places("indptr", part, n_entries + 1)
     if len(ends) != n + 1:
         raise _Faulty(f"indptr has {len(ends)} entries, not {n + 1}")
@@ -120,7 +119,7 @@ def _ends(part: Any, n: int, n_entries: int) -> Ints:
 
 def _compressed(
     matrix: Any, n_major: int, n_minor: int, data: npt.NDArray[Any]
-) -> tuple[Ints, Ints, npt.NDArray[Any]]:
+) -> tuple[Int64s, Int64s, npt.NDArray[Any]]:
     """Number along the compressed axis, index and entry of each; SciPy allows more after the last end."""
     indices = _places("indices", getattr(matrix, "indices", None), n_minor)
     _same_length("indices and data", indices, data)
@@ -128,16 +127,16 @@ def _compressed(
     return np.repeat(np.arange(n_major), np.diff(ends)), indices[: ends[-1]], data[: ends[-1]]
 
 
-def _csr(matrix: Any, shape: tuple[int, int]) -> tuple[Ints, Ints, npt.NDArray[Any]]:
+def _csr(matrix: Any, shape: tuple[int, int]) -> tuple[Int64s, Int64s, npt.NDArray[Any]]:
     return _compressed(matrix, *shape, _array("data", getattr(matrix, "data", None)))
 
 
-def _csc(matrix: Any, shape: tuple[int, int]) -> tuple[Ints, Ints, npt.NDArray[Any]]:
+def _csc(matrix: Any, shape: tuple[int, int]) -> tuple[Int64s, Int64s, npt.NDArray[Any]]:
     column, row, value = _compressed(matrix, *shape[::-1], _array("data", getattr(matrix, "data", None)))
     return row, column, value
 
 
-def _bsr(matrix: Any, shape: tuple[int, int]) -> tuple[Ints, Ints, npt.NDArray[Any]]:
+def _bsr(matrix: Any, shape: tuple[int, int]) -> tuple[Int64s, Int64s, npt.NDArray[Any]]:
     data = _array("data", getattr(matrix, "data", None), 3)
     height, width = data.shape[1:]
     if not (height and width) or shape[0] % height or shape[1] % width:
@@ -149,7 +148,7 @@ def _bsr(matrix: Any, shape: tuple[int, int]) -> tuple[Ints, Ints, npt.NDArray[A
     return row, column, value.ravel()
 
 
-def _coo(matrix: Any, shape: tuple[int, int]) -> tuple[Ints, Ints, npt.NDArray[Any]]:
+def _coo(matrix: Any, shape: tuple[int, int]) -> tuple[Int64s, Int64s, npt.NDArray[Any]]:
     value = _array("data", getattr(matrix, "data", None))
     pair = getattr(matrix, "coords", None) or (getattr(matrix, "row", None), getattr(matrix, "col", None))
     if len(pair) != 2:
@@ -160,7 +159,7 @@ def _coo(matrix: Any, shape: tuple[int, int]) -> tuple[Ints, Ints, npt.NDArray[A
     return row, column, value
 
 
-def _dia(matrix: Any, shape: tuple[int, int]) -> tuple[Ints, Ints, npt.NDArray[Any]]:
+def _dia(matrix: Any, shape: tuple[int, int]) -> tuple[Int64s, Int64s, npt.NDArray[Any]]:
     data, offsets = _array("data", getattr(matrix, "data", None), 2), getattr(matrix, "offsets", None)
     kept = _array("offsets", offsets)
     if kept.dtype.kind not in "iu" or len(np.unique(kept)) != len(kept):
@@ -174,7 +173,7 @@ def _dia(matrix: Any, shape: tuple[int, int]) -> tuple[Ints, Ints, npt.NDArray[A
     return row[there], column[there], data[there]
 
 
-def _lil(matrix: Any, shape: tuple[int, int]) -> tuple[Ints, Ints, npt.NDArray[Any]]:
+def _lil(matrix: Any, shape: tuple[int, int]) -> tuple[Int64s, Int64s, npt.NDArray[Any]]:
     rows, data = (_array(name, getattr(matrix, name, None)) for name in ("rows", "data"))
     for name, lists in (("rows", rows), ("data", data)):
         if len(lists) != shape[0] or not all(isinstance(one, list) for one in lists):
@@ -186,7 +185,7 @@ def _lil(matrix: Any, shape: tuple[int, int]) -> tuple[Ints, Ints, npt.NDArray[A
     return np.repeat(np.arange(shape[0]), lengths), column, _values(itertools.chain.from_iterable(data))
 
 
-def _dok(matrix: Any, shape: tuple[int, int]) -> tuple[Ints, Ints, npt.NDArray[Any]]:
+def _dok(matrix: Any, shape: tuple[int, int]) -> tuple[Int64s, Int64s, npt.NDArray[Any]]:
     entries: Any = getattr(matrix, "_dict", None)
     keys: list[Any] = list(entries) if isinstance(entries, dict) else [None]
     if not all(isinstance(key, tuple) and len(key) == 2 for key in keys):

@@ -9,11 +9,11 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Int32s
 from hdpkit.checks import Codes, check_unmasked, made_by, whole_number
 from hdpkit.data.encode import (
     NO_SYMBOL,
     UNKNOWN_SYMBOL,
-    Ints,
     as_context,
     check_hashable,
     check_markers,
@@ -66,7 +66,7 @@ class NGrams(GroupedData):
         are contexts as tuples in reading order; a code is -1 if the context is shorter. Computed on demand.
     """
 
-    values: Ints
+    values: Int32s
     order: int
     vocabulary: tuple[Any, ...]
     start: Any = None
@@ -76,8 +76,8 @@ class NGrams(GroupedData):
     context_symbols: tuple[Any, ...] = ()
     # Source of the contexts: the original sentences (values may have been replaced since), or for pairs the
     # contexts themselves.
-    _history: Ints | None = None
-    _explicit: Ints | None = None
+    _history: Int32s | None = None
+    _explicit: Int32s | None = None
     _word_ids: dict[Any, int] = attrs.field(init=False)
     _symbol_ids: dict[Any, int] = attrs.field(init=False)
 
@@ -212,7 +212,7 @@ class NGrams(GroupedData):
         """Return the id of a word, or -1 if it isn't in the vocabulary."""
         return int(self._word_ids.get(check_hashable("word", word), -1))
 
-    def symbol_ids(self, context: Any) -> Ints:
+    def symbol_ids(self, context: Any) -> Int32s:
         """Return the numbers of a context's symbols.
 
         Parameters
@@ -269,7 +269,7 @@ class NGrams(GroupedData):
     def _symbol(self, number: int) -> Any:
         return self.vocabulary[number] if number >= 0 else self.context_symbols[-1 - number]
 
-    def contexts(self, first: int = 0, last: int | None = None) -> Ints:
+    def contexts(self, first: int = 0, last: int | None = None) -> Int32s:
         """Return the contexts of the customers first..last-1 (by default of all). They are not stored.
 
         Parameters

@@ -9,15 +9,13 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import instance, number_array
 from hdpkit.errors import DeclarationError, ParameterError, StateError
 from hdpkit.franchise import FixedWeights, Franchise
 from hdpkit.numerics import lgamma
 
 __all__ = ["RankedAllocations", "dishes_per_group", "rank_allocations"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _REMEDY = "Record them: record={'dishes': lambda franchise: franchise.dishes}, and pass trace['dishes']."
 
@@ -42,10 +40,10 @@ class RankedAllocations:
         Number of draws with each allocation.
     """
 
-    dishes: Ints
+    dishes: Int64s
     log_posterior: Floats
     log_partition: Floats
-    count: Ints
+    count: Int64s
 
     def __len__(self) -> int:
         return len(self.count)
@@ -121,7 +119,7 @@ def dishes_per_group(
     return counted
 
 
-def _groups(franchise: Franchise, name: str | None) -> tuple[Ints, int]:
+def _groups(franchise: Franchise, name: str | None) -> tuple[Int64s, int]:
     """The group of each customer, -1 for none, and how many there are."""
     topology, names = franchise.topology, [one.name for one in franchise.declarations]
     if name is not None and not (isinstance(name, str) and name in names):
@@ -136,7 +134,7 @@ def _groups(franchise: Franchise, name: str | None) -> tuple[Ints, int]:
     return of_node[topology.home], len(nodes)
 
 
-def _allocations(franchise: Franchise, allocations: Any) -> Ints:
+def _allocations(franchise: Franchise, allocations: Any) -> Int64s:
     n = franchise.topology.n_customers
     given = number_array(allocations)
     if (
@@ -150,7 +148,7 @@ def _allocations(franchise: Franchise, allocations: Any) -> Ints:
     return given.astype(np.int64)
 
 
-def _ranked(franchise: Any, rows: Ints) -> RankedAllocations:
+def _ranked(franchise: Any, rows: Int64s) -> RankedAllocations:
     k = _check_finite(franchise)
     distinct, count = np.unique([_by_first(row) for row in rows], axis=0, return_counts=True)
     used = distinct.max(axis=1, initial=-1) + 1
@@ -193,7 +191,7 @@ def _check_finite(franchise: Any) -> int:
     return declared.n_dishes
 
 
-def _by_first(row: Ints) -> Ints:
+def _by_first(row: Int64s) -> Int64s:
     """Renumber the dishes of an allocation in the order of their first customers."""
     _, first, inverse = np.unique(row, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
@@ -201,7 +199,7 @@ def _by_first(row: Ints) -> Ints:
     return rank[inverse]
 
 
-def _log_of_dishes(franchise: Any, row: Ints, k: int) -> float:
+def _log_of_dishes(franchise: Any, row: Int64s, k: int) -> float:
     """log p(z): a Dirichlet-multinomial for each group, 1/K for each customer who sits at the root."""
     home, theta = franchise.topology.home, franchise.hyperparameters.theta
     terms = [-float(np.count_nonzero(home == 0)) * math.log(k)]
@@ -214,7 +212,7 @@ def _log_of_dishes(franchise: Any, row: Ints, k: int) -> float:
     return math.fsum(terms)
 
 
-def _log_of_data(franchise: Any, rows: Ints) -> Floats:
+def _log_of_data(franchise: Any, rows: Int64s) -> Floats:
     """log p(data | z) of each allocation, by the code that samples."""
     bank = franchise._bank_for(franchise.measure, franchise.data)
     found = []

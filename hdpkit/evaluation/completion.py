@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import check_unmasked, number_array, positive_number
 from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
@@ -24,8 +25,6 @@ from hdpkit.franchise.fixed_dishes import FixedDishes, sample_groups
 from hdpkit.random import ChoiceSource
 
 __all__ = ["TOLERANCE", "by_em", "by_gibbs", "completion_perplexity", "fit_proportions"]
-
-Floats = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-6  # a smaller step changes scores by less than one in ten thousand
 _LONGEST = 20_000  # steps

@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, positive_number, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError, StateError
@@ -26,8 +27,6 @@ __all__ = ["evaluate", "log_probabilities_by_group"]
 
 _REMEDY = "For instance [chain_1, chain_2], scheduler.sample(franchise, sweeps), or hk.open_run(folder)."
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _METHODS = ("completion", "left-to-right", "predictive")
 _STEPS = 1_000_000  # customers that are reseated between checks for Ctrl-C
@@ -142,7 +141,7 @@ class _LeftToRight:
     scored: FixedDishes | None = None  # in the last state
 
     @property
-    def group(self) -> Ints:
+    def group(self) -> Int64s:
         assert self.scored is not None
         return np.arange(len(self.scored.layout.names))
 
@@ -184,7 +183,7 @@ class _Completion:
     observed: npt.NDArray[np.bool_] | None = None  # which values are observed, if the halves are made here
 
     @property
-    def group(self) -> Ints:
+    def group(self) -> Int64s:
         assert self.scored is not None
         return self.scored.layout.group
 
@@ -224,7 +223,7 @@ class _Completion:
         return observed, held
 
 
-def _half(begins: Ints, source: ChoiceSource) -> npt.NDArray[np.bool_]:
+def _half(begins: Int64s, source: ChoiceSource) -> npt.NDArray[np.bool_]:
     """A random half of each group, rounded down."""
     chosen = np.zeros(int(begins[-1]), dtype=bool)
     for first, last in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):

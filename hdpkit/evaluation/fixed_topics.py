@@ -9,19 +9,16 @@ from typing import Any, Self
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 import hdpkit._compiled.fixed_dishes.new_groups as compiled
 from hdpkit._compiled.fixed_dishes.fitted_proportions import Fitting
 from hdpkit._compiled.fixed_dishes.learned_words import Learning
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 __all__ = ["FixedTopics", "completion", "halves", "mean_log_probability"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _DOCUMENTS = 512  # that are fitted, or swept over, between checks for Ctrl-C
 _TOKENS = 1 << 20  # that are divided one by one
@@ -211,7 +208,7 @@ def halves(counts: Any, rng: ChoiceSource | Seed) -> tuple[Any, Any]:
     return parts[0], parts[1]
 
 
-def _half_of_tokens(repeats: Ints, sizes: Ints, generator: np.random.Generator) -> Ints:
+def _half_of_tokens(repeats: Int64s, sizes: Int64s, generator: np.random.Generator) -> Int64s:
     """Number of observed tokens of each cell of some documents, of which `sizes` are the tokens."""
     n = int(repeats.sum())
     document = np.repeat(np.arange(len(sizes)), sizes)
@@ -221,7 +218,7 @@ def _half_of_tokens(repeats: Ints, sizes: Ints, generator: np.random.Generator) 
     return np.bincount(np.repeat(np.arange(len(repeats)), repeats)[chosen], minlength=len(repeats))
 
 
-def _half_of_counts(repeats: Ints, generator: np.random.Generator) -> Ints:
+def _half_of_counts(repeats: Int64s, generator: np.random.Generator) -> Int64s:
     """Number of observed tokens of each cell of one document, from its counts: binomial, then corrected."""
     chosen = generator.binomial(repeats, 0.5)
     excess = int(chosen.sum()) - int(repeats.sum()) // 2

@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import instance, whole_number
 from hdpkit.errors import DeclarationError
 from hdpkit.evaluation.evaluate import log_probabilities_by_group
@@ -18,8 +19,6 @@ from hdpkit.franchise.new_labels import Parents
 from hdpkit.random import ChoiceSource, Purpose, Streams
 
 __all__ = ["GroupLogLikelihood"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def _at_least_one(instance: Any, attribute: Any, value: Any) -> None:

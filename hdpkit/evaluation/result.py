@@ -8,14 +8,11 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import printable
 
 __all__ = ["Evaluation", "averaged"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
@@ -50,7 +47,7 @@ class Evaluation:
     label: str
     names: tuple[Any, ...]
     group_log_probability: Floats
-    group_tokens: Ints
+    group_tokens: Int64s
     standard_error: float
     n_states: int
     particles: int
@@ -95,7 +92,7 @@ class Evaluation:
         return f"<Evaluation: {self}>"
 
 
-def averaged(logs: Sequence[Floats], group: Ints) -> tuple[Floats, float]:
+def averaged(logs: Sequence[Floats], group: Int64s) -> tuple[Floats, float]:
     """Log of the mean probability of each unit over particles and states, standard error of their sum.
 
     ``logs`` has an array (n_particles, n_units) per state. Particles of different groups are independent. The

@@ -8,9 +8,9 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import flag, instance, positive_number, whole_number
 from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus
@@ -24,9 +24,6 @@ from hdpkit.schedule.states import ChainState
 from hdpkit.shards.source import Source
 
 __all__ = ["HeldOutScore", "ShardedState", "numbers_of"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _CHUNK = 1 << 20
 
@@ -45,9 +42,9 @@ class HeldOutScore:
         Number of held-out tokens of each shard.
     """
 
-    shards: Ints
+    shards: Int64s
     log_probability: Floats
-    tokens: Ints
+    tokens: Int64s
 
     @property
     def perplexity(self) -> float:
@@ -77,12 +74,12 @@ class ShardedState:
     """
 
     sweep: int
-    dish_counts: Ints
+    dish_counts: Int64s
     weights: Floats
     concentration: float
     eta: Floats
     corpus: Source
-    _order: Ints  # dish of each topic
+    _order: Int64s  # dish of each topic
     _state: ChainState
 
     @classmethod

@@ -14,19 +14,15 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
-from hdpkit._compiled.support.sparse_counts import write_sparse
+from hdpkit._compiled.support.count_changes import write_sparse
 from hdpkit._compiled.walk.table_counts import tables_drawn
+from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.errors import StateError
 from hdpkit.franchise.state import State
 from hdpkit.random import RandomStream
 
 __all__ = ["Assigned", "Assignment"]
-
-Ints = npt.NDArray[np.int32]
-Wide = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 MOVE, TABLES = 0, 1  # last words of the streams of a document
 
@@ -56,12 +52,12 @@ class Assignment:
     topics: Floats
     weights: Floats
     key: tuple[int, int]
-    numbers: Wide
+    numbers: Int64s
     concentrations: Floats
-    ends: Wide
-    customers: Wide
-    terms: Ints
-    rows: Wide
+    ends: Int64s
+    customers: Int64s
+    terms: Int32s
+    rows: Int64s
 
     def stream(self) -> RandomStream:
         """A stream for all documents, one after the other: see `at`."""
@@ -88,12 +84,12 @@ class Assigned:
     def __init__(self, plan: Any, least: float, key: tuple[int, int]) -> None:
         self.plan = plan
         self.given = plan.weights >= least
-        self.slots: Ints = plan.slots[self.given]
+        self.slots: Int32s = plan.slots[self.given]
         self.weights: Floats = plan.weights[self.given]
         self.key = key
         self._places = self._changes = np.zeros(0, dtype=np.int64)
 
-    def assignment(self, state: State, topics_of: Callable[[Ints], Floats]) -> Assignment:
+    def assignment(self, state: State, topics_of: Callable[[Int32s], Floats]) -> Assignment:
         """The documents, given a function that returns the drawn topics of some slots."""
         plan, slots = self.plan, self.slots
         row = np.full(int(plan.slots.max()) + 1, -1, dtype=np.int64)
@@ -129,10 +125,10 @@ class Assigned:
             rows[customers],
         )
 
-    def assign(self, state: State, found: Assignment, rows: Wide) -> tuple[Wide, Wide]:
+    def assign(self, state: State, found: Assignment, rows: Int64s) -> tuple[Int64s, Int64s]:
         """Give customers new dishes, and draw the tables of all documents.
 
-        Dishes, the root and the counts of terms don't change until the changes of all parts are added up.
+        Dishes, the root and the counts of terms don't change until the changes of all workers are added up.
 
         Parameters
         ----------
@@ -175,9 +171,9 @@ class Assigned:
         found: bytes = write_sparse(self._places[first:last], self._changes[first:last])
         return found
 
-    def _dishes(self, state: State) -> Ints:
+    def _dishes(self, state: State) -> Int32s:
         """Slots of the data customers' dishes; raises a StateError if one is unseated."""
-        dishes: Ints = state.store.dishes()[: len(self.plan.values)]
+        dishes: Int32s = state.store.dishes()[: len(self.plan.values)]
         if np.any(dishes < 0):
             raise StateError(
                 "customer", int(np.argmin(dishes)), "seated",
@@ -185,14 +181,14 @@ class Assigned:
             )  # fmt: skip
         return dishes
 
-    def _count(self, of_terms: Wide, before: Wide, after: Wide) -> None:
+    def _count(self, of_terms: Int64s, before: Int64s, after: Int64s) -> None:
         """Changes of counts by term and slot."""
         places, at = np.unique(np.append(of_terms + before, of_terms + after), return_inverse=True)
         changes = np.zeros(len(places), dtype=np.int64)
         np.add.at(changes, at, np.repeat([-1, 1], len(before)))
         self._places, self._changes = places[changes != 0], changes[changes != 0]
 
-    def _tables(self, state: State, node: Wide, slot: Wide, customers: Wide, n_slots: int) -> Wide:
+    def _tables(self, state: State, node: Int64s, slot: Int64s, customers: Int64s, n_slots: int) -> Int64s:
         """Draw the tables of each document and dish given its customers, from the document's stream."""
         plan, stream = self.plan, RandomStream(self.key)
         weight = np.zeros(n_slots)
@@ -212,7 +208,7 @@ class Assigned:
         return tables
 
 
-def _entries(state: State, dish: Ints, n_slots: int) -> tuple[Wide, Wide, Wide]:
+def _entries(state: State, dish: Int32s, n_slots: int) -> tuple[Int64s, Int64s, Int64s]:
     """Document, dish and customers of each document and dish, ascending."""
     home = np.asarray(state.topology.home)[: len(dish)]
     cells, customers = np.unique((home.astype(np.int64) * n_slots + dish)[home > 0], return_counts=True)

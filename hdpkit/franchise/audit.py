@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Int32s
 from hdpkit.base_measures import ByRestaurant
 from hdpkit.errors import AuditError
 from hdpkit.franchise.dish_kinds import Parts
@@ -16,8 +17,6 @@ from hdpkit.franchise.state import State
 from hdpkit.stores import Detail, FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes, KeepsCells
 
 __all__ = ["audit", "check_labelled"]
-
-Ints = npt.NDArray[np.int32]
 
 _CHUNK = 1 << 18  # customers counted at once
 RELATIVE = 1e-9  # tolerance of cached log probabilities against recomputed ones
@@ -86,7 +85,7 @@ def audit(state: State, parts: Parts) -> None:
         component.audit(live)
 
 
-def _latent(state: State, of_customer: Ints, root: dict[int, int], live: Ints) -> None:
+def _latent(state: State, of_customer: Int32s, root: dict[int, int], live: Int32s) -> None:
     """Check that the root serves the live dishes, at one table each, and that statistics are correct.
 
     A dish that `open_dish` has just made has no customers yet.
@@ -98,7 +97,7 @@ def _latent(state: State, of_customer: Ints, root: dict[int, int], live: Ints) -
     _statistics(state, of_customer, live)
 
 
-def _observed(state: State, of_customer: Ints, root: dict[int, int], live: Ints) -> None:
+def _observed(state: State, of_customer: Int32s, root: dict[int, int], live: Int32s) -> None:
     """Check that the dishes of customers are their values."""
     seated = of_customer >= 0
     own = np.asarray(state.data.values)[seated]

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
+from hdpkit.arrays import Floats, Int32s
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import DAMAGED, fitting, instance, made_by, positive_number
 from hdpkit.data import GroupedData
@@ -27,9 +28,6 @@ from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.scores import columns_of
 
 __all__ = ["Copied", "Look", "Requests", "Snapshot", "look", "maker"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 
 @made_by("Franchise.snapshot")
@@ -65,7 +63,7 @@ class Snapshot:
         theta, d = self.concentration, self.discount
         self._walk = Walk(self._counts, slots, t.parent, t.home, theta, d, root)
 
-    def probabilities(self, nodes: Ints, dishes: Ints, above: Floats) -> Floats:
+    def probabilities(self, nodes: Int32s, dishes: Int32s, above: Floats) -> Floats:
         """P_node(dish) for pairs of restaurant and dish: shape (n,).
 
         ``above`` is H of each dish, which may be an atom without customers (any number that is not a slot).
@@ -394,16 +392,11 @@ def _unpickled(
     kernel: str,
     root: Any,
     measure: Any,
-    known: Any = None,
+    known: Any,
 ) -> Any:
     """A franchise without seated customers."""
     with fitting("pickle of Franchise", "a franchise's arguments", remedy=DAMAGED):
-        return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure, **_with(known))
-
-
-def _with(known: Any) -> dict[str, Any]:
-    """The argument if there are known components: classes of earlier versions may not accept it."""
-    return {} if known is None else {"known": known}
+        return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
 
 
 def maker(
@@ -415,13 +408,13 @@ def maker(
     """
     kind, declared, measure = type(franchise), franchise.restaurant_declared, measure or franchise.measure
     store, kernel, root = franchise.store_type, franchise.forced_kernel, franchise.root.declared
-    more = _with(franchise.known)
+    known = franchise.known
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}
     # States frozen by the package's compiled stores are complete, unless the store was changed directly.
     whole = not franchise.foreign_store and not getattr(franchise.store, "touched", True)
 
     def make(frozen: dict[str, Any]) -> Any:
-        twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, **more)
+        twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
         for name, part in parts.items():
             twin.register(name, cloned(name, part, twin))
         (twin._take_over if whole else twin.thaw)(frozen)

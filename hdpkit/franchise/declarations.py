@@ -368,7 +368,7 @@ def check_weights(store: Any, declared: str, root: str, verb: str, n_levels: int
     ----------
     store : SeatingStore
     declared, root : str
-        The distribution from which the root's children draw: as declared, and at present.
+        The distribution from which the root's children draw: as declared, and currently.
     verb : str
     n_levels : int
     """

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import AnyInts
 from hdpkit.checks import instance, one_of_kind, text
 from hdpkit.errors import DataError, HdpkitError, ParameterError, ReturnValueError, StateError
 from hdpkit.numerics import add_up
@@ -24,8 +24,6 @@ from hdpkit.random import ChoiceSource
 from hdpkit.stores import ObservesDishes
 
 __all__ = ["LatentDishes", "ObservedDishes", "Parts", "cloned", "dish_kind_of"]
-
-Ints = npt.NDArray[Any]
 
 
 def cloned(name: str, part: Part, state: Any) -> Part:
@@ -173,7 +171,7 @@ class LatentDishes(Attached):
         served = {int(dish) for dish in state.seating.node_dishes(0)}
         return [slot for slot in state.slots.occupied_slots().tolist() if slot not in served]
 
-    def to_count(self, slots: Ints) -> Ints:
+    def to_count(self, slots: AnyInts) -> AnyInts:
         """Dish of each customer, for computing statistics of dishes."""
         state = self.state
         return state._for_bank(state.seating.dishes()) if len(slots) else np.empty(0, dtype=np.int32)
@@ -186,14 +184,14 @@ class LatentDishes(Attached):
     def check_start(self, init: Any) -> None:
         """Raise an error if this start, which assigns dishes, is not possible."""
 
-    def check_given(self, given: Ints, first: int, last: int) -> None:
+    def check_given(self, given: AnyInts, first: int, last: int) -> None:
         """Raise an error if customers first .. last - 1 can't have these dishes."""
 
     def chosen(self, customer: int, dish: int | None) -> int | None:
         """The dish that a user assigns to a customer; None if it is drawn or follows from the data."""
         return dish
 
-    def frozen(self) -> tuple[Ints, int] | None:
+    def frozen(self) -> tuple[AnyInts, int] | None:
         """Each customer's dish in any frozen state, and the number of dishes; None if states differ."""
         return None
 
@@ -247,7 +245,7 @@ class ObservedDishes(LatentDishes):
         """None: atoms exist without customers."""
         return []
 
-    def to_count(self, slots: Ints) -> Ints:
+    def to_count(self, slots: AnyInts) -> AnyInts:
         """No dishes: atoms have no statistics."""
         return np.empty(0, dtype=np.int32)
 
@@ -265,7 +263,7 @@ class ObservedDishes(LatentDishes):
             "Use the default, which seats each customer with its own value.",
         )  # fmt: skip
 
-    def check_given(self, given: Ints, first: int, last: int) -> None:
+    def check_given(self, given: AnyInts, first: int, last: int) -> None:
         """Raise an error for dishes that are not the customers' values."""
         if not np.array_equal(given[first:last], self.state.data.values[first:last]):
             raise ParameterError("dishes", given, "the customers' values", "Observed dishes can't be chosen.")
@@ -277,7 +275,7 @@ class ObservedDishes(LatentDishes):
             raise ParameterError("dish", dish, f"{own}, the customer's value", "Leave it out.")
         return None
 
-    def frozen(self) -> tuple[Ints, int] | None:
+    def frozen(self) -> tuple[AnyInts, int] | None:
         """The values."""
         bank = self.state.bank
         return bank.values, len(bank.log_base)

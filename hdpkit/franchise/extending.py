@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Int64s
 from hdpkit.checks import whole_number
 from hdpkit.data import Corpus, GroupedData, NGrams
 from hdpkit.errors import DataError, DeclarationError
@@ -20,8 +21,6 @@ from hdpkit.random import ChoiceSource, Purpose, Seed
 from hdpkit.stores import Detail, FrozenCells, FrozenSeating
 
 __all__ = ["Extending", "with_documents"]
-
-Ints = npt.NDArray[np.int64]
 
 
 @unguarded
@@ -69,7 +68,7 @@ def _grown(franchise: Any, data: Corpus) -> Any:
         )  # fmt: skip
     if not isinstance(data, Corpus) or not _continues_corpus(data, before):
         raise DataError(
-            "data", data, f"the {before.n_documents} present documents first, with the same terms",
+            "data", data, f"the {before.n_documents} current documents first, with the same terms",
             "Build them with franchise.data.plus(documents).",
         )  # fmt: skip
     kind, root = type(franchise), franchise.root.declared
@@ -102,7 +101,7 @@ def _moved(franchise: Any, made: Any) -> dict[str, Any]:
     return {**frozen, "seating": seating.arrays(), **hyperparameters, **held}
 
 
-def _numbers_in(before: Topology, after: Topology, declarations: Any) -> Ints:
+def _numbers_in(before: Topology, after: Topology, declarations: Any) -> Int64s:
     """Number in the larger tree of each restaurant."""
     to = np.empty(before.n_nodes, dtype=np.int64)
     for number, declaration in enumerate(declarations):
@@ -116,7 +115,7 @@ def _numbers_in(before: Topology, after: Topology, declarations: Any) -> Ints:
     return to
 
 
-def _values(old: Any, start: Any, franchise: Any, after: Topology, to: Ints, name: str) -> Any:
+def _values(old: Any, start: Any, franchise: Any, after: Topology, to: Int64s, name: str) -> Any:
     """Concentrations or discounts by restaurant of the larger tree."""
     values = np.array(start, dtype=np.float64)
     for number, declaration in enumerate(franchise.declarations):
@@ -177,7 +176,7 @@ class Extending(Freezing):
         assert isinstance(before, NGrams)
         if not isinstance(data, NGrams) or not _continues_ngrams(data, before):
             raise DataError(
-                "data", data, f"n-grams of order {before.order}, the {n} present customers first",
+                "data", data, f"n-grams of order {before.order}, the {n} current customers first",
                 "Build them with franchise.data.plus(sentences).",
             )  # fmt: skip
         with self.transaction():

@@ -21,6 +21,7 @@ import scipy
 
 import hdpkit._compiled.fixed_dishes.new_groups as compiled
 from hdpkit._compiled.measures.measure import CompiledBank
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.base_measures import ByRestaurant
 from hdpkit.checks import log_densities, whole_number
 from hdpkit.data import Corpus, GroupedData, Groups
@@ -35,10 +36,6 @@ from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 __all__ = ["FixedDishes", "FoldIn", "check_foldable", "fixed_dishes", "fold_in", "sample_groups"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 
 _NAMED = 5  # most unknown terms listed in an error
 
@@ -70,7 +67,7 @@ class FixedDishes:
     layout: Layout
     density: Floats
     log_scale: Floats
-    row: Ints
+    row: Int64s
     parents: Parents
     concentration: float
     discount: float
@@ -230,7 +227,7 @@ def _check_terms(unknown: Sequence[Any], allowed: str) -> None:
         )  # fmt: skip
 
 
-def _distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
+def _distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Int64s]:
     """The distinct values, and the index of each customer's value; vectors are not compared."""
     if values.ndim == 1 and values.dtype.kind in "iufb":
         distinct, row = np.unique(values, return_inverse=True)
@@ -309,7 +306,7 @@ def _scales(
 
 
 def _check_possible(
-    density: Floats, row: Ints, layout: Layout, parents: Parents, values: npt.NDArray[Any]
+    density: Floats, row: Int64s, layout: Layout, parents: Parents, values: npt.NDArray[Any]
 ) -> None:
     """Raise an error for values with density zero under every dish that is possible in a group."""
     parent = np.repeat(parents.parent, np.diff(layout.begins))
@@ -354,8 +351,8 @@ class FoldIn:
     label: str
     names: tuple[Any, ...]
     proportions: Floats
-    dishes: Ints
-    group: Ints
+    dishes: Int64s
+    group: Int64s
     sweeps: int
     burn_in: int
 
@@ -444,7 +441,9 @@ def fold_in(
     )
 
 
-def sample_groups(fixed: FixedDishes, sweeps: int, burn_in: int, source: ChoiceSource) -> tuple[Floats, Ints]:
+def sample_groups(
+    fixed: FixedDishes, sweeps: int, burn_in: int, source: ChoiceSource
+) -> tuple[Floats, Int64s]:
     """Sweep over new groups in order.
 
     Returns

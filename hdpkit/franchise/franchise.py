@@ -182,11 +182,11 @@ class Franchise(Copied):
 
     def concentration(self, name: str) -> Any:
         """Concentration of a declaration: a float, or shape (n,) if restaurants have separate values."""
-        return self.hyperparameters.present(name)[0]
+        return self.hyperparameters.values_of(name)[0]
 
     def discount(self, name: str) -> Any:
         """Discount of a declaration: a float, or shape (n,) if restaurants have separate values."""
-        return self.hyperparameters.present(name)[1]
+        return self.hyperparameters.values_of(name)[1]
 
     @changes
     def set_concentration(self, name: str, value: npt.ArrayLike) -> None:

@@ -133,7 +133,7 @@ class Freezing(Reading):
         self.streams = streams
         self.held_nodes = self._check_frozen_held(frozen)
         slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen.get("components", {})
-        ids, births = frozen.get("dish_ids"), frozen.get("births", 0)
+        ids, births = (None, 0) if self.measure.atomic else (frozen["dish_ids"], frozen["births"])
         self._replaced(slots, frozen["held"], frozen.get("bank"), parts, source, ids, births)
 
     def _abandon(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Int32s, Int64s
 from hdpkit.checks import LARGEST_SEED, number_array, real_number, whole_number
 from hdpkit.data.corpus import Cells
 from hdpkit.errors import DataError, ParameterError, short_repr
@@ -31,10 +32,6 @@ __all__ = [
     "ints_of",
     "with_one_table_each",
 ]
-
-Ints = npt.NDArray[np.int32]
-Wide = npt.NDArray[np.int64]
-
 
 _UNCHANGED = "Pass the state unchanged."
 
@@ -126,10 +123,10 @@ class Disagreement(Exception):
 
 
 def check_tables(
-    seat: Ints,
-    node: Ints,
-    dish: Ints,
-    above: Ints,
+    seat: Int32s,
+    node: Int32s,
+    dish: Int32s,
+    above: Int32s,
     topology: Topology | ContextTopology,
     slots: npt.NDArray[Any] | None,
 ) -> None:
@@ -171,8 +168,8 @@ def check_tables(
 
 
 def check_bins(
-    dish: Ints,
-    columns: Sequence[Ints],
+    dish: Int32s,
+    columns: Sequence[Int32s],
     topology: Topology | ContextTopology,
     slots: npt.NDArray[Any] | None,
 ) -> None:
@@ -204,8 +201,8 @@ def check_bins(
 
 
 def check_tallies(
-    dish: Ints,
-    columns: Sequence[Ints],
+    dish: Int32s,
+    columns: Sequence[Int32s],
     topology: Topology | ContextTopology,
     slots: npt.NDArray[Any] | None,
 ) -> None:
@@ -223,9 +220,9 @@ def check_tallies(
 
 
 def _check_columns(
-    columns: Sequence[Ints],
-    eaten: Ints,
-    data: Callable[[int], tuple[Wide, Wide]],
+    columns: Sequence[Int32s],
+    eaten: Int32s,
+    data: Callable[[int], tuple[Int64s, Int64s]],
     topology: Topology | ContextTopology,
     slots: npt.NDArray[Any] | None,
 ) -> None:
@@ -242,8 +239,8 @@ def _check_columns(
 
 
 def check_cells(
-    runs: Mapping[str, Ints],
-    columns: Sequence[Ints],
+    runs: Mapping[str, Int32s],
+    columns: Sequence[Int32s],
     cells: Cells,
     topology: Topology,
     slots: npt.NDArray[Any] | None,
@@ -264,14 +261,16 @@ def check_cells(
     eaten = runs["run_dish"]
     known = np.arange(getattr(topology, "known", 0))  # each has one customer at the root
 
-    def data(base: int) -> tuple[Wide, Wide]:
+    def data(base: int) -> tuple[Int64s, Int64s]:
         keys, counts = cell_counts(runs, cells, base, topology.first[-1])
         return np.append(known, keys), np.append(np.ones_like(known), counts)
 
     _check_columns(columns, eaten, data, topology, slots)
 
 
-def cell_counts(runs: Mapping[str, Ints], cells: Cells, base: int, first_document: int) -> tuple[Wide, Wide]:
+def cell_counts(
+    runs: Mapping[str, Int32s], cells: Cells, base: int, first_document: int
+) -> tuple[Int64s, Int64s]:
     """Customers by restaurant and dish from counts by cell; document 0 is restaurant ``first_document``."""
     documents, found, begin = cells.documents(), [], 0
     for first in range(0, len(documents), _CELLS):
@@ -287,7 +286,9 @@ def cell_counts(runs: Mapping[str, Ints], cells: Cells, base: int, first_documen
     return _together(found)
 
 
-def with_one_table_each(keys: Wide, customers: Wide, base: int, topology: Topology) -> tuple[Wide, Wide]:
+def with_one_table_each(
+    keys: Int64s, customers: Int64s, base: int, topology: Topology
+) -> tuple[Int64s, Int64s]:
     """Customers of all restaurants if every dish of a restaurant has one table, given the data customers.
 
     Parameters
@@ -317,7 +318,7 @@ def with_one_table_each(keys: Wide, customers: Wide, base: int, topology: Topolo
     return _together([*found, (keys, customers)])
 
 
-def _together(found: list[tuple[Wide, Wide]]) -> tuple[Wide, Wide]:
+def _together(found: list[tuple[Int64s, Int64s]]) -> tuple[Int64s, Int64s]:
     """Sum of the counts of pieces by key, keys ascending."""
     if not found:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
@@ -330,9 +331,9 @@ def _together(found: list[tuple[Wide, Wide]]) -> tuple[Wide, Wide]:
 
 
 def _check_against_data(
-    data: tuple[Wide, Wide],
+    data: tuple[Int64s, Int64s],
     base: int,
-    counts: tuple[Wide, Wide, Wide],
+    counts: tuple[Int64s, Int64s, Int64s],
     topology: Topology | ContextTopology,
     slots: npt.NDArray[Any] | None,
     names: tuple[str, str, str],
@@ -346,7 +347,7 @@ def _check_against_data(
         _check_root(keys[root], slots, names[0])
 
 
-def data_counts(dish: Ints, topology: Topology | ContextTopology, base: int) -> tuple[Wide, Wide]:
+def data_counts(dish: Int32s, topology: Topology | ContextTopology, base: int) -> tuple[Int64s, Int64s]:
     """Seated data customers by restaurant and dish: ascending keys, restaurant * base + dish, and counts."""
     found = []
     for first in range(0, len(dish), _CHUNK):
@@ -358,11 +359,11 @@ def data_counts(dish: Ints, topology: Topology | ContextTopology, base: int) -> 
 
 
 def check_counts(
-    keys: Wide,
+    keys: Int64s,
     base: int,
-    customers: Wide,
-    tables: Wide,
-    data: tuple[Wide, Wide],
+    customers: Int64s,
+    tables: Int64s,
+    data: tuple[Int64s, Int64s],
     topology: Topology | ContextTopology,
     names: tuple[str, str, str] = ("bin_dish", "bin_size", "bin_count"),
 ) -> None:
@@ -453,7 +454,7 @@ def check_frozen(
             "Pass it unchanged.",
         )
     n, n_nodes = topology.n_all, topology.n_nodes
-    slots, held = check_dishes(frozen, n)
+    slots, held = check_dishes(frozen, n, observed is not None)
     if observed is not None and (len(held) or (len(slots) and slots[-1] >= observed[1])):
         raise _wrong("slots", frozen["slots"], f"atoms, from 0 to {observed[1] - 1}, none held")
     own: tuple[str, ...] = FrozenCells.OWN if by_cell else arrays[:1]
@@ -497,10 +498,13 @@ def check_frozen(
     return {**dict(zip(arrays, (seat, node, served, *rest), strict=True)), **runs}
 
 
-def check_dishes(frozen: Mapping[str, Any], n_customers: int) -> tuple[npt.NDArray[np.int32], ...]:
-    """Check occupied and held slots and the lasting ids of dishes; returns these slots."""
+def check_dishes(
+    frozen: Mapping[str, Any], n_customers: int, observed: bool = False
+) -> tuple[npt.NDArray[np.int32], ...]:
+    """Check occupied and held slots and, unless dishes are observed, lasting ids; returns these slots."""
     slots, held = _slots(frozen, n_customers)
-    _check_ids(frozen, len(slots))
+    if not observed:
+        _check_ids(frozen, len(slots))
     return slots, held
 
 
@@ -548,9 +552,7 @@ def _slots(frozen: Mapping[str, Any], n_customers: int) -> tuple[npt.NDArray[np.
 
 
 def _check_ids(frozen: Mapping[str, Any], n_dishes: int) -> None:
-    """Check lasting ids of the dishes, if the state has them: distinct and below the number of births."""
-    if "dish_ids" not in frozen and "births" not in frozen:
-        return
+    """Check lasting ids of the dishes: distinct and below the number of births."""
     births, ids = frozen.get("births"), _array(frozen.get("dish_ids"))
     if isinstance(births, bool) or not isinstance(births, int | np.integer) or not 0 <= births <= 2**62:
         raise _wrong("births", births, "the number of dishes opened so far")

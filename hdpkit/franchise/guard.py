@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from hdpkit._compiled.support.franchise_lock import FranchiseLock, unweighable
 
-__all__ = ["Guarded", "changes", "reopens", "unguarded"]
+__all__ = ["Locked", "changes", "reopens", "unguarded"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,7 +34,7 @@ def unguarded(function: F) -> F:
     return function
 
 
-class Guarded:
+class Locked:
     """Base of classes whose instances have a lock. Public members of subclasses are wrapped here."""
 
     _lock: FranchiseLock

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Int64s
 from hdpkit.checks import items, whole_number
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
@@ -21,8 +22,6 @@ from hdpkit.franchise.statistics import Statistics
 from hdpkit.franchise.topology import Topology
 
 __all__ = ["Held"]
-
-Ints = npt.NDArray[np.int64]
 
 _CHUNK = 1 << 18  # customers checked at once
 _REMEDY = "See franchise.keys(name), and franchise.release()."
@@ -39,7 +38,7 @@ class Held(Statistics):
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
         self._ranges_for: tuple[Any, Any] = (None, None)  # held restaurants and tree of the ranges
-        self._ranges: Ints = np.empty((0, 2), dtype=np.int64)
+        self._ranges: Int64s = np.empty((0, 2), dtype=np.int64)
 
     # ------------------------------------------------------------------ for users
 
@@ -170,7 +169,7 @@ class Held(Statistics):
         found[self.held_nodes] = 1
         return found
 
-    def _held_slots(self) -> Ints:
+    def _held_slots(self) -> Int64s:
         """Slots of the dishes of held customers, ascending."""
         if not self._any_held:
             return np.empty(0, dtype=np.int64)
@@ -178,10 +177,10 @@ class Held(Statistics):
         held[self.held_nodes] = True
         return np.unique(self._eaten(held)).astype(np.int64)
 
-    def _eaten(self, held: npt.NDArray[np.bool_]) -> Ints:
+    def _eaten(self, held: npt.NDArray[np.bool_]) -> Int64s:
         """Dishes of the data customers of these restaurants."""
         dishes = np.asarray(self.seating.dishes())  # over cells, without known components
-        eaten: Ints = dishes[held[self._tree_of_labels().home[: len(dishes)]]]
+        eaten: Int64s = dishes[held[self._tree_of_labels().home[: len(dishes)]]]
         return eaten
 
     def _check_start_held(self, init: Any) -> None:
@@ -254,7 +253,7 @@ class Held(Statistics):
                 "groups", "with customers who are not seated", "seated", "Start the franchise first."
             )
 
-    def _free_ranges(self) -> Ints:
+    def _free_ranges(self) -> Int64s:
         """Ranges of free customers, one per row; computed once for the held groups."""
         if self._ranges_for[0] is self.held_nodes and self._ranges_for[1] is self.topology:
             return self._ranges

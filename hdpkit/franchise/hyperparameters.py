@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import number_array
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.franchise.declarations import Hyperparameter, Restaurant, number_of
@@ -23,8 +24,6 @@ from hdpkit.priors import Prior, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Hyperparameters"]
-
-Floats = npt.NDArray[np.float64]
 
 _TRIES = 1000
 _CHUNK = 1 << 18
@@ -92,7 +91,7 @@ class Hyperparameters:
             theta, discount = declaration.hyperparameters
             self.put(self.topology.nodes(number), theta.start, discount.start)
 
-    def present(self, name: str) -> tuple[Any, Any]:
+    def values_of(self, name: str) -> tuple[Any, Any]:
         """Concentration and discount of a declaration: each a float, or an array by restaurant."""
         number = number_of(self.declarations, name)
         nodes = self.topology.nodes(number)
@@ -110,7 +109,7 @@ class Hyperparameters:
             values = {}
             for declaration in self.declarations:
                 for key, value in zip(
-                    ("concentration", "discount"), self.present(declaration.name), strict=True
+                    ("concentration", "discount"), self.values_of(declaration.name), strict=True
                 ):
                     if isinstance(value, np.ndarray):
                         value.setflags(write=False)
@@ -214,7 +213,7 @@ class Hyperparameters:
     def _new_log_prior(self) -> float:
         total = 0.0
         for declaration in self.declarations:
-            theta, d = self.present(declaration.name)
+            theta, d = self.values_of(declaration.name)
             declared = declaration.hyperparameters
             for one, values in zip(declared, (theta + d if declared[0].shifted else theta, d), strict=True):
                 if one.prior is not None:
@@ -226,7 +225,7 @@ class Hyperparameters:
     def draw(self, source: ChoiceSource) -> None:
         """Draw every concentration and discount that has a prior from its prior, discounts first."""
         for number, declaration in enumerate(self.declarations):
-            theta, d = self.present(declaration.name)
+            theta, d = self.values_of(declaration.name)
             declared, discount = declaration.hyperparameters
             n = len(self.theta[self.topology.nodes(number)])
             if discount.prior is not None:

@@ -247,7 +247,7 @@ def choose_kernel(
 ) -> tuple[str, Callable[..., Any]]:
     """Name and function of the kernel for a verb.
 
-    If "fused" is forced, the next fastest code is used for verbs without a fused sweep, and if the present
+    If "fused" is forced, the next fastest code is used for verbs without a fused sweep, and if the current
     hyperparameters are outside the range of its arithmetic.
 
     Raises

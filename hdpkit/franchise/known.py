@@ -15,6 +15,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import AnyInts, Floats
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.base_measures.bank import FixedBank, KeepsParameters, PythonBank
 from hdpkit.checks import items, number_array, whole_number
@@ -23,9 +24,6 @@ from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.stores import Detail, FrozenCells, FrozenCounts, FrozenSeats
 
 __all__ = ["Known", "KnownDishes", "KnownValues"]
-
-Ints = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 _OFF = 1e-6  # largest difference of a row's sum from 1
 _LARGEST = 2**31 - 2
@@ -325,11 +323,11 @@ class KnownDishes:
         both = np.concatenate([values, self._seen.astype(values.dtype)])
         return self.fixed(FixedBank(measure, both) if self.frozen.any() else PythonBank(measure, both))
 
-    def to_count(self, dishes: Ints) -> npt.NDArray[np.int32]:
+    def to_count(self, dishes: AnyInts) -> npt.NDArray[np.int32]:
         """Dish of each of a bank's values, given the dishes of the data customers."""
         return np.concatenate([np.asarray(dishes, dtype=np.int32), self._dishes])
 
-    def cells(self) -> tuple[Ints, Ints, Ints]:
+    def cells(self) -> tuple[AnyInts, AnyInts, AnyInts]:
         """Terms, dishes and counts of the observations of prior components."""
         dish, term = np.nonzero(self.pseudo)
         return term.astype(np.int32), dish.astype(np.int32), self.pseudo[dish, term].astype(np.int32)
@@ -340,7 +338,7 @@ class KnownDishes:
         found[: self.n] -= self.pseudo[: len(found)]
         return found
 
-    def add_seen(self, totals: Ints) -> Ints:
+    def add_seen(self, totals: AnyInts) -> AnyInts:
         """Customers of dishes, the known ones first, with what prior components have seen before."""
         found = np.array(totals, dtype=np.int64)
         found[: self.n] += self.pseudo[: len(found)].sum(axis=1)

@@ -9,13 +9,11 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.data import Corpus, GroupedData
 from hdpkit.errors import DataError, DeclarationError
 
 __all__ = ["Layout", "Parents", "layout_of", "parents_of"]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _NAMED = 5  # most label values listed in an error
 
@@ -38,11 +36,11 @@ class Layout:
 
     label: str
     names: tuple[Any, ...]
-    order: Ints
-    begins: Ints
+    order: Int64s
+    begins: Int64s
 
     @property
-    def group(self) -> Ints:
+    def group(self) -> Int64s:
         """Group of each entry of `order`."""
         return np.repeat(np.arange(len(self.names)), np.diff(self.begins))
 
@@ -65,7 +63,7 @@ class Parents:
     """
 
     share: Floats
-    parent: Ints
+    parent: Int64s
 
 
 def layout_of(franchise: Any, data: GroupedData) -> Layout:
@@ -98,7 +96,7 @@ def parents_of(franchise: Any, data: GroupedData, layout: Layout, other: Grouped
     return Parents(share, parent.astype(np.int64))
 
 
-def _nodes_above(franchise: Any, data: GroupedData, layout: Layout) -> Ints:
+def _nodes_above(franchise: Any, data: GroupedData, layout: Layout) -> Int64s:
     """Number of the restaurant above each group; the root for a group without labels."""
     chain, topology = franchise.declarations, franchise.topology
     above = np.zeros(len(layout.names), dtype=np.int64)  # node of each group's parent, from the root down
@@ -135,7 +133,7 @@ def _labels_groups(data: GroupedData, layout: Layout) -> bool:
     return isinstance(data, Corpus) and layout.label == "document"
 
 
-def _codes_of_groups(label: str, data: GroupedData, layout: Layout) -> Ints:
+def _codes_of_groups(label: str, data: GroupedData, layout: Layout) -> Int64s:
     """Code of a label for each group, -1 where it is missing; all customers of a group must have the same."""
     if _labels_groups(data, layout):
         assert isinstance(data, Corpus)
@@ -154,7 +152,7 @@ def _codes_of_groups(label: str, data: GroupedData, layout: Layout) -> Ints:
     return codes
 
 
-def _nodes_of(topology: Any, number: int, label: str, keys: Sequence[Any], codes: Ints) -> Ints:
+def _nodes_of(topology: Any, number: int, label: str, keys: Sequence[Any], codes: Int64s) -> Int64s:
     """Restaurant of each group's label value, -1 where it is missing."""
     known = {key: topology.first[number] + i for i, key in enumerate(topology.keys[number])}
     there = np.unique(codes[codes >= 0]).tolist()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import instance, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError, StateError
@@ -23,10 +24,6 @@ from hdpkit.random import ChoiceSource, RandomStream
 from hdpkit.stores import KeepsCells, ReportsMemory
 
 __all__ = ["Drawn", "Reading"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 
 _LEAST_SHAPE = 1e-300  # of gamma draws
 _KEYS = 2**62  # a stream is identified by two numbers below this
@@ -143,7 +140,7 @@ class Reading(Drawn):
     """Properties of the current state."""
 
     @property
-    def dishes(self) -> Ints:
+    def dishes(self) -> Int64s:
         """Dish of each customer, in data order: int64, shape (n_customers,); -1 while unseated.
 
         If dishes are observed they are the values themselves.
@@ -157,7 +154,7 @@ class Reading(Drawn):
             return seating.seated() == self.topology.n_customers
         return not bool((seating.dishes() < 0).any())
 
-    def _ranks(self) -> Ints:
+    def _ranks(self) -> Int64s:
         """Rank of each occupied slot; -1 at the end, for unseated customers."""
         live = self.slots.occupied_slots()
         rank = np.full((int(live[-1]) if len(live) else 0) + 2, -1, dtype=np.int64)
@@ -165,7 +162,7 @@ class Reading(Drawn):
         return rank
 
     @property
-    def dish_ids(self) -> Ints:
+    def dish_ids(self) -> Int64s:
         """Lasting id of each dish, its number in the order of births: int64, shape (K,).
 
         It is kept when slots are renumbered, in frozen states, and when the seating is replaced by one of the
@@ -207,14 +204,14 @@ class Reading(Drawn):
         """Numbers of the restaurants of a declaration, as an index."""
         return self.topology.nodes(number_of(self.declarations, name))
 
-    def totals(self) -> tuple[Ints, Ints]:
+    def totals(self) -> tuple[Int64s, Int64s]:
         """Customers and tables of every restaurant by number: two int64 arrays, shape (n_nodes,)."""
         return totals(self.seating, self.topology.n_nodes)
 
-    def totals_of(self, number: int) -> tuple[Ints, Ints, Ints]:
+    def totals_of(self, number: int) -> tuple[Int64s, Int64s, Int64s]:
         """Restaurants of a declaration, by its number, with their customers and tables: three int64 arrays.
 
-        A franchise over a part of a corpus returns those of the complete corpus, numbered from 1
+        A franchise over some shards of a corpus returns those of the complete corpus, numbered from 1
         (`WholeCorpus.totals`).
 
         Parameters
@@ -234,10 +231,10 @@ class Reading(Drawn):
         nodes = np.arange(len(tables))[self.topology.nodes(number)]
         return nodes, customers[nodes], tables[nodes]
 
-    def counted_totals_of(self, number: int) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
+    def counted_totals_of(self, number: int) -> tuple[tuple[Int64s, Int64s], tuple[Int64s, Int64s]]:
         """Return how often each number of customers, and of tables, occurs among a declaration's restaurants.
 
-        A franchise over a part of a corpus returns the numbers of the entire corpus.
+        A franchise over some shards of a corpus returns the numbers of the entire corpus.
 
         Parameters
         ----------
@@ -257,12 +254,12 @@ class Reading(Drawn):
         return customers, tables
 
     def _whole_corpus_of(self, number: int) -> WholeCorpus | None:
-        """The documents outside this part, if a declaration's restaurants are in several parts."""
+        """The documents of other shards, if a declaration's restaurants are in several shards."""
         last = len(self.declarations) - 1
         whole_number("number", number, 0, last, remedy="Place of it in franchise.declarations.")
         return self._whole_corpus if number > 0 else None
 
-    def size_counts(self, nodes: npt.ArrayLike) -> tuple[Ints, Ints]:
+    def size_counts(self, nodes: npt.ArrayLike) -> tuple[Int64s, Int64s]:
         """Sizes of the tables of some restaurants, ascending, and the number of tables of each size.
 
         Parameters
@@ -287,12 +284,12 @@ class Reading(Drawn):
         return size_counts(self.seating, given.astype(np.int64))
 
     @property
-    def dish_counts(self) -> Ints:
+    def dish_counts(self) -> Int64s:
         """Counts of terms by dish: int64, shape (K, V). For data that are terms."""
         self._dish_kind.check_counted()
         if isinstance(self.seating, KeepsCells):
             bank: Any = self.bank
-            by_dish: Ints = bank.counts(self.slots.occupied_slots())
+            by_dish: Int64s = bank.counts(self.slots.occupied_slots())
             return by_dish if self._known is None else self._known.without(by_dish)
         n_terms = getattr(self.data, "n_terms", None) or getattr(self.measure, "n_terms", None)
         if n_terms is None:

@@ -19,26 +19,23 @@ from typing import Any, Self
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
 import hdpkit._compiled.walk.root as compiled
 import hdpkit.franchise.reference.root as readable
 from hdpkit._compiled.support.franchise_lock import Block
 from hdpkit._compiled.walk.root import WeightTable
+from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import choice, instance, number_array
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, kind_of_root
 from hdpkit.franchise.dish_kinds import Parts
-from hdpkit.franchise.guard import Guarded, unguarded
+from hdpkit.franchise.guard import Locked, unguarded
 from hdpkit.franchise.scores import ROOT_WEIGHTS, log_seating_of_restaurant
 from hdpkit.numerics import add_up, lgamma, log, log_each
 from hdpkit.parts import Attached, IntegrablePart, Part
 from hdpkit.random import ChoiceSource
 
 __all__ = ["ROOTS", "FixedTable", "Root", "RootKind", "Weights", "check_root", "log_dishes"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 
 def log_dishes(k: int, n_dishes: int, n_customers: int) -> float:
@@ -76,7 +73,7 @@ class FixedTable(Attached, Part):
     def _remainder(self, n: int) -> float:
         return max(self.n_dishes - n, 0) / self.n_dishes
 
-    def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
+    def born(self, slot: int, source: ChoiceSource | None, customers: Int32s) -> None:
         """Move 1/K from the remainder to a new dish."""
         n = len(self.state.slots)  # including the new one
         self.table.fix(slot, 1.0 / self.n_dishes, self._remainder(n))
@@ -90,11 +87,11 @@ class FixedTable(Attached, Part):
         """Return its weight to the remainder."""
         self.table.fix(slot, 0.0, self._remainder(len(self.state.slots)))
 
-    def relabelled(self, mapping: Ints) -> None:
+    def relabelled(self, mapping: Int32s) -> None:
         """Set the weights at the new slots."""
         self.reset(np.asarray(mapping)[np.asarray(mapping) >= 0])
 
-    def reset(self, slots: Ints) -> None:
+    def reset(self, slots: Int32s) -> None:
         """Set the weights of exactly these slots."""
         self.table.clear()
         for slot in slots.tolist():
@@ -108,10 +105,10 @@ class FixedTable(Attached, Part):
         """See `Weights.births_given`: a birth draws nothing here."""
         return contextlib.nullcontext()
 
-    def take(self, slots: Ints, weights: Floats) -> None:
+    def take(self, slots: Int32s, weights: Floats) -> None:
         """See `Weights.take`; the weights don't change."""
 
-    def audit(self, slots: Ints) -> None:
+    def audit(self, slots: Int32s) -> None:
         """Check that each dish has 1/K and the others have the remainder."""
         expected = np.append(np.full(len(slots), 1.0 / self.n_dishes), self._remainder(len(slots)))
         if len(slots) > self.n_dishes or not np.array_equal(self.table.many(slots), expected):
@@ -146,10 +143,10 @@ class Weights(Attached, IntegrablePart):
         self._given = False  # whether new dishes already have weights, which are set at the end
 
     def _numbers(self) -> tuple[float, float]:
-        present = self.state.hyperparameters
-        return float(present.theta[0]), float(present.d[0])
+        current = self.state.hyperparameters
+        return float(current.theta[0]), float(current.d[0])
 
-    def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
+    def born(self, slot: int, source: ChoiceSource | None, customers: Int32s) -> None:
         """Draw the weight of a new dish as a share of the remainder."""
         if self.integrated is not None or self._given:
             return
@@ -166,12 +163,12 @@ class Weights(Attached, IntegrablePart):
         """Return its weight to the remainder."""
         self.table.bring_home(slot)
 
-    def relabelled(self, mapping: Ints) -> None:
+    def relabelled(self, mapping: Int32s) -> None:
         """Move weights to the new slots of their dishes."""
         old = np.flatnonzero(np.asarray(mapping) >= 0).astype(np.int32)
         self.table.put(np.asarray(mapping)[old], self.table.many(old))
 
-    def reset(self, slots: Ints) -> None:
+    def reset(self, slots: Int32s) -> None:
         """Set the weights of these dishes to their expectations given the seating, until they are drawn."""
         if len(slots) == 0:
             self.table.clear()
@@ -182,7 +179,7 @@ class Weights(Attached, IntegrablePart):
         weights = np.append(m - d, theta + len(slots) * d) / total
         self.table.put(slots, np.clip(weights, 0.0, 1.0))
 
-    def _customers(self, slots: Ints) -> Floats:
+    def _customers(self, slots: Int32s) -> Floats:
         """Customers of the root by dish."""
         seating = self.state.seating
         return np.array([seating.customers(0, slot) for slot in slots.tolist()], dtype=float)
@@ -231,7 +228,7 @@ class Weights(Attached, IntegrablePart):
         finally:
             self._given = False
 
-    def take(self, slots: Ints, weights: Floats) -> None:
+    def take(self, slots: Int32s, weights: Floats) -> None:
         """Replace all weights by those of these slots and, last, the remainder."""
         self.table.put(slots, weights)
 
@@ -239,7 +236,7 @@ class Weights(Attached, IntegrablePart):
         """Draw the weights given the new seating."""
         self.draw(source)
 
-    def audit(self, slots: Ints) -> None:
+    def audit(self, slots: Int32s) -> None:
         """Check that each dish, and no other slot, has a weight, and that the sum is 1."""
         weights = self.table.many(slots)
         if np.any(weights < 0.0) or abs(float(weights.sum()) - 1.0) > 1e-9:
@@ -367,7 +364,7 @@ def check_root(root: Any, restaurant: Restaurant) -> None:
             )  # fmt: skip
 
 
-class Root(Attached, Guarded):
+class Root(Attached, Locked):
     """The distribution of the root's children: a restaurant of latent dishes or of atoms, or weights.
 
     Obtained as `Franchise.root`.
@@ -397,7 +394,7 @@ class Root(Attached, Guarded):
 
     @property
     def kind(self) -> str:
-        """The distribution from which the root's children draw at present: a key of `ROOTS`."""
+        """The distribution from which the root's children currently draw: a key of `ROOTS`."""
         return self._kind()
 
     def _kind(self) -> str:
@@ -472,7 +469,7 @@ class Root(Attached, Guarded):
         return self._parts.integrate(source, [self._weights])
 
     def _check_restaurant(self, verb: str) -> None:
-        """Raise an error if the root has weights at present and a verb needs a restaurant."""
+        """Raise an error if the root currently has weights and a verb needs a restaurant."""
         if self.kind == "weights":
             raise StateError(
                 "root", "weights", "a restaurant while this verb runs",

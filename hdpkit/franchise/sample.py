@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit._compiled.measures.selection import Selection
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.base_measures.reference.selection import draw_topic
 from hdpkit.checks import DAMAGED, fitting, instance, made_by, whole_number, whole_numbers
@@ -38,8 +39,6 @@ __all__ = [
     "topic_law",
 ]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Columns = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
@@ -87,7 +86,7 @@ class Level:
     """
 
     name: str
-    parent: Ints = attrs.field(repr=False)
+    parent: Int64s = attrs.field(repr=False)
     counts: Any = attrs.field(repr=False)
     tables: Any = attrs.field(repr=False)
     concentration: Floats
@@ -124,7 +123,7 @@ class TopicLaw:
         Customers of the dish.
     """
 
-    terms: Ints
+    terms: Int64s
     parameters: Floats
     smoothing: Floats
     total: float
@@ -148,7 +147,7 @@ class TopicLaw:
         own[self.terms] = self.parameters
         return own if np.isinf(self.total) else dirichlet(own[None, :], source.generator)[0]
 
-    def draw_each(self, terms: Ints, n: int, source: ChoiceSource) -> Floats:
+    def draw_each(self, terms: Int64s, n: int, source: ChoiceSource) -> Floats:
         """Draw the probability of each of some terms ``n`` times from its own distribution.
 
         It is a beta distribution, given the number of selected terms. Terms with equal parameters have equal
@@ -382,8 +381,8 @@ class Sample:
 
     chain: int
     sweep: int
-    ids: Ints = attrs.field(repr=False)
-    sizes: Ints = attrs.field(repr=False)
+    ids: Int64s = attrs.field(repr=False)
+    sizes: Int64s = attrs.field(repr=False)
     counts: Any = attrs.field(default=None, repr=False)
     parameters: Mapping[str, npt.NDArray[Any]] = attrs.field(factory=dict, repr=False)
     root_weights: Floats = attrs.field(repr=False)
@@ -430,13 +429,13 @@ class Sample:
         """
         return self._topics_of(np.arange(self.n_dishes))
 
-    def _topic_blocks(self, dishes: Ints) -> Iterator[Floats]:
+    def _topic_blocks(self, dishes: Int64s) -> Iterator[Floats]:
         """Rows of `topics` for some dishes, a few at a time: all of them may not fit in memory."""
         n = rows_at_once(1 if self.counts is None else self.counts.shape[1])
         for first in range(0, len(dishes), n):
             yield self._topics_of(dishes[first : first + n])
 
-    def _topics_of(self, dishes: Ints) -> Floats:
+    def _topics_of(self, dishes: Int64s) -> Floats:
         """Rows of `topics` for some dishes."""
         if self.counts is not None and self.term_means is not None:
             means = self.term_means

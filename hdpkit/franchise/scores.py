@@ -9,6 +9,7 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit._compiled.stores.stirling import sum_of_logs
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.stores import CountsInBulk, CountsSizes, ScoresSeating, TotalsInBulk
 
@@ -25,9 +26,6 @@ __all__ = [
     "size_counts",
     "totals",
 ]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def columns_of(store: Any, n_nodes: int) -> Any:
@@ -69,7 +67,7 @@ def log_seating_of_restaurant(sizes: npt.NDArray[Any], theta: float, d: float) -
     return opened - seated + shared
 
 
-def size_counts(store: Any, nodes: Ints) -> tuple[Ints, Ints]:
+def size_counts(store: Any, nodes: Int64s) -> tuple[Int64s, Int64s]:
     """Sizes of the tables of these restaurants, ascending, and the number of tables of each size."""
     if isinstance(store, CountsSizes):
         sizes, counts = store.size_counts(nodes)
@@ -79,7 +77,7 @@ def size_counts(store: Any, nodes: Ints) -> tuple[Ints, Ints]:
     return sizes, counts
 
 
-def totals(store: Any, n_nodes: int) -> tuple[Ints, Ints]:
+def totals(store: Any, n_nodes: int) -> tuple[Int64s, Int64s]:
     """Customers and tables of every restaurant by number: two int64 arrays, shape (n_nodes,)."""
     if isinstance(store, TotalsInBulk):
         customers, tables = store.totals()
@@ -195,7 +193,7 @@ def log_stirling(n: npt.ArrayLike, t: npt.ArrayLike, discount: float) -> Floats:
     return logs
 
 
-def dish_sizes(franchise: Any) -> Ints:
+def dish_sizes(franchise: Any) -> Int64s:
     """Data customers of each dish that has any, from the counts of the store.
 
     No array of the size of the data is created.
@@ -204,11 +202,11 @@ def dish_sizes(franchise: Any) -> Ints:
     ----------
     franchise : Franchise
     """
-    sizes: Ints = franchise._within(data_sizes, franchise.seating, franchise.topology.n_nodes)
+    sizes: Int64s = franchise._within(data_sizes, franchise.seating, franchise.topology.n_nodes)
     return sizes
 
 
-def data_sizes(store: Any, n_nodes: int) -> Ints:
+def data_sizes(store: Any, n_nodes: int) -> Int64s:
     """Data customers of each dish that has any, from a store; int64."""
     node, dish, customers, tables = columns_of(store, n_nodes)
     # A table is a customer of the parent; the others are data.
@@ -216,6 +214,6 @@ def data_sizes(store: Any, n_nodes: int) -> Ints:
     return found[found > 0]
 
 
-def _columns(franchise: Any) -> list[Ints]:
+def _columns(franchise: Any) -> list[Int64s]:
     columns = columns_of(franchise.seating, franchise.topology.n_nodes)
     return [np.ascontiguousarray(column, dtype=np.int64) for column in columns]

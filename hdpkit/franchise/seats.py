@@ -211,6 +211,8 @@ class Seats(KernelChoice):
         if isinstance(self.store, KeepsCells):
             self._change(self._expand_cells)
 
+    tell_apart = expand_cells  # former name
+
     def _expand_cells(self) -> None:
         counts = self._in_detail(self.store.freeze(), Detail.COUNTS)
         self._count_by_customer()
@@ -224,7 +226,7 @@ class Seats(KernelChoice):
         self.bank = self._bank_for(self.measure, self.data)
         self.store = self._new_store()
 
-    # ------------------------------------------------------------------ seating out
+    # ------------------------------------------------------------------ labelled seatings
 
     @unguarded
     def labelled_seating(self, source: ChoiceSource, sizes: bool = False) -> Block:
@@ -244,6 +246,8 @@ class Seats(KernelChoice):
         flag("sizes", sizes)
         enough = Detail.SIZES if sizes else Detail.SEATS
         return Block(self._lock, lambda: self._change(self._lend, source, enough), self._give_back)
+
+    seated_out = labelled_seating  # former name
 
     def _lend(self, source: ChoiceSource, enough: Detail) -> bool:
         """Begin a block; returns whether there is anything to undo at its end."""

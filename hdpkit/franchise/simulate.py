@@ -190,10 +190,10 @@ def redraw_atoms(franchise: Franchise, source: ChoiceSource) -> dict[str, Any]:
     return {**seating, "table_dish": dish[top]}
 
 
-def _observed(seating: dict[str, Any], present: Any) -> Any:
+def _observed(seating: dict[str, Any], current: Any) -> Any:
     """Value of each customer of a frozen seating of observed dishes; unseated ones keep their values."""
     dish = FrozenSeating.of(seating).dishes
-    return np.where(dish >= 0, dish, present)
+    return np.where(dish >= 0, dish, current)
 
 
 def _refuse_remainder(measure: Any) -> None:

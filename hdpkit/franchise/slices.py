@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hdpkit._compiled.fused_sweeps.fused_cells import FEW
 from hdpkit._compiled.fused_sweeps.slice_workspace import SliceWorkspace
+from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import choice, whole_number
 from hdpkit.errors import StateError
 from hdpkit.franchise.assigned import Assigned, Assignment
@@ -23,9 +24,6 @@ from hdpkit.random import ChoiceSource
 from hdpkit.stores import KeepsCells
 
 __all__ = ["SlicePlan", "Slices", "opened_here"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound
 TAIL = 2.0**-4  # topics of labels below this share of the threshold are drawn when needed
@@ -70,10 +68,10 @@ class SlicePlan:
     held : int8 array, shape (n_nodes,), optional
         For each restaurant, whether its customers are held; None: none are.
     before : int
-        Number of earlier documents of the corpus, for a franchise over a part of it.
+        Number of earlier documents of the corpus, for a franchise over some shards of it.
     """
 
-    slots: Ints
+    slots: Int32s
     weights: Floats
     remainder: float
     tail: npt.NDArray[np.int8]
@@ -197,16 +195,16 @@ class Slices(Blocks):
         above.take(slots, np.append(plan.weights[kept], remainder))
 
     @changes
-    def _draw_part(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> None:
-        """Begin a sweep over all parts of a corpus, of which this franchise has one: draw labels and topics.
+    def _draw_shards(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> None:
+        """Begin a sweep over all shards, of which this franchise has some: draw labels and topics.
 
-        If parts share the memory of topics (`share_topics`), each draws some of them, and `sweep_part` may be
-        called only after all have finished.
+        If workers share the memory of topics (`_share_topics`), each draws some of them; `_sweep_shards` may
+        be called only after all have finished.
 
         Parameters
         ----------
         source, proportions, threads
-            As in `reseat_documents`. All parts must have the same source in the same self.
+            As in `reseat_documents`. All workers must have the same source in the same self.
         """
         check_source(source)
         self.expand_cells()
@@ -216,7 +214,7 @@ class Slices(Blocks):
 
     @changes
     def _begin_assigned(self, source: ChoiceSource) -> None:
-        """Begin a sweep in which a move assigns dishes: draw labels and topics, as `_draw_part` does."""
+        """Begin a sweep in which a move assigns dishes: draw labels and topics, as `_draw_shards` does."""
         check_source(source)
         self.expand_cells()
         plan = self._plan(source, True, 1, slices=False)
@@ -230,7 +228,7 @@ class Slices(Blocks):
 
     @changes
     def _assign(self, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int) -> Changes:
-        """Assign dishes; returns the changes of the common state, as `_sweep_part` does."""
+        """Assign dishes; returns the changes of the common state, as `_sweep_shards` does."""
         assigned = self._assigning()
         customers, tables = self._change(assigned.assign, self, found, rows)
         counts = tuple(assigned.block(block, n_blocks) for block in range(n_blocks))
@@ -242,12 +240,12 @@ class Slices(Blocks):
         return self._assigned
 
     def _run_topics(self, plan: SlicePlan, source: ChoiceSource) -> None:
-        """Draw topics by the common plan of all parts."""
-        self._run("topics_part", self.bank, self._workspace, plan, source=source)
+        """Draw topics by the common plan of all workers."""
+        self._run("draw_shard_topics", self.bank, self._workspace, plan, source=source)
 
     @changes
-    def _sweep_part(self, n_blocks: int) -> Changes:
-        """Sweep over the documents of the franchise given the topics; then call `end_parts`.
+    def _sweep_shards(self, n_blocks: int) -> Changes:
+        """Sweep over the documents of the franchise given the topics; then call `_end_shards`.
 
         Parameters
         ----------
@@ -259,19 +257,19 @@ class Slices(Blocks):
         Changes
             Changes of the common state, which are not applied here yet.
         """
-        return self._run_part(*self._begun(), n_blocks)
+        return self._run_shards(*self._begun(), n_blocks)
 
-    def _run_part(self, plan: SlicePlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
-        """Sweep over a part by the common plan of all parts."""
+    def _run_shards(self, plan: SlicePlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
+        """Sweep over the shards by the common plan of all workers."""
         arguments = (self.bank, self._workspace, plan)
-        customers, tables = self._run("slice_part", *arguments, source=source)
+        customers, tables = self._run("sweep_shards", *arguments, source=source)
         counts = tuple(
             self._workspace.take_changes(len(customers), block, n_blocks) for block in range(n_blocks)
         )
         return Changes(customers, tables, opened_here(self), counts)
 
     def _take_block(self, block: int, n_blocks: int) -> bytes:
-        """Return changes of the counts of a block of terms, once after each sweep over a part.
+        """Return changes of the counts of a block of terms, once after each sweep over shards.
 
         Block i of n has the terms i V // n to (i + 1) V // n - 1.
         """
@@ -282,26 +280,26 @@ class Slices(Blocks):
         return found
 
     @changes
-    def _end_parts(self, total: Changes) -> None:
-        """End the sweep that `draw_part` began, given the sum of the changes of all parts."""
+    def _end_shards(self, total: Changes) -> None:
+        """End the sweep that `_draw_shards` began, given the sum of the changes of all workers."""
         plan, _ = self._begun()
         self._under_way = self._assigned = None
-        self._settle_parts(plan, total)
+        self._settle_shards(plan, total)
 
     def _begun(self) -> tuple[SlicePlan, ChoiceSource]:
         if self._under_way is None:
-            raise StateError("sweep", None, "begun", "Call draw_part first.")
+            raise StateError("sweep", None, "begun", "Call draw_shards first.")
         return self._under_way
 
-    def _share_topics(self, memory: Any, part: int, n_parts: int) -> None:
-        """Draw a part of the topics into memory shared by all parts; see `SliceWorkspace.share_topics`."""
-        self._workspace.share_topics(memory, part, n_parts)
+    def _share_topics(self, memory: Any, worker: int, n_workers: int) -> None:
+        """Draw some of the topics into memory shared by all workers; see `SliceWorkspace.share_topics`."""
+        self._workspace.share_topics(memory, worker, n_workers)
 
-    def _settle_parts(self, plan: SlicePlan, total: Changes) -> None:
-        """Update dishes, the root and its weights after a sweep over all parts by this plan."""
+    def _settle_shards(self, plan: SlicePlan, total: Changes) -> None:
+        """Update dishes, the root and its weights after a sweep over all shards by this plan."""
         above: Any = self.root.weights
         with above.births_given():
-            self._run("settle_parts", self.bank, plan, total.customers, total.tables, total.counts)
+            self._run("settle_shards", self.bank, plan, total.customers, total.tables, total.counts)
         if self._whole_corpus is not None:
             self._whole_corpus.opened = total.opened
         self._weigh(plan)
@@ -326,7 +324,7 @@ def opened_here(state: Any) -> npt.NDArray[np.int64]:
     return found
 
 
-def _free_slots(slots: Any, occupied: Ints, n: int) -> npt.NDArray[np.int64]:
+def _free_slots(slots: Any, occupied: Int32s, n: int) -> npt.NDArray[np.int64]:
     """The n smallest free slots."""
     taken = [*occupied.tolist(), *slots.held_slots(), *slots.reserved_slots()]
     return np.setdiff1d(np.arange(n + len(taken)), taken)[:n]

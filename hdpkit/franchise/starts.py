@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats, Int32s
 from hdpkit.base_measures import DirichletMultinomial, SparseDirichletMultinomial
 from hdpkit.checks import number_array, validator, whole_number
 from hdpkit.data import Corpus
@@ -40,10 +41,6 @@ __all__ = [
     "term_cluster_cells",
     "term_clusters",
 ]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-
 
 RANK = 50  # dimensions in which terms are compared
 ROUNDS = 5  # of k-means; more have no benefit
@@ -400,9 +397,9 @@ class CellStart:
         All dishes are below it; some may have no customers. Known components are the first.
     """
 
-    runs: Ints
-    dish: Ints
-    count: Ints
+    runs: Int32s
+    dish: Int32s
+    count: Int32s
     n_dishes: int
 
 
@@ -417,7 +414,7 @@ def _of_tables(tables: list[Any], n_dishes: int) -> CellStart:
     return CellStart(_one(runs), _one(dish), _one(count), n_dishes)
 
 
-def _one(parts: list[Ints]) -> Ints:
+def _one(parts: list[Int32s]) -> Int32s:
     return np.concatenate([np.empty(0, np.int32), *parts])
 
 
@@ -593,8 +590,8 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     franchise.sweep = 0
     if isinstance(prepared, Mapping):
         state = {**prepared, "sweep": 0, "streams": None, "measure": franchise.base_parameters}
-        present = franchise.hyperparameters
-        state |= {"concentration": present.concentration.copy(), "discount": present.discount.copy()}
+        current = franchise.hyperparameters
+        state |= {"concentration": current.concentration.copy(), "discount": current.discount.copy()}
         franchise.thaw(state, source)
         return
     franchise.clear()

@@ -30,7 +30,7 @@ from hdpkit.franchise.declarations import (
     kind_of_root,
 )
 from hdpkit.franchise.dish_kinds import Parts, dish_kind_of
-from hdpkit.franchise.guard import Guarded
+from hdpkit.franchise.guard import Locked
 from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.kernels import COUNTING_BANKS, KERNELS
 from hdpkit.franchise.known import Known, KnownDishes, KnownValues
@@ -60,7 +60,7 @@ OWN_STORES = frozenset(
 _STATISTICS = frozenset({"make", "add", "remove", "log_predictive", "log_block", "log_marginal"})
 
 
-class State(Guarded):
+class State(Locked):
     """Data, tree, seating, slots, statistics, hyperparameters and the position of the chain of a franchise.
 
     `Franchise` derives from it by way of the classes that define its methods.
@@ -160,7 +160,7 @@ class State(Guarded):
         self.streams = None
         self.on_pulse = None
         self.held_nodes = np.empty(0, dtype=np.int32)
-        self._whole_corpus: WholeCorpus | None = None  # a franchise over a part of a corpus
+        self._whole_corpus: WholeCorpus | None = None  # a franchise over some shards of a corpus
         self._waiting: set[int] = set()  # slots of dishes that `open_dish` made, until they have customers
         self._changes = 0  # increased by verbs, and when the complete seating is replaced
         self._verb: str | None = None  # the running verb
@@ -289,7 +289,7 @@ class State(Guarded):
         """Raise an error for an operation that is not possible within `labelled_seating`."""
         if self._lent is not None and not self._lock.closed:
             raise StateError(
-                "franchise", "seated out", f"{done} outside a move", "Wait until the move is over."
+                "franchise", "a labelled seating", f"{done} outside a move", "Wait until the move is over."
             )
 
 

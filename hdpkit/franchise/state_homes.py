@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Int32s
 from hdpkit.errors import AuditError, DataError, StateError
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 
 __all__ = ["NEW", "DishRows", "Eaten", "HomeState", "StateHomes"]
-
-Ints = npt.NDArray[np.int32]
 
 NEW = -2
 """In place of a dish: one that would be born next."""
@@ -73,7 +71,7 @@ class DishRows(Part):
             )  # fmt: skip
         return self._free[0]
 
-    def born(self, slot: int, source: ChoiceSource | None, customers: Ints) -> None:
+    def born(self, slot: int, source: ChoiceSource | None, customers: Int32s) -> None:
         """Give the dish the smallest free row."""
         self._rows[slot] = self._vacant()
         heapq.heappop(self._free)
@@ -82,11 +80,11 @@ class DishRows(Part):
         """Free its row."""
         heapq.heappush(self._free, self._rows.pop(slot))
 
-    def relabelled(self, mapping: Ints) -> None:
+    def relabelled(self, mapping: Int32s) -> None:
         """Dishes keep their rows."""
         self._rows = {int(mapping[slot]): row for slot, row in self._rows.items()}
 
-    def reset(self, slots: Ints) -> None:
+    def reset(self, slots: Int32s) -> None:
         """Give the dishes rows 0, 1, ... in the order of their slots."""
         self._take({slot: row for row, slot in enumerate(np.asarray(slots).tolist())})
 
@@ -118,7 +116,7 @@ class DishRows(Part):
         found._take(dict(zip(slots, rows.tolist(), strict=True)))
         return found
 
-    def audit(self, slots: Ints) -> None:
+    def audit(self, slots: Int32s) -> None:
         """Check that exactly these dishes have rows, and no two the same."""
         rows = self._rows
         if sorted(rows) != np.asarray(slots).tolist() or len(set(rows.values())) < len(rows):

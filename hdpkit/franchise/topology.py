@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.walk.contexts import ContextTree
+from hdpkit.arrays import Int32s
 from hdpkit.checks import one_of_kind, refuse, whole_number
 from hdpkit.data import Corpus, GroupedData, NGrams
 from hdpkit.data.corpus import Cells
@@ -38,9 +39,6 @@ __all__ = [
     "restaurants_at",
 ]
 
-Ints = npt.NDArray[np.int32]
-
-
 _CONTEXTS = 1 << 16  # customers whose contexts are computed at once
 
 
@@ -59,7 +57,7 @@ def declared(declaration: int, n: int) -> int:
     return whole_number("declaration", declaration, 0, n - 1, remedy=remedy)
 
 
-def path_of(parent: Ints, node: int) -> list[int]:
+def path_of(parent: Int32s, node: int) -> list[int]:
     """Restaurants from this one to the root."""
     remedy = "Restaurants are numbered from the root, 0."
     node = whole_number("node", node, 0, len(parent) - 1, remedy=remedy)
@@ -70,7 +68,7 @@ def path_of(parent: Ints, node: int) -> list[int]:
     return path
 
 
-def restaurants_at(topology: Any, declaration: int) -> Ints:
+def restaurants_at(topology: Any, declaration: int) -> Int32s:
     """Restaurant of each data customer at a declaration, or the deepest of an outer one on its path."""
     nodes = topology.home[: topology.n_customers]
     while np.any(deeper := topology.declaration[nodes] > declaration):
@@ -97,7 +95,7 @@ class FixedHomes:
         """Parts of the state that the tree needs, by name: none."""
         return {}
 
-    def placed(self, eaten: Eaten, slots: Ints | None = None, components: Any = None) -> Any:
+    def placed(self, eaten: Eaten, slots: Int32s | None = None, components: Any = None) -> Any:
         """The tree with fixed homes if customers have these dishes: itself."""
         return self
 
@@ -133,21 +131,21 @@ class ContextTopology(FixedHomes):
         longer._take(self.tree.copy(), self.home, data)
         return longer
 
-    def _take(self, tree: ContextTree, home: Ints, data: NGrams) -> None:
+    def _take(self, tree: ContextTree, home: Int32s, data: NGrams) -> None:
         homes = [home]
         for first in range(len(home), len(data), _CONTEXTS):
             contexts = data.contexts(first, min(first + _CONTEXTS, len(data)))
             homes.append(tree.insert(np.ascontiguousarray(contexts[:, : self.n_levels - 1]), NO_SYMBOL))
         self.data = data
         self.tree = tree
-        self.home: Ints = np.concatenate(homes)
-        self.parent: Ints = tree.parent
-        self.level: Ints = tree.level
+        self.home: Int32s = np.concatenate(homes)
+        self.parent: Int32s = tree.parent
+        self.level: Int32s = tree.level
         for array in (self.home, self.parent, self.level):
             array.setflags(write=False)
 
     @property
-    def declaration(self) -> Ints:
+    def declaration(self) -> Int32s:
         """Number of each restaurant's declaration: its level."""
         return self.level
 
@@ -205,7 +203,7 @@ class ContextTopology(FixedHomes):
             found.append(self.data.context_of(ids[::-1]))
         return found
 
-    def deepest(self, contexts: Ints) -> Ints:
+    def deepest(self, contexts: Int32s) -> Int32s:
         """The deepest existing restaurant of each context (nearest symbol first, shape (n, depth))."""
         depth = min(contexts.shape[1], self.n_levels - 1)
         return self.tree.find(np.ascontiguousarray(contexts[:, :depth], dtype=np.int32), NO_SYMBOL)
@@ -214,7 +212,7 @@ class ContextTopology(FixedHomes):
         """Restaurants from this one to the root."""
         return path_of(self.parent, node)
 
-    def numbers_in(self, other: ContextTopology) -> Ints:
+    def numbers_in(self, other: ContextTopology) -> Int32s:
         """Number of each restaurant in another tree, -1 if it doesn't exist there: shape (n_nodes,)."""
         return self.tree.numbers_in(other.tree)
 
@@ -271,17 +269,17 @@ class Topology(FixedHomes):
         Number of customers of the root that represent known components.
     """
 
-    parent: Ints
-    level: Ints
-    declaration: Ints
-    _home: Ints | None
+    parent: Int32s
+    level: Int32s
+    declaration: Int32s
+    _home: Int32s | None
     first: tuple[int, ...]
     keys: tuple[Sequence[Any], ...]
     shared: bool = False
     cells: Cells | None = None
     known: int = 0
     _numbers: dict[int, dict[Any, int]] = attrs.field(init=False, factory=dict)
-    _made: dict[str, Ints] = attrs.field(init=False, factory=dict)
+    _made: dict[str, Int32s] = attrs.field(init=False, factory=dict)
 
     @property
     def n_nodes(self) -> int:
@@ -299,7 +297,7 @@ class Topology(FixedHomes):
         return self.n_customers + self.known
 
     @property
-    def home(self) -> Ints:
+    def home(self) -> Int32s:
         """Restaurant of each data customer."""
         if self._home is not None:
             return self._home
@@ -367,7 +365,7 @@ class Topology(FixedHomes):
 class Dishes:
     """Dishes of customers as an array."""
 
-    dishes: Ints
+    dishes: Int32s
 
     def dish_of(self, customer: int) -> int:
         """Dish of a customer."""
@@ -412,9 +410,9 @@ class StateTopology:
         keys: tuple[Sequence[Any], ...] = (*[(None,)] * inner, range(own))
         nobody = np.empty(0, dtype=np.int32)
         self._tree = Topology(parent, level, level, nobody, first, keys)
-        self.parent: Ints = parent
-        self.level: Ints = level
-        self.declaration: Ints = level  # each declaration is one level
+        self.parent: Int32s = parent
+        self.level: Int32s = level
+        self.declaration: Int32s = level  # each declaration is one level
         self.first = first
         self.keys = keys
         self.n_customers = self.n_all = len(data)
@@ -432,7 +430,7 @@ class StateTopology:
         return self._tree.n_levels
 
     @property
-    def home(self) -> Ints:
+    def home(self) -> Int32s:
         """Raises a StateError: homes are no array of the data."""
         raise StateError(
             "home", self._rule, "a tree of which homes don't depend on the state, for this operation",
@@ -491,7 +489,7 @@ class StateTopology:
         """The restaurants of dishes."""
         return {self.rows.name: self.rows}
 
-    def placed(self, eaten: Eaten, slots: Ints | None = None, components: Any = None) -> Topology:
+    def placed(self, eaten: Eaten, slots: Int32s | None = None, components: Any = None) -> Topology:
         """The tree with fixed homes if customers have these dishes.
 
         Parameters
@@ -603,14 +601,14 @@ def build_topology(chain: Sequence[Restaurant], data: GroupedData, known: int = 
     return Topology(parent, level, declaration_of, home, first, keys, shared, known=known)
 
 
-def _declarations(keys: Sequence[Sequence[Any]]) -> Ints:
+def _declarations(keys: Sequence[Sequence[Any]]) -> Int32s:
     """Number of each restaurant's declaration."""
     return np.repeat(np.arange(len(keys), dtype=np.int32), [len(own) for own in keys])
 
 
 def _lay_out(
-    chain: Sequence[Restaurant], data: Labelled, home: Ints
-) -> tuple[Ints, Ints, tuple[int, ...], tuple[Sequence[Any], ...]]:
+    chain: Sequence[Restaurant], data: Labelled, home: Int32s
+) -> tuple[Int32s, Int32s, tuple[int, ...], tuple[Sequence[Any], ...]]:
     """Restaurants of these declarations: their parents, levels, the first of each, and keys.
 
     ``home`` has the initial restaurants of customers, before declarations are processed, and is updated.
@@ -669,7 +667,7 @@ def _over_cells(chain: Sequence[Restaurant], data: Corpus, cells: Cells, known: 
     return Topology(parent, level, declaration, None, first, keys, cells=cells, known=known)
 
 
-def _home_of_the_data(chain: Sequence[Restaurant], data: GroupedData) -> Ints:
+def _home_of_the_data(chain: Sequence[Restaurant], data: GroupedData) -> Int32s:
     """Initial restaurants of customers, before declarations are processed; shared with the data."""
     given = data.numbers(chain[1].each) if len(chain) == 2 and chain[1].each in data.label_names else None
     return np.zeros(len(data), dtype=np.int32) if given is None else given
@@ -694,7 +692,7 @@ def _way_out(declaration: Restaurant, data: Labelled) -> str:
     )
 
 
-def _enter(declaration: Restaurant, own: Sequence[Any], start: int, home: Ints, data: Labelled) -> Ints:
+def _enter(declaration: Restaurant, own: Sequence[Any], start: int, home: Int32s, data: Labelled) -> Int32s:
     """Assign customers to a declaration's restaurants, the first of which has the number ``start``.
 
     Returns the parent of each: the previous restaurant of its customers. Arrays that belong to the data are

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from hdpkit._compiled.generic_sweeps.units import Units
 from hdpkit._compiled.support.franchise_lock import Block
+from hdpkit.arrays import Int32s
 from hdpkit.checks import array_in_place, as_float, choice, flag, instance, items, whole_number, whole_numbers
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.audit import audit
@@ -25,9 +26,6 @@ from hdpkit.random._source import Asked
 from hdpkit.stores import Detail, detail_of
 
 __all__ = ["Blocks", "Verbs", "check_groups", "check_range", "check_source"]
-
-Ints = npt.NDArray[np.int32]
-
 
 _OF_GROUPS = "Pass what franchise.groups() returned."
 
@@ -45,7 +43,7 @@ def check_range(first: int, last: int, n: int) -> None:
 
 def check_groups(
     groups: Any, first: Any, last: Any, topology: Any
-) -> tuple[Ints, npt.NDArray[np.int64], Ints]:
+) -> tuple[Int32s, npt.NDArray[np.int64], Int32s]:
     """Check the arrays of groups first .. last - 1; only these, because a sweep runs in pieces."""
     arrays = items("groups", groups, "three arrays", remedy=_OF_GROUPS)
     if len(arrays) != 3 or not all(
@@ -238,7 +236,7 @@ class Verbs(Held):
         self._run("enter", self.bank, first, last, source=source, prepare=True)
 
     @changes
-    def enter_given(self, dishes: Ints, first: int, last: int, source: ChoiceSource) -> None:
+    def enter_given(self, dishes: Int32s, first: int, last: int, source: ChoiceSource) -> None:
         """Seat unseated customers in order, from the prior given their dishes (occupied slots).
 
         Parameters
@@ -279,7 +277,9 @@ class Verbs(Held):
             given = np.append(given, np.full(self._known.n, -1, dtype=np.int32))
         self._run("enter_given", self.bank, given, first, last, source=source)
 
-    def _enter_by_cell(self, runs: Ints, dish: Ints, count: Ints, cells: Any, source: ChoiceSource) -> None:
+    def _enter_by_cell(
+        self, runs: Int32s, dish: Int32s, count: Int32s, cells: Any, source: ChoiceSource
+    ) -> None:
         """Seat all customers of an empty franchise, given the numbers of customers by cell and dish.
 
         For starts over counts by cell. With two levels, tables are drawn given the customers. With more
@@ -299,7 +299,7 @@ class Verbs(Held):
         if self.draws_tables:
             self.draw_tables(0, self.topology.n_nodes, source)
 
-    def _enter_cells(self, runs: Ints, dish: Ints, count: Ints, cells: Any) -> None:
+    def _enter_cells(self, runs: Int32s, dish: Int32s, count: Int32s, cells: Any) -> None:
         found = {"cell_runs": runs, "run_dish": dish, "run_count": count}
         base = int(dish.max()) + 1
         topology: Any = self.topology
@@ -458,7 +458,7 @@ class Verbs(Held):
             check_range(first, last, n)
             check_source(source)
 
-    def _occupied(self, dishes: Ints) -> bool:
+    def _occupied(self, dishes: Int32s) -> bool:
         return bool(np.isin(dishes, self.slots.occupied_slots()).all())
 
     def _check_latent(self) -> None:
@@ -556,10 +556,10 @@ class Blocks(Verbs):
         known = self.topology.n_all - self.topology.n_customers
         return np.union1d(self._held_slots(), np.arange(known))
 
-    def unit_dishes(self, units: Any) -> Ints:
+    def unit_dishes(self, units: Any) -> Int32s:
         """Slot of the dish of each unit."""
         self._check_units(units)
-        dishes: Ints = self._run("unit_dishes", units)
+        dishes: Int32s = self._run("unit_dishes", units)
         return dishes
 
     @changes
@@ -584,6 +584,8 @@ class Blocks(Verbs):
         check_range(first, last, len(units))
         check_source(source)
         self._run("resample_dish", self.bank, units, first, last, source=source, prepare=True)
+
+    redish = resample_dish  # former name
 
     @changes
     def scan_units(
@@ -702,7 +704,7 @@ class Blocks(Verbs):
             raise StateError("dish", dish, "an occupied slot", "Call open_dish() for a new one.")
         self._run("move_units", self.bank, units, places, dish, source=source)
 
-    def groups(self) -> tuple[Ints, npt.NDArray[np.int64], Ints]:
+    def groups(self) -> tuple[Int32s, npt.NDArray[np.int64], Int32s]:
         """Restaurants that have data customers, and these customers, without held ones.
 
         Returns
@@ -723,7 +725,7 @@ class Blocks(Verbs):
     @changes
     def reseat_groups(
         self,
-        groups: tuple[Ints, npt.NDArray[np.int64], Ints],
+        groups: tuple[Int32s, npt.NDArray[np.int64], Int32s],
         first: int,
         last: int,
         launches: int,

@@ -10,14 +10,14 @@ import numpy.typing as npt
 from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import whole_number
 from hdpkit.errors import BusyError, ClosedError, ParameterError, StateError, printable
-from hdpkit.franchise.guard import Guarded, changes
+from hdpkit.franchise.guard import Locked, changes
 from hdpkit.franchise.verbs import Verbs
 from hdpkit.random import ChoiceSource, Purpose, Seed
 
 __all__ = ["RestaurantView"]
 
 
-class RestaurantView(Guarded):
+class RestaurantView(Locked):
     """A live view of one restaurant of a franchise, without copies; dishes are numbered as in `dishes`.
 
     Returned by `Franchise.restaurant`.

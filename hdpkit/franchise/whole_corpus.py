@@ -1,16 +1,16 @@
-"""Documents in other processes, for a franchise over a part of a corpus, and changes exchanged by parts.
+"""Documents of other workers, for a franchise over some shards of a corpus, and changes exchanged by workers.
 
 Such a franchise has the customers and restaurants of its own documents. Its root, statistics, dishes, weights
-and hyperparameters are those of the complete corpus: they are identical in all parts, to the last bit, and
-change in the same way. `hdpkit.shards` runs moves over parts.
+and hyperparameters are those of the complete corpus: they are identical in all workers, to the last bit, and
+change in the same way. `hdpkit.shards` runs moves over shards.
 
-A sweep over documents has three steps. ``topics_part`` draws topics: all of them, or every n-th block of
-slots into memory that n parts on one machine share; all parts must have finished before any continues.
-``slice_part`` draws dishes and tables of the local documents, writes changes of counts to a separate array,
-and returns `Changes`. ``settle_parts`` adds the sum over all parts to the root and to the statistics, and
-opens and closes dishes, in the same way in every part. Between the last two the franchise is inconsistent: an
-error there ends the part, and the run starts again from a checkpoint. Everything that is not a sum of
-integers is computed in every part from the same numbers by the same code.
+A sweep over documents has three steps. ``draw_shard_topics`` draws topics: all of them, or every n-th block
+of slots into memory that n workers on one machine share; all must have finished before any continues.
+``sweep_shards`` draws dishes and tables of the local documents, writes changes of counts to a separate array,
+and returns `Changes`. ``settle_shards`` adds the sum over all workers to the root and to the statistics, and
+opens and closes dishes, in the same way in every worker. Between the last two the franchise is inconsistent:
+an error there ends the worker, and the run starts again from a checkpoint. Everything that is not a sum of
+integers is computed in every worker from the same numbers by the same code.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.support.sparse_counts import add_up_sparse
+from hdpkit._compiled.support.count_changes import add_up_sparse
+from hdpkit.arrays import Int64s
 from hdpkit.errors import DataError, StateError
 
 __all__ = ["Changes", "WholeCorpus"]
-
-Wide = npt.NDArray[np.int64]
 
 
 @attrs.frozen(eq=False)
@@ -40,13 +39,13 @@ class Changes:
     opened : int64 array
         Number of the documents that now have t tables, for t = 0, 1, ....
     counts : tuple of bytes
-        Changes of counts by term and slot (`hdpkit._compiled.support.sparse_counts`), one entry for each
+        Changes of counts by term and slot (`hdpkit._compiled.support.count_changes`), one entry for each
         block of terms; empty if they are sent later.
     """
 
-    customers: Wide
-    tables: Wide
-    opened: Wide
+    customers: Int64s
+    tables: Int64s
+    opened: Int64s
     counts: tuple[bytes, ...]
 
     def plus(self, other: Changes) -> Changes:
@@ -54,7 +53,7 @@ class Changes:
         if len(other.customers) != len(self.customers):
             raise DataError(
                 "changes", f"of {len(other.customers)} slots", f"of {len(self.customers)} slots",
-                "Parts of one run have the same dishes: report this.",
+                "Workers of one run have the same dishes: report this.",
             )  # fmt: skip
         opened = np.zeros(max(len(self.opened), len(other.opened)), dtype=np.int64)
         opened[: len(self.opened)] += self.opened
@@ -89,15 +88,15 @@ class WholeCorpus:
     """
 
     before: int
-    sizes: tuple[Wide, Wide]
+    sizes: tuple[Int64s, Int64s]
     lengths: npt.NDArray[np.integer] | None = None
-    opened: Wide = attrs.field(factory=lambda: np.zeros(1, dtype=np.int64))
+    opened: Int64s = attrs.field(factory=lambda: np.zeros(1, dtype=np.int64))
     n_customers: int = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.n_customers = int(self.sizes[0] @ self.sizes[1])
 
-    def totals(self) -> tuple[Wide, Wide]:
+    def totals(self) -> tuple[Int64s, Int64s]:
         """Customers and tables of all documents.
 
         Customers are in the order of documents. For tables only the number of documents with each number is
@@ -112,7 +111,7 @@ class WholeCorpus:
         tables[np.flatnonzero(self.lengths)] = np.repeat(np.arange(1, len(self.opened)), self.opened[1:])
         return self.lengths.astype(np.int64), tables
 
-    def counted_totals(self) -> tuple[tuple[Wide, Wide], tuple[Wide, Wide]]:
+    def counted_totals(self) -> tuple[tuple[Int64s, Int64s], tuple[Int64s, Int64s]]:
         """Distinct numbers of customers of documents, and of tables, and how many documents have each."""
         tables = np.flatnonzero(self.opened)
         return self.sizes, (tables, self.opened[tables])

@@ -11,10 +11,11 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int32s
 from hdpkit.base_measures import AtomicMeasure
 from hdpkit.checks import DAMAGED, fitting
 from hdpkit.data import GroupedData, NGrams
-from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, contexts_of
+from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, contexts_of
 from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.franchise.copies import Snapshot
 from hdpkit.franchise.topology import ContextTopology
@@ -24,8 +25,6 @@ from hdpkit.random import ChoiceSource
 from hdpkit.schedule import Scheduler
 
 __all__ = ["Characters", "StringModel"]
-
-Floats = npt.NDArray[np.float64]
 
 _CODE_POINTS = 0x110000  # of Unicode, including surrogates, which a Python string may contain
 _CHUNK = 1 << 16  # characters whose contexts are computed at once
@@ -175,7 +174,7 @@ class StringModel:
         known = [symbol for symbol in self._data.vocabulary if symbol != self._data.end]
         return self._characters.draw_other(known, source)
 
-    def _nodes(self, ids: Ints, offsets: npt.NDArray[np.int64], first: int, last: int) -> Ints:
+    def _nodes(self, ids: Int32s, offsets: npt.NDArray[np.int64], first: int, last: int) -> Int32s:
         """The deepest restaurant of the context of each of the symbols first .. last - 1."""
         if not isinstance(self._topology, ContextTopology):  # order 1: there is only the root
             return np.zeros(last - first, dtype=np.int32)

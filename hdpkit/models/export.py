@@ -8,18 +8,16 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int32s
 from hdpkit.data import NGrams
-from hdpkit.data.encode import UNKNOWN_SYMBOL, Ints
+from hdpkit.data.encode import UNKNOWN_SYMBOL
 from hdpkit.errors import DataError
 from hdpkit.franchise import Snapshot
 from hdpkit.io.arpa import Row
 from hdpkit.models.predict import Posterior
 
 __all__ = ["arpa_rows"]
-
-Floats = npt.NDArray[np.float64]
 
 START, END, UNKNOWN = "<s>", "</s>", "<unk>"  # names in the format
 
@@ -42,8 +40,8 @@ class _Entries:
         Weight of each restaurant's parent for the dishes that are not in the restaurant.
     """
 
-    node: Ints
-    dish: Ints
+    node: Int32s
+    dish: Int32s
     probability: Floats
     backoff: Floats
 
@@ -148,7 +146,7 @@ def _longer(posterior: Posterior, words: list[str], entries: _Entries, length: i
     return zip(_log10(entries.probability[here]), ngrams, weights, strict=True)
 
 
-def _weights(posterior: Posterior, contexts: Ints, entries: _Entries) -> Iterator[float | None]:
+def _weights(posterior: Posterior, contexts: Int32s, entries: _Entries) -> Iterator[float | None]:
     """log10 of the back-off weights of contexts; None for n-grams that aren't contexts."""
     length = contexts.shape[1]
     if length >= posterior.data.order:

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import absolute_path, flag, function, instance, whole_number
 from hdpkit.data import NGrams
 from hdpkit.data.held_out import HeldOut, held_out
@@ -31,8 +31,6 @@ from hdpkit.schedule.interrupt import check_on_interrupt
 from hdpkit.schedule.sweeps import Progress
 
 __all__ = ["NGramModel"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class NGramModel:

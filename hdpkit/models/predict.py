@@ -10,17 +10,16 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int32s
 from hdpkit.base_measures import AtomicMeasure, Uniform
 from hdpkit.data import NGrams
-from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, check_hashable
+from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, check_hashable
 from hdpkit.data.held_out import HeldOut
 from hdpkit.errors import BusyError, DataError
 from hdpkit.franchise import Franchise, Snapshot
 from hdpkit.random import ChoiceSource, Purpose, Streams
 
 __all__ = ["Posterior", "Scores", "generate"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -189,7 +188,7 @@ class Posterior:
             found: Floats = np.log(total / len(self.samples)) + log_new
         return found
 
-    def _dishes(self, text: HeldOut) -> tuple[Ints, Floats, Floats]:
+    def _dishes(self, text: HeldOut) -> tuple[Int32s, Floats, Floats]:
         """Dish of each token, its probability above the root, and a term to add to log P."""
         n_terms = self.data.n_terms
         above = np.append(self.base[:n_terms], np.ones(len(text.outside)))
@@ -226,7 +225,7 @@ class Posterior:
 
     # ------------------------------------------------------------------ one context
 
-    def context(self, context: Any) -> Ints:
+    def context(self, context: Any) -> Int32s:
         """Numbers of a context's symbols, shape (1, order - 1), nearest first."""
         numbers = self.data.symbol_ids(context)
         if self.unknown >= 0:
@@ -239,8 +238,8 @@ class Posterior:
         """The deepest existing restaurant for a context."""
         return int(self._nodes(self.context(context))[0])
 
-    def _nodes(self, contexts: Ints) -> Ints:
-        found: Ints = self.topology.deepest(contexts)
+    def _nodes(self, contexts: Int32s) -> Int32s:
+        found: Int32s = self.topology.deepest(contexts)
         return found
 
     def probability(self, word: Any, context: Any) -> float:

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 import attrs
-import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.base_measures import AtomicMeasure, base_measures
 from hdpkit.checks import choice, instance, items, text, validator, whole_number
 from hdpkit.data import GroupedData
@@ -24,7 +23,6 @@ from hdpkit.stores import stores
 
 __all__ = ["Spelling"]
 
-Floats = npt.NDArray[np.float64]
 Words = tuple[str, ...]
 
 

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import DAMAGED, choice, fitting, flag, positive_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
@@ -30,8 +30,6 @@ from hdpkit.schedule import Scheduler
 from hdpkit.summaries import Diagnosis, diagnose
 
 __all__ = ["SparseTopicModel", "TopicModel"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -6,8 +6,8 @@ import math
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.franchise.declarations import Hyperparameter
@@ -20,9 +20,6 @@ from hdpkit.priors import Gamma, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Concentration", "by_numbers", "draw_concentration", "slice_concentration"]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @attrs.define
@@ -109,7 +106,7 @@ def _conjugate(declared: Hyperparameter) -> bool:
 
 
 def draw_concentration(
-    prior: Gamma, theta: float, d: Floats, customers: Ints, tables: Ints, source: ChoiceSource
+    prior: Gamma, theta: float, d: Floats, customers: Int64s, tables: Int64s, source: ChoiceSource
 ) -> float:
     """Draw theta > 0 by auxiliary variables.
 
@@ -145,7 +142,7 @@ def draw_concentration(
     return float(Gamma(shape, rate).draw(source))
 
 
-def _log_beta(a: float, b: Ints, source: ChoiceSource) -> Floats:
+def _log_beta(a: float, b: Int64s, source: ChoiceSource) -> Floats:
     """Logarithms of Beta(a, b) draws, which themselves may underflow."""
     if len(b) == 1:  # one restaurant; this case is frequent
         return np.array([source.log_beta(float(a), float(b[0]))[0]])
@@ -156,8 +153,8 @@ def slice_concentration(
     declared: Hyperparameter,
     theta: float,
     d: Floats,
-    customers: Ints,
-    tables: Ints,
+    customers: Int64s,
+    tables: Int64s,
     width: float,
     source: ChoiceSource,
 ) -> float:
@@ -171,7 +168,7 @@ def _slice(
     theta: float,
     d: float,
     openings: Openings,
-    seated: tuple[Ints, Ints],
+    seated: tuple[Int64s, Int64s],
     width: float,
     source: ChoiceSource,
 ) -> float:

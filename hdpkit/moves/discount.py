@@ -6,8 +6,8 @@ import math
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.moves.hyperparameters import ByMethod, Openings, Sharing, exceeding, log_rising
@@ -19,9 +19,6 @@ from hdpkit.priors import Beta, draw_beta, log_density_at
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Discount", "draw_discount", "slice_discount"]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @attrs.define
@@ -82,8 +79,8 @@ def draw_discount(
     prior: Beta,
     d: float,
     theta: Floats,
-    tables: Ints,
-    sizes: tuple[Ints, Ints],
+    tables: Int64s,
+    sizes: tuple[Int64s, Int64s],
     source: ChoiceSource,
 ) -> float:
     """Draw d by auxiliary variables.
@@ -112,8 +109,8 @@ def slice_discount(
     declaration: Restaurant,
     d: float,
     theta: Floats,
-    tables: Ints,
-    sizes: tuple[Ints, Ints],
+    tables: Int64s,
+    sizes: tuple[Int64s, Int64s],
     width: float,
     source: ChoiceSource,
 ) -> float:

@@ -9,7 +9,7 @@ import attrs
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import KernelError, ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.part import draw_part, sweep_part
+from hdpkit.franchise.shard_state import draw_shards, sweep_shards
 from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.moves.over_documents import OverDocuments
@@ -68,12 +68,12 @@ class _BySlices(OverDocuments):
 
     def begin(self, state: Franchise, rng: ChoiceSource) -> None:
         """Draw topics, and break the remainder into labels."""
-        draw_part(state, rng, self.proportions, self.threads)
+        draw_shards(state, rng, self.proportions, self.threads)
 
     def sweep(self, state: Franchise, n_blocks: int) -> tuple[MoveInfo, Changes]:
-        """Sweep over the documents of one part."""
+        """Sweep over the documents of some shards."""
         n = state.topology.n_customers
-        return MoveInfo(n, n), sweep_part(state, n_blocks)
+        return MoveInfo(n, n), sweep_shards(state, n_blocks)
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Sweep over all documents, also with more than two levels and over counts by cell."""

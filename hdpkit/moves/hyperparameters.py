@@ -17,8 +17,8 @@ from typing import ClassVar, Self
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, positive_number, validator
 from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.moves.protocol import Move, MoveInfo
@@ -26,9 +26,6 @@ from hdpkit.numerics import rising_sum
 from hdpkit.random import ChoiceSource
 
 __all__ = ["ByMethod", "Openings", "Sharing", "counted", "exceeding", "log_rising"]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _PIECE = 1 << 20
 _ONE = np.ones(1)
@@ -99,11 +96,11 @@ class Sharing:
     """Restaurants that share a hyperparameter: one entry per restaurant, with the current values."""
 
     state: Franchise
-    nodes: Ints
+    nodes: Int64s
     theta: Floats
     d: Floats
-    customers: Ints
-    tables: Ints
+    customers: Int64s
+    tables: Int64s
 
     @classmethod
     def of(cls, state: Franchise, number: int, declaration: Restaurant) -> Self:
@@ -126,18 +123,18 @@ class Sharing:
                 self.tables[own],
             )
 
-    def size_counts(self) -> tuple[Ints, Ints]:
+    def size_counts(self) -> tuple[Int64s, Int64s]:
         """Sizes of all their tables, ascending, and the number of tables of each size."""
         return self.state.size_counts(self.nodes)
 
 
-def counted(values: Ints) -> tuple[Ints, Ints]:
+def counted(values: Int64s) -> tuple[Int64s, Int64s]:
     """Distinct values, ascending, and how often each occurs."""
     distinct, counts = np.unique(values, return_counts=True)
     return distinct, counts
 
 
-def exceeding(values: Ints, counts: Ints) -> Iterator[tuple[Ints, Ints]]:
+def exceeding(values: Int64s, counts: Int64s) -> Iterator[tuple[Int64s, Int64s]]:
     """Pieces of (i, number of counted values above i), for i from 1 to the largest value - 1."""
     at_least = np.cumsum(counts[::-1])[::-1]
     last = int(values[-1]) if len(values) else 0
@@ -146,7 +143,7 @@ def exceeding(values: Ints, counts: Ints) -> Iterator[tuple[Ints, Ints]]:
         yield i, at_least[np.searchsorted(values, i, side="right")]
 
 
-def log_rising(start: float, n: Ints, counts: Ints) -> float:
+def log_rising(start: float, n: Int64s, counts: Int64s) -> float:
     """Sum of log [start]_1^n over the counted n."""
     return float(rising_sum(np.array([start]), _ONE, n, counts))
 
@@ -167,7 +164,7 @@ class Openings:
         The fixed hyperparameter, one entry per row or one for all rows. Pass it to the methods.
     """
 
-    def __init__(self, other: Floats, tables: Ints) -> None:
+    def __init__(self, other: Floats, tables: Int64s) -> None:
         several = tables > 1
         self.other, self.opened = other[several], tables[several] - 1
         self.counts = np.ones(len(self.opened), dtype=np.int64)
@@ -176,7 +173,7 @@ class Openings:
             self.other = other[:1]
 
     @classmethod
-    def of_counted(cls, other: float, tables: Ints, counts: Ints) -> Self:
+    def of_counted(cls, other: float, tables: Int64s, counts: Int64s) -> Self:
         """Factors for one value of `other` and distinct numbers of tables, ascending, with counts."""
         made = cls(np.empty(0), np.empty(0, dtype=np.int64))
         several = tables > 1

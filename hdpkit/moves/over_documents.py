@@ -9,18 +9,16 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import refuse
 from hdpkit.errors import KernelError, ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.part import assign_part, assignment, begin_assigned, end_parts
+from hdpkit.franchise.shard_state import assign_shards, assignment, begin_assigned, end_shards
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.moves.protocol import Move, MoveInfo, checked_info
 from hdpkit.random import ChoiceSource
 
 __all__ = ["ByDocument", "Common", "Document", "OverDocuments"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @attrs.frozen(eq=False)
@@ -63,13 +61,13 @@ class Document:
 
     number: int
     terms: npt.NDArray[np.int32]
-    dishes: Ints
+    dishes: Int64s
     concentration: float
     rng: ChoiceSource
 
 
 class OverDocuments(Move):
-    """A move with ``over = "documents"``: `begin` in every part, `sweep` over its documents, then the sum.
+    """A move with ``over = "documents"``: `begin` in every worker, `sweep` over its documents, then the sum.
 
     Its `apply` does the same over all documents in one process.
     """
@@ -80,18 +78,18 @@ class OverDocuments(Move):
 
     @abc.abstractmethod
     def begin(self, state: Franchise, rng: ChoiceSource) -> None:
-        """Draw what all documents have in common; every part has the same ``rng`` and gets the same result.
+        """Draw what all documents have in common; every worker has the same ``rng`` and gets the same result.
 
         Parameters
         ----------
         state : Franchise
-            With the documents of one part.
+            With the documents of some shards.
         rng : ChoiceSource
         """
 
     @abc.abstractmethod
     def sweep(self, state: Franchise, n_blocks: int) -> tuple[MoveInfo, Changes]:
-        """Run over the documents of one part; called when `begin` has ended in all parts.
+        """Run over the documents of some shards; called when `begin` has ended in all workers.
 
         Parameters
         ----------
@@ -103,7 +101,7 @@ class OverDocuments(Move):
         -------
         info : MoveInfo
         changes : Changes
-            Changes outside the documents, which are carried out when those of all parts are added up.
+            Changes outside the documents, which are carried out when those of all workers are added up.
         """
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
@@ -113,7 +111,7 @@ class OverDocuments(Move):
         with state.lock():
             self.begin(state, rng)
             info, changes = self.sweep(state, 1)
-            end_parts(state, changes)
+            end_shards(state, changes)
         return info
 
 
@@ -165,7 +163,7 @@ class ByDocument(OverDocuments):
                 "The remainder would be divided into too many dishes: use TableGibbs.",
             )  # fmt: skip
         try:
-            state.kernel("topics_part")
+            state.kernel("draw_shard_topics")
         except KernelError as error:
             raise ScheduleError(
                 "moves", self.name, "moves that this franchise supports",
@@ -196,7 +194,7 @@ class ByDocument(OverDocuments):
                 rows[own] = self._checked(document, len(common.weights))
 
         state.in_chunks(0, len(found.numbers), run)
-        return infos[0], assign_part(state, found, rows, n_blocks)
+        return infos[0], assign_shards(state, found, rows, n_blocks)
 
     def _checked(self, document: Document, n_dishes: int) -> Any:
         """The dishes that the move has assigned, if they are rows of the topics."""

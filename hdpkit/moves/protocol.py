@@ -150,12 +150,12 @@ class Move(abc.ABC):
         Verbs of the franchise that the move always calls. A schedule over a franchise for which one of them
         has no kernel (over its store, measure or tree) is refused.
     over : "documents", "totals" or None
-        What the move needs to run over a corpus in parts (`hdpkit.shards.run`), bit for bit as in one
+        What the move needs to run over a corpus in shards (`hdpkit.shards.run`), bit for bit as in one
         process. "documents": each document alone, given topics and root weights; derive from
-        `hdpkit.moves.ByDocument`. "totals": only what is common to all parts: the dishes with their counts
+        `hdpkit.moves.ByDocument`. "totals": only what is common to all shards: the dishes with their counts
         and root weights, hyperparameters, `Franchise.log_likelihood`, and how many documents have each number
-        of tokens and of tables (`Franchise.counted_totals_of`); then every part runs `apply` with the same
-        stream. None: the whole franchise; the move is refused over parts.
+        of tokens and of tables (`Franchise.counted_totals_of`); then every worker runs `apply` with the same
+        stream. None: the whole franchise; the move is refused over shards.
     """
 
     over: str | None = None
@@ -215,7 +215,7 @@ class Move(abc.ABC):
     def needs_lengths(self, restaurant: Restaurant) -> bool:
         """Whether a move over totals needs the number of tokens of every document in order.
 
-        Then `Franchise.totals_of` returns them over parts too. There the number of tables of one document
+        Then `Franchise.totals_of` returns them over shards too. There the number of tables of one document
         isn't known, only how many documents have each number, so nothing may depend on the two together.
         """
         return False
@@ -296,7 +296,7 @@ class Scheduled(Move):
 
     @property
     def over(self) -> str | None:  # type: ignore[override]
-        """What the move needs to run over a corpus in parts."""
+        """What the move needs to run over a corpus in shards."""
         return self.move.over
 
     @property
@@ -335,7 +335,7 @@ class Scheduled(Move):
 
     @property
     def verbs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """As the move."""
+        """The verbs of the inner move."""
         return self.move.verbs
 
     @property

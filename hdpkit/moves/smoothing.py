@@ -81,9 +81,9 @@ class Smoothing(Move):
         """Return the updated smoothing of a dish."""
         measure, bank = cast(Any, state.measure), cast(Any, state.bank)
         log_likelihood, log_prior = bank.log_likelihood_of(slot, customers), measure.log_prior
-        present = float(bank.parameter(slot))
+        current = float(bank.parameter(slot))
         if log_prior is None:
-            return proposed_from_prior(measure, present, log_likelihood, rng)
+            return proposed_from_prior(measure, current, log_likelihood, rng)
         scale = self._scale(measure.smoothing.prior)
 
         def log_target(y: float) -> float:
@@ -93,8 +93,8 @@ class Smoothing(Move):
                 return log_density
             return float(log_density + log_likelihood(value) + scale.log_jacobian(value))
 
-        moved = updated_on_line(log_target, scale.to(present), self.method, self.width, rng)
-        return (present if moved is None else scale.back(moved)), MoveInfo(1, int(moved is not None))
+        moved = updated_on_line(log_target, scale.to(current), self.method, self.width, rng)
+        return (current if moved is None else scale.back(moved)), MoveInfo(1, int(moved is not None))
 
 
 def _one_a_dish(state: Franchise) -> bool:

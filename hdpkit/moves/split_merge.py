@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Int64s
 from hdpkit.checks import validator, whole_number
 from hdpkit.franchise import Franchise
 from hdpkit.moves.protocol import Move, MoveInfo, accepts, needs_marginals
@@ -17,7 +18,6 @@ from hdpkit.random import ChoiceSource
 
 __all__ = ["SplitMerge"]
 
-Ints = npt.NDArray[np.int64]
 Sides = npt.NDArray[np.int8]
 
 
@@ -100,7 +100,7 @@ class SplitMerge(Move):
         rng: ChoiceSource,
         units: Any,
         pair: tuple[int, int],
-        others: Ints,
+        others: Int64s,
         current: Any,
     ) -> tuple[Sides, float, float]:
         """Sides of the units, log q of the proposal, and log DM(n_a) DM(n_b) / DM(n).
@@ -131,9 +131,9 @@ def _scan(
     state: Franchise,
     rng: ChoiceSource,
     units: Any,
-    order: Ints,
+    order: Int64s,
     sides: Sides,
-    sizes: Ints,
+    sizes: Int64s,
     slots: tuple[int, ...],
     forced: Sides | None,
 ) -> float:

@@ -278,8 +278,9 @@ cdef class ChoiceSource:
         Parameters
         ----------
         a, b : float or array
-            Parameters of the distribution, finite, from 1e-300. size : int or tuple of int, optional Shape of
-            each result, which ``a`` and ``b`` are broadcast to.
+            Parameters of the distribution, finite, from 1e-300.
+        size : int or tuple of int, optional
+            Shape of each result, which ``a`` and ``b`` are broadcast to.
 
         Returns
         -------

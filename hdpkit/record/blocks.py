@@ -60,12 +60,10 @@ def append_block(trace: Trace, payload: bytes, where: str) -> None:
         whole = all(isinstance(name, str) for name in names) and int(block["move"].min(initial=0)) >= 0
         if not whole or len({len(column) for column in block["values"].values()}) > 1:
             raise ValueError("columns of different lengths, or other names of moves")
-        before = trace.n_draws
+        if trace.n_draws and block["values"].keys() != columns.keys():
+            raise ValueError("columns of other names than in the blocks before")
         for key, column in block["values"].items():
-            if len(column):
-                trace.column(key, column[0], before).extend(column)
-            elif before == 0:
-                trace.columns().setdefault(key, [])
+            columns.setdefault(key, []).extend(column)
         trace.records().extend(
             MoveRecord(names[move], *numbers)
             for move, *numbers in zip(

@@ -302,13 +302,8 @@ def described_franchise(franchise: Franchise) -> dict[str, Any]:
         "measure": None if _same(declared, there) else describe(there, "measure"),
         "store": describe(franchise.store_type, "store"),
         "kernel": franchise.forced_kernel,
-        # Folders of earlier versions have none: the root was a restaurant.
-        **(
-            {}
-            if franchise.root.declared == "restaurant"
-            else {"root": describe(franchise.root.declared, "root")}
-        ),
-        **({} if franchise.known is None else {"known": describe(franchise.known, "known")}),
+        "root": describe(franchise.root.declared, "root"),
+        "known": describe(franchise.known, "known"),
         "components": {
             name: describe(component, f"components[{name!r}]")
             for name, component in franchise.components.items()

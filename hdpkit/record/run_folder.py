@@ -615,8 +615,8 @@ class RunFolder:
                 for name, component in dict(part["components"]).items()
             }
             kernel = part["kernel"]
-            more["root"] = rebuild(part.get("root", "restaurant"), allowed_imports, "root")
-            if "known" in part:
+            more["root"] = rebuild(part["root"], allowed_imports, "root")
+            if part["known"] is not None:
                 more["known"] = rebuild(part["known"], allowed_imports, "known components")
         try:
             franchise = Franchise(restaurant, data, store=store, kernel=kernel, **more)

@@ -152,7 +152,7 @@ def _unpacked(tree: Mapping[str, Any]) -> Sample:
     names = tree["names"]
     _check(names is None or len(names) == groups.shape[0])
     weights = np.asarray(tree["root_weights"], dtype=np.float64)
-    precision = float(tree.get("root_precision", np.inf))  # older files have only the weights
+    precision = float(tree["root_precision"])
     _check(weights.shape == (k + 1,) and precision > 0.0)
     parameters = {str(name): np.asarray(value) for name, value in tree["parameters"].items()}
     _check(all(value.shape[:1] == (k,) for value in parameters.values()))
@@ -169,7 +169,7 @@ def _unpacked(tree: Mapping[str, Any]) -> Sample:
         _check(counts is not None and means.inside.shape == means.outside.shape == (k,))
         _check(counts is not None and means.smoothing.shape in ((), (counts.shape[1],), (k, 1)))
     levels = _levels(tree["levels"], groups, k)
-    dishes = tree.get("dishes")  # older files lack it
+    dishes = tree["dishes"]
     if dishes is not None:
         dishes = np.asarray(dishes, dtype=np.int32)
         _check(dishes.ndim == 1 and not levels)

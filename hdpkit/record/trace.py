@@ -9,8 +9,8 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.checks import flag, function, instance, seed_number, text, whole_number
-from hdpkit.errors import ParameterError, RegistryError
+from hdpkit.checks import flag, function, instance, seed_number, text
+from hdpkit.errors import ParameterError, RegistryError, StateError
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.franchise.sample import hyperparameter_values
 from hdpkit.franchise.scores import data_sizes, totals
@@ -116,29 +116,14 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
 
     def _append_row(self, row: Mapping[str, Any]) -> None:
         """Record the values of a sweep by their keys."""
-        before, columns = self.n_draws, self._values
+        columns = self._values
+        if self.n_draws and row.keys() != columns.keys():
+            raise StateError(
+                "recorded numbers", sorted(row.keys() ^ columns.keys()), "those of the sweeps before",
+                "The scalars of a part have the same names in every sweep.",
+            )  # fmt: skip
         for key, value in row.items():
-            column = columns.get(key)
-            (self.column(key, value, before) if column is None else column).append(value)
-
-    def column(self, key: str, value: Any, rows: int) -> list[Any]:
-        """The values of a key. If it is new and there are already ``rows``, each of these gets NaN.
-
-        Parameters
-        ----------
-        key : str
-        value : number or array
-            One of its values.
-        rows : int
-            Number of recorded rows, possibly written by an earlier version with fewer keys.
-        """
-        if not isinstance(key, str):
-            text("key", key, remedy="The name of a recorded number.")
-        if key not in self._values:
-            rows = whole_number("rows", rows)
-            # Values that aren't arrays of one shape raise an error when they are written.
-            self._values[key] = [np.full(np.shape(value), np.nan)[()]] * rows if rows else []
-        return self._values[key]
+            columns.setdefault(key, []).append(value)
 
     def append_moves(self, draw: Draw) -> None:
         """Record the statistics of the moves (also in sweeps that thinning leaves out)."""

@@ -26,10 +26,10 @@ from hdpkit.record.run_folder import Checkpointed, RunFolder
 from hdpkit.schedule.progress import Tick
 from hdpkit.schedule.states import ChainState, Documents
 from hdpkit.schedule.sweeps import Progress
-from hdpkit.shards.carrier import Carrier
+from hdpkit.shards.backend import Backend
 from hdpkit.shards.common import begin_without_documents, one_document
 from hdpkit.shards.files import FromFolder, Stored, shard_file, summed, totals_of
-from hdpkit.shards.job import Job
+from hdpkit.shards.job import ShardedJob
 from hdpkit.shards.local import Local
 from hdpkit.shards.runs import go_on, stored_state, whole_state
 from hdpkit.shards.scores import log_joint_of_all
@@ -159,26 +159,26 @@ class OverShards:
         *,
         progress: Progress | None,
         checkpoint: int | None,
-        carrier: Carrier | None,
+        backend: Backend | None,
     ) -> Trace:
         """Continue from the newest checkpoint up to a sweep, computed when the folder is locked."""
-        carrier = Local() if carrier is None else carrier
-        instance("carrier", carrier, Carrier, "a carrier", remedy="hdpkit.shards.Local(2), MPI().")
+        backend = Local() if backend is None else backend
+        instance("backend", backend, Backend, "a backend", remedy="hdpkit.shards.Local(2), MPI().")
         settings, declared = self.files.settings, self._declared(one_document(self.data))
         moves = self.files.moves(self.allowed_imports)
         for move in moves:
             move.check(declared)
-        job = Job(
+        job = ShardedJob(
             declared.restaurant_declared, self.data, tuple(moves), settings.seed, None,  # type: ignore[arg-type]
             declared.root.declared, settings.threads or 1, settings.spool,
         )  # fmt: skip
         with ExitStack() as stack:
-            carrier.lead(partial(_hold, stack, self.files))
+            backend.lead(partial(_hold, stack, self.files))
             last = target()
             begun = self.files.chain(0).load()[0]
             first = 0 if begun is None else begun.sweep
             tell = None if progress is None else partial(_tick, progress, first, last)
-            run = go_on(self.files, job, carrier, last, checkpoint, tell)
+            run = go_on(self.files, job, backend, last, checkpoint, tell)
         run.trace.exact = settings.exact
         return run.trace
 
@@ -214,5 +214,5 @@ def refuse_options(**given: Any) -> None:
     for name, value in given.items():
         if value:
             raise ParameterError(
-                name, value, "left out for a run over shards", "Its chain runs in parts, without it."
+                name, value, "left out for a run over shards", "Its chain runs shard by shard, without it."
             )

@@ -350,7 +350,7 @@ class Run:
         processes: int | None = None,
         franchise: Franchise | None = None,
         on_interrupt: str = "return",
-        carrier: Any = None,
+        backend: Any = None,
     ) -> Trace | ChainTrace:
         """Continue from the newest checkpoint; the result equals an uninterrupted run bit for bit.
 
@@ -366,8 +366,8 @@ class Run:
         franchise : Franchise, optional
             For a run without chains: a franchise of this run (as returned by `franchise`), which is changed
             in place. By default a new one is built.
-        carrier : hdpkit.shards.Carrier, optional
-            For a run over shards: where its parts run, with any number of parts; by default one part in this
+        backend : hdpkit.shards.Backend, optional
+            For a run over shards: where its workers run, and how many; by default one worker in this
             process. On MPI every rank calls this method. Such a run doesn't take ``callbacks``, ``record``,
             ``processes``, ``franchise`` and seconds between checkpoints, and Ctrl-C raises KeyboardInterrupt:
             it continues from the last checkpoint.
@@ -405,10 +405,10 @@ class Run:
             self._warn_of_versions()
             with bar_of(progress) as tell:
                 return self._kind.resume(
-                    lambda: self._target(sweeps), progress=tell, checkpoint=interval.sweeps, carrier=carrier
+                    lambda: self._target(sweeps), progress=tell, checkpoint=interval.sweeps, backend=backend
                 )
-        if carrier is not None:
-            raise ParameterError("carrier", carrier, "None for a run that isn't over shards", "Leave it out.")
+        if backend is not None:
+            raise ParameterError("backend", backend, "None for a run that isn't over shards", "Leave it out.")
         if franchise is not None:
             self._check_franchise(franchise)
         plan = Plan(

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from hdpkit._compiled.support.sparse_counts import write_sparse
+from hdpkit._compiled.support.count_changes import write_sparse
 from hdpkit.data import Corpus
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.part import COLUMNS, begin_part
+from hdpkit.franchise.shard_state import COLUMNS, begin_shards
 from hdpkit.franchise.whole_corpus import Changes, WholeCorpus
 from hdpkit.random import STARTS, Streams
 from hdpkit.shards.files import Stored
@@ -38,7 +38,7 @@ def begin_without_documents(franchise: Franchise, stored: Stored, seed: int) -> 
     seating = {name: np.ones(1, dtype=np.int32) for name in ("dish", *COLUMNS)}
     seating["dish"][0] = seating["count_dish"][0] = slots[0]
     streams = Streams(seed)
-    begin_part(
+    begin_shards(
         franchise,
         seating,
         total,

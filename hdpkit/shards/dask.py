@@ -1,4 +1,4 @@
-"""Parts of a run as actors of a Dask cluster, driven by this process."""
+"""Workers of a run as actors of a Dask cluster, driven by this process."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import Any
 
 from hdpkit.checks import positive_number, whole_number
 from hdpkit.errors import LostPartError, MissingExtraError, ParameterError
-from hdpkit.shards.carrier import Carrier, checked, too_slow
-from hdpkit.shards.job import Job
+from hdpkit.shards.backend import Backend, checked, too_slow
+from hdpkit.shards.job import ShardedJob
 from hdpkit.shards.source import spread
 from hdpkit.shards.worker import Worker
 
 __all__ = ["Dask"]
 
 
-class Dask(Carrier):
-    """One part per worker of a Dask cluster, as an actor.
+class Dask(Backend):
+    """Workers of a run as actors of the workers of a Dask cluster.
 
-    Workers read their own shards and write their states: the folders of corpus and run must be at the same
-    path for all. If a worker is lost, `hdpkit.shards.run` continues from the last checkpoint with the
-    available workers; the cluster may replace a lost worker (a nanny does so).
+    They read their own shards and write their states: the folders of corpus and run must be at the same
+    path for all. If a worker of the cluster is lost, `hdpkit.shards.run` continues from the last checkpoint
+    with the available ones; the cluster may replace a lost worker (a nanny does so).
 
     Parameters
     ----------
     client : dask.distributed.Client
         Client of any cluster: ``Client(LocalCluster(...))``, ``Client("tcp://...")``.
-    parts : int, optional
-        Number of parts, by default the current number of workers; at most the number of shards.
+    workers : int, optional
+        Number of actors, by default that of the cluster's workers; at most the number of shards.
     patience : float, optional
-        Seconds that a part may take for a step of the run, for instance a sweep or a checkpoint; then a
+        Seconds that a worker may take for a step of the run, for instance a sweep or a checkpoint; then a
         SlowPartError names its shards. By default there is no limit.
     wait : float
         Seconds to wait for the first worker, and for a method whose worker doesn't respond.
@@ -42,7 +42,7 @@ class Dask(Carrier):
     """
 
     def __init__(
-        self, client: Any, parts: int | None = None, wait: float = 60.0, patience: float | None = None
+        self, client: Any, workers: int | None = None, wait: float = 60.0, patience: float | None = None
     ) -> None:
         try:
             from distributed import Client
@@ -54,10 +54,10 @@ class Dask(Carrier):
             raise ParameterError(
                 "client", client, "a dask.distributed.Client", "Client(LocalCluster()), Client('tcp://...')."
             )
-        if parts is not None:
-            whole_number("parts", parts, 1, remedy="Leave it out for one per worker.")
+        if workers is not None:
+            whole_number("workers", workers, 1, remedy="Leave it out for one per worker of the cluster.")
         self.client = client
-        self.parts = parts
+        self.workers = workers
         self.wait = positive_number("wait", wait, remedy="60 seconds is usual.")
         if patience is not None:
             positive_number("patience", patience, remedy="Leave it out for no limit.")
@@ -70,12 +70,12 @@ class Dask(Carrier):
     def __repr__(self) -> str:
         return f"Dask({self.client!r})"
 
-    def _place(self, job: Job) -> None:
+    def _place(self, job: ShardedJob) -> None:
         self._workers = []
         self._blocks = job.threads
         self.client.wait_for_workers(1, timeout=self.wait)
         addresses = sorted(self.client.ncores())
-        self._shards = spread(job.source, min(self.parts or len(addresses), len(job.source.shards)))
+        self._shards = spread(job.source, min(self.workers or len(addresses), len(job.source.shards)))
         try:
             made = [
                 self.client.submit(
@@ -103,9 +103,9 @@ class Dask(Carrier):
                 late = [i for i, one in enumerate(self._answers) if not one.done()]
                 assert self.patience is not None
                 raise too_slow(
-                    self._verb, self.patience, [(f"part {i}", self._shards[i]) for i in late]
+                    self._verb, self.patience, [(f"worker {i}", self._shards[i]) for i in late]
                 ) from None
-            except Exception as error:  # from the cluster; errors of parts are results
+            except Exception as error:  # from the cluster; errors of workers are results
                 raise _lost(error) from error
 
     def _total(self) -> Any:
@@ -117,6 +117,6 @@ class Dask(Carrier):
 
 def _lost(error: Exception) -> LostPartError:
     return LostPartError(
-        "carrier", repr(error), "a cluster that loses no workers",
+        "backend", repr(error), "a cluster that loses no workers",
         "The run goes on from its last checkpoint if it has a folder: give one, and run again.",
     )  # fmt: skip

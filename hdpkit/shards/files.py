@@ -1,7 +1,7 @@
 """The state of a chain over shards on disk: files of the shards, and what all documents have in common.
 
 The folder of the chain is that of any chain (`hdpkit.record.run_folder`). Its states have the sweep, what
-all parts have in common, and the checksum of the file of each shard in the folder ``sweep-NNNNNNNN``.
+all workers have in common, and the checksum of the file of each shard in the folder ``sweep-NNNNNNNN``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Int32s, Int64s
 from hdpkit.checks import numbers_between, positive_number, real_number, whole_number, whole_numbers
 from hdpkit.data import Corpus
 from hdpkit.errors import CorruptRunError, RunError, ShardError, StorageError
@@ -40,9 +41,6 @@ __all__ = [
     "write_counts",
     "write_shard",
 ]
-
-Ints = npt.NDArray[np.int32]
-Wide = npt.NDArray[np.int64]
 
 MAGIC = b"hdpSHARD"
 _SLOTS_PER_DISH = 1_000_000
@@ -92,11 +90,12 @@ class Written:
     """What is known of the file of a shard that was written."""
 
     digest: str  # its checksum
-    tables: Wide  # of each slot in the documents of the shard
-    sizes: tuple[Wide, Wide]  # distinct numbers of tokens of its documents, without 0, and how many have each
+    tables: Int64s  # of each slot in the documents of the shard
+    # distinct numbers of tokens of its documents, without 0, and how many have each
+    sizes: tuple[Int64s, Int64s]
 
 
-def write_shard(folder: str, number: int, seating: Mapping[str, Ints]) -> Written:
+def write_shard(folder: str, number: int, seating: Mapping[str, Int32s]) -> Written:
     """Write the state of a shard. A StorageError names the shard."""
     path = shard_file(Path(folder), number)
     narrow = {name: _narrow(column) for name, column in seating.items()}
@@ -106,14 +105,16 @@ def write_shard(folder: str, number: int, seating: Mapping[str, Ints]) -> Writte
     return Written(data[-32:].hex(), *totals_of(seating))
 
 
-def totals_of(seating: Mapping[str, Ints]) -> tuple[Wide, tuple[Wide, Wide]]:
+def totals_of(seating: Mapping[str, Int32s]) -> tuple[Int64s, tuple[Int64s, Int64s]]:
     """Tables of each slot in the documents of a shard, and their numbers of tokens, as in `Written`."""
     tables = np.bincount(seating["count_dish"], weights=seating["count_tables"])
     lengths = np.bincount(seating["count_node"], weights=seating["count_customers"]).astype(np.int64)
     return tables.astype(np.int64), np.unique(lengths[lengths > 0], return_counts=True)
 
 
-def summed(totals: Iterable[tuple[Wide, tuple[Wide, Wide]]], n_slots: int) -> tuple[Wide, tuple[Wide, Wide]]:
+def summed(
+    totals: Iterable[tuple[Int64s, tuple[Int64s, Int64s]]], n_slots: int
+) -> tuple[Int64s, tuple[Int64s, Int64s]]:
     """The sum of `totals_of` over shards."""
     tables, counted = np.zeros(n_slots, dtype=np.int64), Counter[int]()
     for of_shard, (sizes, documents) in totals:
@@ -130,7 +131,7 @@ def write_counts(folder: str, number: int, columns: dict[str, Any]) -> None:
         np.savez(file, **columns)
 
 
-def _narrow(column: Ints) -> npt.NDArray[Any]:
+def _narrow(column: Int32s) -> npt.NDArray[Any]:
     """Numbers in two bytes each, if possible."""
     return column.astype(np.uint16) if column.max(initial=0) < 1 << 16 else column
 
@@ -139,10 +140,10 @@ def _narrow(column: Ints) -> npt.NDArray[Any]:
 class Stored:
     """What all documents have in common at a checkpoint."""
 
-    common: dict[str, Any]  # from `hdpkit.franchise.part.common_state`
+    common: dict[str, Any]  # from `hdpkit.franchise.shard_state.common_state`
     counts: Any  # csr_array (K, n_terms): tokens of each term in each dish
-    tables: Wide  # of each dish in all documents: customers of the root
-    sizes: tuple[Wide, Wide]  # as in `Written`, of all documents
+    tables: Int64s  # of each dish in all documents: customers of the root
+    sizes: tuple[Int64s, Int64s]  # as in `Written`, of all documents
     log_joint: float  # of the last sweep; nan before the first one
     digests: tuple[str, ...]  # checksum of the file of each shard
 
@@ -226,7 +227,7 @@ _OWN = ("counts", "tables", "sizes", "log_joint", "shards")
 
 
 def _check_common(common: Mapping[str, Any]) -> None:
-    """Raise an error unless this can be a state common to all parts; franchises check its other numbers."""
+    """Raise an error unless this can be a state common to all workers; franchises check its other numbers."""
     whole_number("sweep", common["sweep"])
     for name in ("measure", "components"):
         if not isinstance(common[name], dict):
@@ -251,10 +252,10 @@ def _check_common(common: Mapping[str, Any]) -> None:
 
 @attrs.frozen(eq=False)
 class FromFolder:
-    """A start from a checkpoint: each part reads the states of its own shards."""
+    """A start from a checkpoint: each worker reads the states of its own shards."""
 
     folder: str  # of the files of the shards
-    state: dict[str, Any]  # common to all parts
+    state: dict[str, Any]  # common to all workers
     digests: tuple[str, ...]  # checksum of the file of each shard
 
     @classmethod
@@ -263,10 +264,10 @@ class FromFolder:
         return cls(str(seating_folder(chain, stored.sweep)), stored.common, stored.digests)
 
     def common(self) -> dict[str, Any]:
-        """The state common to all parts."""
+        """The state common to all workers."""
         return self.state
 
-    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
+    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
         """Read the state of a shard; raises a ShardError that names it if the file is missing or differs."""
         return checked_seating(number, self.read(number), corpus, self.state["slots"])
 

@@ -1,4 +1,4 @@
-"""The description of a run that every part gets at the beginning."""
+"""The description of a run that every worker gets at the beginning."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from hdpkit.franchise import FixedWeights, Restaurant
 from hdpkit.moves import Move, OverDocuments, Scheduled
 from hdpkit.random import Streams
 from hdpkit.shards.source import Source
-from hdpkit.shards.starts import Start
+from hdpkit.shards.starts import ShardedStart
 
-__all__ = ["Job", "as_moves", "as_seed", "check_job", "check_moves", "needs_lengths"]
+__all__ = ["ShardedJob", "as_moves", "as_seed", "check_job", "check_moves", "needs_lengths"]
 
 
 @attrs.frozen(eq=False)
-class Job:
+class ShardedJob:
     """A chain over shards."""
 
     restaurant: Restaurant  # documents below a root, as for `hdpkit.Franchise`
     source: Source
     moves: tuple[Move, ...]  # each over documents or over totals (`Move.over`), in any order
     seed: int
-    start: Start
+    start: ShardedStart
     root: str | FixedWeights = "weights"
-    threads: int = 1  # of each part
-    spool: str | None = None  # folder of files with the tokens of the parts
+    threads: int = 1  # of each worker
+    spool: str | None = None  # folder of files with the tokens of the workers
 
     def streams(self) -> Streams:
         """Return the streams of the chain, equal to those of `hdpkit.Scheduler.run` with this seed."""
         return Streams(self.seed)
 
 
-def check_job(job: Job) -> None:
+def check_job(job: ShardedJob) -> None:
     """Raise an error for an invalid job, before any work is done."""
     instance("restaurant", job.restaurant, Restaurant, "a Restaurant", remedy="hk.Restaurant(base=...).")
     whole_number("threads", job.threads, 1, 1024, remedy="One per processor is usual.")
@@ -51,7 +51,7 @@ def check_job(job: Job) -> None:
     if chain[1].hyperparameters[0].each:
         raise ParameterError(
             "concentration", chain[1].concentration, "one for all documents",
-            "Only the numbers of tables are known of documents in other parts: leave hk.Each out.",
+            "Only the numbers of tables are known of documents in other shards: leave hk.Each out.",
         )  # fmt: skip
     for declaration in chain:
         discount = declaration.hyperparameters[1]
@@ -67,13 +67,13 @@ def check_job(job: Job) -> None:
         )  # fmt: skip
 
 
-def needs_lengths(job: Job) -> bool:
+def needs_lengths(job: ShardedJob) -> bool:
     """Whether a move draws a number for each document of the corpus."""
     return any(move.needs_lengths(job.restaurant) for move in job.moves)
 
 
 def check_moves(moves: Sequence[Move]) -> None:
-    """Raise a ScheduleError unless these moves can run over parts of a corpus."""
+    """Raise a ScheduleError unless these moves can run over shards of a corpus."""
     if not moves:
         raise ScheduleError("moves", [], "at least one move", "Schedule moves.SliceGibbs(), for instance.")
     for move in moves:

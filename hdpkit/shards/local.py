@@ -1,4 +1,4 @@
-"""Parts of a run in this process."""
+"""Workers of a run in this process."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from hdpkit.checks import whole_number
-from hdpkit.shards.carrier import Carrier, checked
-from hdpkit.shards.job import Job
+from hdpkit.shards.backend import Backend, checked
+from hdpkit.shards.job import ShardedJob
 from hdpkit.shards.source import spread
 from hdpkit.shards.worker import Worker
 
 __all__ = ["Local"]
 
 
-class Local(Carrier):
-    """Parts of a run in threads of this process.
+class Local(Backend):
+    """Workers of a run in threads of this process.
 
-    Every part has its own statistics, as in separate processes; one part with several threads takes less
+    Every worker has its own statistics, as in separate processes; one worker with several threads takes less
     memory.
 
     Parameters
     ----------
-    parts : int
-        Number of parts, at most the number of shards.
+    workers : int
+        Number of workers, at most the number of shards.
     """
 
-    def __init__(self, parts: int = 1) -> None:
-        self.parts = whole_number("parts", parts, 1, 1024, remedy="One is enough.")
+    def __init__(self, workers: int = 1) -> None:
+        self.workers = whole_number("workers", workers, 1, 1024, remedy="One is enough.")
         self._workers: list[Worker] = []
         self._answers: list[Future[Any]] = []
-        self._pool = ThreadPoolExecutor(self.parts, thread_name_prefix="hdpkit-part")
+        self._pool = ThreadPoolExecutor(self.workers, thread_name_prefix="hdpkit-worker")
 
     def __repr__(self) -> str:
-        return f"Local({self.parts})"
+        return f"Local({self.workers})"
 
-    def _place(self, job: Job) -> None:
-        shards = [one for one in spread(job.source, self.parts) if len(one)]
+    def _place(self, job: ShardedJob) -> None:
+        shards = [one for one in spread(job.source, self.workers) if len(one)]
         self._workers = [Worker(job, one, reports=i == 0) for i, one in enumerate(shards)]
         self._blocks = job.threads
 

@@ -1,9 +1,9 @@
-"""Memory shared by the parts of a run on one machine: pages of a file whose name is removed immediately.
+"""Memory shared by the workers of a run on one machine: pages of a file whose name is removed immediately.
 
-Parts open a file with the same name in the file system that Linux keeps in memory. Those that opened the same
-file are on one machine. As soon as all have opened it, the name is removed, so that the memory is released
-when the last of the processes has ended in any way. Processes that were killed before leave an empty file,
-which the next run removes: a file in use is locked.
+Workers open a file with the same name in the file system that Linux keeps in memory. Those that opened the
+same file are on one machine. As soon as all have opened it, the name is removed, so that the memory is
+released when the last of the processes has ended in any way. Processes that were killed before leave an
+empty file, which the next run removes: a file in use is locked.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from hdpkit.formats.writing import OPEN_FLAGS
 __all__ = ["CommonMemory", "Meeting"]
 
 FOLDER = Path("/dev/shm")
-NUMBER = 20  # bytes of a part's number in the file
+NUMBER = 20  # bytes of a worker's number in the file
 
 
 class Meeting:
-    """The open file by which parts on one machine find each other: one name for all parts, a number each."""
+    """The open file by which workers on one machine find each other: one name, and a number for each."""
 
     def __init__(self, name: str, number: int) -> None:
         self.path = FOLDER / f"hdpkit-{name}"
@@ -40,16 +40,16 @@ class Meeting:
 
     @classmethod
     def at(cls, name: str, number: int) -> Meeting | None:
-        """Open the file; None if there is no such file system, or the part can't write there."""
+        """Open the file; None if there is no such file system, or the worker can't write there."""
         try:
             return cls(name, number)
         except OSError:
             return None
 
     def end(self) -> tuple[CommonMemory, int, int] | None:
-        """Return the memory, this part's index among those that share it, and their number.
+        """Return the memory, this worker's index among those that share it, and their number.
 
-        Called when all parts have opened the file. None if this part is alone.
+        Called when all workers have opened the file. None if this worker is alone.
         """
         data = os.pread(self._file, os.fstat(self._file).st_size, 0)
         numbers = sorted(int(data[at : at + NUMBER]) for at in range(0, len(data), NUMBER))
@@ -68,10 +68,10 @@ def lock(file: int, *, shared: bool) -> None:
 
 
 def _remove_dead(but: Path) -> None:
-    """Remove the files of parts that were killed before they removed the name.
+    """Remove the files of workers that were killed before they removed the name.
 
-    If another run has opened its file and not yet locked it, its parts don't find each other. Then each draws
-    all topics, and the chain is the same.
+    If another run has opened its file and not yet locked it, its workers don't find each other. Then each
+    draws all topics, and the chain is the same.
     """
     for path in FOLDER.glob("hdpkit-*"):
         if path != but:
@@ -86,12 +86,12 @@ def _remove_dead(but: Path) -> None:
 
 def _close(file: int, path: Path) -> None:
     os.close(file)
-    with contextlib.suppress(OSError):  # another part has removed it
+    with contextlib.suppress(OSError):  # another worker has removed it
         path.unlink()
 
 
 class CommonMemory:
-    """Shared memory that grows when a part needs more. It owns the descriptor ``file``."""
+    """Shared memory that grows when a worker needs more. It owns the descriptor ``file``."""
 
     def __init__(self, file: int) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""Messages between the parts of a run; messages of one kind can be added, in any order."""
+"""Messages between the workers of a run; messages of one kind can be added, in any order."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.support.sparse_counts import add_up_sparse
+from hdpkit._compiled.support.count_changes import add_up_sparse
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.numerics import add_up
 
-__all__ = ["Block", "Done", "Failed", "Message", "Opening", "Swept"]
+__all__ = ["CountBlock", "Done", "Failed", "Message", "Opening", "Swept"]
 
 
 class Message(Protocol):
@@ -25,7 +25,7 @@ class Message(Protocol):
 
 @attrs.frozen(eq=False)
 class Failed:
-    """The error of a part."""
+    """The error of a worker."""
 
     error: Exception
 
@@ -36,7 +36,7 @@ class Failed:
 
 @attrs.frozen(eq=False)
 class Opening:
-    """Message of a part at the start."""
+    """Message of a worker at the start."""
 
     changes: Changes  # its counts
     # distinct numbers of customers of its documents, ascending, and how many have each
@@ -46,7 +46,7 @@ class Opening:
     name: str  # proposed for `hdpkit.shards.memory.Meeting`; the smallest one is used
 
     def plus(self, other: Any) -> Any:
-        """Return the opening of both parts."""
+        """Return the opening of both workers."""
         if isinstance(other, Failed):
             return other
         both = np.concatenate([self.sizes, other.sizes], axis=1)
@@ -69,33 +69,33 @@ class Opening:
 
 @attrs.frozen(eq=False)
 class Swept:
-    """Changes of a part in a sweep."""
+    """Changes of a worker in a sweep."""
 
     changes: Changes
 
     def plus(self, other: Any) -> Any:
-        """Return the changes of both parts."""
+        """Return the changes of both workers."""
         return other if isinstance(other, Failed) else Swept(self.changes.plus(other.changes))
 
 
 @attrs.frozen(eq=False)
-class Block:
+class CountBlock:
     """Changes of the counts of a block of terms."""
 
     counts: bytes
 
     def plus(self, other: Any) -> Any:
-        """Return the changes of both parts."""
-        return other if isinstance(other, Failed) else Block(add_up_sparse(self.counts, other.counts))
+        """Return the changes of both workers."""
+        return other if isinstance(other, Failed) else CountBlock(add_up_sparse(self.counts, other.counts))
 
 
 @attrs.frozen(eq=False)
 class Done:
-    """A part has finished a step."""
+    """A worker has finished a step."""
 
-    # for the trace, at the end of a sweep: equal in all parts, empty in all but one; None within a sweep
+    # for the trace, at the end of a sweep: equal in all workers, empty in all but one; None within a sweep
     values: dict[str, Any] | None = None
-    # by the number of a shard of the part: its term of the log joint, which ``values`` lacks
+    # by the number of a shard of the worker: its term of the log joint, which ``values`` lacks
     logs: dict[int, float] = attrs.field(factory=dict)
     # of the common state after each move over totals in this step
     digests: tuple[tuple[str, bytes], ...] = ()
@@ -107,9 +107,9 @@ class Done:
         for (name, one), (_, two) in zip(self.digests, other.digests, strict=True):
             if one != two:
                 error = ScheduleError(
-                    "moves", name, "moves over totals that have the same result in every part",
-                    "Let it use only what is common to all parts (see hdpkit.moves.Move) and its rng, or run "
-                    "it with hk.Scheduler.",
+                    "moves", name, "moves over totals that have the same result in every worker",
+                    "Let it use only what is common to all workers (see hdpkit.moves.Move) and its rng, or "
+                    "run it with hk.Scheduler.",
                 )  # fmt: skip
                 return Failed(error)
         values = other.values if self.values is None or other.values else self.values

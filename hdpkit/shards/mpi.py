@@ -1,4 +1,4 @@
-"""Parts of a run as ranks of MPI; every rank runs the same program."""
+"""Workers of a run as ranks of MPI; every rank runs the same program."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import attrs
 
 from hdpkit.checks import positive_number
 from hdpkit.errors import MissingExtraError, ParameterError
-from hdpkit.shards.carrier import Carrier, checked, too_slow
-from hdpkit.shards.job import Job
-from hdpkit.shards.messages import Block, Failed, Swept
+from hdpkit.shards.backend import Backend, checked, too_slow
+from hdpkit.shards.job import ShardedJob
+from hdpkit.shards.messages import CountBlock, Failed, Swept
 from hdpkit.shards.source import spread
 from hdpkit.shards.worker import Worker
 
@@ -26,8 +26,8 @@ PAUSE = 5e-4  # seconds between two looks at who has
 MPICH = re.compile(r"/dev/shm/mpich_shm_[0-9a-f]+_0$", re.MULTILINE)
 
 
-class MPI(Carrier):
-    """One part per rank.
+class MPI(Backend):
+    """One worker per rank.
 
     Every rank calls `hdpkit.shards.run` with the same arguments. Rank 0 has the results and writes the file
     of the run; each rank reads its own shards, and writes their states. Each rank sums the changes of counts
@@ -72,7 +72,7 @@ class MPI(Carrier):
     def __repr__(self) -> str:
         return f"MPI({self._comm.Get_size()} ranks)"
 
-    def _place(self, job: Job) -> None:
+    def _place(self, job: ShardedJob) -> None:
         n = self._comm.Get_size()
         if n > len(job.source.shards):
             raise ParameterError(
@@ -173,7 +173,7 @@ def _remove_names() -> None:
 
 
 def _bytes(block: Any) -> int:
-    return len(block.counts) if isinstance(block, Block) else 0
+    return len(block.counts) if isinstance(block, CountBlock) else 0
 
 
 def _plus(one: Any, other: Any) -> Any:

@@ -19,18 +19,18 @@ from hdpkit.checks import instance, whole_number
 from hdpkit.checks import path as path_of
 from hdpkit.errors import LostPartError, ParameterError, RunError, short_repr
 from hdpkit.franchise import FixedWeights, Franchise, Restaurant
-from hdpkit.franchise.part import COLUMNS
+from hdpkit.franchise.shard_state import COLUMNS
 from hdpkit.record import Trace
 from hdpkit.record.describe import describe, described_franchise
 from hdpkit.record.files import to_json
 from hdpkit.record.run_folder import RUN, ChainWriter, RunFolder, Settings
-from hdpkit.shards.carrier import Carrier
+from hdpkit.shards.backend import Backend
 from hdpkit.shards.common import one_document
 from hdpkit.shards.files import FromFolder, Stored, remove_others, seating_folder
-from hdpkit.shards.job import Job, as_moves, as_seed, check_job
+from hdpkit.shards.job import ShardedJob, as_moves, as_seed, check_job
 from hdpkit.shards.local import Local
 from hdpkit.shards.source import Source
-from hdpkit.shards.starts import Start, as_start
+from hdpkit.shards.starts import ShardedStart, as_start
 
 __all__ = ["Progress", "ShardedRun", "go_on", "run", "stored_state", "whole_state"]
 
@@ -56,12 +56,14 @@ class ShardedRun:
     seconds : float64 array
         Seconds of each sweep since the last call of `run`.
     sent : int64 array
-        Bytes that a part sent in each of these sweeps, the largest among the parts known to this process.
+        Bytes that a worker sent in each of these sweeps, the largest among the workers known to this process.
     """
 
-    def __init__(self, job: Job, carrier: Carrier, files: RunFolder | None = None, target: int = 0) -> None:
+    def __init__(
+        self, job: ShardedJob, backend: Backend, files: RunFolder | None = None, target: int = 0
+    ) -> None:
         self._job = job
-        self._carrier = carrier
+        self._backend = backend
         self._files = files
         self._target = target
         self._writer: ChainWriter | None = None
@@ -73,7 +75,7 @@ class ShardedRun:
 
     def __repr__(self) -> str:
         return (
-            f"<ShardedRun: {self.sweep} sweeps over {len(self._job.source.shards)} shards, {self._carrier}>"
+            f"<ShardedRun: {self.sweep} sweeps over {len(self._job.source.shards)} shards, {self._backend}>"
         )
 
     @property
@@ -93,12 +95,12 @@ class ShardedRun:
 
     def dish_counts(self) -> npt.NDArray[np.int64] | None:
         """Counts of each term in each dish: int64, shape (K, V)."""
-        found = self._carrier.gather("dish_counts")
+        found = self._backend.gather("dish_counts")
         return found[0] if found else None
 
     def document_counts(self) -> npt.NDArray[np.int64] | None:
         """Customers of each document and dish: int64 rows of document, dish (0 .. K-1) and customers."""
-        found = self._carrier.gather("document_counts")
+        found = self._backend.gather("document_counts")
         if not found:
             return None
         by_shard = {number: own for part in found for number, own in part.items()}
@@ -111,15 +113,15 @@ class ShardedRun:
     def write_document_counts(self, folder: str | os.PathLike[str]) -> None:
         """Write a file per shard, ``shard-0000.npz``, with the arrays "document", "dish" and "customers".
 
-        Every part writes the files of its own shards. Documents are numbered from 0 in each shard, dishes
+        Every worker writes the files of its own shards. Documents are numbered from 0 in each shard, dishes
         like the rows of `dish_counts`.
         """
         where = path_of("folder", folder, remedy="A folder for the files.")
-        self._carrier.gather("write_counts", str(where))
+        self._backend.gather("write_counts", str(where))
 
     def state(self) -> dict[str, Any] | None:
         """The state as returned by `Franchise.freeze` for the entire corpus in one process."""
-        found, commons = self._carrier.gather("states"), self._carrier.gather("common")
+        found, commons = self._backend.gather("states"), self._backend.gather("common")
         if not found:
             return None
         seatings = {i: own for part in found for i, own in part.items()}
@@ -128,10 +130,10 @@ class ShardedRun:
     # ------------------------------------------------------------------ one step
 
     def _begin(self) -> None:
-        """Set the state of all parts, from the newest checkpoint or the start; save a start."""
+        """Set the state of all workers, from the newest checkpoint or the start; save a start."""
         job, loaded = self._job, None
         if self._files is not None:
-            self._carrier.lead(self._open)
+            self._backend.lead(self._open)
             chain = self._files.chain(0)
             loaded, blocks = chain.load()
             if self._writer is None:
@@ -139,10 +141,10 @@ class ShardedRun:
             if loaded is not None:
                 stored = stored_state(self._files, job.source, loaded.frozen)
                 job = attrs.evolve(job, start=FromFolder.of(chain.path, stored))
-        self._carrier.scatter(job)
+        self._backend.scatter(job)
         self.sweep = int(job.start.common()["sweep"])
         if loaded is not None:
-            self._carrier.lead(partial(self._seal, loaded.frozen))
+            self._backend.lead(partial(self._seal, loaded.frozen))
         elif self._files is not None:
             self._checkpoint()
 
@@ -155,10 +157,10 @@ class ShardedRun:
 
     def _one_sweep(self) -> dict[str, Any]:
         began = time.perf_counter()
-        numbers = self._carrier.sweep()
+        numbers = self._backend.sweep()
         self.trace._append_row(numbers)
         self._seconds.append(time.perf_counter() - began)
-        self._sent.append(self._carrier.sent)
+        self._sent.append(self._backend.sent)
         self.sweep += 1
         if self._writer is not None:
             self._writer.swept()
@@ -167,8 +169,8 @@ class ShardedRun:
     def _checkpoint(self) -> None:
         assert self._files is not None
         folder = seating_folder(self._files.chain(0).path, self.sweep)
-        written = self._carrier.gather("write", str(folder))
-        commons, counts = self._carrier.gather("common"), self._carrier.gather("dish_counts")
+        written = self._backend.gather("write", str(folder))
+        commons, counts = self._backend.gather("common"), self._backend.gather("dish_counts")
 
         def seal() -> None:
             log_joint = float(self.trace["log_joint"][-1]) if self.trace.n_draws else float("nan")
@@ -178,7 +180,7 @@ class ShardedRun:
             if self.sweep == 0:  # the other generation too: from now on one that is missing is missed
                 self._seal(stored.frozen())
 
-        self._carrier.lead(seal)
+        self._backend.lead(seal)
 
     def _seal(self, frozen: dict[str, Any]) -> None:
         """Make a state the newest one, in the leading process."""
@@ -201,7 +203,7 @@ def run(
     *,
     sweeps: int,
     rng: int,
-    carrier: Carrier | None = None,
+    backend: Backend | None = None,
     init: Any = "auto",
     root: str | FixedWeights = "weights",
     threads: int = 1,
@@ -213,7 +215,7 @@ def run(
     """Run a chain over the shards of a corpus.
 
     The chain is bit for bit that of `hdpkit.Scheduler.run` over the entire corpus with the same moves, seed
-    and initial state, for any carrier and any numbers of parts and threads.
+    and initial state, for any backend and any numbers of workers and threads.
 
     Parameters
     ----------
@@ -229,8 +231,8 @@ def run(
         Total number of sweeps of the chain; a run that continues from a checkpoint runs the remaining ones.
     rng : int
         The seed.
-    carrier : Carrier, optional
-        `Local`, `MPI` or `Dask`; by default one part in this process.
+    backend : Backend, optional
+        `Local`, `MPI` or `Dask`; by default one worker in this process.
     init : "auto", TermClusters, Random, state, or Franchise
         "auto": `hdpkit.init.TermClusters` of the first million tokens. Both draw the dishes of a document
         from its own stream, and give each dish one table there. A state is returned by `Franchise.freeze`,
@@ -239,10 +241,11 @@ def run(
     root : str or FixedWeights
         "weights", or ``hk.FixedWeights(K)``.
     threads : int
-        Number of threads of each part.
+        Number of threads of each worker.
     spool : path, optional
-        Folder on a local disk where each part keeps the terms and documents of its tokens in a file without a
-        name, 8 bytes a token. By default they are in memory; the topics of tokens, 4 bytes each, always are.
+        Folder on a local disk where each worker keeps the terms and documents of its tokens in a file without
+        a name, 8 bytes a token. By default they are in memory. The topics of tokens, 4 bytes each, are always
+        in memory.
     folder : path, optional
         Folder for checkpoints. If it has one of a run with the same arguments, the run continues from it.
     checkpoint : int
@@ -271,8 +274,8 @@ def run(
     StorageError
         If the disk is full; the message names the shard whose state can't be written.
     """
-    carrier = Local() if carrier is None else carrier
-    instance("carrier", carrier, Carrier, "a carrier", remedy="hdpkit.shards.Local(2), MPI(), Dask(client).")
+    backend = Local() if backend is None else backend
+    instance("backend", backend, Backend, "a backend", remedy="hdpkit.shards.Local(2), MPI(), Dask(client).")
     whole_number("sweeps", sweeps, 0, remedy="Sweeps from the start of the chain.")
     whole_number("checkpoint", checkpoint, 1, remedy="For instance 10.")
     if not all(hasattr(corpus, name) for name in ("shards", "shard", "n_terms", "digest")):
@@ -280,34 +283,34 @@ def run(
             "corpus", corpus, "a corpus in shards", "hk.ShardedCorpus.open(folder), or shards.cut(corpus, n)."
         )
     place = None if spool is None else str(path_of("spool", spool, remedy="A folder on a local disk."))
-    job = Job(restaurant, corpus, as_moves(moves), as_seed(rng), _Nothing(), root, threads, place)
+    job = ShardedJob(restaurant, corpus, as_moves(moves), as_seed(rng), _Nothing(), root, threads, place)
     check_job(job)
     if folder is None:
-        found = ShardedRun(attrs.evolve(job, start=_start(init, job)), carrier)
+        found = ShardedRun(attrs.evolve(job, start=_start(init, job)), backend)
         _carry_out(found, sweeps, checkpoint, progress)
         return found
     where = path_of("folder", folder, remedy="A new folder, or that of the same run.")
     with ExitStack() as stack:
-        carrier.lead(partial(_hold, stack, where, job, init, sweeps, checkpoint))
-        return go_on(RunFolder.open(where), job, carrier, sweeps, checkpoint, progress)
+        backend.lead(partial(_hold, stack, where, job, init, sweeps, checkpoint))
+        return go_on(RunFolder.open(where), job, backend, sweeps, checkpoint, progress)
 
 
 def go_on(
     files: RunFolder,
-    job: Job,
-    carrier: Carrier,
+    job: ShardedJob,
+    backend: Backend,
     sweeps: int,
     checkpoint: int | None,
     progress: Progress | None,
 ) -> ShardedRun:
     """Run the chain of a folder, whose lock is held, up to a sweep counted from its start.
 
-    The job is as the run was begun, with any numbers of parts and threads; its start isn't used.
+    The job is as the run was begun, with any numbers of workers and threads; its start isn't used.
     ``checkpoint`` None: one after the last sweep. ``progress`` is called in every process.
     """
     if files.chain(0).load()[0] is None:
         job = attrs.evolve(job, start=_start(files.start().init, job))
-    found = ShardedRun(job, carrier, files, sweeps)
+    found = ShardedRun(job, backend, files, sweeps)
     try:
         _carry_out(found, sweeps, checkpoint, progress)
     finally:
@@ -316,12 +319,12 @@ def go_on(
     return found
 
 
-def _start(init: Any, job: Job) -> Start:
+def _start(init: Any, job: ShardedJob) -> ShardedStart:
     most = job.root.n_dishes if isinstance(job.root, FixedWeights) else None
     return as_start(init, job.source, most, job.streams())
 
 
-def _hold(stack: ExitStack, path: Path, job: Job, init: Any, sweeps: int, checkpoint: int) -> None:
+def _hold(stack: ExitStack, path: Path, job: ShardedJob, init: Any, sweeps: int, checkpoint: int) -> None:
     """Hold the lock of the folder of a run until the end of the stack; make it if there is none."""
     franchise = Franchise(job.restaurant, one_document(job.source), store="counts", root=job.root)
     franchise.expand_cells()
@@ -342,13 +345,13 @@ def _hold(stack: ExitStack, path: Path, job: Job, init: Any, sweeps: int, checkp
     stack.callback(lock.release)
 
 
-def _check_same(files: RunFolder, franchise: Franchise, job: Job) -> None:
+def _check_same(files: RunFolder, franchise: Franchise, job: ShardedJob) -> None:
     """Raise a RunError unless the folder is that of a run with these arguments."""
     declared, moves = files.declared()
     given = described_franchise(franchise)
     for name, kept, now, shown in (
         ("corpus", files.corpus_in_shards, job.source.digest, job.source.digest),
-        ("root", declared.get("root"), given.get("root"), job.root),
+        ("root", declared["root"], given["root"], job.root),
         ("restaurant", declared, given, job.restaurant),
         ("moves", moves, [describe(move, "moves") for move in job.moves], list(job.moves)),
         ("rng, the seed", files.settings.seed, job.seed, job.seed),
@@ -398,7 +401,7 @@ class _Nothing:
 
 def stored_state(files: RunFolder, source: Any, frozen: dict[str, Any]) -> Stored:
     """The state of a checkpoint of the run, checked."""
-    weights = files.declared()[0].get("root") == "weights"
+    weights = files.declared()[0]["root"] == "weights"
     return Stored.read(frozen, source.n_terms, len(source.shards), weights, files.chain(0).path)
 
 

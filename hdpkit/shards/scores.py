@@ -1,4 +1,4 @@
-"""The log joint of a state over shards: a sum over shards in their order, whatever the number of parts."""
+"""The log joint of a state over shards: a sum over shards in their order, whatever the number of workers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def seated_logs(franchise: Franchise, documents: Sequence[int]) -> list[float]:
 
 
 def log_joint_of_all(franchise: Franchise, log_likelihood: float) -> float:
-    """The log joint of all documents without their `seated_logs`: the same bits in every part."""
+    """The log joint of all documents without their `seated_logs`: the same bits in every worker."""
     root, documents = franchise.declarations
     node, _, customers, _ = _columns(franchise)
     served = np.asarray(customers[: np.searchsorted(node, 1)], dtype=np.int64)  # customers of the root

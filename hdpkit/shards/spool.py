@@ -1,4 +1,4 @@
-"""Tokens of a part in a file on disk instead of in memory: the system reads what a sweep comes to."""
+"""Tokens of a worker in a file on disk instead of in memory: the system reads what a sweep comes to."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Int32s
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import Tokens
 from hdpkit.errors import StorageError
 from hdpkit.formats.mapped import array_on_disk
 
 __all__ = ["spooled"]
-
-Ints = npt.NDArray[np.int32]
 
 CHUNK = 1 << 20  # tokens or cells at a time
 
@@ -52,7 +50,7 @@ def spooled(pieces: Iterable[Corpus], n_tokens: int, folder: str, shards: range)
     return Corpus._checked(Tokens(terms), joined, last.n_terms, last.vocabulary, None, {}, numbers=numbers)
 
 
-def _terms(corpus: Corpus) -> Iterator[Ints]:
+def _terms(corpus: Corpus) -> Iterator[Int32s]:
     """Terms of the tokens in pieces: those of cells are never all in memory."""
     cells = corpus.cells
     if cells is None:

@@ -1,4 +1,4 @@
-"""Starts of a chain over shards; each part makes or reads the state of its own documents."""
+"""Starts of a chain over shards; each worker makes or reads the state of its own documents."""
 
 from __future__ import annotations
 
@@ -9,32 +9,31 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Int32s
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import joined_pieces, piece_of
 from hdpkit.errors import DataError, ParameterError, ShardError
 from hdpkit.franchise import Franchise, Random
 from hdpkit.franchise.frozen import LARGEST, check_dishes, ints_of
-from hdpkit.franchise.part import COLUMNS
+from hdpkit.franchise.shard_state import COLUMNS
 from hdpkit.franchise.starts import COPIED, TermClusters, labels_of_terms
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.shards.source import Info, Source
 
-__all__ = ["ByDocument", "FromState", "Start", "Whole", "as_start"]
-
-Ints = npt.NDArray[np.int32]
+__all__ = ["FromState", "ShardedStart", "StartByDocument", "Whole", "as_start"]
 
 SAMPLE = 1 << 20  # tokens used for the clusters of terms, and tokens sorted at once
 DOCUMENTS = 1  # place of the documents' streams, different from that of the start itself
 
 
-class Start(Protocol):
-    """A state, in parts."""
+class ShardedStart(Protocol):
+    """The state at the start of a chain, shard by shard."""
 
     def common(self) -> dict[str, Any]:
-        """The state common to all parts, as returned by `hdpkit.franchise.part.common_state`."""
+        """The state common to all workers, as returned by `hdpkit.franchise.shard_state.common_state`."""
 
-    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
-        """The seating of the documents of a shard, in the form of `hdpkit.franchise.part.begin_part`."""
+    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
+        """The seating of a shard's documents, in the form of `hdpkit.franchise.shard_state.begin_shards`."""
 
 
 @attrs.frozen(eq=False)
@@ -44,18 +43,16 @@ class FromState:
     frozen: Mapping[str, Any]  # with store="counts" and distinguished customers (`Franchise.expand_cells`)
 
     def common(self) -> dict[str, Any]:
-        """The state common to all parts; hyperparameters and sweep are those of any start."""
-        slots = np.asarray(self.frozen["slots"])
+        """The state common to all workers; hyperparameters and sweep are those of any start."""
         return {
-            "slots": slots,
-            # States of earlier versions have no ids, as in `Franchise.thaw`.
-            "dish_ids": self.frozen.get("dish_ids", np.arange(len(slots))),
-            "births": self.frozen.get("births", len(slots)),
+            "slots": np.asarray(self.frozen["slots"]),
+            "dish_ids": self.frozen["dish_ids"],
+            "births": self.frozen["births"],
             "sweep": 0,
             "components": self.frozen.get("components", {}),
         }
 
-    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
+    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
         """Documents of a shard."""
         seating = self.frozen["seating"]
         node = seating["count_node"]
@@ -68,7 +65,7 @@ class FromState:
 
 
 @attrs.frozen(eq=False)
-class ByDocument:
+class StartByDocument:
     """Dishes drawn document by document, each from its own stream, with one table for each dish.
 
     With ``of_terms`` as in `hdpkit.init.TermClusters`: a customer gets the dish of its own term or, with
@@ -77,14 +74,14 @@ class ByDocument:
 
     key: tuple[int, int]  # of the streams
     n_dishes: int
-    of_terms: Ints | None = None  # dish of each term
+    of_terms: Int32s | None = None  # dish of each term
 
     def common(self) -> dict[str, Any]:
         """Dishes 0 .. n_dishes - 1; weights are drawn."""
         slots = np.arange(self.n_dishes, dtype=np.int32)
         return {"slots": slots, "dish_ids": slots, "births": self.n_dishes, "sweep": 0}
 
-    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Ints]:
+    def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
         """Documents of a shard."""
         dish = np.empty(info.n_tokens, dtype=np.int32)
         values, stream = corpus.values, RandomStream(self.key)
@@ -94,7 +91,7 @@ class ByDocument:
             dish[begin:end] = self._drawn(values[begin:end], stream.generator)
         return {"dish": dish, **one_table_each(dish, corpus.document_lengths, self.n_dishes)}
 
-    def _drawn(self, terms: Ints, generator: np.random.Generator) -> Ints:
+    def _drawn(self, terms: Int32s, generator: np.random.Generator) -> Int32s:
         n = len(terms)
         if self.of_terms is None:
             return generator.integers(0, self.n_dishes, size=n, dtype=np.int32)
@@ -103,7 +100,7 @@ class ByDocument:
         return np.where(generator.random(n) < COPIED, own[other], own).astype(np.int32)
 
 
-def checked_seating(number: int, seating: Mapping[str, Any], corpus: Corpus, slots: Any) -> dict[str, Ints]:
+def checked_seating(number: int, seating: Mapping[str, Any], corpus: Corpus, slots: Any) -> dict[str, Int32s]:
     """The seating of a shard; a ShardError unless it is one of these documents, with dishes of these slots.
 
     Compiled code uses its numbers without checks.
@@ -127,10 +124,10 @@ def checked_seating(number: int, seating: Mapping[str, Any], corpus: Corpus, slo
     )  # fmt: skip
 
 
-def one_table_each(dish: Ints, lengths: npt.NDArray[np.int64], n_dishes: int) -> dict[str, Ints]:
+def one_table_each(dish: Int32s, lengths: npt.NDArray[np.int64], n_dishes: int) -> dict[str, Int32s]:
     """One table for each dish of a document. ``dish`` has an entry per customer, by document."""
     ends = np.cumsum(lengths)
-    found: list[tuple[Ints, ...]] = []
+    found: list[tuple[Int32s, ...]] = []
     first = token = 0
     while first < len(lengths):  # in blocks of documents, to sort only short arrays
         last = max(int(np.searchsorted(ends, token + SAMPLE, side="right")), first + 1)
@@ -163,7 +160,7 @@ class Whole:
         return self.n_dishes
 
 
-def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> Start:
+def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> ShardedStart:
     """Return the start given by the argument ``init``, with at most ``most`` dishes (None: any number)."""
     if isinstance(init, Franchise):
         init = init.freeze()
@@ -171,7 +168,7 @@ def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> S
         return _from_state(init, source)
     key = streams.source(STARTS).generator.integers(0, 2**63, size=2).tolist()
     if isinstance(init, Random):
-        return ByDocument((key[0], key[1]), init.n_dishes)
+        return StartByDocument((key[0], key[1]), init.n_dishes)
     if init == "auto":
         init = TermClusters()
     if not isinstance(init, TermClusters):
@@ -181,7 +178,7 @@ def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> S
             "Other starts need all documents in one process.",
         )  # fmt: skip
     labels = labels_of_terms(init, Whole(_first_documents(source), most), streams.source(STARTS))
-    return ByDocument((key[0], key[1]), int(labels.max()) + 1, labels)
+    return StartByDocument((key[0], key[1]), int(labels.max()) + 1, labels)
 
 
 def _from_state(frozen: Mapping[str, Any], source: Source) -> FromState:
@@ -190,7 +187,7 @@ def _from_state(frozen: Mapping[str, Any], source: Source) -> FromState:
     kept = isinstance(form, Mapping) and {"dish", *COLUMNS} <= set(form)
     if not kept or not {"slots", "held"} <= set(frozen):
         raise DataError(
-            "init", frozen, "a state of a franchise with store='counts', customers told apart",
+            "init", frozen, "a state of a franchise with store='counts', distinguished customers",
             "Call franchise.expand_cells() before franchise.freeze().",
         )  # fmt: skip
     assert isinstance(form, Mapping)

@@ -1,4 +1,4 @@
-"""One part of a run: a franchise over the documents of some shards, and its methods for the carrier."""
+"""A worker of a run: a franchise over the documents of some shards, and its methods for the backend."""
 
 from __future__ import annotations
 
@@ -10,42 +10,41 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Int32s
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import joined_pieces
 from hdpkit.errors import KernelError
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.part import (
+from hdpkit.franchise.sample import hyperparameter_values
+from hdpkit.franchise.shard_state import (
     COLUMNS,
-    begin_part,
+    begin_shards,
     common_state,
-    end_parts,
-    part_counts,
-    part_seating,
+    end_shards,
+    shard_counts,
+    shard_seating,
     share_topics,
     take_block,
 )
-from hdpkit.franchise.sample import hyperparameter_values
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.moves import Move, OverDocuments, Scheduled
 from hdpkit.moves.protocol import checked_info
 from hdpkit.random import STARTS, ChoiceSource
 from hdpkit.record.trace import largest_shares
 from hdpkit.shards.files import Written, write_counts, write_shard
-from hdpkit.shards.job import Job, needs_lengths
+from hdpkit.shards.job import ShardedJob, needs_lengths
 from hdpkit.shards.memory import Meeting
-from hdpkit.shards.messages import Block, Done, Failed, Opening, Swept
+from hdpkit.shards.messages import CountBlock, Done, Failed, Opening, Swept
 from hdpkit.shards.scores import log_joint_of_all, seated_logs
 from hdpkit.shards.spool import spooled
 
 __all__ = ["Worker"]
 
-Ints = npt.NDArray[np.int32]
-
 
 class Worker:
     """The documents of consecutive shards; computes the numbers for the trace if it ``reports``."""
 
-    def __init__(self, job: Job, shards: range, reports: bool) -> None:
+    def __init__(self, job: ShardedJob, shards: range, reports: bool) -> None:
         self.job = job
         self.shards = shards
         self.reports = reports
@@ -54,11 +53,11 @@ class Worker:
         self.franchise: Franchise
         self._due: Iterator[tuple[Move, ChoiceSource]] = iter(())
         self._under_way: OverDocuments
-        self._seating: dict[str, Ints]
+        self._seating: dict[str, Int32s]
         self._meeting: Meeting | None = None
 
     def call(self, verb: str, *arguments: Any) -> Any:
-        """Call a method; return an error instead of raising it, since another part may wait for a result."""
+        """Call a method; an error is returned and not raised, since other workers may wait for a result."""
         try:
             return getattr(self, verb)(*arguments)
         except Exception as error:
@@ -67,9 +66,9 @@ class Worker:
     # ------------------------------------------------------------------ begin
 
     def enter(self) -> Opening:
-        """Read the shards and their state; returns their contribution to the state common to all parts."""
+        """Read the shards and their state; returns their contribution to the state common to all workers."""
         job, before = self.job, self.job.source.shards[self.shards[0]].first_document
-        columns: dict[str, list[Ints]] = {name: [] for name in ("dish", *COLUMNS)}
+        columns: dict[str, list[Int32s]] = {name: [] for name in ("dish", *COLUMNS)}
 
         def read() -> Iterator[Corpus]:
             for i in self.shards:
@@ -92,25 +91,25 @@ class Worker:
             move.check(self.franchise)
         _check_served(self.franchise)
         slots = job.start.common()["slots"]
-        counts = part_counts(corpus.values, corpus.n_terms, self._seating, int(np.max(slots)) + 1)
+        counts = shard_counts(corpus.values, corpus.n_terms, self._seating, int(np.max(slots)) + 1)
         lengths = np.asarray(corpus.document_lengths, dtype=np.int64)
         in_order = {before: lengths} if needs_lengths(job) else {}
         return Opening(counts, np.unique(lengths, return_counts=True), in_order, secrets.token_hex(16))
 
     def begin(self, total: Opening) -> Done:
-        """Set the state, given the sum of the contributions of all parts."""
+        """Set the state, given the sum of the contributions of all workers."""
         before = self.job.source.shards[self.shards[0]].first_document
         corpus = WholeCorpus(before, total.sizes, total.all_lengths())
         source = self.streams.source(STARTS)
         common = self.job.start.common()
-        begin_part(self.franchise, self._seating, total.changes, common, corpus, source)
+        begin_shards(self.franchise, self._seating, total.changes, common, corpus, source)
         self.franchise.streams = self.streams
         del self._seating
         self._meeting = Meeting.at(total.name, self.shards[0])
         return Done()
 
     def share(self) -> Done:
-        """Share the memory of topics with other parts on this machine; called when all parts have begun."""
+        """Share the memory of topics with other workers on this machine; called when all have begun."""
         found = None if self._meeting is None else self._meeting.end()
         self._meeting = None
         if found is not None:
@@ -126,7 +125,7 @@ class Worker:
         return self._go_on()
 
     def sweep(self, n_blocks: int) -> Swept:
-        """Run the move over this part's documents; called when all parts have begun it.
+        """Run the move over this worker's documents; called when all workers have begun it.
 
         Changes of counts are returned in ``n_blocks`` blocks of terms or, if this is 0, by `block`.
         """
@@ -134,13 +133,13 @@ class Worker:
         self.franchise.data.check_unchanged()  # a sweep over changed data isn't valid
         return Swept(changes)
 
-    def block(self, number: int, n_blocks: int) -> Block:
+    def block(self, number: int, n_blocks: int) -> CountBlock:
         """Return the changes of the counts of a block of terms."""
-        return Block(take_block(self.franchise, number, n_blocks))
+        return CountBlock(take_block(self.franchise, number, n_blocks))
 
     def go_on(self, total: Swept) -> Done:
-        """End the move over documents, given the changes of all parts, and go on to the next one."""
-        end_parts(self.franchise, total.changes)
+        """End the move over documents, given the changes of all workers, and go on to the next one."""
+        end_shards(self.franchise, total.changes)
         return self._go_on()
 
     def _go_on(self) -> Done:
@@ -172,7 +171,7 @@ class Worker:
                 yield move, source
 
     def _digest(self) -> bytes:
-        """A checksum of the state that all parts have in common, except counts by term."""
+        """A checksum of the state that all workers have in common, except counts by term."""
         bank: Any = self.franchise.bank
         common = self.common()
         found = hashlib.blake2b(bank.sizes(common["slots"]).tobytes(), digest_size=16)
@@ -205,12 +204,12 @@ class Worker:
     # ------------------------------------------------------------------ results
 
     def common(self) -> dict[str, Any]:
-        """The state common to all parts, without counts and tables."""
+        """The state common to all workers, without counts and tables."""
         return common_state(self.franchise)
 
-    def states(self) -> dict[int, dict[str, Ints]]:
+    def states(self) -> dict[int, dict[str, Int32s]]:
         """The seating of each shard, by its number."""
-        seating, infos = part_seating(self.franchise), [self.job.source.shards[i] for i in self.shards]
+        seating, infos = shard_seating(self.franchise), [self.job.source.shards[i] for i in self.shards]
         found, document, token = {}, 0, 0
         for i, info in zip(self.shards, infos, strict=True):
             begin, end = np.searchsorted(
@@ -234,14 +233,14 @@ class Worker:
         return list(found)
 
     def dish_counts(self) -> npt.NDArray[np.int64] | None:
-        """Counts of each term in each dish, equal in all parts: int64, shape (K, V); from one part."""
+        """Counts of each term in each dish, equal in all workers: int64, shape (K, V); from one worker."""
         if not self.reports:
             return None
         bank: Any = self.franchise.bank
         counts: npt.NDArray[np.int64] = bank.counts(self.franchise.slots.occupied_slots())
         return counts
 
-    def document_counts(self) -> dict[int, Mapping[str, Ints]]:
+    def document_counts(self) -> dict[int, Mapping[str, Int32s]]:
         """Customers of each document and dish, by shard: rows "document", "dish" (0 .. K-1), "customers"."""
         slots = self.franchise.slots.occupied_slots()
         return {
@@ -255,9 +254,9 @@ class Worker:
 
 
 def _check_served(franchise: Franchise) -> None:
-    """Raise a KernelError unless sweeps over parts of the documents are supported."""
+    """Raise a KernelError unless sweeps over shards are supported."""
     try:
-        franchise.kernel("slice_part")
+        franchise.kernel("sweep_shards")
     except KernelError as error:
         raise KernelError(
             "base", franchise.measure, "a DirichletMultinomial",

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import instance, items, made_by, real_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
@@ -19,8 +19,6 @@ from hdpkit.signatures.known import Decomposition, KnownSignatures, Matches, che
 from hdpkit.summaries import Consensus, Exposures, exposures, extract_components, reconstruction
 
 __all__ = ["REST", "Signatures", "extract_signatures", "names_of_signatures"]
-
-Floats = npt.NDArray[np.float64]
 
 REST = "0"
 """Name of the component of mutations in no signature, as in the R packages."""

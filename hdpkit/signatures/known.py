@@ -8,17 +8,15 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import instance, number_array, real_number, whole_number
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.signatures.channels import Channels
 from hdpkit.signatures.spectra import arranged, given_channels, read_table, side_of
 
 __all__ = ["Decomposition", "KnownSignatures", "Matches", "check_channels", "read_signatures"]
-
-Floats = npt.NDArray[np.float64]
 
 _ROUNDING = 0.01
 """Largest deviation from one of the sum of a signature's shares, which are rounded in files."""

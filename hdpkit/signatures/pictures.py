@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import choice, instance, items, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.plots.canvas import colours, given_axes, given_figure, plain
@@ -17,8 +18,6 @@ from hdpkit.signatures.extraction import REST, Signatures
 from hdpkit.signatures.known import KnownSignatures
 
 __all__ = ["levels_of", "plot_cosines", "plot_exposures", "plot_spectra", "short_channel"]
-
-Floats = npt.NDArray[np.float64]
 
 _MOST_TICKS = 100
 _REST_COLOUR = "#d9d9d9"

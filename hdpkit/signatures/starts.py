@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import instance, real_number, whole_number
 from hdpkit.data import Corpus, downsample
 from hdpkit.errors import ParameterError
@@ -20,8 +21,6 @@ from hdpkit.signatures.extraction import extract_signatures
 from hdpkit.summaries import Consensus
 
 __all__ = ["start_from_part"]
-
-Floats = npt.NDArray[np.float64]
 
 _TINY = 1e-300
 _LEAST = 1e-3  # smallest initial weight of a signature in the root

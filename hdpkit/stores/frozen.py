@@ -28,9 +28,10 @@ import numpy.typing as npt
 
 from hdpkit._compiled.stores import labelled_seating as compiled
 from hdpkit._compiled.stores.cells import dishes_of
+from hdpkit.arrays import Floats, Int32s
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
-from hdpkit.stores.protocol import Detail, Frozen, Ints
+from hdpkit.stores.protocol import Detail, Frozen
 from hdpkit.stores.reference import labelled_seating as readable
 
 __all__ = [
@@ -69,9 +70,6 @@ def lump(labelled: Frozen) -> Frozen:
     return {"dish": of_customer, **found}
 
 
-Floats = npt.NDArray[np.float64]
-
-
 class Tree(Protocol):
     """The restaurants of a franchise: a `Topology`, or any object with these arrays."""
 
@@ -93,7 +91,7 @@ class Draws:
     """The functions that draw the missing detail: the compiled ones, or the readable twins."""
 
     draw_sizes: Callable[[Frozen, ChoiceSource, Floats | None], Frozen]
-    seat_out: Callable[[Frozen, Ints, Ints, Ints, ChoiceSource], Frozen]
+    seat_out: Callable[[Frozen, Int32s, Int32s, Int32s, ChoiceSource], Frozen]
 
 
 COMPILED = Draws(compiled.draw_sizes, compiled.seat_out)
@@ -142,9 +140,9 @@ class FrozenSeating:
         return {name: getattr(self, name) for name in self.names()}
 
     @property
-    def dishes(self) -> Ints:
+    def dishes(self) -> Int32s:
         """Dish of each data customer, -1 for those who are not seated."""
-        dishes: Ints = getattr(self, self.names()[0])
+        dishes: Int32s = getattr(self, self.names()[0])
         return dishes
 
     def with_customers(self, more: int, known: int = 0) -> Self:
@@ -202,7 +200,7 @@ class FrozenSeating:
         StateError
             If a form with more detail is requested without a tree and a source.
         """
-        found = self._told_apart(tree)
+        found = self._by_customer(tree)
         while detail < found.DETAIL:
             found = found._lower()
         if detail is found.DETAIL:
@@ -215,7 +213,7 @@ class FrozenSeating:
             found = found._higher(tree, source, draws, discount)
         return found
 
-    def _told_apart(self, tree: Tree | None) -> FrozenSeating:
+    def _by_customer(self, tree: Tree | None) -> FrozenSeating:
         """Return the seating with a dish for each data customer."""
         return self
 
@@ -237,13 +235,13 @@ class FrozenSeats(FrozenSeating):
 
     DETAIL = Detail.SEATS
 
-    seat: Ints
-    table_node: Ints
-    table_dish: Ints
-    table_seat: Ints
+    seat: Int32s
+    table_node: Int32s
+    table_dish: Int32s
+    table_seat: Int32s
 
     @property
-    def dishes(self) -> Ints:
+    def dishes(self) -> Int32s:
         """Dish of each data customer, -1 for those who are not seated."""
         seat = np.asarray(self.seat)
         return np.where(seat >= 0, np.append(self.table_dish, -1)[seat], -1).astype(np.int32)
@@ -258,11 +256,11 @@ class FrozenSizes(FrozenSeating):
 
     DETAIL = Detail.SIZES
 
-    dish: Ints
-    bin_node: Ints
-    bin_dish: Ints
-    bin_size: Ints
-    bin_count: Ints
+    dish: Int32s
+    bin_node: Int32s
+    bin_dish: Int32s
+    bin_size: Int32s
+    bin_count: Int32s
 
     def _lower(self) -> FrozenCounts:
         node, dish = self.bin_node, self.bin_dish
@@ -283,11 +281,11 @@ class FrozenCounts(FrozenSeating):
 
     DETAIL = Detail.COUNTS
 
-    dish: Ints
-    count_node: Ints
-    count_dish: Ints
-    count_customers: Ints
-    count_tables: Ints
+    dish: Int32s
+    count_node: Int32s
+    count_dish: Int32s
+    count_customers: Int32s
+    count_tables: Int32s
 
     def _higher(self, tree: Tree, source: ChoiceSource, draws: Draws, discount: Floats | None) -> FrozenSizes:
         return FrozenSizes(**draws.draw_sizes(self.arrays(), source, discount))
@@ -304,21 +302,21 @@ class FrozenCells(FrozenSeating):
     DETAIL = Detail.COUNTS
     OWN: ClassVar[tuple[str, ...]] = ("cell_runs", "run_dish", "run_count", "cell_key")
 
-    cell_runs: Ints
-    run_dish: Ints
-    run_count: Ints
-    cell_key: Ints
-    count_node: Ints
-    count_dish: Ints
-    count_customers: Ints
-    count_tables: Ints
+    cell_runs: Int32s
+    run_dish: Int32s
+    run_count: Int32s
+    cell_key: Int32s
+    count_node: Int32s
+    count_dish: Int32s
+    count_customers: Int32s
+    count_tables: Int32s
 
     @property
-    def dishes(self) -> Ints:
+    def dishes(self) -> Int32s:
         """Raises a StateError: the dishes of customers can't be computed without the cells."""
         raise StateError("seating", "by cell", "one of customers", "Take to(Detail.COUNTS, topology).")
 
-    def _told_apart(self, tree: Tree | None) -> FrozenCounts:
+    def _by_customer(self, tree: Tree | None) -> FrozenCounts:
         cells = getattr(tree, "cells", None)
         if cells is None:
             raise StateError(

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
+from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import ByClass
-from hdpkit.stores.protocol import Ints
 
 __all__ = [
     "Compacts",
@@ -24,15 +21,12 @@ __all__ = [
     "TotalsInBulk",
 ]
 
-Wide = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
 
 @runtime_checkable
 class CountsInBulk(Protocol, metaclass=ByClass):
     """A store that returns all its counts at once."""
 
-    def counts(self) -> tuple[Ints, Ints, Ints, Ints]:
+    def counts(self) -> tuple[Int32s, Int32s, Int32s, Int32s]:
         """Restaurant, dish, customers and tables of every dish of every restaurant that serves it.
 
         Returns
@@ -46,7 +40,7 @@ class CountsInBulk(Protocol, metaclass=ByClass):
 class TotalsInBulk(Protocol, metaclass=ByClass):
     """A store that returns the totals of all restaurants at once."""
 
-    def totals(self) -> tuple[Wide, Wide]:
+    def totals(self) -> tuple[Int64s, Int64s]:
         """Customers and tables of every restaurant: two int64 arrays, shape (n_nodes,)."""
 
 
@@ -62,7 +56,7 @@ class ScoresSeating(Protocol, metaclass=ByClass):
 class CountsSizes(Protocol, metaclass=ByClass):
     """A store that counts its tables by size."""
 
-    def size_counts(self, nodes: Wide) -> tuple[Wide, Wide]:
+    def size_counts(self, nodes: Int64s) -> tuple[Int64s, Int64s]:
         """Sizes of the tables of these restaurants, ascending, and the number of tables of each size."""
 
 
@@ -89,10 +83,10 @@ class ReportsMemory(Protocol, metaclass=ByClass):
 class KeepsCells(Protocol, metaclass=ByClass):
     """A store that doesn't record which of the customers with one term in a document eats which dish."""
 
-    def cell_runs(self) -> tuple[Ints, Ints, Ints]:
+    def cell_runs(self) -> tuple[Int32s, Int32s, Int32s]:
         """The number of dishes of each cell, the dishes, and the customers of each dish: int32 arrays."""
 
-    def count_into(self, bank: Any, slots: Ints, more: Any = None) -> None:
+    def count_into(self, bank: Any, slots: Int32s, more: Any = None) -> None:
         """Recompute the statistics of dishes in a bank that counts by cell.
 
         Parameters
@@ -110,5 +104,5 @@ class KeepsCells(Protocol, metaclass=ByClass):
 class ObservesDishes(Protocol, metaclass=ByClass):
     """A store that can read observed dishes from the data instead of storing them."""
 
-    def observe(self, values: Ints) -> None:
+    def observe(self, values: Int32s) -> None:
         """Set observed dishes: those of the data customers, including customers added later."""

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.stores.frozen_arrays import empty_row
+from hdpkit.arrays import Int32s
 from hdpkit.errors import ParameterError
 from hdpkit.random import ChoiceSource
 
 __all__ = [
     "Detail",
     "Frozen",
-    "Ints",
     "SeatingStore",
     "TableStore",
     "TallyStore",
@@ -28,7 +28,6 @@ __all__ = [
 ]
 
 Frozen = dict[str, npt.NDArray[np.int32]]
-Ints = npt.NDArray[np.int32]
 
 
 class Detail(enum.IntEnum):
@@ -52,19 +51,9 @@ _NAMES = {detail.name.lower(): detail for detail in Detail}
 
 @functools.lru_cache(maxsize=128)
 def declared_detail(store: type) -> Detail | None:
-    """The declared `Detail` of a class, None if it declares none.
-
-    ``TABLE_IDS`` is the declaration of earlier versions: True for seats, False for sizes. The first class in
-    the method resolution order that declares either one decides.
-    """
-    for kind in store.__mro__:
-        own = vars(kind)
-        if "DETAIL" in own:
-            declared: Any = own["DETAIL"]
-            return declared if isinstance(declared, Detail) else _NAMES.get(str(declared))
-        if "TABLE_IDS" in own:
-            return {"True": Detail.SEATS, "False": Detail.SIZES}.get(str(own["TABLE_IDS"]))
-    return None
+    """The declared `Detail` of a class, None if it declares none."""
+    declared: Any = getattr(store, "DETAIL", None)
+    return declared if isinstance(declared, Detail) else _NAMES.get(str(declared))
 
 
 def detail_of(store: Any) -> Detail:
@@ -158,7 +147,7 @@ class SeatingStore(Protocol):
     def dish_of(self, customer: int) -> int:
         """Dish of a data customer, -1 while it is not seated."""
 
-    def dishes(self, empty: Callable[[int], Ints] = empty_row) -> Ints:
+    def dishes(self, empty: Callable[[int], Int32s] = empty_row) -> Int32s:
         """Dish of every data customer, shape (n_customers,); ``empty`` as in `freeze`."""
 
     def customers(self, node: int, dish: int) -> int:
@@ -197,10 +186,10 @@ class SeatingStore(Protocol):
     def node_tables(self, node: int) -> int:
         """Tables of a restaurant."""
 
-    def node_dishes(self, node: int) -> Ints:
+    def node_dishes(self, node: int) -> Int32s:
         """Dishes that a restaurant serves, ascending."""
 
-    def table_sizes(self, node: int, dish: int) -> Ints:
+    def table_sizes(self, node: int, dish: int) -> Int32s:
         """Sizes of the tables that serve a dish in a restaurant, ascending.
 
         Parameters
@@ -215,7 +204,7 @@ class SeatingStore(Protocol):
         int32 array, ascending
         """
 
-    def relabel_dishes(self, mapping: Ints) -> None:
+    def relabel_dishes(self, mapping: Int32s) -> None:
         """Rename dishes; the mapping keeps their order."""
 
     def grow(self, n_customers: int, n_nodes: int) -> None:
@@ -229,7 +218,7 @@ class SeatingStore(Protocol):
             New number of restaurants, including the existing ones.
         """
 
-    def freeze(self, empty: Callable[[int], Ints] = empty_row) -> Frozen:
+    def freeze(self, empty: Callable[[int], Int32s] = empty_row) -> Frozen:
         """The complete state as arrays: a thawed copy continues exactly as the original would.
 
         Parameters

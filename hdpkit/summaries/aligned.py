@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, instance, items, made_by, whole_number
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise import Sample
@@ -20,9 +20,6 @@ from hdpkit.summaries.intervals import central, central_of_terms, topic_interval
 from hdpkit.summaries.vectors import TermVectors, Vectors
 
 __all__ = ["AlignedTopics"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _AT_ONCE = 1 << 24  # shares of groups that are in memory at once
 _DRAWS = 400  # of the shares of each group, for intervals
@@ -64,7 +61,7 @@ class AlignedTopics:
     """
 
     def __init__(
-        self, samples: Sequence[Sample], labels: Sequence[Ints], vectors: Vectors, level: float
+        self, samples: Sequence[Sample], labels: Sequence[Int64s], vectors: Vectors, level: float
     ) -> None:
         self.samples = tuple(samples)
         self.level = level
@@ -121,7 +118,7 @@ class AlignedTopics:
 
     # ------------------------------------------------------------------ who is who
 
-    def which(self, sample: Sample) -> Ints:
+    def which(self, sample: Sample) -> Int64s:
         """Topic of each dish of a sample: int64, shape (K,); -1 for a dish in no topic.
 
         Parameters
@@ -149,7 +146,7 @@ class AlignedTopics:
             "sample", sample, "one of the samples that were aligned", "Align the topics with it among them."
         )
 
-    def _members(self) -> tuple[Any, Ints]:
+    def _members(self) -> tuple[Any, Int64s]:
         """Rows of all dishes that are in a topic, ordered by topic, and the topic of each."""
         rows = self._vectors.stack([self._vectors.rows(sample) for sample in self.samples])
         labels = np.concatenate(self._labels)
@@ -295,7 +292,7 @@ class AlignedTopics:
         """
         return AlignedTopics(self.samples, self._kept(topics), self._vectors, self.level)
 
-    def _kept(self, topics: Any) -> list[Ints]:
+    def _kept(self, topics: Any) -> list[Int64s]:
         """Labels in which these topics are 0, 1, ... and the others -1."""
         given = items("topics", topics, "a sequence of numbers of topics", remedy="For instance range(10).")
         to = np.full(len(self) + 1, _NOBODY, dtype=np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import items, positive_number, real_number
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError
 from hdpkit.franchise import Sample
@@ -20,13 +21,10 @@ from hdpkit.summaries.vectors import ParameterVectors, TermVectors, Vectors
 
 __all__ = ["MIN_OCCURRENCE", "Distance", "align_topics", "distance_of", "matched", "samples_of", "vectors_of"]
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
 ROUNDS = 5  # at most; labels usually stop changing after two or three
 
 
-def matched(samples: Sequence[Sample], vectors: Vectors, threshold: float) -> list[Ints]:
+def matched(samples: Sequence[Sample], vectors: Vectors, threshold: float) -> list[Int64s]:
     """Component number of each dish of each sample: 0, 1, 2, ..., each at most once per sample."""
     stacked = vectors.stack([vectors.rows(sample) for sample in samples])
     labels = _by_chain(samples, stacked, vectors, threshold)
@@ -38,7 +36,7 @@ def matched(samples: Sequence[Sample], vectors: Vectors, threshold: float) -> li
     return _split(_merged(samples, stacked, labels, vectors, threshold), labels)
 
 
-def _by_chain(samples: Sequence[Sample], stacked: Any, vectors: Vectors, threshold: float) -> list[Ints]:
+def _by_chain(samples: Sequence[Sample], stacked: Any, vectors: Vectors, threshold: float) -> list[Int64s]:
     """Match components within each chain, and then between chains."""
     labels: list[Any] = [None] * len(samples)
     begins = _begins(samples)
@@ -63,16 +61,16 @@ def _by_chain(samples: Sequence[Sample], stacked: Any, vectors: Vectors, thresho
     return labels
 
 
-def _begins(samples: Sequence[Sample]) -> Ints:
+def _begins(samples: Sequence[Sample]) -> Int64s:
     """Index of the first row of each sample among all rows, and the end."""
     return np.append(0, np.cumsum([sample.n_dishes for sample in samples]))
 
 
 def _along(
     samples: Sequence[Sample], of_samples: Sequence[Any], vectors: Vectors, threshold: float
-) -> tuple[list[Ints], int]:
+) -> tuple[list[Int64s], int]:
     """Components along one chain: by permanent ids, and by assignment to the last row of each component."""
-    labels: list[Ints] = []
+    labels: list[Int64s] = []
     known: dict[int, int] = {}
     latest: Any = None
     n = 0
@@ -103,8 +101,8 @@ def _along(
 
 
 def _refined(
-    samples: Sequence[Sample], stacked: Any, labels: Sequence[Ints], vectors: Vectors, threshold: float
-) -> list[Ints]:
+    samples: Sequence[Sample], stacked: Any, labels: Sequence[Int64s], vectors: Vectors, threshold: float
+) -> list[Int64s]:
     """Match all dishes against the means of the components, once.
 
     The means stay fixed meanwhile, so that equal samples get equal labels. A dish that is similar to none of
@@ -114,7 +112,7 @@ def _refined(
     n = int(numbers.max(initial=-1)) + 1
     means = vectors.means(stacked, numbers, n)
     alone = _nearest_other(vectors, means)
-    begins, refined, more = _begins(samples), list[Ints](), 0
+    begins, refined, more = _begins(samples), list[Int64s](), 0
     for first, last in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
         own, rows = numbers[first:last].copy(), vectors.take(stacked, np.arange(first, last))
         apart = vectors.paired(rows, vectors.take(means, own))
@@ -139,8 +137,8 @@ def _refined(
 
 
 def _merged(
-    samples: Sequence[Sample], stacked: Any, labels: Sequence[Ints], vectors: Vectors, threshold: float
-) -> Ints:
+    samples: Sequence[Sample], stacked: Any, labels: Sequence[Int64s], vectors: Vectors, threshold: float
+) -> Int64s:
     """Merge similar components of which no sample has both, the nearest pair first."""
     numbers = np.concatenate(labels)
     n = int(numbers.max(initial=-1)) + 1
@@ -169,17 +167,17 @@ def _nearest_other(vectors: Vectors, means: Any) -> Floats | None:
     return nearest
 
 
-def _renumbered(labels: Sequence[Ints]) -> list[Ints]:
+def _renumbered(labels: Sequence[Int64s]) -> list[Int64s]:
     """Labels renumbered as 0, 1, 2, ..., in the same order."""
     return _split(np.unique(np.concatenate(labels), return_inverse=True)[1].astype(np.int64), labels)
 
 
-def _split(numbers: Ints, labels: Sequence[Ints]) -> list[Ints]:
+def _split(numbers: Int64s, labels: Sequence[Int64s]) -> list[Int64s]:
     """Numbers of all rows, split by sample; lengths are those of ``labels``."""
     return np.split(numbers, np.cumsum([len(one) for one in labels])[:-1])
 
 
-def _assigned(apart: Floats, threshold: float) -> Ints:
+def _assigned(apart: Floats, threshold: float) -> Int64s:
     """Assigned column of each row, all different and within the threshold; -1 for none."""
     to = np.full(len(apart), -1, dtype=np.int64)
     if apart.size:

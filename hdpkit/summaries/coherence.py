@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, flag, items, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
@@ -21,9 +21,6 @@ __all__ = [
     "coherence",
 ]
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
 _ENTRIES = 4_000_000  # of the matrix of windows by words that is in memory at once
 
 Together = tuple[list[Floats], int]
@@ -31,7 +28,9 @@ Together = tuple[list[Floats], int]
 words on the diagonal; and the total number of windows."""
 
 
-def count_documents(text: Ints, word: Ints, n_texts: int, topics: Sequence[Ints], n_words: int) -> Together:
+def count_documents(
+    text: Int64s, word: Int64s, n_texts: int, topics: Sequence[Int64s], n_words: int
+) -> Together:
     """Count the texts that contain the words of each topic."""
     there = np.unique(text * n_words + word)
     counts = [np.zeros((len(topic), len(topic))) for topic in topics]
@@ -40,12 +39,12 @@ def count_documents(text: Ints, word: Ints, n_texts: int, topics: Sequence[Ints]
 
 
 def count_windows(
-    text: Ints,
-    position: Ints,
-    word: Ints,
-    lengths: Ints,
+    text: Int64s,
+    position: Int64s,
+    word: Int64s,
+    lengths: Int64s,
     window: int,
-    topics: Sequence[Ints],
+    topics: Sequence[Int64s],
     n_words: int,
     as_gensim: bool,
 ) -> Together:
@@ -69,8 +68,14 @@ def count_windows(
 
 
 def _entries(
-    text: Ints, position: Ints, word: Ints, lengths: Ints, n_windows: Ints, window: int, as_gensim: bool
-) -> tuple[Ints, Ints]:
+    text: Int64s,
+    position: Int64s,
+    word: Int64s,
+    lengths: Int64s,
+    n_windows: Int64s,
+    window: int,
+    as_gensim: bool,
+) -> tuple[Int64s, Int64s]:
     """All pairs of a window and a word in it, each once; windows are numbered across the texts from 0."""
     order = np.lexsort((position, word, text))
     text, position, word = text[order], position[order], word[order]
@@ -94,7 +99,7 @@ def _entries(
 
 
 def _add(
-    counts: list[Floats], at: Ints, word: Ints, n_windows: int, topics: Sequence[Ints], n_words: int
+    counts: list[Floats], at: Int64s, word: Int64s, n_windows: int, topics: Sequence[Int64s], n_words: int
 ) -> None:
     """Add the numbers of windows that contain both of two words of a topic."""
     there = scipy.sparse.csc_array((np.ones(len(at)), (at, word)), shape=(n_windows, n_words))
@@ -287,7 +292,9 @@ def _named(
 # ---------------------------------------------------------------------- reference texts
 
 
-def _occurrences(reference: Any, numbers: dict[Any, int], ordered: bool) -> tuple[Ints, Ints, Ints, Ints]:
+def _occurrences(
+    reference: Any, numbers: dict[Any, int], ordered: bool
+) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     """Text, position and number of each occurrence of a term of any topic; and the lengths of the texts."""
     if isinstance(reference, Corpus):
         return _in_corpus(reference, numbers, ordered)
@@ -314,7 +321,9 @@ def _occurrences(reference: Any, numbers: dict[Any, int], ordered: bool) -> tupl
     return _of_tokens(word, sizes)
 
 
-def _in_corpus(corpus: Corpus, numbers: dict[Any, int], ordered: bool) -> tuple[Ints, Ints, Ints, Ints]:
+def _in_corpus(
+    corpus: Corpus, numbers: dict[Any, int], ordered: bool
+) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     if ordered and not _has_order(corpus):
         raise DataError(
             "reference", "a corpus of counts", "texts whose tokens have an order, for sliding windows",
@@ -342,7 +351,7 @@ def _has_order(corpus: Corpus) -> bool:
     return len(np.setdiff1d(falls, ends)) > 0  # a folder doesn't record what it was made from
 
 
-def _of_tokens(word: Ints, lengths: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+def _of_tokens(word: Int64s, lengths: Int64s) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     lengths = lengths.astype(np.int64)
     at = np.flatnonzero(word >= 0)
     ends = np.cumsum(lengths)

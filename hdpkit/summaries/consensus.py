@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import check_unmasked, instance, real_number
 from hdpkit.data import Corpus
 from hdpkit.data.matrices import sparse_entries
@@ -19,8 +20,6 @@ from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.vectors import TermVectors
 
 __all__ = ["Consensus", "consensus"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class Consensus(AlignedTopics):

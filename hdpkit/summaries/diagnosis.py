@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import instance, whole_number
 from hdpkit.comparison.convergence import (
     FEWEST_DRAWS,
@@ -63,8 +63,6 @@ def sweeps_text(samples: Sequence[Sample]) -> str:
     first, last = (pick(sample.sweep for sample in samples) for pick in (min, max))
     return f"sweep {last}" if first == last else f"sweeps {first} to {last}"
 
-
-Floats = npt.NDArray[np.float64]
 
 _SHARES = "largest_shares"
 _REMEDY = "Scheduler.run returns a trace, hk.open_run(folder) a run."
@@ -192,8 +190,7 @@ def _values(chains: Sequence[Trace], first: int, n: int) -> dict[str, Floats]:
     if all(_SHARES in chain for chain in chains):  # not recorded if dishes are observed
         values["n_dishes"] = np.array([chain["n_dishes"][first:n] for chain in chains], dtype=np.float64)
         shares = np.array([chain[_SHARES][first:n] for chain in chains])
-        if np.isfinite(shares).all():  # rows written by an older version lack them
-            values |= {f"share_{i + 1}": shares[:, :, i] for i in range(shares.shape[2])}
+        values |= {f"share_{i + 1}": shares[:, :, i] for i in range(shares.shape[2])}
     return values
 
 

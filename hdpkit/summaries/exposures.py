@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import instance, number_array
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError
@@ -16,8 +17,6 @@ from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.intervals import central
 
 __all__ = ["Exposures", "exposures", "reconstruction"]
-
-Floats = npt.NDArray[np.float64]
 
 _AT_ONCE = 1 << 24  # numbers that are in memory at once
 _SEED = 0

@@ -6,9 +6,9 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, items, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise import Franchise, Sample
@@ -18,9 +18,6 @@ from hdpkit.summaries.salso import canonical_by
 from hdpkit.summaries.vectors import first_terms
 
 __all__ = ["TopicGroups", "group_topics"]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _METHODS = ("average", "complete", "ward")
 _DISTANCES = {"jensen-shannon": "jensenshannon", "cosine": "cosine"}
@@ -52,7 +49,7 @@ class TopicGroups:
     vocabulary: tuple[str, ...] | None = attrs.field(default=None, repr=False)
     n_groups: int | None = None
 
-    def cut(self, n_groups: int | None = None) -> Ints:
+    def cut(self, n_groups: int | None = None) -> Int64s:
         """Group of each topic if the tree is cut into this many groups: int64, shape (K,).
 
         Parameters

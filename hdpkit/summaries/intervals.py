@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.franchise import Sample, TopicLaw
 from hdpkit.random import Purpose, as_source
 from hdpkit.summaries.vectors import Rows
 
 __all__ = ["central", "central_of_terms", "topic_intervals"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def central(values: Floats, level: float) -> tuple[Floats, Floats]:
@@ -41,14 +39,12 @@ def central_of_terms(rows: Rows, shape: Floats, level: float) -> tuple[Floats, F
     return lower, upper
 
 
-Ints = npt.NDArray[np.int64]
-
 _SEED = 1
 _AT_ONCE = 1 << 22  # numbers that are drawn at once
 
 
 def topic_intervals(
-    samples: Sequence[Sample], labels: Sequence[Ints], n_topics: int, level: float, draws: int
+    samples: Sequence[Sample], labels: Sequence[Int64s], n_topics: int, level: float, draws: int
 ) -> tuple[Floats, Floats] | None:
     """Intervals of each term in each topic: quantiles over draws from all samples that have the topic."""
     laws: list[list[TopicLaw]] = [[] for _ in range(n_topics)]

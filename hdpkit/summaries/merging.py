@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Int64s
 from hdpkit.checks import whole_number
 from hdpkit.franchise import Level, Sample, TermMeans
 from hdpkit.summaries.aligned import AlignedTopics
@@ -17,8 +18,6 @@ from hdpkit.summaries.consensus import Consensus, consensus
 from hdpkit.summaries.vectors import Vectors
 
 __all__ = ["extract_components", "merge_components", "merged_sample"]
-
-Ints = npt.NDArray[np.int64]
 
 SIMILAR = 0.1
 """Default cosine distance below which components are merged: a cosine similarity of 0.9."""
@@ -115,7 +114,7 @@ def merge_components(
     )
 
 
-def _clusters(vectors: Vectors, rows: Any, limit: float, fixed: npt.NDArray[np.bool_]) -> Ints:
+def _clusters(vectors: Vectors, rows: Any, limit: float, fixed: npt.NDArray[np.bool_]) -> Int64s:
     """Number of the cluster of each row, by average linkage; no two fixed rows are in one cluster."""
     apart = vectors.distances(rows, rows)
     if len(apart) < 2:
@@ -125,7 +124,7 @@ def _clusters(vectors: Vectors, rows: Any, limit: float, fixed: npt.NDArray[np.b
     apart[np.outer(fixed, fixed)] = 2.0 * (limit + 1.0) * len(apart) ** 2
     np.fill_diagonal(apart, 0.0)
     tree = scipy.cluster.hierarchy.linkage(scipy.spatial.distance.squareform(apart, checks=False), "average")
-    found: Ints = scipy.cluster.hierarchy.fcluster(tree, limit, "distance").astype(np.int64)
+    found: Int64s = scipy.cluster.hierarchy.fcluster(tree, limit, "distance").astype(np.int64)
     return found
 
 
@@ -196,7 +195,7 @@ def _merged_level(level: Level, chooser: Any) -> Level:
     return attrs.evolve(level, counts=_whole(level.counts @ chooser.T), tables=tables)
 
 
-def _merged_term_means(sample: Sample, sizes: Ints) -> TermMeans | None:
+def _merged_term_means(sample: Sample, sizes: Int64s) -> TermMeans | None:
     """Means computed from merged counts under a Dirichlet prior; None under any other prior."""
     means = sample.term_means
     if means is None or means.smoothing.ndim > 1 or not np.array_equal(means.inside, means.outside):

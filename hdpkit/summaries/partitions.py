@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, items, number_array, whole_number, whole_numbers
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise import Sample
@@ -16,9 +16,6 @@ from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 from hdpkit.summaries.salso import Search, canonical
 
 __all__ = ["PointPartition", "co_clustering", "point_partition"]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _MOST = 10_000  # items; their matrix takes 800 MB
 _BLOCK = 256
@@ -79,8 +76,8 @@ class PointPartition:
         Mean over the samples of the loss between this partition and that of the sample.
     """
 
-    labels: Ints = attrs.field(repr=False)
-    sizes: Ints
+    labels: Int64s = attrs.field(repr=False)
+    sizes: Int64s
     loss: str
     expected_loss: float
 
@@ -150,7 +147,7 @@ def point_partition(
     return PointPartition(labels=numbered, sizes=sizes, loss=loss, expected_loss=best)
 
 
-def _labels(labels: Any, chosen: Any) -> Ints:
+def _labels(labels: Any, chosen: Any) -> Int64s:
     """Labels of the chosen items, shape (n_samples, n_items)."""
     found = _of_samples(labels)
     if found is None:
@@ -168,7 +165,7 @@ def _labels(labels: Any, chosen: Any) -> Ints:
     return found
 
 
-def _of_samples(labels: Any) -> Ints | None:
+def _of_samples(labels: Any) -> Int64s | None:
     """Largest dish of each group in each sample, or the dish of each customer of a flat mixture.
 
     None if the argument is no sequence of samples.

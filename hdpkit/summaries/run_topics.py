@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError
 from hdpkit.franchise import Sample
 from hdpkit.schedule import Run
@@ -20,9 +20,6 @@ from hdpkit.summaries.diagnosis import states_of_run
 
 __all__ = ["DocumentShares", "RunTopics", "topics_of_run"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 _BLOCK = 1 << 14  # documents of which there are shares at once
 
 
@@ -31,7 +28,7 @@ class DocumentShares:
     """Shares of the topics in consecutive documents."""
 
     names: Sequence[Any]  # or numbers
-    lengths: Ints  # in tokens
+    lengths: Int64s  # in tokens
     shares: Floats  # posterior means (n, K + 1), the rest in the last column; rows sum to one
 
 
@@ -45,13 +42,13 @@ class RunTopics:
     # all documents in order; one block is in memory at a time
     documents: Callable[[], Iterator[DocumentShares]]
     data: Any  # the corpus of the run
-    term_counts: Ints  # tokens of each term in the corpus
+    term_counts: Int64s  # tokens of each term in the corpus
     # for each chain's newest state the topic of each dish; -1 for dishes in no topic
-    places: tuple[Ints, ...]
+    places: tuple[Int64s, ...]
     occurrence: Floats | None = None  # share of the samples that have each topic, if aligned
     intervals: Floats | None = None  # of the shares (K, 2), if aligned
     aligned: AlignedTopics | None = None  # from which intervals are computed
-    common: Ints | None = None  # number of each topic in ``aligned``
+    common: Int64s | None = None  # number of each topic in ``aligned``
 
     @property
     def n_topics(self) -> int:
@@ -63,14 +60,14 @@ class RunTopics:
         vocabulary = self.data.vocabulary
         return [int(v) if vocabulary is None else vocabulary[int(v)] for v in terms]
 
-    def top_terms(self, topic: int, n_terms: int) -> Ints:
+    def top_terms(self, topic: int, n_terms: int) -> Int64s:
         """The most probable terms of a topic in descending order of probability, ties by lower id."""
         row = self.topics[topic]
         n_terms = min(n_terms, len(row))
         some = np.argpartition(-row, n_terms - 1)[:n_terms] if n_terms < len(row) else np.arange(len(row))
         return np.asarray(some[np.lexsort((some, -row[some]))], dtype=np.int64)
 
-    def term_intervals(self, topic: int, terms: Ints) -> tuple[Floats, Floats] | None:
+    def term_intervals(self, topic: int, terms: Int64s) -> tuple[Floats, Floats] | None:
         """Ends of the credible intervals of terms' probabilities in a topic; None if there are no samples."""
         if self.aligned is None or self.common is None:
             return None

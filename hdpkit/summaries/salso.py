@@ -8,26 +8,23 @@ information, x^2 for Binder's loss.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Search", "canonical", "canonical_by", "expected_loss"]
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _STARTS = 100  # number of samples whose expected loss is computed, to start from the best one
 _LEAST = 1e-10  # smallest improvement that counts, relative to the sum
 
 
-def canonical(labels: Ints) -> tuple[Ints, Ints]:
+def canonical(labels: Int64s) -> tuple[Int64s, Int64s]:
     """Labels renumbered from 0 by descending size, ties by first item; and the sizes."""
     numbered = canonical_by(labels, np.ones(len(labels)))
     return numbered, np.bincount(numbered).astype(np.int64)
 
 
-def canonical_by(labels: Ints, weights: Floats) -> Ints:
+def canonical_by(labels: Int64s, weights: Floats) -> Int64s:
     """Labels renumbered from 0 by descending total weight of their items, ties by first item."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     order = np.lexsort((first, -np.bincount(inverse.ravel(), weights=weights)))
@@ -36,7 +33,7 @@ def canonical_by(labels: Ints, weights: Floats) -> Ints:
     return np.asarray(rank[inverse.ravel()])
 
 
-def expected_loss(partition: Ints, samples: Ints, loss: str) -> float:
+def expected_loss(partition: Int64s, samples: Int64s, loss: str) -> float:
     """Mean loss between a partition, shape (n_items,), and samples, shape (n_samples, n_items)."""
     search = Search(samples, loss, None, None)
     search.seat(canonical(np.asarray(partition))[0])
@@ -47,7 +44,7 @@ class Search:
     """A partition, its joint counts with samples (n_samples, n_items), moves that lower its expected loss."""
 
     def __init__(
-        self, samples: Ints, loss: str, max_clusters: int | None, source: ChoiceSource | None
+        self, samples: Int64s, loss: str, max_clusters: int | None, source: ChoiceSource | None
     ) -> None:
         self.n_samples, self.n = samples.shape
         numbered = [np.unique(row, return_inverse=True)[1].ravel() for row in samples]
@@ -75,7 +72,7 @@ class Search:
         self.common = np.zeros((4, self.n_columns), dtype=np.int32)
         self.k = 0
 
-    def seat(self, labels: Ints) -> None:
+    def seat(self, labels: Int64s) -> None:
         """Set the partition; labels are consecutive from 0."""
         self.labels = labels.copy()
         self.k = int(labels.max()) + 1
@@ -122,7 +119,7 @@ class Search:
 
     # ------------------------------------------------------------------ the search
 
-    def best(self, runs: int, attempts: int) -> tuple[Ints, float]:
+    def best(self, runs: int, attempts: int) -> tuple[Int64s, float]:
         """The partition of least expected loss found by runs from different starts, and its loss."""
         found, least = self.labels, np.inf
         for run in range(runs):
@@ -181,6 +178,6 @@ class Search:
                 failed += 1
                 self.seat(kept)
 
-    def _order(self, items: Ints) -> list[int]:
+    def _order(self, items: Int64s) -> list[int]:
         assert self.source is not None
         return [int(i) for i in items[self.source.permutation(len(items))]]

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import choice, real_number, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.plots.readings import topic_weights
 from hdpkit.summaries.vectors import first_terms
 
 __all__ = ["diversity", "exclusivity"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def diversity(topics: Any, *, n_terms: int = 25) -> float:

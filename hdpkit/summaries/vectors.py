@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError, ReturnValueError
 from hdpkit.franchise import Sample
 
 __all__ = ["ParameterVectors", "Rows", "TermVectors", "Vectors", "first_terms"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class Vectors(Protocol):
@@ -26,7 +24,7 @@ class Vectors(Protocol):
         """The components of a sample."""
         ...
 
-    def take(self, rows: Any, which: Ints) -> Any:
+    def take(self, rows: Any, which: Int64s) -> Any:
         """Some of these rows."""
         ...
 
@@ -34,7 +32,7 @@ class Vectors(Protocol):
         """Rows below each other."""
         ...
 
-    def means(self, rows: Any, labels: Ints, n: int) -> Any:
+    def means(self, rows: Any, labels: Int64s, n: int) -> Any:
         """Mean of the rows of each label 0 .. n - 1; each label has at least one row."""
         ...
 
@@ -94,7 +92,7 @@ class TermVectors:
     def _shared(self, smoothing: Floats) -> bool:
         return np.array_equal(smoothing, self.shape)
 
-    def take(self, rows: Rows, which: Ints) -> Rows:
+    def take(self, rows: Rows, which: Int64s) -> Rows:
         """Some of these rows."""
         return Rows(rows.matrix[which], rows.base[which])
 
@@ -103,7 +101,7 @@ class TermVectors:
         matrix = scipy.sparse.vstack([part.matrix for part in parts], format="csr")
         return Rows(scipy.sparse.csr_array(matrix), np.concatenate([part.base for part in parts]))
 
-    def means(self, rows: Rows, labels: Ints, n: int) -> Rows:
+    def means(self, rows: Rows, labels: Int64s, n: int) -> Rows:
         """Mean of the rows of each label."""
         each = 1.0 / np.bincount(labels, minlength=n)
         where = (labels, np.arange(len(labels)))
@@ -183,7 +181,7 @@ class ParameterVectors:
             )  # fmt: skip
         return np.asarray(sample.parameters["mean"], dtype=np.float64)
 
-    def take(self, rows: Floats, which: Ints) -> Floats:
+    def take(self, rows: Floats, which: Int64s) -> Floats:
         """Some of these rows."""
         return rows[which]
 
@@ -191,7 +189,7 @@ class ParameterVectors:
         """Rows below each other."""
         return np.concatenate(list(parts))
 
-    def means(self, rows: Floats, labels: Ints, n: int) -> Floats:
+    def means(self, rows: Floats, labels: Int64s, n: int) -> Floats:
         """Mean of the rows of each label."""
         sums = np.zeros((n, *rows.shape[1:]))
         np.add.at(sums, labels, rows)

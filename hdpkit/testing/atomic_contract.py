@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Int64s
 from hdpkit.base_measures import AtomicMeasure
 from hdpkit.data import Groups
 from hdpkit.errors import HdpkitError
@@ -20,8 +20,6 @@ from hdpkit.testing.measure_checks import MeasureFailure, check_frequencies, clo
 __all__ = ["atomic_log_marginal", "check_atomic_contract"]
 
 MOST = 200  # largest number of atoms that are all tested
-
-Ints = npt.NDArray[np.int64]
 
 
 def check_atomic_contract(franchise: Franchise) -> list[str]:
@@ -64,7 +62,7 @@ def _check_distribution(measure: AtomicMeasure) -> str:
     return "log_probabilities and remainder add up to one"
 
 
-def _atoms(measure: AtomicMeasure, values: Any) -> Ints:
+def _atoms(measure: AtomicMeasure, values: Any) -> Int64s:
     """The atoms of the data, and a few others."""
     possible = np.flatnonzero(np.isfinite(measure.log_probabilities()))
     return np.union1d(np.asarray(values, dtype=np.int64), possible[:MOST])
@@ -85,7 +83,7 @@ def _check_data(measure: AtomicMeasure) -> str:
     return "for_data refuses what is no atom"
 
 
-def _check_draw(measure: AtomicMeasure, atoms: Ints) -> str:
+def _check_draw(measure: AtomicMeasure, atoms: Int64s) -> str:
     """A new table has probability H(value); a table with customers has its value with probability one."""
     logs = np.asarray(measure.log_probabilities(), dtype=float)
     first, last = int(atoms[0]), int(atoms[-1])
@@ -98,7 +96,7 @@ def _check_draw(measure: AtomicMeasure, atoms: Ints) -> str:
     return "log_predictive: H for a new table, certainty for one with customers"
 
 
-def _check_changes(measure: AtomicMeasure, atoms: Ints) -> str:
+def _check_changes(measure: AtomicMeasure, atoms: Int64s) -> str:
     first, last = int(atoms[0]), int(atoms[-1])
     statistics = statistics_of(measure, [first] * 3)
     copy = measure.copy(statistics)
@@ -116,7 +114,7 @@ def _check_changes(measure: AtomicMeasure, atoms: Ints) -> str:
     return "remove undoes add, also of the last customer; copies are independent"
 
 
-def _check_blocks(measure: AtomicMeasure, atoms: Ints) -> str:
+def _check_blocks(measure: AtomicMeasure, atoms: Int64s) -> str:
     """All customers below a table of the root have its value, which counts once."""
     witness = atomic_log_marginal(np.exp(np.asarray(measure.log_probabilities(), dtype=float)).tolist())
     first, last = int(atoms[0]), int(atoms[-1])
@@ -160,7 +158,7 @@ def _check_rows(franchise: Franchise) -> str:
     return "empty restaurants pass H on"
 
 
-def _check_simulate(measure: AtomicMeasure, atoms: Ints) -> str:
+def _check_simulate(measure: AtomicMeasure, atoms: Int64s) -> str:
     generator = np.random.default_rng(5)
     logs = np.asarray(measure.log_probabilities(), dtype=float)
     draws = [int(measure.simulate(measure.make(), generator)) for _ in range(4000)]

@@ -15,6 +15,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.base_measures import ByRestaurant, Placed
 from hdpkit.checks import flag, instance, number_array, positive_number, whole_number
 from hdpkit.errors import ParameterError
@@ -39,7 +40,6 @@ __all__ = [
 
 TOLERANCE = 1e-12
 Apply = Callable[[Franchise, ChoiceSource], Any]
-Matrix = npt.NDArray[np.float64]
 
 
 class ExactFailure(AssertionError):
@@ -111,12 +111,9 @@ class ExactModel:
         self._seen: dict[tuple[bytes, ...], Any] = {}
         seatings = _frozen_seatings(self.shape, fixed, self.detail, n_known)
         template = self.franchise.freeze()
-        for key in ("dish_ids", "births"):  # of other dishes than the states have
-            template.pop(key, None)
         self._version = -1  # of the hyperparameters at the last check against the states
         self._frozen = [
-            {**template, "seating": seatings[state], "slots": _slots(seatings[state])}
-            for state in self.states
+            {**template, "seating": seatings[state], **_dishes(seatings[state])} for state in self.states
         ]
         for state in self._frozen:
             self.franchise.check_frozen({**state, "bank": None})  # what a bank keeps is the template's
@@ -195,14 +192,14 @@ class ExactModel:
                         break
             yield from found
 
-    def matrix(self, apply: Apply) -> Matrix:
+    def matrix(self, apply: Apply) -> Floats:
         """Transition matrix of one application, shape (n_states, n_states)."""
         P = np.zeros((len(self.states), len(self.states)))
         for before, after, probability in self.branches(apply):
             P[before, after] += probability
         return P
 
-    def flow(self, apply: Apply) -> tuple[Matrix, Matrix]:
+    def flow(self, apply: Apply) -> tuple[Floats, Floats]:
         """Row sums and pi P of one application, for state spaces whose matrix is too large to keep."""
         rows, into = np.zeros(len(self.states)), np.zeros(len(self.states))
         for before, after, probability in self.branches(apply):
@@ -211,12 +208,12 @@ class ExactModel:
         return rows, into
 
 
-def step_matrices(model: ExactModel, move: Move) -> list[Matrix]:
+def step_matrices(model: ExactModel, move: Move) -> list[Floats]:
     """Transition matrix of each step of a move."""
     return list(_each_step(model, move))
 
 
-def _each_step(model: ExactModel, move: Move) -> Iterator[Matrix]:
+def _each_step(model: ExactModel, move: Move) -> Iterator[Floats]:
     """Yield the transition matrix of each step, so that the first wrong one ends a check."""
 
     def step(number: int) -> Apply:
@@ -230,9 +227,9 @@ def check_exact(
     move: Move,
     *,
     reversible: bool = False,
-    matrices: Iterable[Matrix] | None = None,
+    matrices: Iterable[Floats] | None = None,
     tolerance: float = TOLERANCE,
-) -> Matrix:
+) -> Floats:
     """Check every step of a move, and return the matrix of the complete application (their product).
 
     Rows must sum to one and the posterior must be invariant, to 1e-12 unless another ``tolerance`` is
@@ -264,7 +261,7 @@ def check_exact(
     return whole
 
 
-def _square(matrices: Iterable[Matrix], model: ExactModel) -> Iterator[Matrix]:
+def _square(matrices: Iterable[Floats], model: ExactModel) -> Iterator[Floats]:
     """Matrices one at a time, on demand, since they may come from a slow generator."""
     n = len(model.states)
     allowed, remedy = f"matrices of shape ({n}, {n})", "See step_matrices."
@@ -277,7 +274,7 @@ def _square(matrices: Iterable[Matrix], model: ExactModel) -> Iterator[Matrix]:
         yield array
 
 
-def check_irreducible(model: ExactModel, P: Matrix, what: str) -> None:
+def check_irreducible(model: ExactModel, P: Floats, what: str) -> None:
     """Every state must be reachable from every other under the composed schedule."""
     if not is_irreducible(P):
         raise ExactFailure(f"{what}, {model.franchise!r}: some states can't be reached")
@@ -437,6 +434,8 @@ def frozen_key(arrays: dict[str, npt.NDArray[np.int32]], shape: Shape) -> Any:
     return histograms_of(arrays) if isinstance(frozen, FrozenSizes) else counts_of(arrays)
 
 
-def _slots(arrays: dict[str, npt.NDArray[np.int32]]) -> npt.NDArray[np.int32]:
+def _dishes(arrays: dict[str, npt.NDArray[np.int32]]) -> dict[str, Any]:
+    """The entries of a frozen state for the dishes of a seating, with the ids 0, 1, 2, ..."""
     dishes = FrozenSeating.of(arrays).dishes
-    return np.unique(dishes[dishes >= 0])
+    slots = np.unique(dishes[dishes >= 0])
+    return {"slots": slots, "dish_ids": np.arange(len(slots)), "births": len(slots)}

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Int32s
 from hdpkit.base_measures import Finite
 from hdpkit.franchise import Franchise
 from hdpkit.stores import FrozenSeating
@@ -17,7 +17,6 @@ from hdpkit.testing.exact import ExactFailure, ExactModel
 
 __all__ = ["ExactParameterModel", "exact_model", "grid_of"]
 
-Ints = npt.NDArray[np.int32]
 LogLikelihood = Callable[[list[Any], Any], float]
 
 
@@ -84,15 +83,15 @@ class ExactParameterModel(ExactModel):
         return [float(joint) for joint in weights * np.exp(logs)]
 
     @staticmethod
-    def _blocks(seating: dict[str, Ints]) -> list[list[int]]:
+    def _blocks(seating: dict[str, Int32s]) -> list[list[int]]:
         """Customers of each dish number."""
         dishes = FrozenSeating.of(seating).dishes
         return [np.flatnonzero(dishes == dish).tolist() for dish in np.unique(dishes)]
 
-    def _frozen_bank(self, slots: Ints, chosen: tuple[int, ...]) -> dict[str, Any]:
+    def _frozen_bank(self, slots: Int32s, chosen: tuple[int, ...]) -> dict[str, Any]:
         return {"slots": slots, "parameters": [np.array(self.grid.values[c]) for c in chosen]}
 
-    def _understood(self, arrays: dict[str, Ints]) -> Any:
+    def _understood(self, arrays: dict[str, Int32s]) -> Any:
         """The seating, and the slots of its dishes in order of the first customer who eats each."""
         dishes = arrays["table_dish"][arrays["seat"]] if "seat" in arrays else arrays["dish"]
         return self._key(arrays), list(dict.fromkeys(dishes.tolist()))

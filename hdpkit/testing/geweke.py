@@ -73,9 +73,9 @@ def hyperparameters(franchise: Franchise) -> dict[str, float]:
     """Every hyperparameter that has a prior, those of the base measure included."""
     values: dict[str, float] = {}
     for declaration in franchise.declarations:
-        present = (franchise.concentration(declaration.name), franchise.discount(declaration.name))
+        current = (franchise.concentration(declaration.name), franchise.discount(declaration.name))
         for kind, declared, value in zip(
-            ("concentration", "discount"), declaration.hyperparameters, present, strict=True
+            ("concentration", "discount"), declaration.hyperparameters, current, strict=True
         ):
             name = f"{kind}/{declaration.name}"
             if declared.prior is not None and declared.each:

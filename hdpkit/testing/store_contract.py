@@ -382,7 +382,7 @@ def _check_optional(store: Any, n_nodes: int) -> None:
         require(counted == expected_sizes, f"size_counts: {counted}, not {dict(expected_sizes)}")
 
 
-# ---------------------------------------------------------------------------------------------- seating out
+# ---------------------------------------------------------------------------------------- labelled seatings
 
 
 def _shape_of(tiny: TinyShape) -> tuple[Shape, Any]:
@@ -428,9 +428,9 @@ def _check_labelled_seating(store_class: type) -> str:
             expected = {key: weight / sum(weights.values()) for key, weight in weights.items()}
             for which, draws in (("compiled", COMPILED), ("readable", READABLE)):
                 law = _law(_labelled_seating_of(frozen, tree, shape, draws))
-                _compare(f"seating out by the {which} functions on {name!r}", law, expected)
+                _compare(f"labelled seatings by the {which} functions on {name!r}", law, expected)
             states += 1
-    return f"seating out: by its law from each of {states} lumped states, by both twins"
+    return f"labelled seatings: by their law from each of {states} lumped states, by both twins"
 
 
 def _weight(key: Any, shape: Shape) -> float:

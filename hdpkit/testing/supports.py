@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import choice, log_densities, refuse
 from hdpkit.testing.measure_checks import MeasureFailure
@@ -16,7 +16,6 @@ from hdpkit.testing.normalisation import EXACT, NUMERICAL, integral, sum_of_whol
 
 __all__ = ["SUPPORTS", "check_support"]
 
-Floats = npt.NDArray[np.float64]
 Density = Callable[[Any], Floats]
 Total = tuple[Floats | None, Any]
 """Totals (None if they could not be computed) and their tolerance."""

@@ -162,7 +162,7 @@ BUGS: tuple[PlantedBug, ...] = (
     ),
     PlantedBug(
         "tables of the root dealt in order",
-        "Customers are seated out at the root in data order, as if a value had one table there.",
+        "A labelled seating of the root is drawn in data order, as if a value had one table there.",
         "hdpkit.stores.reference.labelled_seating",
         "if len(plan) > 1 and max(plan) > 1:",
         "if len(plan) > 1 and max(plan) > 1 and node > 0:",

@@ -274,7 +274,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "check_draw_of_sizes",
     ),
     PlantedBug(
-        "permutation dropped from seating out",
+        "permutation dropped from labelled seatings",
         "Customers are dealt over the tables in data order.",
         "hdpkit.stores.reference.labelled_seating",
         "who = [who[p] for p in source.permutation(len(who))]",

@@ -219,14 +219,14 @@ def test_what_lends_trust_is_said_on_the_command_line_only(command, tmp_path):
     """A file that names modules to import, or a scheduler that sends code, would give itself trust."""
     path = tmp_path / "study.toml"
     names = {param.name for param in command.params}
-    for text in ('allow = ["this"]', 'allow = "this"', "allow = []", 'carrier = "tcp://far.away:8786"'):
+    for text in ('allow = ["this"]', 'allow = "this"', "allow = []", 'backend = "tcp://far.away:8786"'):
         if text.partition(" ")[0] in names:
             path.write_text(text)
             with pytest.raises(ParameterError, match="on the command line only"):
                 read_config(path, command, click.Context(command))
-    if "carrier" in names:
-        path.write_text('carrier = "local"')
-        assert read_config(path, command, click.Context(command)) == {"carrier": "local"}
+    if "backend" in names:
+        path.write_text('backend = "local"')
+        assert read_config(path, command, click.Context(command)) == {"backend": "local"}
 
 
 def test_a_settings_file_imports_no_module(tmp_path, monkeypatch):

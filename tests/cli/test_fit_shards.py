@@ -75,7 +75,8 @@ def test_a_finite_model_and_other_moves(folder, tmp_path):
         (["--chains", "2"], "chains"),
         (["--sparse"], "sparse"),
         (["--moves", "table-gibbs"], "must be moves over documents"),
-        (["--carrier", "carrier-pigeon"], "carrier"),
+        (["--backend", "pigeon"], "backend"),
+        (["--carrier", "pigeon"], "backend"),
         (["--init", "sequential"], "init"),
     ],
 )
@@ -85,7 +86,7 @@ def test_what_does_not_go_with_shards_is_refused(folder, tmp_path, options, told
     assert told in done.output
 
 
-@pytest.mark.parametrize("option", [["--carrier", "mpi"], ["--spool", "spool"], ["--patience", "9"]])
+@pytest.mark.parametrize("option", [["--backend", "mpi"], ["--spool", "spool"], ["--patience", "9"]])
 def test_options_of_runs_over_shards_are_refused_without(folder, tmp_path, option):
     given = ["fit", str(folder), "--out", str(tmp_path / "run"), *option]
     done = CliRunner().invoke(main, given)

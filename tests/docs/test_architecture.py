@@ -33,7 +33,7 @@ def test_the_picture_has_the_floors_of_the_table():
     drawn = re.findall(r"<text[^>]*>([^<]*)</text>", PICTURE)
     # Of a package with the name of its floor, the floor comes first.
     assert sorted(FLOORS, key=drawn.index) == list(FLOORS)
-    assert set(ROW) <= set(drawn)
+    assert set(ROW) - {"arrays"} <= set(drawn)  # types for annotations, which every package may import
 
 
 PLACES = sorted(set(re.findall(r"`([\w/]+/[\w.]*|\w+\.(?:pyx?|h))`", TEXT)))

@@ -4,10 +4,12 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = TESTS.parent / "hdpkit"
 ROWS = [
-    {"errors", "numerics", "vectors"},
+    {"arrays", "errors", "numerics", "vectors"},
     {"checks", "html_tables"},
     {"registry"},
     {"formats"},
@@ -102,6 +104,18 @@ def test_no_modules_import_each_other_in_a_circle():
     assert not graph, {name: sorted(needed & graph.keys()) for name, needed in graph.items()}
 
 
+@pytest.mark.parametrize("package", ["base_measures", "stores", "franchise"])
+def test_what_a_folder_of_readable_twins_imports_does_not_import_it(package):
+    """Else the package and its folder `reference` would import each other."""
+    graph = {name_of(path): modules_imported(path) for path in MODULES if path.suffix == ".py"}
+    twins = {name for name in graph if name.startswith(f"hdpkit.{package}.reference.")}
+    others = {name for name in graph if name.startswith(f"hdpkit.{package}.")} - twins
+    reached, more = set(), twins
+    while more := {needed for name in more for needed in graph[name]} & others - reached:
+        reached |= more
+    assert not {name: graph[name] & twins for name in reached if graph[name] & twins}
+
+
 def test_no_move_reads_a_private_name_of_the_state():
     for path in sorted((PACKAGE / "moves").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -158,7 +172,8 @@ def test_moves_know_no_concrete_store_or_measure():
     for path in MODULES:
         if layer_of(name_of(path)) == "moves":
             assert {layer_of(name) for name in imports(path)} <= {
-                "checks", "errors", "franchise", "moves", "numerics", "priors", "random", "registry",
+                "arrays", "checks", "errors", "franchise", "moves",
+                "numerics", "priors", "random", "registry",
             }, path  # fmt: skip
 
 

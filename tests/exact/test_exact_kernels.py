@@ -191,7 +191,7 @@ def stores_at(shape, move):
     """Of four and five customers explicit stores alone for moves that all others lend their states for.
 
     With three customers all stores have them (`stores_with`). Dish Gibbs shows for all of them what is drawn
-    and taken back; of five customers, where a histogram is seated out in many ways, with `-m long`.
+    and taken back; of five customers, where a histogram has many labelled seatings, with `-m long`.
     """
     if has_many_branches(move, shape) and shape == "3+2":
         return ["explicit"]

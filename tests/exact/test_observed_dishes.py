@@ -150,7 +150,7 @@ def test_a_whole_sweep_is_the_product_of_its_steps(move, values, store, kernel):
     shape = "2+1" if kernel == "reference" else "2+2"
     values = values[: 3 if kernel == "reference" else 4]
     model = model_of(shape, values, store=store, kernel=kernel)
-    # Customers are seated out once a sweep.
+    # A labelled seating is drawn once a sweep.
     if model.detail is not Detail.SEATS and isinstance(move, DishGibbs):
         labelled = model_of(shape, values)
         product = lumped(np.linalg.multi_dot(step_matrices(labelled, move)), labelled, model)

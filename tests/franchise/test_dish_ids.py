@@ -142,7 +142,12 @@ def test_ids_that_contradict_the_state_are_refused(ids):
         "negative": np.where(own == own[0], -1, own),
     }
     given = wrong.get(ids, ids) if isinstance(ids, str) else ids
-    for bad in ({**frozen, "dish_ids": given}, {**frozen, "births": -1}, {**frozen, "births": True}):
+    lacking = [
+        {name: value for name, value in frozen.items() if name != key} for key in ("dish_ids", "births")
+    ]
+    for bad in (
+        {**frozen, "dish_ids": given}, {**frozen, "births": -1}, {**frozen, "births": True}, *lacking,
+    ):  # fmt: skip
         with pytest.raises(DataError):
             state.thaw(bad)
     assert same(state.freeze(), frozen)

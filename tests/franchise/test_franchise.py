@@ -496,12 +496,12 @@ def test_log_seating_of_every_state(shape, corner, store):
     tree = Shape(parent=tuple(t.parent.tolist()), home=tuple(t.home.tolist()))
     theta, discount = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
     template, count, total = franchise.freeze(), 0, 0.0
-    del template["dish_ids"], template["births"]  # of other dishes
     for key in seatings(tree):
         labelled = labelled_arrays(key, tree)
         slots = np.unique(labelled["table_dish"])
         seating = labelled if detail_of(franchise.store) is Detail.SEATS else lump(labelled)
-        franchise.thaw({**template, "seating": seating, "slots": slots})
+        dishes = {"slots": slots, "dish_ids": np.arange(len(slots)), "births": len(slots)}
+        franchise.thaw({**template, "seating": seating, **dishes})
         expected = log_prior(key, tree, theta, discount)
         assert franchise.log_seating() == pytest.approx(expected, rel=1e-11, abs=1e-11)
         total += math.exp(franchise.log_seating())

@@ -7,7 +7,7 @@ from states import same_state
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import BusyError, ClosedError, DataError, ParameterError, StateError
-from hdpkit.franchise.guard import Guarded
+from hdpkit.franchise.guard import Locked
 from hdpkit.random import RandomStream
 
 
@@ -255,7 +255,7 @@ def test_every_member_of_a_closed_franchise_says_so():
     with pytest.raises(ValueError, match="on purpose"):
         made.reseat(0, 8, source())
     declared = {name for kind in type(made).__mro__ for name, member in vars(kind).items()
-                if isinstance(member, property) and issubclass(kind, Guarded) and name[0] != "_"}  # fmt: skip
+                if isinstance(member, property) and issubclass(kind, Locked) and name[0] != "_"}  # fmt: skip
     assert len(declared) > 10
     for name in declared:
         with pytest.raises(ClosedError):

@@ -201,7 +201,7 @@ def test_the_kernel_follows_a_discount_that_is_resampled():
     kernels_seen = set()
     schedule = hk.Scheduler([hk.moves.TableGibbs(), hk.moves.Discount()])
     for _ in schedule.sample(franchise, 60, rng=1):
-        _, d = franchise.hyperparameters.present("root")
+        _, d = franchise.hyperparameters.values_of("root")
         kernels_seen.add(franchise.kernel("reseat"))
         assert (franchise.kernel("reseat") == "fused") == (1.0 - d >= (2 + 4.0) * 2.0**-24)
     assert kernels_seen == {"fused", "generic"}

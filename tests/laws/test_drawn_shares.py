@@ -161,8 +161,6 @@ def test_the_truth_has_a_uniform_rank(name):
     case = CASES[name]
     franchise = case.franchise()
     template = franchise.freeze()
-    for key in ("dish_ids", "births"):
-        template.pop(key, None)
     tree, n_documents = franchise.topology, 3
 
     def run(more, seed):
@@ -170,7 +168,8 @@ def test_the_truth_has_a_uniform_rank(name):
         ranks = [[] for _ in READ]
         for replicate in range(REPLICATES * more):
             seating, truth = drawn(case, franchise, generator)
-            state = {**template, "seating": seating, "slots": np.arange(truth.shape[1] - 1, dtype=np.int32)}
+            slots = np.arange(truth.shape[1] - 1, dtype=np.int32)
+            state = {**template, "seating": seating, "slots": slots, "dish_ids": slots, "births": len(slots)}
             if case.root == "weights":
                 state["components"] = {**template["components"], "root weights": {"weights": truth[0]}}
             streams = Streams(seed + replicate)

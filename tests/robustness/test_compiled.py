@@ -18,7 +18,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit._compiled.fused_sweeps import fused_cells, fused_slices
 from hdpkit.errors import DataError, HdpkitError, ParameterError, StateError
-from hdpkit.franchise.part import draw_part
+from hdpkit.franchise.shard_state import draw_shards
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.stores import CountsStore, ExplicitStore, HistogramStore
 
@@ -163,7 +163,7 @@ def test_draws_of_cells_are_of_a_stream():
 
 def test_plans_of_sweeps_over_documents():
     state, other = runs.franchise("counts", "dm", 2), runs.franchise("counts", "dm", 2)
-    draw_part(state, RandomStream((1, 2)), "integrated", 1)
+    draw_shards(state, RandomStream((1, 2)), "integrated", 1)
     plan, source = state._under_way
     work, walk = state._workspace, state.walk()
     arguments = {"walk": walk, "bank": state.bank, "work": work, "plan": plan, "source": source}
@@ -176,14 +176,14 @@ def test_plans_of_sweeps_over_documents():
     for name, values in changed.items():
         for value in values:
             with pytest.raises((HdpkitError, ValueError, MemoryError)):
-                fused_slices.slice_part(**{**arguments, "plan": attrs.evolve(plan, **{name: value})})
-    for kind, verb in itertools.product(("work", "bank"), (fused_slices.slice_part,)):
+                fused_slices.sweep_shards(**{**arguments, "plan": attrs.evolve(plan, **{name: value})})
+    for kind, verb in itertools.product(("work", "bank"), (fused_slices.sweep_shards,)):
         foreign = other._workspace if kind == "work" else other.bank
         with pytest.raises(HdpkitError):
             verb(**{**arguments, kind: foreign})
-    for part, n_parts in ((-1, 2), (2, 2), (0, 0)):
-        with pytest.raises(ParameterError, match="part"):
-            work.share_topics(None, part, n_parts)
+    for worker, n_workers in ((-1, 2), (2, 2), (0, 0)):
+        with pytest.raises(ParameterError, match="worker"):
+            work.share_topics(None, worker, n_workers)
     with pytest.raises(ParameterError):
         work.take_changes(8, 0, 2**62)
 

@@ -25,6 +25,7 @@ IMMUTABLE = {"restaurant_declared", "declarations", "store_type", "forced_kernel
 OPEN = {
     "lock",
     "labelled_seating",
+    "seated_out",
     "root_integrated",
     "parts_integrated",
     "integrated",

@@ -454,6 +454,20 @@ def test_records_are_numbers(value, tmp_path):
     assert caught.value.trace.n_draws == 1
 
 
+class Fickle(hk.Part):
+    """Its scalars have other names in every sweep."""
+
+    def scalars(self, state):
+        return {f"of sweep {state.sweep}": 0.0}
+
+
+def test_scalars_with_changing_names_are_refused():
+    state = franchise()
+    state.register("fickle", Fickle())
+    with pytest.raises(errors.StateError, match="fickle/of sweep 2"):
+        hk.Scheduler([moves.TableGibbs()]).run(state, 3, rng=0)
+
+
 class Counting(hk.Component):
     def __init__(self, start=0):
         self.start = start

@@ -1,4 +1,4 @@
-"""Parts on one machine share the memory of topics, and each draws some of them."""
+"""Workers on one machine share the memory of topics, and each draws some of them."""
 
 import errno
 import os
@@ -32,7 +32,7 @@ def apart(monkeypatch):
 
 
 def met(name, numbers):
-    """What parts of these numbers have after their meeting."""
+    """What workers of these numbers have after their meeting."""
     meetings = [Meeting.at(name, number) for number in numbers]
     return [one.end() for one in meetings]
 
@@ -73,27 +73,27 @@ def test_a_full_machine_is_a_typed_error(monkeypatch):
 
 @pytest.mark.parametrize("copied", [True, False])
 def test_the_chain_does_not_depend_on_who_draws_which_topics(monkeypatch, copied):
-    """Sixty dishes are four blocks of slots, drawn by up to three parts, which sweep by copies or without."""
+    """Sixty dishes are four blocks of slots, drawn by up to three workers, with copies or without."""
     data, drawn = corpus(), []
     most = (1 << 20) * copied
 
-    def share(franchise, memory, part, n_parts):
-        drawn.append((part, n_parts))
-        franchise._workspace.share_topics(memory, part, n_parts, most)
+    def share(franchise, memory, worker, n_workers):
+        drawn.append((worker, n_workers))
+        franchise._workspace.share_topics(memory, worker, n_workers, most)
 
     monkeypatch.setattr(Slices, "_share_topics", share)
 
-    def ended(parts):
+    def ended(workers):
         return shards.run(
             restaurant(), shards.cut(data, 4), SCHEDULE, sweeps=3, rng=3, init=hk.init.Random(60),
-            carrier=shards.Local(parts), threads=1 + parts % 2,
+            backend=shards.Local(workers), threads=1 + workers % 2,
         )  # fmt: skip
 
     one = ended(1)
     assert drawn == []
     assert one.numbers["n_dishes"][0] > 32
-    for parts in (2, 3):
-        same(ended(parts).state(), one.state())
+    for workers in (2, 3):
+        same(ended(workers).state(), one.state())
     assert sorted(drawn, key=lambda place: place[::-1]) == [(0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]
     assert there() == []
 
@@ -103,7 +103,7 @@ def test_without_memory_in_common_each_part_draws_all_topics(monkeypatch, tmp_pa
     begun, ended, _ = in_one_process(2, data)
     monkeypatch.setattr(memory, "FOLDER", tmp_path / "none")
     run = shards.run(
-        restaurant(), shards.cut(data, 3), SCHEDULE, sweeps=2, rng=11, init=begun, carrier=shards.Local(2)
+        restaurant(), shards.cut(data, 3), SCHEDULE, sweeps=2, rng=11, init=begun, backend=shards.Local(2)
     )
     same(run.state(), ended)
 
@@ -115,7 +115,7 @@ from hdpkit.shards import memory
 from hdpkit.shards.memory import Meeting
 memory.FOLDER = Path(sys.argv[1])
 if len(sys.argv) > 2:
-    before = Meeting("of-parts-that-do-not-meet", 0)
+    before = Meeting("of-workers-that-do-not-meet", 0)
     print(1, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 one, other = Meeting.at("of-a-killed-process", 0), Meeting.at("of-a-killed-process", 1)
@@ -127,7 +127,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_nothing_is_left_of_a_killed_process():
-    for more, left in (((), []), (("meeting",), ["hdpkit-of-parts-that-do-not-meet"])):
+    for more, left in (((), []), (("meeting",), ["hdpkit-of-workers-that-do-not-meet"])):
         command = [sys.executable, "-c", PROGRAM, str(memory.FOLDER), *more]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (-signal.SIGKILL, "1\n")

@@ -1,23 +1,23 @@
-"""The law of a sweep over parts of a corpus, by enumeration, equals that of a sweep over the corpus."""
+"""The law of a sweep over the shards of a corpus, by enumeration, equals that of a sweep over the corpus."""
 
 import attrs
 import numpy as np
 import pytest
 from slice_model import WEIGHTS, Model, franchise
 
-from hdpkit.franchise.part import begin_part, part_counts
+from hdpkit.franchise.shard_state import begin_shards, shard_counts
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.random import Streams
 from hdpkit.shards.starts import one_table_each
 
 
-class Parts(Model):
-    """The same model, each document in a part of its own."""
+class Workers(Model):
+    """The same model, each document in a shard of its own."""
 
     def __init__(self, documents, integrated):
         super().__init__(documents, "fused", integrated)
         self.documents = documents
-        self.parts = [franchise([document], "fused") for document in documents]
+        self.workers = [franchise([document], "fused") for document in documents]
 
     def swept(self, z, source):
         ends = np.cumsum([len(document) for document in self.documents]).tolist()
@@ -29,25 +29,25 @@ class Parts(Model):
             for dish in np.split(np.array([slot[k] for k in z], dtype=np.int32), ends[:-1])
         ]
         counts = [
-            part_counts(part.data.values, 3, seating, len(used))
-            for part, seating in zip(self.parts, seatings, strict=True)
+            shard_counts(worker.data.values, 3, seating, len(used))
+            for worker, seating in zip(self.workers, seatings, strict=True)
         ]
         common = {"slots": slots, "dish_ids": slots, "births": len(used), "sweep": 0}
         total = self.sum(counts)
         plan = self.plan(slot)
         changes, plans = [], []
-        for before, (part, seating) in enumerate(zip(self.parts, seatings, strict=True)):
+        for before, (worker, seating) in enumerate(zip(self.workers, seatings, strict=True)):
             lengths = [len(document) for document in self.documents]
             whole = WholeCorpus(before, np.unique(lengths, return_counts=True))
-            begin_part(part, dict(seating), total, common, whole, Streams(1).source(1))
+            begin_shards(worker, dict(seating), total, common, whole, Streams(1).source(1))
             rows = None if plan.proportions is None else plan.proportions[[0, before + 1]]
-            own = attrs.evolve(plan, values=part.data.values, proportions=rows, before=before)
+            own = attrs.evolve(plan, values=worker.data.values, proportions=rows, before=before)
             plans.append(own)
-            part._within(part._run_topics, own, source)
-            changes.append(part._within(part._run_part, own, source))
-        for part, own in zip(self.parts, plans, strict=True):
-            part._within(part._settle_parts, own, self.sum(changes))
-        return slot, [dish for part in self.parts for dish in part.store.dishes().tolist()]
+            worker._within(worker._run_topics, own, source)
+            changes.append(worker._within(worker._run_shards, own, source))
+        for worker, own in zip(self.workers, plans, strict=True):
+            worker._within(worker._settle_shards, own, self.sum(changes))
+        return slot, [dish for worker in self.workers for dish in worker.store.dishes().tolist()]
 
     def sum(self, changes):
         total = changes[0]
@@ -56,14 +56,14 @@ class Parts(Model):
         return total
 
     def check(self):
-        """Parts have the same dishes, weights and counts, which are those of all customers."""
-        slots = [part.slots.occupied_slots().tolist() for part in self.parts]
+        """Workers have the same dishes, weights and counts, which are those of all customers."""
+        slots = [worker.slots.occupied_slots().tolist() for worker in self.workers]
         assert all(one == slots[0] for one in slots)
-        counts = [part.bank.counts(part.slots.occupied_slots()) for part in self.parts]
+        counts = [worker.bank.counts(worker.slots.occupied_slots()) for worker in self.workers]
         for one in counts:
             np.testing.assert_array_equal(one, counts[0])
         assert counts[0].sum() == len(self.terms)
-        weights = [part.root_weights() for part in self.parts]
+        weights = [worker.root_weights() for worker in self.workers]
         assert all(np.array_equal(row, weights[0][0]) and rest == weights[0][1] for row, rest in weights)
 
 
@@ -71,19 +71,19 @@ class Parts(Model):
 @pytest.mark.parametrize(
     "documents",
     [
-        pytest.param([[0], [2]], id="two parts"),
-        pytest.param([[0], [2], [1]], id="three parts", marks=pytest.mark.long),
+        pytest.param([[0], [2]], id="two shards"),
+        pytest.param([[0], [2], [1]], id="three shards", marks=pytest.mark.long),
     ],
 )
 def test_a_sweep_over_parts_has_the_law_of_one_over_all(documents, integrated):
-    over_parts, over_all = Parts(documents, integrated), Model(documents, "fused", integrated)
-    P = over_parts.matrix()
+    over_workers, over_all = Workers(documents, integrated), Model(documents, "fused", integrated)
+    P = over_workers.matrix()
     assert np.abs(P - over_all.matrix()).max() < 1e-12
-    assert np.abs(over_parts.pi @ P - over_parts.pi).max() < 1e-12
+    assert np.abs(over_workers.pi @ P - over_workers.pi).max() < 1e-12
 
 
 def test_a_part_left_out_of_the_sum_is_caught(monkeypatch):
-    model = Parts([[0], [2]], True)
+    model = Workers([[0], [2]], True)
     monkeypatch.setattr(model, "sum", lambda changes: changes[0])
     with pytest.raises(AssertionError):
         model.matrix()

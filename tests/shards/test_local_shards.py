@@ -3,7 +3,7 @@
 import attrs
 import numpy as np
 import pytest
-from hdpkit._compiled.support.sparse_counts import read_sparse
+from hdpkit._compiled.support.count_changes import read_sparse
 from shard_cases import (
     SCHEDULE,
     case_corpus,
@@ -20,7 +20,7 @@ from shard_cases import (
 import hdpkit as hk
 from hdpkit import errors, moves, shards
 from hdpkit.errors import DataError
-from hdpkit.franchise.part import draw_part, end_parts, sweep_part, take_block
+from hdpkit.franchise.shard_state import draw_shards, end_shards, sweep_shards, take_block
 from hdpkit.random import Streams
 
 DATA = corpus()
@@ -32,15 +32,15 @@ def chain():
 
 
 @pytest.mark.parametrize(
-    ("n_shards", "parts", "threads"), [(1, 1, 1), (3, 1, 2), (3, 3, 1), (7, 2, 2), (7, 5, 1)]
+    ("n_shards", "workers", "threads"), [(1, 1, 1), (3, 1, 2), (3, 3, 1), (7, 2, 2), (7, 5, 1)]
 )
 def test_any_number_of_shards_parts_and_threads_gives_the_chain_of_one_process(
-    chain, n_shards, parts, threads
+    chain, n_shards, workers, threads
 ):
     begun, ended, trace = chain
     run = shards.run(
         restaurant(), shards.cut(DATA, n_shards), SCHEDULE, sweeps=6, rng=11, init=begun, threads=threads,
-        carrier=shards.Local(parts),
+        backend=shards.Local(workers),
     )  # fmt: skip
     same(run.state(), ended)
     assert run.numbers["largest_shares"].shape == (6, 5)
@@ -51,11 +51,11 @@ def test_any_number_of_shards_parts_and_threads_gives_the_chain_of_one_process(
 def test_a_prior_on_every_hyperparameter(name, tmp_path):
     case, source = cases()[name], shards.cut(case_corpus(), 4)
     begun, ended, trace = case_in_one_process(case, 6)
-    for parts, threads, steps in ((1, 1, [6]), (2, 2, [6]), (3, 1, [6]), (2, 1, [1, 3, 6])):
+    for workers, threads, steps in ((1, 1, [6]), (2, 2, [6]), (3, 1, [6]), (2, 1, [1, 3, 6])):
         for sweeps in steps:  # it goes on from its checkpoint
             run = shards.run(
                 case.restaurant, source, case.schedule, sweeps=sweeps, rng=11, init=begun, root=case.root,
-                carrier=shards.Local(parts), threads=threads,
+                backend=shards.Local(workers), threads=threads,
                 folder=tmp_path / "run" if len(steps) > 1 else None,
             )  # fmt: skip
         same_case(case, run.state(), run.numbers, ended, trace)
@@ -93,7 +93,7 @@ def test_other_schedules(schedule):
     begun, ended, _ = in_one_process(3, DATA, schedule=schedule)
     same(
         shards.run(
-            restaurant(), shards.cut(DATA, 3), schedule, sweeps=3, rng=11, init=begun, carrier=shards.Local(3)
+            restaurant(), shards.cut(DATA, 3), schedule, sweeps=3, rng=11, init=begun, backend=shards.Local(3)
         ).state(),
         ended,
     )
@@ -114,12 +114,12 @@ def test_lengths_of_documents_are_known_in_order_only_where_a_move_draws_for_eac
     declared = hk.Restaurant(root, each="document", concentration=0.7 if prior is None else prior)
     schedule = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(method)]
 
-    def ended(parts, sweeps):
+    def ended(workers, sweeps):
         run = shards.run(
             declared, shards.cut(DATA, 4), schedule, sweeps=sweeps, rng=3, init=hk.init.Random(6),
-            carrier=shards.Local(parts),
+            backend=shards.Local(workers),
         )  # fmt: skip
-        for worker in run._carrier._workers:
+        for worker in run._backend._workers:
             whole = worker.franchise._whole_corpus
             assert (whole.lengths is not None) == in_order
             assert whole.n_customers == DATA.n_tokens
@@ -140,20 +140,20 @@ def test_lengths_of_documents_are_known_in_order_only_where_a_move_draws_for_eac
 def test_changes_in_blocks_of_terms_are_those_of_all_terms(threads, n_blocks):
     """Also of more blocks than terms; each is told once, and a block in the place of another is refused."""
 
-    def told(part, n_threads, n_blocks):
-        draw_part(part, Streams(1).source(1), "integrated", n_threads)
-        return sweep_part(part, n_blocks)
+    def told(worker, n_threads, n_blocks):
+        draw_shards(worker, Streams(1).source(1), "integrated", n_threads)
+        return sweep_shards(worker, n_blocks)
 
-    def part():
+    def worker():
         cut = shards.cut(DATA, 2)
         run = shards.run(restaurant(), cut, SCHEDULE, sweeps=0, rng=11, init=hk.init.Random(40))
-        return run._carrier._workers[0].franchise
+        return run._backend._workers[0].franchise
 
     def read(blocks):
         return np.concatenate([read_sparse(block) for block in blocks], axis=1)
 
-    whole = told(part(), 1, 1)
-    one = part()
+    whole = told(worker(), 1, 1)
+    one = worker()
     later = told(one, threads, 0)
     assert later.counts == ()
     blocks = tuple(take_block(one, block, n_blocks) for block in range(n_blocks))
@@ -167,9 +167,9 @@ def test_changes_in_blocks_of_terms_are_those_of_all_terms(threads, n_blocks):
     before = one.dish_counts.copy()
     if n_blocks == 2:
         with pytest.raises(DataError, match="unchanged since they were written"):
-            end_parts(one, attrs.evolve(later, counts=blocks[::-1]))
+            end_shards(one, attrs.evolve(later, counts=blocks[::-1]))
     else:
-        end_parts(one, attrs.evolve(later, counts=blocks))
+        end_shards(one, attrs.evolve(later, counts=blocks))
         one.audit()
         assert one.dish_counts.sum() == before.sum()
 
@@ -182,7 +182,7 @@ def test_topics_under_a_small_eta_do_not_depend_on_the_parts():
     begun = franchise.freeze()
     hk.Scheduler(schedule).run(franchise, sweeps=3, rng=11, init=begun)
     run = shards.run(
-        small, shards.cut(DATA, 3), schedule, sweeps=3, rng=11, init=begun, carrier=shards.Local(2)
+        small, shards.cut(DATA, 3), schedule, sweeps=3, rng=11, init=begun, backend=shards.Local(2)
     )
     same(run.state(), franchise.freeze())
 
@@ -199,10 +199,10 @@ def test_log_joint_does_not_depend_on_parts_and_threads(name):
     case = cases()[name]
     begun, _, trace = case_in_one_process(case, 4)
     source, found = shards.cut(case_corpus(), 4), []
-    for parts, threads in ((1, 1), (3, 1), (2, 2)):
+    for workers, threads in ((1, 1), (3, 1), (2, 2)):
         run = shards.run(
             case.restaurant, source, case.schedule, sweeps=4, rng=11, init=begun, root=case.root,
-            carrier=shards.Local(parts), threads=threads,
+            backend=shards.Local(workers), threads=threads,
         )  # fmt: skip
         same_numbers(run.numbers, trace)
         found.append(run.numbers["log_joint"])

@@ -70,8 +70,8 @@ def test_the_example_is_one_chain_in_one_process_in_parts_on_mpi_and_on_dask():
     state, trace = example.in_one_process()
     told = set(re.findall("state (.*)", example.told(state)))
     assert len(told) == 1
-    for parts in (1, 2, 3):
-        same(example.over(shards.Local(parts)), state)
+    for workers in (1, 2, 3):
+        same(example.over(shards.Local(workers)), state)
     for program in (mpi(2), mpi(3), run_program(sys.executable, EXAMPLE, "dask")):
         assert checksums(program) == told
     assert checksums(run_program(sys.executable, EXAMPLE)) == told
@@ -99,10 +99,10 @@ def one_process(schedule, sweeps, root="weights"):
     return begun, franchise.freeze(), trace
 
 
-def over_parts(schedule, sweeps, begun, parts, root="weights", **options):
+def over_workers(schedule, sweeps, begun, workers, root="weights", **options):
     return shards.run(
         declared(root), shards.cut(DATA, 4), schedule, sweeps=sweeps, rng=11, init=begun, root=root,
-        carrier=shards.Local(parts), **options,
+        backend=shards.Local(workers), **options,
     )  # fmt: skip
 
 
@@ -126,8 +126,8 @@ SCHEDULES = {
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_any_schedule_of_moves_over_documents_and_totals(name):
     begun, ended, trace = one_process(SCHEDULES[name], 5)
-    for parts, threads in ((1, 1), (2, 2), (3, 1)):
-        run = over_parts(SCHEDULES[name], 5, begun, parts, threads=threads)
+    for workers, threads in ((1, 1), (2, 2), (3, 1)):
+        run = over_workers(SCHEDULES[name], 5, begun, workers, threads=threads)
         same(run.state(), ended)
         same_numbers(run.numbers, trace)
     changed = np.any(begun["seating"]["dish"] != ended["seating"]["dish"])
@@ -139,14 +139,14 @@ def test_dishes_are_born_and_die_in_a_move_of_ones_own():
     steps = np.diff(trace["n_dishes"])
     assert steps.min() < 0 < steps.max()
     assert ended["births"] > begun["births"] + 3
-    same(over_parts([TokenGibbs(), moves.RootWeights()], 30, begun, 3).state(), ended)
+    same(over_workers([TokenGibbs(), moves.RootWeights()], 30, begun, 3).state(), ended)
 
 
 def test_fixed_weights_and_a_checkpoint(tmp_path):
     schedule, root = [TokenGibbs(), example.CopyDish(), moves.Concentration()], hk.FixedWeights(6)
     begun, ended, _ = one_process(schedule, 4, root)
-    for sweeps, parts in ((1, 2), (2, 3), (4, 1)):
-        run = over_parts(schedule, sweeps, begun, parts, root=root, folder=tmp_path / "run")
+    for sweeps, workers in ((1, 2), (2, 3), (4, 1)):
+        run = over_workers(schedule, sweeps, begun, workers, root=root, folder=tmp_path / "run")
     same(run.state(), ended)
 
 
@@ -278,8 +278,8 @@ def test_moves_that_need_the_whole_franchise_are_refused(schedule, message):
         shards.run(restaurant(), shards.cut(DATA, 2), schedule, sweeps=1, rng=0)
 
 
-class OfOnePart(example.WalkOnConcentration):
-    """Declares totals, but depends on the documents of the part."""
+class OfOneWorker(example.WalkOnConcentration):
+    """Declares totals, but depends on the documents of the worker."""
 
     def apply(self, state, rng, steps=None):
         state.set_concentration("document", 0.5 + 0.1 * len(state.data.values) / DATA.n_tokens)
@@ -288,9 +288,9 @@ class OfOnePart(example.WalkOnConcentration):
 
 def test_a_move_over_totals_that_depends_on_the_part_is_an_error():
     begun, _, _ = one_process([moves.SliceGibbs()], 1)
-    schedule = [moves.SliceGibbs(), OfOnePart()]
-    with pytest.raises(ScheduleError, match=r"moves = .*OfOnePart.*same result in every part"):
-        over_parts(schedule, 1, begun, 2)
+    schedule = [moves.SliceGibbs(), OfOneWorker()]
+    with pytest.raises(ScheduleError, match=r"moves = .*OfOneWorker.*same result in every worker"):
+        over_workers(schedule, 1, begun, 2)
 
 
 class Failing(TokenGibbs):
@@ -346,7 +346,7 @@ def test_what_a_move_does_wrong_is_an_error_everywhere_and_changes_nothing(how, 
     franchise.audit()
     same(franchise.freeze(), before)
     with pytest.raises(error, match=message):
-        over_parts([Failing(how)], 1, before, 2)
+        over_workers([Failing(how)], 1, before, 2)
 
 
 def test_other_franchises_are_refused():

@@ -53,15 +53,15 @@ def seed_of_the_sweep_before(patch):
 
 def topics_of_a_part_not_drawn(patch):
     share = Slices._share_topics
-    patch.setattr(Slices, "_share_topics", lambda self, memory, part, n: share(self, memory, 1, n))
+    patch.setattr(Slices, "_share_topics", lambda self, memory, worker, n: share(self, memory, 1, n))
 
 
 def topics_drawn_with_the_keys_of_others(patch):
     share = Slices._share_topics
 
-    def keyed(self, memory, part, n):
-        self._whole_corpus.n_customers *= 1 + part  # another threshold, so that labels and keys are others
-        share(self, memory, part, n)
+    def keyed(self, memory, worker, n):
+        self._whole_corpus.n_customers *= 1 + worker  # another threshold, so that labels and keys are others
+        share(self, memory, worker, n)
 
     patch.setattr(Slices, "_share_topics", keyed)
 
@@ -98,7 +98,7 @@ def test_planted_bugs_are_caught(bug, chain, monkeypatch):
                 sweeps=3,
                 rng=11,
                 init=begun,
-                carrier=shards.Local(2),
+                backend=shards.Local(2),
             ).state(),
             ended,
         )

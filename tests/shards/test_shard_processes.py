@@ -1,4 +1,4 @@
-"""With MPI and Dask the chain equals that of one process, also from checkpoints of other carriers."""
+"""With MPI and Dask the chain equals that of one process, also from checkpoints of other backends."""
 
 import os
 import pickle
@@ -105,11 +105,11 @@ def test_a_worker_of_dask_that_hangs_is_an_error_that_names_its_shards(chain, cl
     def run():
         return shards.run(
             restaurant(), hk.ShardedCorpus.open(root / "corpus"), SCHEDULE, sweeps=SWEEPS, rng=11, init=begun,
-            carrier=shards.Dask(client, parts=2, patience=1.5), progress=hanging,
+            backend=shards.Dask(client, workers=2, patience=1.5), progress=hanging,
         )  # fmt: skip
 
     try:
-        with pytest.raises(SlowPartError, match=r"shards (0 to 1 \(part 0\)|2 to 3 \(part 1\)) = "):
+        with pytest.raises(SlowPartError, match=r"shards (0 to 1 \(worker 0\)|2 to 3 \(worker 1\)) = "):
             run()
     finally:
         os.kill(pids[0], signal.SIGCONT)
@@ -128,15 +128,15 @@ def test_an_error_of_one_rank_alone_ends_the_command(chain, tmp_path):
     assert "nowhere" in done.stderr
 
 
-def here(chain, carrier, sweeps=SWEEPS, folder=None, schedule=SCHEDULE):
+def here(chain, backend, sweeps=SWEEPS, folder=None, schedule=SCHEDULE):
     root, begun, _ = chain
     return shards.run(
         restaurant(), hk.ShardedCorpus.open(root / "corpus"), schedule, sweeps=sweeps, rng=11, init=begun,
-        carrier=carrier, folder=folder, checkpoint=2,
+        backend=backend, folder=folder, checkpoint=2,
     )  # fmt: skip
 
 
-def test_a_folder_in_use_is_refused_on_every_carrier(chain, client, tmp_path):
+def test_a_folder_in_use_is_refused_on_every_backend(chain, client, tmp_path):
     kept = tmp_path / "run"
     with holding(kept):
         done = on_mpi(2, chain[0], SWEEPS, 1, kept)
@@ -148,7 +148,7 @@ def test_a_folder_in_use_is_refused_on_every_carrier(chain, client, tmp_path):
         program = "from hdpkit.cli.main import main; main()"
         fit = [sys.executable, "-c", program, "fit", "--shards", str(chain[0] / "corpus"), "--out", str(kept)]
         address = client.scheduler.address
-        for command in ([mpiexec(), "-n", "2", *fit], [*fit, "--carrier", address], fit):
+        for command in ([mpiexec(), "-n", "2", *fit], [*fit, "--backend", address], fit):
             done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
             assert done.returncode != 0
             assert "a folder that no other process is using" in done.stderr
@@ -163,9 +163,9 @@ def test_ranks_keep_others_out_of_their_folder(chain, client, tmp_path):
         ranks = pool.submit(on_mpi, 2, chain[0], SWEEPS, 1, kept, 1, 2, -1, -1, 8)
         while not (kept / "chain-000" / "state-1").exists() and not ranks.done():
             time.sleep(0.05)
-        for carrier in (shards.Local(), shards.Dask(client)):
+        for backend in (shards.Local(), shards.Dask(client)):
             with pytest.raises(LockedRunError, match="no other process is using"):
-                here(chain, carrier, folder=kept)
+                here(chain, backend, folder=kept)
         assert "SlowPartError" in ranks.result().stderr
     same(here(chain, shards.Dask(client), folder=kept).state(), chain[2])
 
@@ -188,13 +188,13 @@ def on_ranks(n, priors, sweeps, *kept):
     return pickle.loads((priors[0] / "ended.pickle").read_bytes())
 
 
-def on_others(carrier, priors, sweeps, kept=None):
-    """The same on a carrier that this process drives."""
+def on_others(backend, priors, sweeps, kept=None):
+    """The same on a backend that this process drives."""
     ended = {}
     for name, case in cases().items():
         run = shards.run(
             case.restaurant, hk.ShardedCorpus.open(priors[0] / "corpus"), case.schedule, sweeps=sweeps,
-            rng=11, init=priors[1][name][0], root=case.root, carrier=carrier,
+            rng=11, init=priors[1][name][0], root=case.root, backend=backend,
             folder=None if kept is None else kept / name,
         )  # fmt: skip
         ended[name] = run.state(), run.numbers
@@ -207,10 +207,10 @@ def check_priors(priors, found):
         same_case(cases()[name], *ended, *priors[1][name][1:])
 
 
-def test_a_prior_on_every_hyperparameter_by_turns_on_every_carrier(priors, client, tmp_path):
+def test_a_prior_on_every_hyperparameter_by_turns_on_every_backend(priors, client, tmp_path):
     on_others(shards.Local(2), priors, 1, tmp_path)
     on_ranks(3, priors, 3, tmp_path)
-    on_others(shards.Dask(client, parts=2), priors, 5, tmp_path)
+    on_others(shards.Dask(client, workers=2), priors, 5, tmp_path)
     check_priors(priors, on_others(shards.Local(3), priors, 6, tmp_path))
 
 
@@ -223,15 +223,15 @@ def test_a_prior_on_every_hyperparameter_on_ranks(priors, n):
 @pytest.mark.long
 @pytest.mark.parametrize("n", [1, 2])
 def test_a_prior_on_every_hyperparameter_on_workers(priors, client, n):
-    check_priors(priors, on_others(shards.Dask(client, parts=n), priors, 6))
+    check_priors(priors, on_others(shards.Dask(client, workers=n), priors, 6))
 
 
-def test_drawn_proportions_on_every_carrier(client, tmp_path):
+def test_drawn_proportions_on_every_backend(client, tmp_path):
     """`CountGibbs` over a corpus of counts, whose customers a run over shards tells apart."""
     schedule = [moves.CountGibbs(), moves.RootWeights(), moves.Concentration()]
     counted = prepared(tmp_path, hk.Corpus.from_counts(corpus().to_counts()), schedule)
-    for carrier in (shards.Local(3), shards.Dask(client, parts=2)):
-        same(here(counted, carrier, schedule=schedule).state(), counted[2])
+    for backend in (shards.Local(3), shards.Dask(client, workers=2)):
+        same(here(counted, backend, schedule=schedule).state(), counted[2])
     done = on_mpi(2, tmp_path, SWEEPS, 1)
     assert done.returncode == 0, done.stderr
     same(pickle.loads((tmp_path / "ended.pickle").read_bytes()), counted[2])
@@ -261,11 +261,11 @@ def has_topics_in_common():
     return str(FOLDER / "hdpkit-") in Path("/proc/self/maps").read_text()
 
 
-@pytest.mark.parametrize("parts", [1, 2, 4])
-def test_workers_of_dask(chain, client, parts):
-    run = here(chain, shards.Dask(client, parts=parts, patience=100))
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_workers_of_dask(chain, client, workers):
+    run = here(chain, shards.Dask(client, workers=workers, patience=100))
     same(run.state(), chain[2])
-    if parts > 1:
+    if workers > 1:
         assert list(client.run(has_topics_in_common).values()) == [True, True]
 
 
@@ -286,7 +286,7 @@ def test_a_killed_rank_ends_the_run_and_others_go_on_from_its_checkpoint(chain, 
 
 def test_ranks_go_on_from_the_checkpoint_of_dask(chain, client, tmp_path):
     kept = tmp_path / "run"
-    here(chain, shards.Dask(client, parts=2), sweeps=2, folder=kept)
+    here(chain, shards.Dask(client, workers=2), sweeps=2, folder=kept)
     done = on_mpi(2, chain[0], SWEEPS, 2, kept)
     assert done.returncode == 0, done.stderr
     same(pickle.loads((chain[0] / "ended.pickle").read_bytes()), chain[2])
@@ -304,13 +304,13 @@ def test_a_killed_worker_of_dask_is_replaced(chain, client, tmp_path):
     killed = []
     run = shards.run(
         restaurant(), hk.ShardedCorpus.open(root / "corpus"), SCHEDULE, sweeps=SWEEPS, rng=11, init=begun,
-        carrier=shards.Dask(client), folder=tmp_path / "run", checkpoint=2, progress=killing,
+        backend=shards.Dask(client), folder=tmp_path / "run", checkpoint=2, progress=killing,
     )  # fmt: skip
     assert killed == [3]
     same(run.state(), ended)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("carrier", ["mpi", "dask"])
-def test_runs_that_are_killed_at_random_moments_end_as_unbroken_ones(carrier):
-    shard_kills.main(["--kills", "50", "--carriers", carrier])
+@pytest.mark.parametrize("backend", ["mpi", "dask"])
+def test_runs_that_are_killed_at_random_moments_end_as_unbroken_ones(backend):
+    shard_kills.main(["--kills", "50", "--backends", backend])

@@ -36,7 +36,7 @@ def test_a_chain_over_a_converted_file_is_that_over_the_file(tmp_path, cells):
     scheduler.run(franchise, sweeps=1, rng=5, init=hk.init.Random(6))
     begun = franchise.freeze()
     scheduler.run(franchise, sweeps=4, rng=11, init=begun)
-    run = shards.run(restaurant(), sharded, SCHEDULE, sweeps=4, rng=11, init=begun, carrier=shards.Local(2))
+    run = shards.run(restaurant(), sharded, SCHEDULE, sweeps=4, rng=11, init=begun, backend=shards.Local(2))
     same(run.state(), franchise.freeze())
 
 

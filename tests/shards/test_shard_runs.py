@@ -18,10 +18,10 @@ from hdpkit.shards import files, spool, starts
 DATA = corpus()
 
 
-def run(source, sweeps=3, parts=1, **options):
+def run(source, sweeps=3, workers=1, **options):
     options = {"rng": 11, "init": hk.init.Random(4), "moves": SCHEDULE, **options}
     schedule = options.pop("moves")
-    return shards.run(restaurant(), source, schedule, sweeps=sweeps, carrier=shards.Local(parts), **options)
+    return shards.run(restaurant(), source, schedule, sweeps=sweeps, backend=shards.Local(workers), **options)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("init", ["auto", hk.init.TermClusters(5), hk.init.Random(4)])
 def test_starts_do_not_depend_on_shards_and_parts(init):
     one = run(shards.cut(DATA, 1), sweeps=0, init=init).state()
-    same(run(shards.cut(DATA, 5), sweeps=0, parts=3, init=init).state(), one)
+    same(run(shards.cut(DATA, 5), sweeps=0, workers=3, init=init).state(), one)
     franchise = hk.Franchise(restaurant(), DATA, store="counts", root="weights")
     franchise.expand_cells()
     franchise.thaw(one)
@@ -46,12 +46,12 @@ def test_starts_do_not_depend_on_shards_and_parts(init):
 
 
 def test_a_start_goes_on_as_in_one_process():
-    begun = run(shards.cut(DATA, 3), sweeps=0, parts=2)
+    begun = run(shards.cut(DATA, 3), sweeps=0, workers=2)
     franchise = hk.Franchise(restaurant(), DATA, store="counts", root="weights")
     franchise.expand_cells()
     franchise.thaw(begun.state())
     hk.Scheduler(SCHEDULE).run(franchise, sweeps=3, rng=11, init=None)
-    ended = run(shards.cut(DATA, 3), parts=3)
+    ended = run(shards.cut(DATA, 3), workers=3)
     same(ended.state(), franchise.freeze())
     np.testing.assert_array_equal(ended.dish_counts(), franchise.dish_counts)
     rows = ended.document_counts()
@@ -62,9 +62,9 @@ def test_a_start_goes_on_as_in_one_process():
     np.testing.assert_array_equal(found, counts)
 
 
-@pytest.mark.parametrize(("parts", "threads"), [(1, 1), (2, 1), (3, 2)])
+@pytest.mark.parametrize(("workers", "threads"), [(1, 1), (2, 1), (3, 2)])
 @pytest.mark.parametrize("root", ["weights", "restaurant"])
-def test_a_state_as_start_is_that_of_a_scheduler(root, parts, threads):
+def test_a_state_as_start_is_that_of_a_scheduler(root, workers, threads):
     """Sweeps count from 1 and hyperparameters are reset; without weights in the state they are drawn."""
     chosen = moves.TableGibbs() if root == "restaurant" else moves.SliceGibbs()
     other = hk.Franchise(restaurant(), DATA, store="counts", root=root)
@@ -77,7 +77,7 @@ def test_a_state_as_start_is_that_of_a_scheduler(root, parts, threads):
             franchise.expand_cells()
             if sweeps:
                 trace = hk.Scheduler(SCHEDULE).run(franchise, sweeps=sweeps, rng=11, init=init)
-            begun = run(shards.cut(DATA, 4), sweeps=sweeps, parts=parts, threads=threads, init=init)
+            begun = run(shards.cut(DATA, 4), sweeps=sweeps, workers=workers, threads=threads, init=init)
             assert begun.sweep == len(begun.seconds) == sweeps
             if sweeps:
                 same(begun.state(), franchise.freeze())
@@ -117,9 +117,9 @@ def test_states_that_do_not_fit_are_refused():
     given = run(shards.cut(DATA, 2), sweeps=1).state()
     run(shards.cut(DATA, 2), sweeps=1, init=given)
     for what, state in forged(given):
-        for parts in (1, 2):
+        for workers in (1, 2):
             with pytest.raises(hk.errors.DataError):
-                pytest.fail(what + repr(run(shards.cut(DATA, 2), parts=parts, sweeps=1, init=state)))
+                pytest.fail(what + repr(run(shards.cut(DATA, 2), workers=workers, sweeps=1, init=state)))
 
 
 def newest(folder):
@@ -195,10 +195,10 @@ def test_a_finite_model():
     declared = hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
     schedule, finite = [moves.SliceGibbs(), moves.Concentration()], hk.FixedWeights(6)
 
-    def ended(n_shards, parts, sweeps=3):
-        pieces, carrier, init = shards.cut(DATA, n_shards), shards.Local(parts), hk.init.Random(4)
+    def ended(n_shards, workers, sweeps=3):
+        pieces, backend, init = shards.cut(DATA, n_shards), shards.Local(workers), hk.init.Random(4)
         return shards.run(
-            declared, pieces, schedule, sweeps=sweeps, rng=2, init=init, root=finite, carrier=carrier
+            declared, pieces, schedule, sweeps=sweeps, rng=2, init=init, root=finite, backend=backend
         )
 
     franchise = hk.Franchise(declared, DATA, store="counts", root=finite)
@@ -216,10 +216,10 @@ def test_tokens_in_a_file_give_the_same_chain(tmp_path, monkeypatch, cells):
     data = hk.Corpus.from_counts(DATA.to_counts()) if cells else DATA
     source = hk.ShardedCorpus.write(data, tmp_path / "corpus", 4)
     monkeypatch.setattr(spool, "CHUNK", 100)
-    spooled = run(source, parts=2, spool=tmp_path / "spool", folder=tmp_path / "run")
+    spooled = run(source, workers=2, spool=tmp_path / "spool", folder=tmp_path / "run")
     same(spooled.state(), run(source).state())
     assert list((tmp_path / "spool").iterdir()) == []  # files without names
-    for worker in spooled._carrier._workers:
+    for worker in spooled._backend._workers:
         franchise = worker.franchise
         for array in (franchise.data.values, franchise.topology.home):
             assert isinstance(array.base, np.memmap) or isinstance(array, np.memmap)
@@ -232,7 +232,7 @@ def test_a_disk_too_full_for_tokens_is_an_error_that_names_the_shards(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, unlimited[1]))
     try:
         with pytest.raises(hk.errors.StorageError, match=r"shards [02] to [13] = .*leave spool out"):
-            run(shards.cut(DATA, 4), parts=2, spool=tmp_path / "spool")
+            run(shards.cut(DATA, 4), workers=2, spool=tmp_path / "spool")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
 
@@ -240,10 +240,10 @@ def test_a_disk_too_full_for_tokens_is_an_error_that_names_the_shards(tmp_path):
 def test_a_run_goes_on_from_its_checkpoint(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
     whole = run(source, sweeps=5)
-    first = run(source, sweeps=3, parts=3, folder=kept, checkpoint=2)
+    first = run(source, sweeps=3, workers=3, folder=kept, checkpoint=2)
     assert first.sweep == 3
     assert files.stored_sweeps(kept / "chain-000") == {2, 3}
-    second = run(source, sweeps=5, parts=2, folder=kept)
+    second = run(source, sweeps=5, workers=2, folder=kept)
     assert len(second.seconds) == 2
     same(second.state(), whole.state())
     for key, values in whole.numbers.items():
@@ -272,10 +272,10 @@ def test_a_full_disk_is_an_error_that_names_the_shard_and_loses_nothing(folder, 
         try:
             told = what + r".*\(File too large\).*(run again|goes on from)"
             with pytest.raises(hk.errors.StorageError, match=told):
-                run(source, sweeps=4, parts=2, folder=kept, checkpoint=1, progress=limited(limit))
+                run(source, sweeps=4, workers=2, folder=kept, checkpoint=1, progress=limited(limit))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
-        again = run(source, sweeps=4, parts=3, folder=kept)
+        again = run(source, sweeps=4, workers=3, folder=kept)
         assert len(again.seconds) == 3
         same(again.state(), whole.state())
         assert files.stored_sweeps(kept / "chain-000") == {1, 4}
@@ -288,7 +288,7 @@ def test_a_second_run_in_a_folder_that_is_in_use_is_refused(folder, tmp_path):
 
     def second(sweep, numbers):
         with pytest.raises(hk.errors.LockedRunError, match="no other process is using") as caught:
-            run(source, sweeps=5, parts=2, folder=kept, checkpoint=1)
+            run(source, sweeps=5, workers=2, folder=kept, checkpoint=1)
         told.append(str(caught.value))
 
     first = run(source, sweeps=5, folder=kept, checkpoint=1, progress=second)
@@ -333,7 +333,7 @@ def test_a_damaged_state_is_an_error_that_names_the_shard(folder, tmp_path):
     run(source, sweeps=1, folder=kept)
     flip(place_of(kept, 2))
     with pytest.raises(hk.errors.ShardError, match="shard 2") as caught:
-        run(source, parts=2, folder=kept)
+        run(source, workers=2, folder=kept)
     assert caught.value.shard == 2
 
 
@@ -351,7 +351,7 @@ def test_a_damaged_shard_is_an_error_that_names_it(folder, tmp_path):
     shutil.copytree(folder, broken)
     flip(next(iter(sorted((broken / "shard-0003").glob("terms.npy")))))
     with pytest.raises(hk.errors.ShardError, match="shard 3") as caught:
-        run(hk.ShardedCorpus.open(broken), parts=2)
+        run(hk.ShardedCorpus.open(broken), workers=2)
     assert caught.value.shard == 3
 
 
@@ -394,8 +394,8 @@ def test_other_bad_input_is_refused():
     source = shards.cut(DATA, 2)
     with pytest.raises(hk.errors.ParameterError, match="a corpus in shards"):
         run(DATA)
-    with pytest.raises(hk.errors.ParameterError, match="carrier"):
-        shards.run(restaurant(), source, SCHEDULE, sweeps=1, rng=1, carrier="mpi")
+    with pytest.raises(hk.errors.ParameterError, match="backend"):
+        shards.run(restaurant(), source, SCHEDULE, sweeps=1, rng=1, backend="mpi")
     with pytest.raises(hk.errors.ParameterError, match="restaurant"):
         shards.run(None, source, SCHEDULE, sweeps=1, rng=1)
     flat = hk.Restaurant(hk.DirichletMultinomial(0.5))
@@ -409,9 +409,9 @@ def test_other_bad_input_is_refused():
             shards.cut(DATA, n_shards)
     with pytest.raises(hk.errors.ParameterError, match="corpus"):
         shards.cut([[1, 2]], 2)
-    for parts in (0, None, "2"):
-        with pytest.raises(hk.errors.ParameterError, match="parts"):
-            shards.Local(parts)
+    for workers in (0, None, "2"):
+        with pytest.raises(hk.errors.ParameterError, match="workers"):
+            shards.Local(workers)
     with pytest.raises(hk.errors.ParameterError, match="client"):
         shards.Dask(None)
     for patience in (0, -1.0, "1", float("nan")):

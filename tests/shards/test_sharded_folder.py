@@ -135,7 +135,7 @@ def finished(tmp_path_factory):
     source = hk.ShardedCorpus.write(DATA, place / "corpus", 3)
     shards.run(
         restaurant(), source, SCHEDULE, sweeps=7, rng=2, folder=place / "run", init=hk.init.Random(5),
-        carrier=shards.Local(2), checkpoint=3,
+        backend=shards.Local(2), checkpoint=3,
     )  # fmt: skip
     return place / "run", hk.open_run(place / "run").franchise()
 
@@ -173,7 +173,7 @@ def test_a_run_goes_on_with_any_number_of_parts(finished, tmp_path):
     shutil.copytree(folder, tmp_path / "run")
     ticks = []
     run = hk.open_run(tmp_path / "run")
-    assert run.resume(2, carrier=shards.Local(3), progress=ticks.append).n_draws == 9
+    assert run.resume(2, backend=shards.Local(3), progress=ticks.append).n_draws == 9
     assert [tick.sweep for tick in ticks] == [1, 2]
     trace = run.resume(3, checkpoint=hk.Checkpoint(sweeps=1))
     same_numbers(trace, whole.trace)
@@ -229,7 +229,7 @@ def test_what_a_run_over_shards_does_not_take_is_refused(finished, tmp_path, mon
     run = hk.open_run(folder)
     for option in (
         {"callbacks": [print]}, {"record": {"a": len}}, {"processes": 2}, {"franchise": franchise},
-        {"checkpoint": hk.Checkpoint(seconds=3.0)}, {"carrier": 5},
+        {"checkpoint": hk.Checkpoint(seconds=3.0)}, {"backend": 5},
     ):  # fmt: skip
         with pytest.raises(ParameterError, match=next(iter(option))):
             run.resume(1, **option)
@@ -239,8 +239,8 @@ def test_what_a_run_over_shards_does_not_take_is_refused(finished, tmp_path, mon
     monkeypatch.undo()
     hk.Scheduler([hk.moves.TableGibbs()]).run(hk.Franchise(restaurant(), DATA), 1, folder=tmp_path / "plain")
     plain = hk.open_run(tmp_path / "plain")
-    with pytest.raises(ParameterError, match="carrier"):
-        plain.resume(1, carrier=shards.Local())
+    with pytest.raises(ParameterError, match="backend"):
+        plain.resume(1, backend=shards.Local())
     with pytest.raises(RunError, match="over shards"):
         ShardedState.open(tmp_path / "plain")
     with pytest.raises(RunError, match="corpus"):

@@ -378,9 +378,12 @@ def states_of(name, corner):
     for key in seatings(shape):
         seats = FrozenSeating.of(labelled_arrays(key, shape)).to(Detail.COUNTS)
         found.setdefault(lump_to_counts(key, shape), seats)
-    frozen = {key: value for key, value in franchise.freeze().items() if key not in ("dish_ids", "births")}
-    return {state: {**frozen, "seating": seats.arrays(), "slots": np.unique(seats.dishes)}
-            for state, seats in found.items()}  # fmt: skip
+    frozen, states = franchise.freeze(), {}
+    for state, seats in found.items():
+        slots = np.unique(seats.dishes)
+        dishes = {"slots": slots, "dish_ids": np.arange(len(slots)), "births": len(slots)}
+        states[state] = {**frozen, "seating": seats.arrays(), **dishes}
+    return states
 
 
 def leave_and_enter(franchise, source):

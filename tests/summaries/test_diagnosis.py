@@ -108,14 +108,6 @@ def test_of_observed_dishes_the_log_joint_is_judged():
     assert list(hk.summaries.diagnose(trace).numbers) == ["log_joint"]
 
 
-def test_rows_of_earlier_versions_have_no_shares():
-    trace = noise(60)
-    del trace.columns()["largest_shares"]
-    assert list(hk.summaries.diagnose(trace).numbers) == ["log_joint"]
-    trace.column("largest_shares", np.zeros(5), 60)
-    assert list(hk.summaries.diagnose(trace).numbers) == ["log_joint", "n_dishes"]
-
-
 def test_without_arviz_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz", None)
     with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[arviz\]"):

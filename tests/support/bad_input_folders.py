@@ -82,7 +82,7 @@ FOLDERS = {
             "processes": optional(whole(1)),
             "on_interrupt": NO_INTERRUPT,
             "franchise": [5, "franchise", hk.Franchise, Told(another(), "7 customers")],
-            "carrier": [5, "mpi", object()],
+            "backend": [5, "mpi", object()],
         },
     ),
     "Run.state": Row(

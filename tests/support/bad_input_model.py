@@ -75,8 +75,8 @@ NO_STORE = [
     ["histogram"],
     object,
     hk.SeatingStore,
-    type("Half", (), {"TABLE_IDS": False}),
-    type("Odd", (), {"TABLE_IDS": 5}),
+    type("Half", (), {"DETAIL": "sizes"}),
+    type("Odd", (), {"DETAIL": 5}),
 ]
 PRIORS = [hk.Gamma, "Gamma"]
 # A vector is legal, and shown as the array that it was made into.

@@ -83,7 +83,6 @@ EXCLUDED = {
     "Sample.*group_weights": "takes a slice of groups, as any array does",
     "Sample": "a record that Franchise.sample returns",
     "Samples.[osw]*": "called by the scheduler and the run's folder with numbers that they checked",
-    "Trace.column": "called by append, and where a trace is read, with what was recorded",
     "FoldIn": "a record that Franchise.fold_in returns",
     "Evaluation": "a record that evaluate returns",
     "RankedAllocations": "a record that rank_allocations returns",
@@ -103,6 +102,7 @@ EXCLUDED = {
     # what only moves call, with what the franchise itself gave them
     "Franchise.in_chunks": "a loop around a verb, which checks its range",
     "Franchise.labelled_seating": "called by moves with the source that they were given",
+    "Franchise.redish": "the former name of resample_dish",
     "Franchise.draw_tables*": "verbs: called by TableCounts with a range, which they check",
     "Franchise.reseat_documents": "a verb: SliceGibbs and CountGibbs check their number of threads",
     "Franchise.draw_topics": "called by DrawTopics with the source that it was given",

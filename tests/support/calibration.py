@@ -76,7 +76,7 @@ def apply_backwards(franchise: Franchise, moves: Sequence[Move], rng: RandomStre
 
 
 def _reverse(franchise: Franchise, move: Move, rng: RandomStream) -> None:
-    # Customers are seated out once, as in the move itself: forwards it is (seat out, steps, lump).
+    # One labelled seating is drawn, as in the move itself: forwards it is (draw a seating, steps, lump).
     with franchise.labelled_seating(rng) if move.needs_tables else nullcontext():
         if isinstance(move, Scheduled):
             for _ in range(move.times):

@@ -98,13 +98,14 @@ PI = np.array(list(STATES.values()))
 
 def frozen_states(franchise):
     template = franchise.freeze()
-    del template["dish_ids"], template["births"]  # of other dishes than the states have
-    parts = {name: {"weights": np.array([*BETA, 0.0])} for name in template["components"]}
+    slots, parts = np.arange(2, dtype=np.int32), template["components"]
+    parts = {name: {"weights": np.array([*BETA, 0.0])} for name in parts}
+    template |= {"slots": slots, "dish_ids": slots, "births": 2, "components": parts}
     names = ("count_node", "count_dish", "count_customers", "count_tables")
     for dishes, rows in STATES:
         columns = dict(zip(names, np.array(rows, dtype=np.int32).T.copy(), strict=True))
         seating = {"dish": np.array(dishes, dtype=np.int32), **columns}
-        yield {**template, "seating": seating, "slots": np.arange(2, dtype=np.int32), "components": parts}
+        yield {**template, "seating": seating}
 
 
 def read(franchise):

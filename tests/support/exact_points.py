@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move
 from hdpkit.random import ScriptedSource, Streams
@@ -23,7 +23,6 @@ from hdpkit.testing.pvalues import one_sample_p
 
 __all__ = ["Numbers", "Point", "PointModel", "check_balance", "one_step_of_points"]
 
-Floats = npt.NDArray[np.float64]
 Numbers = Sequence[float] | Floats
 Point = tuple[int, tuple[float, ...]]
 

@@ -15,6 +15,7 @@ from exact_points import Numbers, PointModel
 from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
 from scipy import special
 
+from hdpkit.arrays import Floats
 from hdpkit.base_measures.proportions import NAME
 from hdpkit.franchise import Franchise
 from hdpkit.stores import FrozenSeating
@@ -26,7 +27,6 @@ __all__ = [
     "ExactSmoothedSelectionModel",
 ]
 
-Floats = npt.NDArray[np.float64]
 
 SELECTION_P_VALUES = ("seating", "first dish", "second dish")
 

@@ -11,16 +11,15 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from exact_points import Numbers, PointModel
 from scipy import special
 
+from hdpkit.arrays import Floats
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.scores import ROOT_WEIGHTS as NAME
 
 __all__ = ["WEIGHT_P_VALUES", "ExactWeightModel"]
 
-Floats = npt.NDArray[np.float64]
 
 WEIGHT_P_VALUES = ("seating", "remainder", "first dish", "second dish")
 

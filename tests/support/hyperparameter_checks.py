@@ -210,9 +210,8 @@ def seated(concentration, discount=(0.0, 0.0)):
     seat = [0, 0, 0, 1, 2, 2, 2]
     rows = {"seat": seat, "table_node": [1, 1, 2, 0], "table_dish": [0] * 4, "table_seat": [3, 3, 3, -1]}
     seating = {name: np.array(row, dtype=np.int32) for name, row in rows.items()}
-    template = franchise.freeze()
-    del template["dish_ids"], template["births"]  # of other dishes than this state has
-    franchise.thaw({**template, "seating": seating, "slots": np.zeros(1, dtype=np.int32)})
+    dishes = {"slots": np.zeros(1, dtype=np.int32), "dish_ids": np.zeros(1, dtype=np.int64), "births": 1}
+    franchise.thaw({**franchise.freeze(), "seating": seating, **dishes})
     franchise.audit()
     return franchise
 

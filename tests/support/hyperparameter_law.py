@@ -22,12 +22,11 @@ from scipy.integrate import cumulative_simpson
 from scipy.interpolate import PchipInterpolator
 from scipy.special import expit, gammaln, log_expit, logit
 
+from hdpkit.arrays import Floats
 from hdpkit.errors import ParameterError
 from hdpkit.priors import Prior
 
 __all__ = ["ConcentrationLaw", "DiscountLaw", "dkw_bound", "dkw_p", "one_step_distance"]
-
-Floats = npt.NDArray[np.float64]
 
 N_NODES_TO_FIND_IT = 1001  # on the entire line, to find where the distribution has its mass
 N_NODES = 20_001

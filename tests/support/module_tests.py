@@ -85,7 +85,7 @@ BY_USE = {
     "moves.split_merge": "exact/test_exact_kernels.py",
     "moves.table_gibbs": "exact/test_exact_kernels.py",
     "schedule.runs": "runs/test_run_folders.py",
-    "shards.carrier": "shards/test_shard_processes.py",
+    "shards.backend": "shards/test_shard_processes.py",
     "shards.mpi": "shards/test_shard_processes.py",
 }
 #: Modules without a test, with the reason.

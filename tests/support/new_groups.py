@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Floats
 from hdpkit.testing.enumeration import Shape, listed, log_prior
 
 __all__ = ["NewGroupLaw", "State", "state_of"]
 
 State = frozenset[tuple[frozenset[int], int]]
 """The customers of each table (of each dish, without a discount) and its dish."""
-
-Floats = npt.NDArray[np.float64]
 
 
 class NewGroupLaw:

@@ -16,16 +16,16 @@ from hdpkit import shards
 
 def main(folder, sweeps, out, kept=None):
     """Run every chain that has a start."""
-    folder, carrier, ended = Path(folder), shards.MPI(), {}
+    folder, backend, ended = Path(folder), shards.MPI(), {}
     for name, begun in pickle.loads((folder / "begun.pickle").read_bytes()).items():
         case = cases()[name]
         run = shards.run(
             case.restaurant, hk.ShardedCorpus.open(folder / "corpus"), case.schedule, sweeps=int(sweeps),
-            rng=11, init=begun, root=case.root, carrier=carrier,
+            rng=11, init=begun, root=case.root, backend=backend,
             folder=None if kept is None else Path(kept) / name,
         )  # fmt: skip
         ended[name] = run.state(), run.numbers
-    if carrier.leads:
+    if backend.leads:
         (folder / out).write_bytes(pickle.dumps(ended))
 
 

@@ -32,26 +32,26 @@ def main(
 ):
     folder = Path(folder)
     schedule, begun = pickle.loads((folder / "begun.pickle").read_bytes())
-    carrier = shards.MPI(patience=None if patience is None else float(patience))
-    (folder / f"pid-{carrier.rank}").write_text(str(os.getpid()))
+    backend = shards.MPI(patience=None if patience is None else float(patience))
+    (folder / f"pid-{backend.rank}").write_text(str(os.getpid()))
     mapped = re.findall(r"/dev/shm/.*", Path("/proc/self/maps").read_text())
-    (folder / f"named-{carrier.rank}").write_text("\n".join(m for m in mapped if "(deleted)" not in m))
+    (folder / f"named-{backend.rank}").write_text("\n".join(m for m in mapped if "(deleted)" not in m))
 
     def progress(sweep, numbers):
-        if kill_at is not None and sweep == int(kill_at) and not carrier.leads:
+        if kill_at is not None and sweep == int(kill_at) and not backend.leads:
             os.kill(os.getpid(), signal.SIGKILL if patience is None else signal.SIGSTOP)
-        if full_at is not None and sweep == int(full_at) and carrier.rank == int(full_rank):
+        if full_at is not None and sweep == int(full_at) and backend.rank == int(full_rank):
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
 
     run = shards.run(
         restaurant(), hk.ShardedCorpus.open(folder / "corpus"), schedule, sweeps=int(sweeps), rng=11,
-        init=begun, carrier=carrier, threads=int(threads), folder=kept, checkpoint=int(checkpoint),
+        init=begun, backend=backend, threads=int(threads), folder=kept, checkpoint=int(checkpoint),
         progress=progress,
     )  # fmt: skip
     in_common = str(FOLDER / "hdpkit-") in Path("/proc/self/maps").read_text()
-    (folder / f"in-common-{carrier.rank}").write_text(str(in_common))
+    (folder / f"in-common-{backend.rank}").write_text(str(in_common))
     state = run.state()
-    if carrier.leads:
+    if backend.leads:
         (folder / "ended.pickle").write_bytes(pickle.dumps(state))
 
 

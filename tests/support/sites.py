@@ -13,18 +13,17 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 from choice_sources import AskedSource
 
 from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit._compiled.generic_sweeps import sweeps as generic
+from hdpkit.arrays import Floats
 from hdpkit.franchise import Franchise
 from hdpkit.stores import Detail, detail_of
 from hdpkit.testing.exact import ExactFailure
 
 __all__ = ["NEW", "Site", "at_random", "generic_law", "record_sites", "replayed"]
 
-Floats = npt.NDArray[np.float64]
 Take = Callable[[Floats], int]
 NEW = -1  # the outcome of a new dish
 

@@ -222,8 +222,6 @@ class StateHomesModel(ExactModel):
         self._number = {state: i for i, state in enumerate(self.states)}
         self._version = -1
         template = self.franchise.freeze()
-        for name in ("dish_ids", "births"):
-            template.pop(name, None)
         self._frozen = [self._frozen_state(template, *where[state], detail) for state in self.states]
         for state in self._frozen:
             self.franchise.check_frozen({**state, "bank": None})
@@ -240,7 +238,8 @@ class StateHomesModel(ExactModel):
         seating = FrozenSeating.of(arrays).to(detail).arrays()
         components = {**template["components"], "rows": {"rows": rows}}
         slots = np.arange(n_dishes, dtype=np.int32)
-        return {**template, "seating": seating, "slots": slots, "components": components}
+        dishes = {"slots": slots, "dish_ids": slots, "births": n_dishes}
+        return {**template, "seating": seating, **dishes, "components": components}
 
     def _recalled(self):
         return self._understood(self.franchise.store.freeze())

@@ -37,7 +37,7 @@ from verb_trials import Liar, Thief, Unmade
 
 import hdpkit as hk
 from hdpkit.errors import HdpkitError
-from hdpkit.franchise.part import draw_part, end_parts, sweep_part
+from hdpkit.franchise.shard_state import draw_shards, end_shards, sweep_shards
 from hdpkit.random import ChoiceSource, RandomStream, ScriptedSource
 
 SECONDS = 20
@@ -169,8 +169,8 @@ def more_runs():
     words = hk.NGramModel(order=2).fit([["a", "b", "c"], ["b", "a"]], sweeps=2, burn_in=1, samples=1, rng=1)
     words.perplexity([["a"]])
     state = runs.franchise("counts", "dm", 2)
-    draw_part(state, RandomStream((1, 2)), "integrated", 1)
-    end_parts(state, sweep_part(state, 2))
+    draw_shards(state, RandomStream((1, 2)), "integrated", 1)
+    end_shards(state, sweep_shards(state, 2))
     return state
 
 
@@ -334,7 +334,7 @@ FITTING = {
     "mass": lambda: np.array([5.0, 6.0]), "term": lambda: np.array([0, 1]),
     "count": lambda: np.array([1.0, 2.0]), "held_begins": lambda: np.array([0, 1, 2]),
     "held_term": lambda: np.array([1, 0]), "frozen_key": lambda: np.arange(4, dtype=np.int32),
-    "memory": lambda: bytearray(1 << 16), "part": lambda: 0, "n_parts": lambda: 2, "n_slots": lambda: 16,
+    "memory": lambda: bytearray(1 << 16), "worker": lambda: 0, "n_workers": lambda: 2, "n_slots": lambda: 16,
     "n_blocks": lambda: 2, "block": lambda: 0, "degree": lambda: 20, "size": lambda: 5, "p": lambda: 0.3,
     "weights": lambda: np.array([1.0, 2.0]), "customers": lambda: 5, "floats": lambda: True,
     "by_jumps": lambda: True, "coarse": lambda: False,

@@ -183,7 +183,7 @@ def sweeping(words=None, sweeps=2):
 
 
 def over_shards(state):
-    """A run over two shards, each a part, in a folder of this process; the franchise gets its state.
+    """A run over two shards, each with a worker, in a folder of this process; the franchise gets its state.
 
     Called again after an error, it goes on from the last checkpoint.
     """
@@ -194,7 +194,7 @@ def over_shards(state):
         schedule,
         sweeps=3,
         rng=5,
-        carrier=hdpkit.shards.Local(2),
+        backend=hdpkit.shards.Local(2),
         folder=f"{SHARD_FOLDERS[0]}/{os.getpid()}",
         checkpoint=1,
     )

@@ -114,7 +114,7 @@ def _on_cluster(folder, begun, ended, generator, seconds, client):
     timer.start()
     run = shards.run(
         restaurant(), hk.ShardedCorpus.open(folder / "corpus"), SCHEDULE, sweeps=SWEEPS, rng=11, init=begun,
-        carrier=shards.Dask(client), folder=kept, checkpoint=1, progress=lambda n, _: done.append(n),
+        backend=shards.Dask(client), folder=kept, checkpoint=1, progress=lambda n, _: done.append(n),
     )  # fmt: skip
     timer.cancel()
     seconds = time.perf_counter() - began
@@ -122,10 +122,10 @@ def _on_cluster(folder, begun, ended, generator, seconds, client):
     return at[0] if at else -1, seconds
 
 
-def report(carrier, found):
+def report(backend, found):
     """Say at which sweeps processes were killed; -1 where the run was done before."""
     kills = [at for at in sorted(found) if at >= 0]
-    print(f"{carrier}: {len(kills)} kills, at sweeps {kills}; all ended in the unbroken state", flush=True)
+    print(f"{backend}: {len(kills)} kills, at sweeps {kills}; all ended in the unbroken state", flush=True)
 
 
 def main(arguments=None):
@@ -134,19 +134,19 @@ def main(arguments=None):
     )
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--carriers", nargs="+", default=["mpi", "dask"])
+    parser.add_argument("--backends", nargs="+", default=["mpi", "dask"])
     options = parser.parse_args(arguments)
     generator = np.random.default_rng(options.seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         begun, ended = begin(folder)
-        if "mpi" in options.carriers:
+        if "mpi" in options.backends:
             began = time.perf_counter()
             assert started(folder, folder / "unbroken", 2).wait(timeout=120) == 0
             seconds = time.perf_counter() - began
             found = [on_mpi(folder, ended, generator, seconds) for _ in range(options.kills)]
             report("MPI", found)
-        if "dask" in options.carriers:
+        if "dask" in options.backends:
             _, seconds = on_dask(folder, begun, ended, generator, 1e9)
             found = [on_dask(folder, begun, ended, generator, seconds)[0] for _ in range(options.kills)]
             report("Dask", found)

@@ -52,7 +52,7 @@ cdef class Fitting:
     cdef const int64_t[::1] entries, begins, term
     cdef const int32_t[::1] topic
     cdef vector[double] sums, rest          # of all topics; for each cell, the density from fixed topics
-    # Topics that a step updates: which, how many; base and prior of each; present proportions, those after
+    # Topics that a step updates: which, how many; base and prior of each; current proportions, those after
     # one step and after two; sums of each.
     cdef vector[int32_t] active, place
     cdef vector[double] of_base, of_prior, now, one, two, pushed

@@ -1,13 +1,13 @@
 # distutils: language = c++
-"""Changes of counts in blocks of terms, which parts send to each other: written and added on threads.
+"""Changes of counts in blocks of terms, which processes send to each other: written and added on threads.
 
-Of n blocks, block i has the terms from i V // n to before (i + 1) V // n. Its bytes are those of `sparse_counts`.
+Of n blocks, block i has the terms from i V // n to before (i + 1) V // n. Its bytes are those of `count_changes`.
 """
 
 from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._compiled.fused_sweeps.slices cimport share_out
-from hdpkit._compiled.support.sparse_counts cimport Reader, Written, add_rows, check_whole, joined, reader_of, write_rows
+from hdpkit._compiled.support.count_changes cimport Reader, Written, add_rows, check_whole, joined, reader_of, write_rows
 from hdpkit.vectors cimport vector
 
 

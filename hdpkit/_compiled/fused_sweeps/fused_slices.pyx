@@ -136,9 +136,9 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
 
 
 @guarded
-def topics_part(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
-                ChoiceSource source not None):
-    """Draw topics, or this part's share of them (`SliceWorkspace.share_topics`), for `slice_part`."""
+def draw_shard_topics(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None,
+                      plan not None, ChoiceSource source not None):
+    """Draw topics, or this worker's share of them (`SliceWorkspace.share_topics`), for `sweep_shards`."""
     cdef int64_t r
     for r in range(walk.parent.shape[0]):
         if walk.parent[r] > 0:
@@ -148,11 +148,11 @@ def topics_part(Walk walk not None, DirichletMultinomialBank bank not None, Slic
 
 
 @guarded
-def slice_part(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
-               ChoiceSource source not None):
-    """A sweep over a part of the documents, the others of which are in other processes, after `topics_part`.
+def sweep_shards(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
+                 ChoiceSource source not None):
+    """A sweep over the documents of some shards, the others of which other workers have, after `draw_shard_topics`.
 
-    Dishes, the root and the counts of terms don't change until `settle_parts` gets the changes of all parts.
+    Dishes, the root and the counts of terms don't change until `settle_shards` gets the changes of all shards.
     Changes of counts are taken from the workspace (`SliceWorkspace.take_changes`).
 
     Returns
@@ -176,9 +176,9 @@ def slice_part(Walk walk not None, DirichletMultinomialBank bank not None, Slice
 
 
 @guarded
-def settle_parts(Walk walk not None, DirichletMultinomialBank bank not None, plan not None,
-                 const int64_t[::1] customers not None, const int64_t[::1] tables not None, tuple counts not None):
-    """End the sweep of a plan over all parts; arguments are the sums of the parts' results of `slice_part`.
+def settle_shards(Walk walk not None, DirichletMultinomialBank bank not None, plan not None,
+                  const int64_t[::1] customers not None, const int64_t[::1] tables not None, tuple counts not None):
+    """End the sweep of a plan over all shards; arguments are the sums of the workers' results of `sweep_shards`.
 
     Changes of counts are those of all blocks of terms.
     """

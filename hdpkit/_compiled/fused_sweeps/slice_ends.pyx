@@ -88,8 +88,8 @@ cdef int begin(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWork
     cdef int i
     if work.counts != &bank.b or work.s.stride != bank.b.stride or work.wide != scripted or (
             work.n_threads != (1 if scripted else plan.threads)):
-        raise StateError("work", "laid out for another sweep", "the one to which topics_part was given, with the same plan",
-                         "Call topics_part first.")
+        raise StateError("work", "laid out for another sweep", "the one to which draw_shard_topics was given, with the same plan",
+                         "Call draw_shard_topics first.")
     if scripted and not plan.integrated and plan.proportions is None:
         raise KernelError("proportions", None, "given to a script", "Proportions can't be enumerated: pass them.")
     sweep.held = NULL

@@ -25,7 +25,7 @@ cdef cppclass Shared:                # data for threads that draw topics
     bint wide                        # doubles instead of floats
     uint64_t topic_key[2]
     once_each tail_done
-    int64_t part, n_parts            # blocks part, part + n_parts, ... are drawn here
+    int64_t worker, n_workers        # blocks worker, worker + n_workers, ... are drawn here
 
 
 cdef class SliceWorkspace:

@@ -100,7 +100,7 @@ cdef void draw_blocks(void *argument, int thread, int64_t first, int64_t last) n
     cdef Shared *work = <Shared *>argument
     cdef int64_t i
     for i in range(first, last):
-        draw_block(work.blocks + work.part + i * work.n_parts)
+        draw_block(work.blocks + work.worker + i * work.n_workers)
 
 
 cdef void smooth_terms(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
@@ -149,28 +149,28 @@ cdef class SliceWorkspace:
     """Arrays that a franchise keeps between sweeps over documents in parallel."""
 
     def __cinit__(self):
-        self.shared.part = 0
-        self.shared.n_parts = 1
+        self.shared.worker = 0
+        self.shared.n_workers = 1
 
-    def share_topics(self, memory, int part, int n_parts, int64_t copied=COPIED):
-        """Draw only a part of the topics from now on, in memory shared with the processes that draw the others.
+    def share_topics(self, memory, int worker, int n_workers, int64_t copied=COPIED):
+        """Draw only some of the topics from now on, in memory shared with the processes that draw the others.
 
         Parameters
         ----------
         memory : object
-            ``memory.room(n)`` is a writable buffer of n bytes, the same for all parts, at the start of a page.
-        part, n_parts : int
-            Number of this part, from 0, and the number of parts.
+            ``memory.room(n)`` is a writable buffer of n bytes, the same for all workers, at the start of a page.
+        worker, n_workers : int
+            Number of this worker, from 0, and the number of workers.
         copied : int
-            Largest size in bytes of topics of which this part uses a copy: in pages of the usual size sweeps
+            Largest size in bytes of topics of which this worker uses a copy: in pages of the usual size sweeps
             over small topics take longer.
         """
-        if not 0 <= part < n_parts:
-            refuse("part", part, f"from 0 to {n_parts - 1}, the parts", "Number the parts from 0.")
+        if not 0 <= worker < n_workers:
+            refuse("worker", worker, f"from 0 to {n_workers - 1}, the workers", "Number the workers from 0.")
         self.memory = memory
         self.most_copied = copied
-        self.shared.part = part
-        self.shared.n_parts = n_parts
+        self.shared.worker = worker
+        self.shared.n_workers = n_workers
 
     cdef int lay_out(self, DirichletCounts *counts, int64_t stride, int n_threads, bint wide) except -1:
         """Allocate arrays for this many slots and threads; their contents are lost."""
@@ -289,10 +289,10 @@ cdef class SliceWorkspace:
         return 0
 
     def take_changes(self, int64_t n_slots, int64_t block, int64_t n_blocks):
-        """Changes of a block of terms in a sweep over a part; they can be read once. See `change_blocks`."""
+        """Changes of a block of terms in a sweep over shards; they can be read once. See `change_blocks`."""
         if not (self.apart and 0 < n_slots <= self.s.stride and 0 <= block < n_blocks < MOST_BLOCKS
                 and <int64_t>self.changes.size() == self.s.n_terms * self.s.stride):
-            refuse("block", block, f"of {n_blocks}, after a sweep over a part", "Call slice_part first.")
+            refuse("block", block, f"of {n_blocks}, after a sweep over shards", "Call sweep_shards first.")
         return take_block(self.changes.data(), self.s.n_terms, self.s.stride, n_slots, block, n_blocks, self.n_threads)
 
     cdef int begin_changes(self) noexcept:
@@ -358,7 +358,7 @@ cdef class SliceWorkspace:
     cdef int draw_topics(self) except -1:
         """Draw the topics of this part given the counts, each times a factor, except those of the tail.
 
-        Other processes draw the other parts. When all topics are drawn, `scale_topics` must be called.
+        Other processes draw the other topics. When all topics are drawn, `scale_topics` must be called.
         """
         cdef int64_t b, lane, slot, v
         cdef hdpkit_gamma_block *block
@@ -388,7 +388,7 @@ cdef class SliceWorkspace:
             for lane in range(LANES):
                 slot = b * LANES + lane
                 block.used[lane] = self.psi[slot] > 0.0 and not in_tail[slot] and not self.is_fixed(slot)
-        own = range(self.shared.part, self.s.stride // LANES, self.shared.n_parts)
+        own = range(self.shared.worker, self.s.stride // LANES, self.shared.n_workers)
         cdef int64_t n_own = len(own)
         with nogil:
             share_out(self.n_threads, n_own, 1, draw_blocks, <void *>&self.shared)

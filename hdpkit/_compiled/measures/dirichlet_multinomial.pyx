@@ -332,7 +332,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         )
 
     def in_floats_given_weights(self, ends):
-        """The same if the root's dishes have weights, for any weights.
+        """Whether the sweep in single precision is accurate if the root's dishes have weights, for any weights.
 
         Parameters
         ----------
@@ -505,7 +505,7 @@ cdef int tempered_log_block(void *self, const int32_t *customers, int64_t n_cust
 
 cdef int tempered_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
                         int64_t n, double *out) noexcept nogil:
-    """The same as weights with maximum 1."""
+    """Marginal likelihoods of a block under a power of the likelihood, as weights with maximum 1."""
     if tempered_log_block(self, customers, n_customers, slots, n, out) < 0:
         return -1
     return as_weights(out, n)

@@ -187,7 +187,7 @@ cdef int add_sums(OwnSmoothings *s, int32_t slot, int64_t n_customers, int64_t c
 
 
 cdef int add_sums_of_new(OwnSmoothings *s, double smoothing, int64_t n_customers, int64_t column) noexcept nogil:
-    """The same for an auxiliary dish."""
+    """Add the log of Z with the block, and of the product, to the logs for an auxiliary dish; -1 if out of memory."""
     cdef double log_sum = log_sum_without(&s.sums, s.b, smoothing, s.b.more[column], n_customers)
     s.logs[column] += det_log(s.b.product[column]) + log_sum
     return 0 if log_sum == log_sum else -1

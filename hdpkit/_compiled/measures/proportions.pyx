@@ -17,7 +17,7 @@ cdef class ProportionTable(Guarded):
     Attributes
     ----------
     integrated : bool
-        Whether the proportions are integrated out at present: readers then treat every slot as one without.
+        Whether the proportions are currently integrated out: readers then treat every slot as one without.
     """
 
     def __cinit__(self):

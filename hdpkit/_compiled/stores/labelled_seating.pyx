@@ -130,7 +130,7 @@ cdef int table_sizes(int64_t n, int64_t t, vector[int32_t] *table, vector[int32_
 
 cdef int discounted_sizes(int64_t n, int64_t t, Ratios *ratios, vector[int32_t] *table, vector[double] *weights,
                           vector[int32_t] *sizes, choice_source *source) except -1 nogil:
-    """The same with a discount: the weight of a partition is the product of [1-d]_1^(size-1)."""
+    """Draw the sizes of t tables with a discount: a partition has the weight prod [1-d]_1^(size-1)."""
     cdef int64_t i, j
     cdef double d = ratios.d
     sizes.clear()
@@ -320,7 +320,7 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
                     bin_count[b] > 1 and bin_size[b] > 1)
                 if mixed and shuffle(&source.c, order.data() + i, end - i) < 0:
                     with gil:
-                        raise FloatingPointError("customers can't be seated out")
+                        raise FloatingPointError("a labelled seating can't be drawn")
                 while i < end:
                     for left in range(bin_count[b]):
                         for j in range(bin_size[b]):

@@ -82,7 +82,7 @@ cdef double sum_by_rows(vector[int64_t] *t, vector[int64_t] *first, vector[int64
 
 cdef double sum_by_rows_of_logs(vector[int64_t] *t, vector[int64_t] *first, vector[int64_t] *following,
                                 int64_t largest_t, double d) except? -1.0 nogil:
-    """The same for any number of tables: rows of log S_d(n, t)."""
+    """The sum of `sum_by_rows` for any number of tables, by rows of log S_d(n, t)."""
     cdef double total = 0.0, before, own, above
     cdef int64_t i, j, row
     cdef vector[double] logs                   # log S_d(row, j), j = 1 ..

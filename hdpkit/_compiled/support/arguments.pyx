@@ -103,7 +103,7 @@ cdef object numbers64(str name, object values, int64_t low, int64_t high):
 
 
 cdef object numbers32(str name, object values, int64_t low, int64_t high):
-    """The same as a contiguous int32 array."""
+    """Integers from low to high, one-dimensional, as a contiguous int32 array."""
     if isinstance(values, np.ndarray) and values.dtype == np.int32 and values.ndim == 1:
         made = np.ascontiguousarray(values)
         check_numbers32(name, made, low, high)

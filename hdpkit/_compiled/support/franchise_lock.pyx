@@ -145,7 +145,7 @@ cdef class FranchiseLock:
             hold.give()
 
     def replace(self, function, tuple arguments=(), dict named={}, bint reading=False):
-        """As `call`, for a function that replaces the state: also if the franchise is closed."""
+        """Call a function that replaces the state while this thread has the lock: also if the franchise is closed."""
         cdef Hold hold = held_as(self, False, False, True)
         cdef bint before = self.reopening      # only this thread may use the franchise now
         try:

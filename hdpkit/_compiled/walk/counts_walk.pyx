@@ -39,7 +39,7 @@ cdef inline double sharing(Ratios *ratios, double n, double t) noexcept nogil:
 
 
 cdef inline double opening(Ratios *ratios, double n, double t) noexcept nogil:
-    """The same for a customer with u = 1; t may be 0."""
+    """Factor of p(z, u) for a customer with u = 1 who opens a table beside n customers at t tables; t may be 0."""
     return one_opens(ratios, <int64_t>n, <int64_t>t) * ((t + 1.0) / (n + 1.0))
 
 

@@ -179,7 +179,7 @@ cdef inline double opening(double a, double below) noexcept nogil:
 
 
 cdef int64_t tables_by_jumps(double a, int64_t customers, choice_source *source) noexcept nogil:
-    """The same as `tables_of`, with about as many draws as there are tables; -1 for a failure.
+    """Draw the number of tables as `tables_of`, with about as many draws as there are tables; -1 for a failure.
 
     Candidates for opening a table are drawn independently, the one after l others with probability q_l = 1 -
     ((l - s) / (l - s + 1))**a, where s is 1 if a < 1 and 0 otherwise, so q_l >= a / (a + l). There is no

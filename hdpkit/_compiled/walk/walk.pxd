@@ -44,7 +44,7 @@ cdef class Walk(Guarded):
         return self.ready_for(n_words, n_levels, n_levels)
 
     cdef inline int ready_anywhere(self) except -1 nogil:
-        """The same for a customer of any restaurant, in a tree with two levels."""
+        """Allocate what `ready` does for a customer of any restaurant, in a tree with two levels."""
         return self.ready_for(2 * ENTRY_WORDS * (1 + 2 * <int64_t>self.store.largest), 2, 2)
 
     cdef inline int ready_for(self, int64_t n_words, int64_t n_tables, size_t n_levels) except -1 nogil:

@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats
 from hdpkit.base_measures.vectors import VectorMeasure, positive
 from hdpkit.random import ChoiceSource
 
 __all__ = ["BetaBernoulliReference", "BitCounts"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @attrs.define

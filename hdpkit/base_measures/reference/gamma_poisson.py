@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats
 from hdpkit.base_measures.vectors import VectorMeasure, positive
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
 from hdpkit.random import ChoiceSource
 
 __all__ = ["CountSums", "GammaPoissonReference"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @attrs.define

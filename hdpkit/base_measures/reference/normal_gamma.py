@@ -7,16 +7,14 @@ from typing import Any
 
 import attrs
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats
 from hdpkit.base_measures.moments import Moments, finite
 from hdpkit.base_measures.vectors import LARGEST_VALUE, VectorMeasure, positive, real
 from hdpkit.random import ChoiceSource
 
 __all__ = ["NormalGammaReference"]
-
-Floats = npt.NDArray[np.float64]
 
 LOG_ENDS = 600.0  # limit of drawn log variances, so that their squares are in the range of floats
 

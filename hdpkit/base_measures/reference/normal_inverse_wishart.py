@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats
 from hdpkit.base_measures.moments import Moments, finite
 from hdpkit.base_measures.vectors import LARGEST_VALUE, VectorMeasure, finite_numbers, positive_numbers
 from hdpkit.checks import number_array
@@ -17,8 +18,6 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.random import ChoiceSource
 
 __all__ = ["DrawnNormal", "NormalInverseWishartReference"]
-
-Floats = npt.NDArray[np.float64]
 
 LOG_LEAST = -300.0  # smallest log of square roots of chi-square variates, so that none of them is 0
 

@@ -14,24 +14,20 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats
+from hdpkit.base_measures.selection_range import between
 from hdpkit.checks import as_float, whole_number
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.random import ChoiceSource
 
 __all__ = [
-    "LARGEST",
-    "SMALLEST",
     "SelectionReference",
     "check_n_terms",
     "check_proportion",
     "check_shape",
-    "check_smoothing",
     "draw_topic",
 ]
 
-Floats = npt.NDArray[np.float64]
-
-SMALLEST, LARGEST = 1e-6, 1e6
 _MOST_TERMS = 2**31 - 1
 
 
@@ -45,14 +41,9 @@ def check_n_terms(value: Any) -> int:
     return int(value)
 
 
-def check_smoothing(value: Any) -> float:
-    """Return lambda, the Dirichlet parameter of each selected term."""
-    return _between("smoothing", value, "0.01 to 1 is usual for topics.")
-
-
 def check_shape(name: str, value: Any) -> float:
     """Return r or s, a parameter of the Beta prior of the proportion of selected terms."""
-    return _between(name, value, "1 and 1 make every proportion equally probable.")
+    return between(name, value, "1 and 1 make every proportion equally probable.")
 
 
 def check_proportion(value: Any) -> float:
@@ -64,13 +55,6 @@ def check_proportion(value: Any) -> float:
         "pi", value, "a number above 0 and below 1",
         "With 0 no topic has a term, with 1 every topic has all terms: for 1 use DirichletMultinomial.",
     )  # fmt: skip
-
-
-def _between(name: str, value: Any, remedy: str) -> float:
-    number = as_float(value)
-    if SMALLEST <= number <= LARGEST:
-        return number
-    raise ParameterError(name, value, f"a number from {SMALLEST} to {LARGEST}", remedy)
 
 
 class SelectionReference:

@@ -11,20 +11,19 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit.arrays import Floats
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.dish_smoothing import SMOOTHING, SmoothingBank, SmoothingOfDishes
 from hdpkit.base_measures.proportions import NAME, SelectionBank, SelectionProportions
 from hdpkit.base_measures.protocol import BaseMeasure, Resampled
 from hdpkit.base_measures.reference.dirichlet_multinomial import TermCounts, known_terms
 from hdpkit.base_measures.reference.selection import (
-    LARGEST,
-    SMALLEST,
     SelectionReference,
     check_n_terms,
     check_shape,
-    check_smoothing,
     draw_topic,
 )
+from hdpkit.base_measures.selection_range import LARGEST, SMALLEST, check_smoothing
 from hdpkit.checks import as_float, choice, validator
 from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, ParameterError, StateError
@@ -34,8 +33,6 @@ from hdpkit.priors import Beta, Each, Prior, Shifted, draw_from, log_density_at,
 from hdpkit.random import ChoiceSource
 
 __all__ = ["SelectedCounts", "SelectionPrior", "SparseDirichletMultinomialReference"]
-
-Floats = npt.NDArray[np.float64]
 
 MOST_DRAWS = 1000  # most prior draws until one is in the domain
 

@@ -14,10 +14,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import hdpkit._compiled.generic_sweeps.indicators as indicators
 from hdpkit._compiled.stores.counts import CountsStore
+from hdpkit.arrays import Floats
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import COMPILED_BANKS, MORE, Row, register_kernel
@@ -28,8 +28,6 @@ from hdpkit.stores import Detail
 from hdpkit.stores.reference.stirling import one_alone, one_opens, one_shares
 
 __all__ = ["CountsReferenceWalk", "reseat"]
-
-Floats = npt.NDArray[np.float64]
 
 ANONYMOUS = -1  # a table as a customer of the parent
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 import hdpkit._compiled.generic_sweeps.groups as compiled
 from hdpkit._compiled.walk.slots import DishSlots
+from hdpkit.arrays import Int32s
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import (
@@ -25,15 +26,13 @@ from hdpkit.random import ChoiceSource
 
 __all__ = ["reseat_groups"]
 
-Ints = npt.NDArray[np.int32]
-
 
 def reseat_groups(
     walk: ReferenceWalk,
     bank: StatisticsBank,
-    nodes: Ints,
+    nodes: Int32s,
     begin: npt.NDArray[np.int64],
-    customers: Ints,
+    customers: Int32s,
     first: int,
     last: int,
     scratch: int,
@@ -64,7 +63,7 @@ def _propose(
     walk: ReferenceWalk,
     bank: StatisticsBank,
     node: int,
-    group: Ints,
+    group: Int32s,
     scratch: int,
     launches: int,
     source: ChoiceSource,
@@ -126,7 +125,7 @@ def _propose(
     return True
 
 
-def _unseat(walk: ReferenceWalk, group: Ints, source: ChoiceSource) -> float:
+def _unseat(walk: ReferenceWalk, group: Int32s, source: ChoiceSource) -> float:
     """Unseat a group, the last first; sum of log P_node(its dish) after each removal."""
     log_p = 0.0
     for i in reversed(group.tolist()):
@@ -137,7 +136,7 @@ def _unseat(walk: ReferenceWalk, group: Ints, source: ChoiceSource) -> float:
     return log_p
 
 
-def _seat(walk: ReferenceWalk, group: Ints, dishes: Ints, source: ChoiceSource) -> float:
+def _seat(walk: ReferenceWalk, group: Int32s, dishes: Int32s, source: ChoiceSource) -> float:
     """Seat a group in order by the prior, given its dishes; sum of log P_node(dish) before each."""
     log_p = 0.0
     for i, dish in zip(group.tolist(), dishes.tolist(), strict=True):
@@ -151,11 +150,11 @@ def _seat(walk: ReferenceWalk, group: Ints, dishes: Ints, source: ChoiceSource) 
 
 def _scan(
     bank: StatisticsBank,
-    group: Ints,
-    sides: Ints,
+    group: Int32s,
+    sides: Int32s,
     weights: npt.NDArray[np.float64],
-    slots: Ints,
-    forced: Ints | None,
+    slots: Int32s,
+    forced: Int32s | None,
     source: ChoiceSource,
 ) -> float:
     """A Gibbs scan of a group over some slots; returns the log probability of the resulting sides.
@@ -182,13 +181,13 @@ def _scan(
     return log_q
 
 
-def _change(bank: StatisticsBank, group: Ints, slots: Ints, add: bool) -> None:
+def _change(bank: StatisticsBank, group: Int32s, slots: Int32s, add: bool) -> None:
     """Add or remove the values of a group, each in its slot."""
     for slot in np.unique(slots).tolist():
         (bank.add if add else bank.remove)(slot, group[slots == slot])
 
 
-def _log_data(bank: StatisticsBank, group: Ints, sides: Ints, slots: Ints) -> float:
+def _log_data(bank: StatisticsBank, group: Int32s, sides: Int32s, slots: Int32s) -> float:
     """log p(values of the group | sides, all others); the group's values must be in no slot."""
     return add_up(
         float(bank.log_block(group[sides == side], slots[side : side + 1])[0])

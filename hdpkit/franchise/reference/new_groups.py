@@ -10,14 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.random import ChoiceSource
 
 __all__ = ["NewGroups"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class NewGroups:
@@ -46,9 +43,9 @@ class NewGroups:
         self,
         density: Floats,
         share: Floats,
-        row: Ints,
-        begins: Ints,
-        parent: Ints,
+        row: Int64s,
+        begins: Int64s,
+        parent: Int64s,
         concentration: float,
         discount: float,
     ) -> None:
@@ -145,11 +142,11 @@ class NewGroups:
                 self.leave(i)
             self.sit(i, source)
 
-    def dishes(self) -> Ints:
+    def dishes(self) -> Int64s:
         """Dish of each customer of the current group; K is a new dish, -1 unseated."""
         return np.array([self.dish.get(table, -1) for table in self.at], dtype=np.int64)
 
-    def tables(self) -> Ints:
+    def tables(self) -> Int64s:
         """Table of each customer of the current group; without a discount, its dish."""
         return np.array(self.at, dtype=np.int64)
 
@@ -170,7 +167,7 @@ class NewGroups:
         sweeps: int,
         source: ChoiceSource,
         proportions: Floats,
-        dishes: Ints,
+        dishes: Int64s,
     ) -> None:
         """Seat the customers of groups first .. last - 1, sweep over them, and average proportions.
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from hdpkit._compiled.walk.root import WeightTable
+from hdpkit.arrays import Floats, Int32s
 
 __all__ = ["AtomRoot", "FixedRoot", "LatentRoot", "ReferenceRoot", "WeightedRoot"]
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
 
 
 class ReferenceRoot:
@@ -29,7 +26,7 @@ class ReferenceRoot:
         """Whether a dish dies when it has no tables at the root."""
         return True
 
-    def row(self, live: Ints) -> Floats:
+    def row(self, live: Int32s) -> Floats:
         """Probability of each live dish and, last, of a new one above the first of `restaurants`."""
         return np.append(np.zeros(len(live)), 1.0)
 
@@ -62,7 +59,7 @@ class AtomRoot(ReferenceRoot):
         """False: all atoms always exist."""
         return False
 
-    def row(self, live: Ints) -> Floats:
+    def row(self, live: Int32s) -> Floats:
         """H."""
         return self.base.copy()
 
@@ -77,7 +74,7 @@ class WeightedRoot(ReferenceRoot):
     def __init__(self, table: WeightTable) -> None:
         self.table = table
 
-    def row(self, live: Ints) -> Floats:
+    def row(self, live: Int32s) -> Floats:
         """The weights of the dishes and the remainder."""
         weights: Floats = self.table.many(live)
         return weights
@@ -93,7 +90,7 @@ class FixedRoot(ReferenceRoot):
     def __init__(self, n_dishes: int) -> None:
         self.n_dishes = n_dishes
 
-    def row(self, live: Ints) -> Floats:
+    def row(self, live: Int32s) -> Floats:
         """1/K for each dish, and the total of the K - n others."""
         return np.append(np.ones(len(live)), max(self.n_dishes - len(live), 0)) / self.n_dishes
 

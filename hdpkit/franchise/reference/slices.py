@@ -10,12 +10,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import hdpkit._compiled.fused_sweeps.fused_cells as fused_cells
 import hdpkit._compiled.fused_sweeps.fused_slices as fused_slices
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit._compiled.stores.counts import CountsStore
+from hdpkit.arrays import Floats
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import TWO, TWO_OR_MORE, Row, Verb, register_kernel, register_verb
 from hdpkit.franchise.reference.table_counts import draw_tables_given
@@ -23,8 +23,6 @@ from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
 
 __all__ = ["slice_sweep"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, source: ChoiceSource) -> None:
@@ -134,7 +132,7 @@ def _proportions(
     return dict(zip(slots, source.dirichlet(np.array(shapes)).tolist(), strict=True))
 
 
-for _verb in ("slice_sweep", "topics_part", "slice_part", "settle_parts"):
+for _verb in ("slice_sweep", "draw_shard_topics", "sweep_shards", "settle_shards"):
     register_verb(_verb, Verb(draws_tables=True))
 register_verb("cell_sweep", Verb(draws_tables=True, by_cell=True))
 for _name in ("fused", "generic"):
@@ -144,9 +142,9 @@ for _name in ("fused", "generic"):
             SimpleNamespace(
                 slice_sweep=fused_slices.slice_sweep,
                 cell_sweep=fused_cells.cell_sweep,
-                topics_part=fused_slices.topics_part,
-                slice_part=fused_slices.slice_part,
-                settle_parts=fused_slices.settle_parts,
+                draw_shard_topics=fused_slices.draw_shard_topics,
+                sweep_shards=fused_slices.sweep_shards,
+                settle_shards=fused_slices.settle_shards,
             ),
             frozenset({CountsStore}),
             frozenset({DirichletMultinomialBank, TemperedBank}),

@@ -21,6 +21,7 @@ import hdpkit._compiled.generic_sweeps.units as compiled_units
 from hdpkit._compiled.measures.atomic import AtomicBank
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
+from hdpkit.arrays import Int32s
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import (
@@ -51,8 +52,6 @@ __all__ = [
     "unit_dishes",
 ]
 
-Ints = npt.NDArray[np.int32]
-
 
 def _add(walk: ReferenceWalk, bank: StatisticsBank, dish: int, block: Any) -> None:
     """Add a block to a dish, which may be new; if the measure fails, no empty dish is left."""
@@ -71,7 +70,11 @@ def _draw(source: ChoiceSource, logs: npt.NDArray[np.float64]) -> int:
 
 
 def _choose_dish(
-    walk: ReferenceWalk, node: int, customers: Sequence[int] | Ints, log_likelihood: Any, source: ChoiceSource
+    walk: ReferenceWalk,
+    node: int,
+    customers: Sequence[int] | Int32s,
+    log_likelihood: Any,
+    source: ChoiceSource,
 ) -> int:
     """Draw a dish with probability P_node(k) exp(log_likelihood_k); the last is new and is opened."""
     with np.errstate(divide="ignore"):
@@ -109,7 +112,7 @@ def enter(walk: ReferenceWalk, bank: StatisticsBank, first: int, last: int, sour
 
 
 def enter_given(
-    walk: ReferenceWalk, bank: StatisticsBank, dishes: Ints, first: int, last: int, source: ChoiceSource
+    walk: ReferenceWalk, bank: StatisticsBank, dishes: Int32s, first: int, last: int, source: ChoiceSource
 ) -> None:
     """Seat unseated customers in order, from the prior given their dishes."""
     for i in range(first, last):
@@ -170,25 +173,25 @@ class Units:
         return len(self.codes)
 
     @property
-    def firsts(self) -> Ints:
+    def firsts(self) -> Int32s:
         """Smallest data customer below each unit, ascending."""
         return np.array([block[0] for block in self.blocks], dtype=np.int32)
 
-    def customers(self, unit: int) -> Ints:
+    def customers(self, unit: int) -> Int32s:
         """Data customers below a unit, ascending."""
         return np.array(self.blocks[unit], dtype=np.int32)
 
-    def gather(self, which: Sequence[int]) -> Ints:
+    def gather(self, which: Sequence[int]) -> Int32s:
         """Data customers below several units, unit by unit."""
         return np.array([i for u in which for i in self.blocks[u]], dtype=np.int32)
 
-    def tables(self, unit: int) -> Ints:
+    def tables(self, unit: int) -> Int32s:
         """Tables from a unit downwards (none for a data customer)."""
         return np.array(self.below[unit], dtype=np.int32)
 
 
 def index_units(
-    store: Any, home: Ints, parent: Ints, node_level: Ints, level: int, with_customers: bool
+    store: Any, home: Int32s, parent: Int32s, node_level: Int32s, level: int, with_customers: bool
 ) -> Units:
     """Units of a level: the tables of its restaurants, and data customers seated one level above."""
     units = Units([], [], [], [], level)
@@ -221,7 +224,7 @@ def index_units(
     return units
 
 
-def unit_dishes(walk: ReferenceWalk, units: Units) -> Ints:
+def unit_dishes(walk: ReferenceWalk, units: Units) -> Int32s:
     """Dish of each unit: shape (n,)."""
     return np.array([walk.store.dish_of(block[0]) for block in units.blocks], dtype=np.int32)
 

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import hdpkit._compiled.walk.table_counts as compiled
+from hdpkit.arrays import Int64s
 from hdpkit.errors import ParameterError
 from hdpkit.franchise.kernels import (
     ALL_TREES,
@@ -27,8 +27,6 @@ from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
 
 __all__ = ["draw_tables", "draw_tables_by_dish", "draw_tables_given", "draw_tables_of", "draw_totals"]
-
-Wide = npt.NDArray[np.int64]
 
 
 def draw_tables_of(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSource) -> None:
@@ -79,7 +77,7 @@ def draw_tables_by_dish(walk: ReferenceWalk, source: ChoiceSource) -> None:
             store.set_tables(node, dish, n, 0)
 
 
-def draw_totals(walk: ReferenceWalk, source: ChoiceSource) -> Wide:
+def draw_totals(walk: ReferenceWalk, source: ChoiceSource) -> Int64s:
     """Draw the root's number of customers of each live dish; the seating doesn't change."""
     above, theta = _above(walk), _one_concentration(walk)
     live = walk.slots.occupied_slots()

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-import numpy.typing as npt
-
 from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.walk.slots import DishSlots
+from hdpkit.arrays import Floats
 from hdpkit.franchise.reference.root import ReferenceRoot
 from hdpkit.franchise.topology import Tree
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import Detail, SeatingStore, detail_of
 
 __all__ = ["ReferenceWalk"]
-
-Floats = npt.NDArray[np.float64]
 
 
 class ReferenceWalk:
@@ -46,7 +42,7 @@ class ReferenceWalk:
         self.tables_at_end = detail_of(store) is Detail.COUNTS
 
     def home(self, customer: int) -> int:
-        """Restaurant of a data customer at present."""
+        """Current restaurant of a data customer."""
         return self.topology.home_of(customer, self.store)
 
     def prior_row(self, node: int) -> Floats:

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from hdpkit._compiled.stores.frozen_arrays import empty_row
+from hdpkit.arrays import Int32s
 from hdpkit.errors import HdpkitError, ParameterError
-from hdpkit.stores.protocol import Ints
 
 __all__ = ["CountedStore"]
-
 
 _VERBS = (
     "join", "open", "remove", "set_tables", "dish_of", "table_at", "table_size", "table_node", "move_table",
@@ -112,21 +111,21 @@ class CountedStore(abc.ABC):
         """Tables of a restaurant."""
         return self._n_tables[node].total()
 
-    def node_dishes(self, node: int) -> Ints:
+    def node_dishes(self, node: int) -> Int32s:
         """Dishes that a restaurant serves, ascending."""
         return np.array(sorted(self._n_tables[node]), dtype=np.int32)
 
-    def table_sizes(self, node: int, dish: int) -> Ints:
+    def table_sizes(self, node: int, dish: int) -> Int32s:
         """Sizes of the tables that serve a dish in a restaurant, ascending."""
         return np.array(sorted(self._sizes(node, dish)), dtype=np.int32)
 
-    def dishes(self, empty: Callable[[int], Ints] = empty_row) -> Ints:
+    def dishes(self, empty: Callable[[int], Int32s] = empty_row) -> Int32s:
         """Dish of every data customer, shape (n_customers,), -1 while unseated; ``empty`` as in `freeze`."""
         dishes = empty(self.n_customers)
         dishes[:] = [self.dish_of(i) for i in range(self.n_customers)]
         return dishes
 
-    def relabel_dishes(self, mapping: Ints) -> None:
+    def relabel_dishes(self, mapping: Int32s) -> None:
         """Rename dishes; the mapping keeps their order."""
         for counters in (self._customers, self._n_tables):
             counters[:] = [Counter({int(mapping[k]): n for k, n in c.items()}) for c in counters]

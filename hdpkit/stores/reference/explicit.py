@@ -8,8 +8,9 @@ import attrs
 import numpy as np
 
 from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns, empty_row
+from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
-from hdpkit.stores.protocol import Detail, Frozen, Ints
+from hdpkit.stores.protocol import Detail, Frozen
 from hdpkit.stores.reference.counts import CountedStore
 
 __all__ = ["ExplicitReference"]
@@ -119,7 +120,7 @@ class ExplicitReference(CountedStore):
         self._serving.setdefault((record.node, dish), []).append(table)
         self._count(record.node, dish, customers=record.size, tables=1)
 
-    def relabel_dishes(self, mapping: Ints) -> None:
+    def relabel_dishes(self, mapping: Int32s) -> None:
         """Rename dishes; the mapping keeps their order."""
         super().relabel_dishes(mapping)
         self._serving = {(n, int(mapping[k])): tables for (n, k), tables in self._serving.items() if tables}
@@ -127,7 +128,7 @@ class ExplicitReference(CountedStore):
             for t in tables:
                 self._tables[t].dish = int(mapping[self._tables[t].dish])
 
-    def freeze(self, empty: Callable[[int], Ints] = empty_row) -> Frozen:
+    def freeze(self, empty: Callable[[int], Int32s] = empty_row) -> Frozen:
         """The labelled seating."""
         order = [t for pair in sorted(self._serving) for t in self._serving[pair]]
         number = {t: i for i, t in enumerate(order)} | {-1: -1}

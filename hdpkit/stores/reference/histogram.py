@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns, empty_row
+from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
-from hdpkit.stores.protocol import Detail, Frozen, Ints
+from hdpkit.stores.protocol import Detail, Frozen
 from hdpkit.stores.reference.counts import CountedStore
 
 __all__ = ["HistogramReference"]
@@ -84,13 +85,13 @@ class HistogramReference(CountedStore):
         self._count(node, dish, customers=-1, tables=-(size == 1))
         return size == 1, ANONYMOUS
 
-    def relabel_dishes(self, mapping: Ints) -> None:
+    def relabel_dishes(self, mapping: Int32s) -> None:
         """Rename dishes; the mapping keeps their order."""
         super().relabel_dishes(mapping)
         self._histograms = {(n, int(mapping[k])): h for (n, k), h in self._histograms.items()}
         self._dish = [k if k < 0 else int(mapping[k]) for k in self._dish]
 
-    def freeze(self, empty: Callable[[int], Ints] = empty_row) -> Frozen:
+    def freeze(self, empty: Callable[[int], Int32s] = empty_row) -> Frozen:
         """Dishes and histograms."""
         bins = sorted(
             (node, dish, size, count)

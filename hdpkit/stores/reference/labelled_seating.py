@@ -12,8 +12,9 @@ from collections import Counter, defaultdict
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit.arrays import Int32s
 from hdpkit.random import ChoiceSource
-from hdpkit.stores.protocol import Frozen, Ints
+from hdpkit.stores.protocol import Frozen
 from hdpkit.stores.reference.partitions import draw_table_sizes
 
 __all__ = ["draw_sizes", "seat_out"]
@@ -40,7 +41,7 @@ def draw_sizes(
     return {"dish": frozen["dish"], **{name: np.ascontiguousarray(columns[:, i]) for i, name in places}}
 
 
-def seat_out(frozen: Frozen, home: Ints, parent: Ints, level: Ints, source: ChoiceSource) -> Frozen:
+def seat_out(frozen: Frozen, home: Int32s, parent: Int32s, level: Int32s, source: ChoiceSource) -> Frozen:
     """Draw a labelled seating uniformly among those that fit dishes and histograms.
 
     From the leaves up: the customers of a restaurant who eat a dish are put in a uniformly random order and

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_counts, check_range, columns, empty_row
+from hdpkit.arrays import Int32s
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
-from hdpkit.stores.protocol import Detail, Frozen, Ints
+from hdpkit.stores.protocol import Detail, Frozen
 from hdpkit.stores.reference.counts import CountedStore
 from hdpkit.stores.reference.stirling import log_stirling
 
@@ -78,7 +79,7 @@ class CountsReference(CountedStore):
         if parent >= 0:
             self._count(parent, dish, customers=more)
 
-    def relabel_dishes(self, mapping: Ints) -> None:
+    def relabel_dishes(self, mapping: Int32s) -> None:
         """Rename dishes; the mapping keeps their order."""
         super().relabel_dishes(mapping)
         self._dish = [k if k < 0 else int(mapping[k]) for k in self._dish]
@@ -97,7 +98,7 @@ class CountsReference(CountedStore):
                 total += log_stirling(customers, self.tables(node, dish), d)
         return total
 
-    def freeze(self, empty: Callable[[int], Ints] = empty_row) -> Frozen:
+    def freeze(self, empty: Callable[[int], Int32s] = empty_row) -> Frozen:
         """Dishes and counts."""
         rows = [
             (node, dish, counts[dish], self.tables(node, dish))

@@ -1,4 +1,4 @@
-"""Setting the state of a franchise over a part of a corpus, which all parts have in common."""
+"""The state of a franchise over some shards of a corpus, most of which all workers have in common."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.support.sparse_counts import read_sparse, write_sparse
+from hdpkit._compiled.support.count_changes import read_sparse, write_sparse
+from hdpkit.arrays import Int32s
 from hdpkit.franchise.assigned import Assignment
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.whole_corpus import Changes, WholeCorpus
 from hdpkit.random import ChoiceSource
 
 __all__ = [
-    "assign_part",
+    "assign_shards",
     "assignment",
     "begin_assigned",
-    "begin_part",
+    "begin_shards",
     "common_state",
-    "draw_part",
-    "end_parts",
-    "part_counts",
-    "part_seating",
+    "draw_shards",
+    "end_shards",
+    "shard_counts",
+    "shard_seating",
     "share_topics",
-    "sweep_part",
+    "sweep_shards",
     "take_block",
 ]
 
-Ints = npt.NDArray[np.int32]
 COLUMNS = ("count_node", "count_dish", "count_customers", "count_tables")
 
 
-def part_counts(terms: Ints, n_terms: int, seating: Mapping[str, Ints], n_slots: int) -> Changes:
+def shard_counts(terms: Int32s, n_terms: int, seating: Mapping[str, Int32s], n_slots: int) -> Changes:
     """Contributions of documents to the common state, given that no customer is seated yet.
 
     Parameters
@@ -71,36 +71,36 @@ def part_counts(terms: Ints, n_terms: int, seating: Mapping[str, Ints], n_slots:
     )
 
 
-def begin_part(
+def begin_shards(
     franchise: Franchise,
-    seating: dict[str, Ints],
+    seating: dict[str, Int32s],
     total: Changes,
     common: Mapping[str, Any],
     corpus: WholeCorpus,
     source: ChoiceSource,
 ) -> None:
-    """Set the state of a franchise over a part of a corpus.
+    """Set the state of a franchise over some shards of a corpus.
 
     Parameters
     ----------
     franchise : Franchise
         With ``store="counts"`` and weights of the root.
     seating : dict
-        The seating of its documents, as for `part_counts`; it is empty afterwards.
+        The seating of its documents, as for `shard_counts`; it is empty afterwards.
     total : Changes
-        The sum of `part_counts` over all parts.
+        The sum of `shard_counts` over all workers.
     common : mapping
         The result of `common_state`; weights of the root are drawn if they are not in its "components".
     corpus : WholeCorpus
     source : ChoiceSource
-        For drawing weights: the same for all parts.
+        For drawing weights: the same for all workers.
     """
     franchise._change(_begin, franchise, seating, total, common, corpus, source)
 
 
 def _begin(
     franchise: Franchise,
-    seating: dict[str, Ints],
+    seating: dict[str, Int32s],
     total: Changes,
     common: Mapping[str, Any],
     corpus: WholeCorpus,
@@ -139,9 +139,9 @@ def _begin(
 
 
 def common_state(franchise: Franchise) -> dict[str, Any]:
-    """The common state of all parts, without counts and tables, which are sums over the parts."""
-    present: dict[str, Any] = franchise._within(_common_state, franchise)
-    return present
+    """The common state of all workers, without counts and tables, which are sums over the workers."""
+    common: dict[str, Any] = franchise._within(_common_state, franchise)
+    return common
 
 
 def _common_state(franchise: Franchise) -> dict[str, Any]:
@@ -156,26 +156,26 @@ def _common_state(franchise: Franchise) -> dict[str, Any]:
     }
 
 
-def part_seating(franchise: Franchise) -> dict[str, Ints]:
-    """The seating of the documents without the root, as `begin_part` accepts it."""
-    frozen: dict[str, Ints] = franchise._within(franchise.store.freeze)
+def shard_seating(franchise: Franchise) -> dict[str, Int32s]:
+    """The seating of the documents without the root, as `begin_shards` accepts it."""
+    frozen: dict[str, Int32s] = franchise._within(franchise.store.freeze)
     below = frozen["count_node"] > 0
     return {"dish": frozen["dish"], **{name: frozen[name][below] for name in COLUMNS}}
 
 
-def share_topics(franchise: Franchise, memory: Any, part: int, n_parts: int) -> None:
-    """Share topics with other parts, each of which draws some; see `Slices.share_topics`."""
-    franchise._within(franchise._share_topics, memory, part, n_parts)
+def share_topics(franchise: Franchise, memory: Any, worker: int, n_workers: int) -> None:
+    """Share topics with other workers, each of which draws some; see `Slices._share_topics`."""
+    franchise._within(franchise._share_topics, memory, worker, n_workers)
 
 
-def draw_part(franchise: Franchise, source: ChoiceSource, proportions: str, threads: int) -> None:
-    """Begin a sweep over the documents of all parts; see `Slices.draw_part`."""
-    franchise._within(franchise._draw_part, source, proportions, threads)
+def draw_shards(franchise: Franchise, source: ChoiceSource, proportions: str, threads: int) -> None:
+    """Begin a sweep over the documents of all workers; see `Slices._draw_shards`."""
+    franchise._within(franchise._draw_shards, source, proportions, threads)
 
 
-def sweep_part(franchise: Franchise, n_blocks: int) -> Changes:
-    """Sweep over the documents of this part; see `Slices.sweep_part`."""
-    found: Changes = franchise._within(franchise._sweep_part, n_blocks)
+def sweep_shards(franchise: Franchise, n_blocks: int) -> Changes:
+    """Sweep over the documents of this worker; see `Slices._sweep_shards`."""
+    found: Changes = franchise._within(franchise._sweep_shards, n_blocks)
     return found
 
 
@@ -185,25 +185,25 @@ def begin_assigned(franchise: Franchise, source: ChoiceSource) -> None:
 
 
 def assignment(franchise: Franchise) -> Assignment:
-    """The documents of this part to whose customers dishes are to be assigned; see `Slices._assignment`."""
+    """The documents of this worker to whose customers dishes are to be assigned; see `Slices._assignment`."""
     found: Assignment = franchise._within(franchise._assignment)
     return found
 
 
-def assign_part(
+def assign_shards(
     franchise: Franchise, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int
 ) -> Changes:
-    """Assign dishes to customers of this part; see `Slices._assign`."""
+    """Assign dishes to customers of this worker; see `Slices._assign`."""
     changes: Changes = franchise._within(franchise._assign, found, rows, n_blocks)
     return changes
 
 
 def take_block(franchise: Franchise, block: int, n_blocks: int) -> bytes:
-    """Return changes of counts not returned by `sweep_part`; see `Slices.take_block`."""
+    """Return changes of counts not returned by `sweep_shards`; see `Slices._take_block`."""
     found: bytes = franchise._within(franchise._take_block, block, n_blocks)
     return found
 
 
-def end_parts(franchise: Franchise, total: Changes) -> None:
-    """End a sweep over all parts; see `Slices.end_parts`."""
-    franchise._within(franchise._end_parts, total)
+def end_shards(franchise: Franchise, total: Changes) -> None:
+    """End a sweep over all workers; see `Slices._end_shards`."""
+    franchise._within(franchise._end_shards, total)

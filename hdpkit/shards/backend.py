@@ -1,4 +1,4 @@
-"""Carriers of a run over shards: scatter, sweep, reduce and gather, for any kind of processes."""
+"""Backends of a run over shards: scatter, sweep, reduce and gather, for any kind of processes."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hdpkit.errors import SlowPartError
-from hdpkit.shards.job import Job
+from hdpkit.shards.job import ShardedJob
 from hdpkit.shards.messages import Failed, Swept
 
-__all__ = ["Carrier", "checked", "too_slow"]
+__all__ = ["Backend", "checked", "too_slow"]
 
 
-class Carrier(abc.ABC):
-    """Parts of a run in threads or processes, each with the documents of some shards.
+class Backend(abc.ABC):
+    """Workers of a run in threads or processes, each with the documents of some shards.
 
-    A part is a ``hdpkit.shards.worker.Worker``. A carrier calls its methods (`_call`), and sums or collects
-    the results; carriers differ only in how they do this.
+    A worker is a ``hdpkit.shards.worker.Worker``. A backend calls its methods (`_call`), and sums or collects
+    the results; backends differ only in how they do this.
 
     Attributes
     ----------
     leads : bool
         Whether this process gets the results of `gather`, and writes files.
     sent : int
-        Bytes that a part sent in the last sweep, the largest among the parts known to this process.
+        Bytes that a worker sent in the last sweep, the largest among the workers known to this process.
     """
 
     leads: bool = True
     sent: int = 0
     _blocks: int = 1  # number of blocks of terms in which changes of counts are sent
 
-    def scatter(self, job: Job) -> None:
-        """Give every part its shards and the initial state of the chain.
+    def scatter(self, job: ShardedJob) -> None:
+        """Give every worker its shards and the initial state of the chain.
 
-        From then on, parts on one machine share the memory of topics, and each draws some of them.
+        From then on, workers on one machine share the memory of topics, and each draws some of them.
         """
         self._place(job)
         self._call("enter")
@@ -44,9 +44,9 @@ class Carrier(abc.ABC):
         self._total()
 
     def sweep(self) -> dict[str, Any]:
-        """Run every move once in all parts; returns the numbers for a trace.
+        """Run every move once in all workers; returns the numbers for a trace.
 
-        For each move over documents: when all parts have begun it, each runs over its documents; then all
+        For each move over documents: when all workers have begun it, each runs over its documents; then all
         get the sum of the changes.
         """
         self.sent = 0
@@ -60,7 +60,7 @@ class Carrier(abc.ABC):
         return numbers
 
     def gather(self, what: str, *arguments: Any) -> list[Any]:
-        """Collect a method's results from all parts, in order; an empty list unless this process leads."""
+        """Collect a method's results from all workers, in order; an empty list unless this process leads."""
         self._call(what, *arguments)
         return self._collected()
 
@@ -72,7 +72,7 @@ class Carrier(abc.ABC):
         """End the other processes when this one ends with an error that is unknown to them."""
 
     def _swept(self) -> Any:
-        """Wait for the sweep of all parts and return their changes."""
+        """Wait for the sweep of all workers and return their changes."""
         return self._total()
 
     def _added_up(self, answers: Iterable[Any]) -> Any:
@@ -87,30 +87,30 @@ class Carrier(abc.ABC):
         self.sent += sent
         return total
 
-    # ------------------------------------------------------------------ specific to each carrier
+    # ------------------------------------------------------------------ specific to each backend
 
     @abc.abstractmethod
-    def _place(self, job: Job) -> None:
-        """Create the parts."""
+    def _place(self, job: ShardedJob) -> None:
+        """Create the workers."""
 
     @abc.abstractmethod
     def _call(self, verb: str, *arguments: Any) -> None:
-        """Start a method in every part."""
+        """Start a method in every worker."""
 
     @abc.abstractmethod
     def _total(self) -> Any:
-        """Wait for all results and return their sum; raise the error of a part in every process."""
+        """Wait for all results and return their sum; raise the error of a worker in every process."""
 
     @abc.abstractmethod
     def _collected(self) -> list[Any]:
         """Wait for all results and return them if this process leads; errors as in `_total`."""
 
 
-def too_slow(verb: str, seconds: float, parts: Iterable[tuple[str, range]]) -> SlowPartError:
-    """The error about parts that have not answered, with their names and shards if these are known."""
-    late = [f"shards {shards[0]} to {shards[-1]} ({name})" for name, shards in parts]
+def too_slow(verb: str, seconds: float, workers: Iterable[tuple[str, range]]) -> SlowPartError:
+    """The error about workers that have not answered, with their names and shards if these are known."""
+    late = [f"shards {shards[0]} to {shards[-1]} ({name})" for name, shards in workers]
     return SlowPartError(
-        ", ".join(late) or "shards of another part", f"no answer to {verb!r}", f"one within {seconds:g} s",
+        ", ".join(late) or "shards of another worker", f"no answer to {verb!r}", f"one within {seconds:g} s",
         "Check if its machine is overloaded or hangs, or give a larger patience. Run again: the run goes on "
         "from its last checkpoint.",
     )  # fmt: skip

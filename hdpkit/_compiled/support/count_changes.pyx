@@ -4,7 +4,7 @@
 The place of a count is term x n_slots + slot. Each change is two numbers: the distance of its place from the
 previous one (for the first: from place -1), and the change as 2 c for c > 0 and -2 c - 1 for c < 0. A number
 is written with seven bits per byte, the lowest first, with the eighth bit set in all bytes except the last.
-Most numbers take one byte. Sums over parts of a corpus are sums of integers, the same in any order.
+Most numbers take one byte. Sums over processes are sums of integers, the same in any order.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Where the parts of a run over shards run: in this process, as ranks of MPI, or on a Dask cluster."""
+"""Where the workers of a run over shards run: in this process, as ranks of MPI, or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from contextlib import contextmanager
 from hdpkit import shards
 from hdpkit.errors import MissingExtraError, ParameterError
 
-__all__ = ["CARRIERS", "carrier_of", "ended_together"]
+__all__ = ["BACKENDS", "backend_of", "ended_together"]
 
-CARRIERS = "auto|local|mpi|tcp://HOST:PORT"
+BACKENDS = "auto|local|mpi|tcp://HOST:PORT"
 
 LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
 """Environment variables that MPI launchers set for their processes."""
 
 
-def carrier_of(name: str, patience: float | None = None) -> shards.Carrier:
-    """The carrier with this name; "auto" is MPI if an MPI launcher has started this process."""
+def backend_of(name: str, patience: float | None = None) -> shards.Backend:
+    """The backend with this name; "auto" is MPI if an MPI launcher has started this process."""
     if name == "auto":
         name = "mpi" if any(variable in os.environ for variable in LAUNCHERS) else "local"
     if name == "local":
@@ -26,22 +26,22 @@ def carrier_of(name: str, patience: float | None = None) -> shards.Carrier:
     if name == "mpi":
         return shards.MPI(patience=patience)
     if "://" not in name:
-        raise ParameterError("carrier", name, CARRIERS, "Give the address of a scheduler of Dask.")
+        raise ParameterError("backend", name, BACKENDS, "Give the address of a scheduler of Dask.")
     try:
         from distributed import Client
     except ImportError as error:
         raise MissingExtraError(
-            "carrier", name, "with distributed installed", 'pip install "hdpkit[dask]"'
+            "backend", name, "with distributed installed", 'pip install "hdpkit[dask]"'
         ) from error
     return shards.Dask(Client(name), patience=patience)
 
 
 @contextmanager
-def ended_together(carrier: shards.Carrier | None) -> Iterator[None]:
+def ended_together(backend: shards.Backend | None) -> Iterator[None]:
     """End all processes of a run if this one ends the block with an error."""
     try:
         yield
     except BaseException:
-        if carrier is not None:
-            carrier.give_up()
+        if backend is not None:
+            backend.give_up()
         raise

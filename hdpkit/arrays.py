@@ -1,0 +1,21 @@
+"""Types of arrays, for annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["AnyInts", "Floats", "Int32s", "Int64s", "IntsOrList"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Int32s: TypeAlias = npt.NDArray[np.int32]
+Int64s: TypeAlias = npt.NDArray[np.int64]
+
+AnyInts: TypeAlias = npt.NDArray[Any]
+"""Whole numbers of any type."""
+
+IntsOrList: TypeAlias = Sequence[int] | npt.NDArray[Any]
+"""Whole numbers of any type, in an array or a list."""
