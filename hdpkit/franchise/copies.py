@@ -25,6 +25,7 @@ from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.extending import Extending
 from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.scores import columns_of
+from hdpkit.franchise.state import OWN_STORES
 
 __all__ = ["Copied", "Look", "Requests", "Snapshot", "look", "maker"]
 
@@ -362,8 +363,8 @@ def _shape(franchise: Any) -> tuple[Any, ...]:
     """What two franchises must share to have states in common."""
     return (
         id(franchise.data),
-        id(franchise.restaurant_declared),
-        franchise.store_type,
+        id(franchise.declarations[-1]),
+        franchise._store_type,
         franchise.root.declared,
     )
 
@@ -380,8 +381,8 @@ def _in_chain(own: dict[str, Any], new: dict[str, Any], franchise: Any) -> dict[
 
 
 def _reduced(franchise: Any) -> tuple[Any, ...]:
-    declared = (franchise.restaurant_declared, franchise.data)
-    options = (franchise.store_type, franchise.forced_kernel, franchise.root.declared, franchise.measure)
+    declared = (franchise.declarations[-1], franchise.data)
+    options = (franchise._store_type, franchise._forced_kernel, franchise.root.declared, franchise.measure)
     kept = {"components": dict(franchise.components), "frozen": franchise.freeze()}
     return _unpickled, (type(franchise), *declared, *options, franchise.known), kept
 
@@ -413,12 +414,12 @@ def maker(
 
     Parts are cloned twice: now, because the franchise may continue in another thread, and for each copy.
     """
-    kind, declared, measure = type(franchise), franchise.restaurant_declared, measure or franchise.measure
-    store, kernel, root = franchise.store_type, franchise.forced_kernel, franchise.root.declared
+    kind, declared, measure = type(franchise), franchise.declarations[-1], measure or franchise.measure
+    store, kernel, root = franchise._store_type, franchise._forced_kernel, franchise.root.declared
     more = _with(franchise.known)
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}
     # States frozen by the package's compiled stores are complete, unless the store was changed directly.
-    whole = not franchise.foreign_store and not getattr(franchise.store, "touched", True)
+    whole = franchise._store_type in OWN_STORES and not getattr(franchise.store, "touched", True)
 
     def make(frozen: dict[str, Any]) -> Any:
         twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, **more)

@@ -208,7 +208,7 @@ class LatentDishes(Attached):
         whole = getattr(statistics, "log_marginal_total", None)
         total = None if whole is None else whole(slots)
         if total is None:
-            dishes = self.state.dishes_for_bank() if getattr(statistics, "needs_dishes", True) else None
+            dishes = self.state._dishes_for_bank() if getattr(statistics, "needs_dishes", True) else None
             total = np.sum(statistics.log_marginals(slots, dishes))
         return float(total)
 

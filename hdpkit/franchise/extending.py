@@ -74,7 +74,7 @@ def _grown(franchise: Any, data: Corpus) -> Any:
         )  # fmt: skip
     kind, root = type(franchise), franchise.root.declared
     made = kind(
-        franchise.restaurant_declared, data, store=franchise.store_type, kernel=franchise.forced_kernel,
+        franchise.declarations[-1], data, store=franchise._store_type, kernel=franchise._forced_kernel,
         root=root, measure=franchise.measure, known=franchise.known,
     )  # fmt: skip
     for name, part in franchise.components.items():
@@ -244,7 +244,7 @@ class Extending(Freezing):
         """Change to a tree in which restaurant r of the current one is to[r], and to a seating there."""
         dishes, values = self._current_dishes(), self.base_parameters
         self.topology, self.data = topology, data
-        measure = self.restaurant_declared.measure.for_data(data)
+        measure = self.declarations[-1].measure.for_data(data)
         self.measure = measure.with_parameters(**values) if values else measure
         self.bank = self._bank_for(self.measure, data)
         self.store = self._store_for(topology, self.measure, self.bank)

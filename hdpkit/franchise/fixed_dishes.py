@@ -150,7 +150,7 @@ def _fixed(
         parents=parents,
         concentration=float(franchise.hyperparameters.theta[nodes][0]),
         discount=float(franchise.hyperparameters.d[nodes][0]),
-        readable=franchise.forced_kernel == "reference",
+        readable=franchise._forced_kernel == "reference",
     )
 
 

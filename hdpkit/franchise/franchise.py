@@ -103,7 +103,7 @@ class Franchise(Copied):
             counts = "closed"
         return (
             f"<Franchise {names}: {self.topology.n_customers} customers, {counts}, "
-            f"store {self.store_type.__name__}>"
+            f"store {self._store_type.__name__}>"
         )
 
     def _repr_html_(self) -> str:

@@ -60,7 +60,7 @@ class Freezing(Reading):
             "bank": self.bank.freeze(),
             "sweep": self.sweep,
             # No call had a seed in most states.
-            **({"seeded_calls": self.seeded_calls} if self.seeded_calls else {}),
+            **({"seeded_calls": self._seeded_calls} if self._seeded_calls else {}),
             **({"held_groups": self.held_nodes} if self._any_held else {}),
             "streams": None if streams is None else {"seed": streams.seed, "chain": streams.chain},
             "components": self._parts.freeze(),
@@ -88,7 +88,7 @@ class Freezing(Reading):
         StateError
             If something is missing, and there is no source.
         """
-        seating = self.check_frozen(frozen)
+        seating = self._check_frozen(frozen)
         if source is not None:
             instance(
                 "source", source, ChoiceSource, "a choice source, or None", remedy="Moves are given one."
@@ -129,7 +129,7 @@ class Freezing(Reading):
         self.store.thaw(seating)
         self.hyperparameters.replace(frozen["concentration"], frozen["discount"])
         self.sweep = int(frozen["sweep"])
-        self.seeded_calls = int(frozen.get("seeded_calls", 0))
+        self._seeded_calls = int(frozen.get("seeded_calls", 0))
         self.streams = streams
         self.held_nodes = self._check_frozen_held(frozen)
         slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen.get("components", {})
@@ -139,7 +139,7 @@ class Freezing(Reading):
     def _abandon(self) -> None:
         """End what a failed change had begun outside the seating."""
         self.data.check_unchanged()  # mapped data that have changed must not be read
-        self._verb = self._lent = self.on_pulse = None
+        self._verb = self._lent = self._on_pulse = None
         self.slots.source = self.slots.trouble = None
         if getattr(self.store, "busy", False):
             self.store.busy = False
@@ -148,7 +148,7 @@ class Freezing(Reading):
             if isinstance(part, IntegrablePart):
                 part.integrated = None
 
-    def check_frozen(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
+    def _check_frozen(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
         """Raise a DataError unless a state is consistent and has this shape, before its arrays are used.
 
         Returns the seating as arrays for a store.

@@ -101,7 +101,7 @@ class Drawn(Slices):
         """
         stream = self._stream("topics", "moves.DrawTopics()")
         slots = self.slots.occupied_slots()
-        drawn = self.measure.draw_many(self.bank, slots, self.dishes_for_bank(), stream)
+        drawn = self.measure.draw_many(self.bank, slots, self._dishes_for_bank(), stream)
         return list(drawn) if self._known is None else self._known.put_topics(list(drawn))
 
     def drawn_proportions(self) -> Floats:
@@ -310,7 +310,7 @@ class Reading(Drawn):
 
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
-        means = self.measure.posterior_means(self.bank, self.slots.occupied_slots(), self.dishes_for_bank())
+        means = self.measure.posterior_means(self.bank, self.slots.occupied_slots(), self._dishes_for_bank())
         return means if self._known is None else self._known.put_topics(means)
 
     def selected_terms(self) -> Floats:
@@ -331,7 +331,7 @@ class Reading(Drawn):
                 "hk.SparseDirichletMultinomial is one.",
             )  # fmt: skip
         slots = self.slots.occupied_slots()
-        dishes = self.bank.statistics(slots, self.dishes_for_bank())
+        dishes = self.bank.statistics(slots, self._dishes_for_bank())
         return np.array([measure.selected_terms(one) for one in dishes], dtype=float)
 
     def root_weights(self) -> tuple[Floats, float]:
@@ -372,7 +372,7 @@ class Reading(Drawn):
                 raise ParameterError(
                     "measure", measure, "a measure with the statistics of the franchise's", "Leave it out."
                 )
-            slots, dishes = self.slots.occupied_slots(), self.dishes_for_bank()
+            slots, dishes = self.slots.occupied_slots(), self._dishes_for_bank()
             return add_up(measure.log_marginals(self.bank, slots, dishes).tolist())
         return self._dish_kind.log_likelihood()
 
@@ -404,11 +404,7 @@ class Reading(Drawn):
 
         It is the same for every store that keeps table sizes; for a store of counts see `log_seating`.
         """
-        return self.log_seating() + self.log_likelihood() + self.log_prior() + self.log_parts()
-
-    def log_parts(self) -> float:
-        """Log density of the parts of the state given the rest of it, in nats."""
-        return self._parts.log_density(self)
+        return self.log_seating() + self.log_likelihood() + self.log_prior() + self._parts.log_density(self)
 
     def memory_bytes(self) -> int:
         """Bytes of the seating and of the statistics, without the data."""

@@ -760,7 +760,7 @@ def _of_dishes(
         counts = _term_counts(state, bank, slots)
         totals = counts.sum(axis=1)
         if state._known is None:
-            means = _term_means(measure, bank, slots, state.dishes_for_bank(), totals)
+            means = _term_means(measure, bank, slots, state._dishes_for_bank(), totals)
     if means is not None or not len(slots):
         return counts, means, {}
     if not (measure.supports("posterior_mean") or measure.supports("posterior_means")):
@@ -769,7 +769,7 @@ def _of_dishes(
     if counts is not None and state._known is not None:
         # Topics of known components don't depend only on their counts.
         totals = state._known.add_seen(totals)
-        means = _term_means(measure, bank, slots, state.dishes_for_bank(), totals)
+        means = _term_means(measure, bank, slots, state._dishes_for_bank(), totals)
         if means is not None:
             parameters["precision"] = np.where(state._known.is_fixed(len(totals)), np.inf, 1.0 / means.inside)
     return counts, None, parameters

@@ -70,7 +70,7 @@ class KernelChoice(State):
     @property
     def _table_store_type(self) -> Any:
         """The type of store that verbs which need table numbers run on."""
-        kind = self.store_type
+        kind = self._store_type
         if detail_of(kind) is Detail.SEATS:
             return kind
         return getattr(kind, "LABELLED_STORE", ExplicitStore if is_compiled(kind) else ExplicitReference)
@@ -99,13 +99,13 @@ class KernelChoice(State):
         root, levels = self.root._kind(), self.topology.n_levels
         if VERBS[verb].draws_tables:
             check_weights(self.seating, kind_of_root(self.root.declared), root, verb, levels)
-        store = self._table_store_type if VERBS[verb].needs_tables else self.store_type
+        store = self._table_store_type if VERBS[verb].needs_tables else self._store_type
         numbers, tree = self.hyperparameters, self.topology.kind
-        return choose_kernel(verb, self.forced_kernel, store, self.bank, levels, numbers, root, tree)
+        return choose_kernel(verb, self._forced_kernel, store, self.bank, levels, numbers, root, tree)
 
     def _check_forced_kernel(self) -> None:
         """Raise a KernelError if a forced kernel doesn't support the franchise."""
-        if self.forced_kernel in ("generic", "fused"):
+        if self._forced_kernel in ("generic", "fused"):
             self._kernel_of("reseat")
 
 

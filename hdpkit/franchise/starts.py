@@ -551,7 +551,7 @@ def check_start(init: Any, franchise: Franchise) -> None:
         return
     prepared = None if init is None else _prepare(init, franchise, Streams(0).source(STARTS))
     if isinstance(prepared, Mapping):
-        franchise.check_frozen(prepared)
+        franchise._check_frozen(prepared)
     elif prepared is not None:
         franchise.root._check_number("init", _number(franchise, _distinct(prepared)))
 

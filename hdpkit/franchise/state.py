@@ -76,10 +76,8 @@ class State(Guarded):
     measure: BaseMeasure = Inside(readable=True)
     topology: Tree = Inside(readable=True)
     sweep: int = Inside(readable=True)
-    seeded_calls: int = Inside(readable=True)
     streams: Streams | None = Inside(readable=True)
     held_nodes: npt.NDArray[np.int32] = Inside(readable=True)
-    on_pulse: Callable[[float], None] | None = Inside()
 
     def __init__(
         self,
@@ -107,7 +105,6 @@ class State(Guarded):
             raise ParameterError("data", len(data), "fewer than 2**31 - 1 customers", "Split the data.")
         data.check_unchanged()  # before any number of a mapped file is used
         self._lock = FranchiseLock()
-        self.restaurant_declared = restaurant
         self.declarations: tuple[Restaurant, ...] = tuple(restaurant.chain())
         self.data = data
         declared = measure or restaurant.measure
@@ -131,15 +128,14 @@ class State(Guarded):
             raise DeclarationError(
                 "known", known, "no components over contexts of n-grams", "Leave known out."
             )
-        self.store_type: Any = _store_type(store)
-        check_counts_store(self.store_type, kind_of_root(root), self.declarations, declared.atomic)
+        self._store_type: Any = _store_class(store)
+        check_counts_store(self._store_type, kind_of_root(root), self.declarations, declared.atomic)
         self._by_cell = begins_by_cell(
-            self.store_type, kind_of_root(root), kernel, self.topology, self.measure
+            self._store_type, kind_of_root(root), kernel, self.topology, self.measure
         )
         self._dish_kind = dish_kind_of(self)
         self._dish_kind.check_root(root)
-        self.foreign_store = self.store_type not in OWN_STORES
-        self.forced_kernel = kernel
+        self._forced_kernel = kernel
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
         self.slots = self._own(DishSlots())
         self._brought = _parts_of(self.measure, self)
@@ -153,12 +149,12 @@ class State(Guarded):
         self._lent: Any = (
             None  # the labelled seating within `labelled_seating`, over a store with less detail
         )
-        self._check_discount = partial(check_no_discount, self.store_type, kind_of_root(root))
+        self._check_discount = partial(check_no_discount, self._store_type, kind_of_root(root))
         self.hyperparameters = Hyperparameters(self.declarations, self.topology, self._check_discount)
         self.sweep = 0
-        self.seeded_calls = 0
+        self._seeded_calls = 0
         self.streams = None
-        self.on_pulse = None
+        self._on_pulse: Callable[[float], None] | None = None
         self.held_nodes = np.empty(0, dtype=np.int32)
         self._whole_corpus: WholeCorpus | None = None  # a franchise over a part of a corpus
         self._waiting: set[int] = set()  # slots of dishes that `open_dish` made, until they have customers
@@ -193,7 +189,7 @@ class State(Guarded):
 
     # ------------------------------------------------------------------ banks and stores
 
-    def dishes_for_bank(self) -> Any:
+    def _dishes_for_bank(self) -> Any:
         """Dish of each customer, for a bank that uses them; a bank that counts by cell needs none."""
         if isinstance(self.seating, KeepsCells):
             return np.empty(0, dtype=np.int32)
@@ -268,7 +264,7 @@ class State(Guarded):
             cells = self._own(CellsStore(topology.n_customers, topology.n_nodes))
             cells.observe_cells(topology.cells)
             return cells
-        store = self._own(self.store_type(topology.n_all, topology.n_nodes))
+        store = self._own(self._store_type(topology.n_all, topology.n_nodes))
         self._dish_kind.show_to(store, bank)
         return store
 
@@ -280,9 +276,9 @@ class State(Guarded):
 
     def _own_source(self, rng: ChoiceSource | Seed, purpose: Purpose) -> ChoiceSource:
         """Return the source of a call that changes the franchise: a repeated seed gives other numbers."""
-        source = as_source(rng, purpose, self.seeded_calls)
+        source = as_source(rng, purpose, self._seeded_calls)
         if source is not rng:
-            self.seeded_calls += 1
+            self._seeded_calls += 1
         return source
 
     def _not_lent(self, done: str) -> None:
@@ -310,7 +306,7 @@ def _parts_of(measure: BaseMeasure, state: State) -> dict[str, Part]:
     return brought
 
 
-def _store_type(store: str | type) -> Any:
+def _store_class(store: str | type) -> Any:
     kind: Any = stores[store].thing if isinstance(store, str) else store
     missing = missing_verbs(kind) if isinstance(kind, type) else []
     if missing or not isinstance(kind, type):

@@ -215,8 +215,8 @@ class Verbs(Held):
             elif took > CHUNK_SECONDS:
                 size = max(1, size // 2)
             start = end
-            if self.on_pulse is not None:
-                self.on_pulse((start - first) / total)
+            if self._on_pulse is not None:
+                self._on_pulse((start - first) / total)
 
     @changes
     def enter(self, first: int, last: int, source: ChoiceSource) -> None:
@@ -815,6 +815,6 @@ class Blocks(Verbs):
     def _need_tables(self) -> None:
         if detail_of(self.seating) is not Detail.SEATS:
             raise StateError(
-                "store", self.store_type.__name__, "a store with the table of every customer",
+                "store", self._store_type.__name__, "a store with the table of every customer",
                 "Call this verb inside `with franchise.labelled_seating(rng):`.",
             )  # fmt: skip

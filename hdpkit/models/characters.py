@@ -97,7 +97,7 @@ class StringModel:
     def __init__(self, franchise: Franchise, samples: Sequence[Snapshot]) -> None:
         assert isinstance(franchise.data, NGrams)
         assert isinstance(franchise.measure, Characters)
-        self._restaurant = franchise.restaurant_declared
+        self._restaurant = franchise.declarations[-1]
         self._data = franchise.data
         self._characters = franchise.measure
         self._topology = franchise.topology
