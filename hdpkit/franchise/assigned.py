@@ -98,21 +98,16 @@ class Assigned:
         plan, slots = self.plan, self.slots
         row = np.full(int(plan.slots.max()) + 1, -1, dtype=np.int64)
         row[slots] = np.arange(len(slots))
-        drawn, known = np.ones(len(slots), dtype=bool), plan.known
-        if known is not None:
-            drawn = (slots >= known.n) | ~known.frozen[np.minimum(slots, known.n - 1)]
+        drawn = ~plan.known.is_frozen(slots)
         topics = np.empty((len(slots), plan.measure.n_terms))
         if plan.topics is None:
             topics[drawn] = topics_of(slots[drawn])
         else:  # powers of topics, whose sums matter
             topics[drawn] = plan.topics[self.given][drawn]
-        if known is not None:
-            topics[~drawn] = known.topics[slots[~drawn]]
+        plan.known.fill(topics, slots)
         values, home = np.asarray(plan.values), np.asarray(state.topology.home)[: len(plan.values)]
         rows = row[self._dishes(state)]
-        free = (rows >= 0) & (home > 0)
-        if plan.held is not None:
-            free &= plan.held[home] == 0
+        free = (rows >= 0) & (home > 0) & ~plan.holds(home)
         customers = np.flatnonzero(free)
         if np.any(np.diff(home[customers]) < 0):
             customers = customers[np.argsort(home[customers], kind="stable")]

@@ -24,8 +24,8 @@ from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError
 from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.extending import Extending
 from hdpkit.franchise.guard import unguarded
+from hdpkit.franchise.kernels import COMPILED_STORES
 from hdpkit.franchise.scores import columns_of
-from hdpkit.franchise.state import OWN_STORES
 
 __all__ = ["Copied", "Look", "Requests", "Snapshot", "look", "maker"]
 
@@ -295,9 +295,10 @@ class Copied(Extending):
         DeclarationError
             If the base measure has no powers, or there are known components, which are not data.
         """
-        if not self.measure.supports("tempered") or self._known is not None:
+        self._known.require_none("no components where likelihoods have powers", "Leave known out.")
+        if not self.measure.supports("tempered"):
             raise DeclarationError(
-                "base", type(self.measure).__name__, "one with powers, without known components",
+                "base", type(self.measure).__name__, "one with powers",
                 "hk.DirichletMultinomial is one; a measure of your own needs a method tempered(power).",
             )  # fmt: skip
         twin: Self = maker(self, self.data, self.measure.tempered(power))(self.freeze())
@@ -395,16 +396,11 @@ def _unpickled(
     kernel: str,
     root: Any,
     measure: Any,
-    known: Any = None,
+    known: Any,
 ) -> Any:
     """A franchise without seated customers."""
     with fitting("pickle of Franchise", "a franchise's arguments", remedy=DAMAGED):
-        return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure, **_with(known))
-
-
-def _with(known: Any) -> dict[str, Any]:
-    """The argument if there are known components: classes of earlier versions may not accept it."""
-    return {} if known is None else {"known": known}
+        return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
 
 
 def maker(
@@ -416,13 +412,13 @@ def maker(
     """
     kind, declared, measure = type(franchise), franchise.declarations[-1], measure or franchise.measure
     store, kernel, root = franchise._store_type, franchise._forced_kernel, franchise.root.declared
-    more = _with(franchise.known)
+    known = franchise.known
     parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}
     # States frozen by the package's compiled stores are complete, unless the store was changed directly.
-    whole = franchise._store_type in OWN_STORES and not getattr(franchise.store, "touched", True)
+    whole = franchise._store_type in COMPILED_STORES and not getattr(franchise.store, "touched", True)
 
     def make(frozen: dict[str, Any]) -> Any:
-        twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, **more)
+        twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
         for name, part in parts.items():
             twin.register(name, cloned(name, part, twin))
         (twin._take_over if whole else twin.thaw)(frozen)

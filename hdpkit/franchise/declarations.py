@@ -11,7 +11,6 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.base_measures import AtomicMeasure, BaseMeasure
 from hdpkit.checks import as_float, choice, validator, whole_number
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
@@ -23,7 +22,6 @@ __all__ = [
     "FixedWeights",
     "Hyperparameter",
     "Restaurant",
-    "begins_by_cell",
     "check_counts_store",
     "check_no_discount",
     "check_weights",
@@ -266,31 +264,6 @@ def number_of(declarations: Sequence[Restaurant], name: str, parameter: str = "n
     """Number of the declaration with this name; the root's is 0."""
     names = [declaration.name for declaration in declarations]
     return names.index(choice(parameter, name, names, remedy="These are the declared restaurants."))
-
-
-def begins_by_cell(store: Any, root: str, kernel: str, topology: Any, measure: Any) -> bool:
-    """Whether a franchise begins with counts by cell.
-
-    Parameters
-    ----------
-    store : type
-        Class of the store.
-    root : str
-        "restaurant", "weights" or "fixed".
-    kernel : str
-        As passed to the franchise.
-    topology : Topology
-        With cells, if the data have them.
-    measure : BaseMeasure
-        Its own class must define ``bank_of_cells``, because a subclass may use customers.
-    """
-    return (
-        store is CountsStore
-        and root in ("weights", "fixed")
-        and kernel in ("auto", "fused")
-        and getattr(topology, "cells", None) is not None
-        and "bank_of_cells" in vars(type(measure))
-    )
 
 
 _OTHERWISE = "Or use store='histogram'."

@@ -17,7 +17,7 @@ from hdpkit.franchise.state import measure_of
 from hdpkit.franchise.topology import ContextTopology, Topology
 from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed
-from hdpkit.stores import Detail, FrozenCells, FrozenSeating
+from hdpkit.stores import FrozenSeating
 
 __all__ = ["Extending", "with_documents"]
 
@@ -88,17 +88,14 @@ def _moved(franchise: Any, made: Any) -> dict[str, Any]:
     frozen = franchise.freeze()
     to = _numbers_in(franchise.topology, made.topology, franchise.declarations)
     seating = FrozenSeating.of(frozen["seating"])
-    if isinstance(seating, FrozenCells):
-        seating = seating.to(Detail.COUNTS, franchise.topology)
+    seating = seating.to(seating.DETAIL, franchise.topology)  # with a dish for each customer
     more = made.topology.n_customers - franchise.topology.n_customers
     seating = seating.with_customers(more, made.topology.known).without(slice(0, 0), to)
     hyperparameters = {
         name: _values(frozen[name], getattr(made.hyperparameters, name), franchise, made.topology, to, name)
         for name in ("concentration", "discount")
     }
-    held = (
-        {"held_groups": np.sort(to[franchise.held_nodes]).astype(np.int32)} if "held_groups" in frozen else {}
-    )
+    held = {"held_groups": np.sort(to[franchise._held.nodes]).astype(np.int32)}
     return {**frozen, "seating": seating.arrays(), **hyperparameters, **held}
 
 
@@ -247,7 +244,7 @@ class Extending(Freezing):
         measure = self.declarations[-1].measure.for_data(data)
         self.measure = measure.with_parameters(**values) if values else measure
         self.bank = self._bank_for(self.measure, data)
-        self.store = self._store_for(topology, self.measure, self.bank)
+        self.store = self._customers.store(topology, self.bank)
         self.store.thaw(seating)
         before = self.hyperparameters
         self.hyperparameters = before.over(topology, to, before.theta, before.d)

@@ -88,9 +88,7 @@ class Franchise(Copied):
             self._parts.register(self.root.weights.name, self.root.weights)
         for name, part in {**self._brought, **self.topology.parts()}.items():
             self._parts.register(name, part)
-        if known is not None:
-            self.root._check_number("known", known.n_components)
-            self._clear()
+        self._known.enter(self)
 
     def __repr__(self) -> str:
         names = " > ".join(printable(declaration.name) for declaration in self.declarations)
@@ -112,7 +110,7 @@ class Franchise(Copied):
     @property
     def known(self) -> Any:
         """The known components (`Known`, `KnownValues`), which are the first dishes, or None."""
-        return None if self._known is None else self._known.declared
+        return self._known.declared
 
     def restaurant(self, name: str, key: Any = None) -> RestaurantView:
         """Live view of one restaurant. ``key`` may be omitted if there is only one.
@@ -232,13 +230,13 @@ class Franchise(Copied):
     def clear(self) -> None:
         """Unseat all customers; hyperparameters don't change. A closed franchise is open again."""
         self._not_lent("cleared")
-        self._check_start_held("clear()")
+        self._held.check_start("clear()")
         self._lock.reopen(self._clear, self._lock.closed)
 
     def _clear(self, failed: bool = False) -> None:
         if failed:
             self._abandon()
-        slots = self._unseat_all()
+        slots = self._known.stay(self)
         self._replaced(slots, (), ids=slots, births=len(slots))
 
     def simulate(self, rng: ChoiceSource | Seed, keep: str | None = None) -> Self:

@@ -19,12 +19,11 @@ from hdpkit.franchise.reading import Reading
 from hdpkit.franchise.statistics import unserved
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Streams
-from hdpkit.stores import FrozenCells, FrozenSeating, KeepsCells, detail_of
 
 __all__ = ["Freezing"]
 
 # Objects of a franchise that some changes replace, rather than change.
-_REPLACED = ("data", "topology", "measure", "bank", "store", "hyperparameters", "_by_cell")
+_REPLACED = ("data", "topology", "measure", "bank", "store", "hyperparameters", "_customers")
 
 
 @attrs.frozen(eq=False)
@@ -61,7 +60,7 @@ class Freezing(Reading):
             "sweep": self.sweep,
             # No call had a seed in most states.
             **({"seeded_calls": self._seeded_calls} if self._seeded_calls else {}),
-            **({"held_groups": self.held_nodes} if self._any_held else {}),
+            **self._held.frozen(),
             "streams": None if streams is None else {"seed": streams.seed, "chain": streams.chain},
             "components": self._parts.freeze(),
         }
@@ -117,11 +116,7 @@ class Freezing(Reading):
             self._abandon()
         streams = Streams(**frozen["streams"]) if frozen.get("streams") else self.streams
         discount = np.asarray(frozen["discount"], dtype=np.float64)
-        seating = frozen["seating"]
-        if isinstance(self.store, KeepsCells) and not isinstance(FrozenSeating.of(seating), FrozenCells):
-            self._count_by_customer()
-        if not isinstance(self.store, KeepsCells):
-            seating = self._in_detail(seating, detail_of(self.store), source, discount)
+        seating = self._customers.adapted(frozen["seating"], source, discount)
         values = frozen.get("measure", {})
         if values != self.base_parameters:
             self.measure = self._with_parameters(values)
@@ -131,7 +126,7 @@ class Freezing(Reading):
         self.sweep = int(frozen["sweep"])
         self._seeded_calls = int(frozen.get("seeded_calls", 0))
         self.streams = streams
-        self.held_nodes = self._check_frozen_held(frozen)
+        self._held = self._held_in(frozen)
         slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen.get("components", {})
         ids, births = frozen.get("dish_ids"), frozen.get("births", 0)
         self._replaced(slots, frozen["held"], frozen.get("bank"), parts, source, ids, births)
@@ -157,10 +152,8 @@ class Freezing(Reading):
         seating = check_frozen(frozen, self.topology, self._starting, observed, self.declarations)
         self._check_discount(np.asarray(frozen["discount"])[1:], frozen=True)
         self.root._check_number("slots, in the frozen state", len(frozen["slots"]), frozen=True)
-        self._check_frozen_held(frozen)
-        if self._known is not None:
-            kept = FrozenSeating.of(seating)
-            self._known.check_frozen(frozen, None if isinstance(kept, FrozenCells) else kept.dishes)
+        self._held_in(frozen)
+        self._known.check_frozen(frozen, seating)
         bank: Any = self.bank
         if isinstance(bank, KeepsParameters):
             bank.check_frozen(frozen.get("bank"), frozen["slots"])

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import instance, number_array, whole_number
-from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.sample import Sample, drawn_weights, levels_of, sample_of
@@ -20,7 +20,7 @@ from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.numerics import add_up
 from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource, RandomStream
-from hdpkit.stores import KeepsCells, ReportsMemory
+from hdpkit.stores import ReportsMemory
 
 __all__ = ["Drawn", "Reading"]
 
@@ -102,7 +102,7 @@ class Drawn(Slices):
         stream = self._stream("topics", "moves.DrawTopics()")
         slots = self.slots.occupied_slots()
         drawn = self.measure.draw_many(self.bank, slots, self._dishes_for_bank(), stream)
-        return list(drawn) if self._known is None else self._known.put_topics(list(drawn))
+        return self._known.put_topics(list(drawn))
 
     def drawn_proportions(self) -> Floats:
         """Drawn proportions of the groups, shape (groups, K + 1), that of new dishes last.
@@ -136,9 +136,6 @@ class Drawn(Slices):
         return drawn[1:]
 
 
-_CHUNK = 1 << 18  # customers counted at once
-
-
 class Reading(Drawn):
     """Properties of the current state."""
 
@@ -149,13 +146,6 @@ class Reading(Drawn):
         If dishes are observed they are the values themselves.
         """
         return self._ranks()[self.seating.dishes()[: self.topology.n_customers]]
-
-    def _all_seated(self) -> bool:
-        """Whether every data customer is seated."""
-        seating = self.seating
-        if isinstance(seating, KeepsCells):
-            return seating.seated() == self.topology.n_customers
-        return not bool((seating.dishes() < 0).any())
 
     def _ranks(self) -> Ints:
         """Rank of each occupied slot; -1 at the end, for unseated customers."""
@@ -290,28 +280,12 @@ class Reading(Drawn):
     def dish_counts(self) -> Ints:
         """Counts of terms by dish: int64, shape (K, V). For data that are terms."""
         self._dish_kind.check_counted()
-        if isinstance(self.seating, KeepsCells):
-            bank: Any = self.bank
-            by_dish: Ints = bank.counts(self.slots.occupied_slots())
-            return by_dish if self._known is None else self._known.without(by_dish)
-        n_terms = getattr(self.data, "n_terms", None) or getattr(self.measure, "n_terms", None)
-        if n_terms is None:
-            raise DataError(
-                "data", type(self.data).__name__, "terms of a vocabulary", "See dish_parameters()."
-            )
-        values = np.asarray(self.data.values)
-        dishes = self.seating.dishes()[: len(values)]
-        rank, counts = self._ranks(), np.zeros(self.n_dishes * n_terms, dtype=np.int64)
-        for first in range(0, len(dishes), _CHUNK):
-            places = rank[dishes[first : first + _CHUNK]]
-            seated = places >= 0
-            np.add.at(counts, places[seated] * n_terms + values[first : first + _CHUNK][seated], 1)
-        return counts.reshape(self.n_dishes, n_terms)
+        return self._customers.term_counts()
 
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
         means = self.measure.posterior_means(self.bank, self.slots.occupied_slots(), self._dishes_for_bank())
-        return means if self._known is None else self._known.put_topics(means)
+        return self._known.put_topics(means)
 
     def selected_terms(self) -> Floats:
         """Expected number of terms that each dish selects, given its data: float64, shape (K,).

@@ -6,9 +6,6 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 import hdpkit._compiled.stores.labelled_seating as compiled
 from hdpkit._compiled.support.franchise_lock import Block
 from hdpkit._compiled.walk.counts_walk import CountsWalk
@@ -24,7 +21,6 @@ from hdpkit.franchise.kernels import (
     VERBS,
     Row,
     choose_kernel,
-    is_compiled,
     register_kernel,
     register_verb,
 )
@@ -32,8 +28,8 @@ from hdpkit.franchise.reference.counts_walk import CountsReferenceWalk
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.franchise.state import State
 from hdpkit.random import ChoiceSource
-from hdpkit.stores import Detail, ExplicitReference, ExplicitStore, KeepsCells, detail_of
-from hdpkit.stores.frozen import Draws, FrozenCells, FrozenSeating
+from hdpkit.stores import Detail, ExplicitReference, ExplicitStore, FrozenSeating, detail_of
+from hdpkit.stores.frozen import Draws
 from hdpkit.stores.reference import labelled_seating as reference
 
 __all__ = ["KernelChoice", "Seats"]
@@ -73,7 +69,9 @@ class KernelChoice(State):
         kind = self._store_type
         if detail_of(kind) is Detail.SEATS:
             return kind
-        return getattr(kind, "LABELLED_STORE", ExplicitStore if is_compiled(kind) else ExplicitReference)
+        return getattr(
+            kind, "LABELLED_STORE", ExplicitStore if kind in COMPILED_STORES else ExplicitReference
+        )
 
     def _kernel_of(self, verb: str) -> tuple[str, Callable[..., Any]]:
         """Name and function of the kernel that runs a verb."""
@@ -109,9 +107,6 @@ class KernelChoice(State):
             self._kernel_of("reseat")
 
 
-_NOBODY = np.empty(0, dtype=np.int32)  # a walk over cells doesn't seat single customers
-
-
 class Seats(KernelChoice):
     """Stores of a franchise and the walks over them."""
 
@@ -144,12 +139,12 @@ class Seats(KernelChoice):
         """Return a new walk over this store and these slots."""
         t, theta, d = self.topology, self.hyperparameters.theta, self.hyperparameters.d
         above = self.root._for_walk(kernel)
-        # A walk over a store of cells seats no customers, and needs no distribution of tables.
-        counts = detail_of(store) is Detail.COUNTS and not isinstance(store, KeepsCells)
+        # A walk that seats no single customers needs no distribution of tables.
+        counts = self._customers.single and detail_of(store) is Detail.COUNTS
         counts = counts and not tables_at_end(store, self.root.kind, t.n_levels)
         if kernel == "reference":
             return (CountsReferenceWalk if counts else ReferenceWalk)(store, slots, t, theta, d, above)
-        home = _NOBODY if isinstance(store, KeepsCells) else t.home
+        home = self._customers.homes()
         if counts:
             return CountsWalk(store, slots, t.parent, home, theta, d, above, t.declaration)
         return Walk(store, slots, t.parent, home, theta, d, above)
@@ -165,17 +160,7 @@ class Seats(KernelChoice):
         """An empty store of the right size; with ``labelled``, one that keeps seats."""
         if labelled:
             return self._own(self._table_store_type(self.topology.n_all, self.topology.n_nodes))
-        return self._store_for(self.topology, self.measure, self.bank)
-
-    def _unseat_all(self) -> npt.NDArray[np.int32]:
-        """Unseat all customers except those of known components; returns the slots of these."""
-        known = self._known
-        if known is None:
-            self.store.clear()
-            return np.empty(0, dtype=np.int32)
-        by_cell = isinstance(self.store, KeepsCells)
-        self.store.thaw(known.alone(self.topology, detail_of(self.store), by_cell))
-        return np.arange(known.n, dtype=np.int32)
+        return self._customers.store(self.topology, self.bank)
 
     def _in_detail(
         self,
@@ -189,11 +174,8 @@ class Seats(KernelChoice):
         For a form with more detail a source is needed: the missing detail is drawn, given the discounts of
         the restaurants.
         """
-        topology = self.topology
-        frozen = FrozenSeating.of(seating)
-        if frozen.DETAIL is detail and not isinstance(frozen, FrozenCells):
-            return seating
-        if detail < frozen.DETAIL:
+        topology, frozen = self.topology, FrozenSeating.of(seating)
+        if detail <= frozen.DETAIL:
             return frozen.to(detail, topology).arrays()
         draws = Draws(*(self._kernel_of(verb)[1] for verb in ("draw_sizes", "seat_out")))
         return frozen.to(detail, topology, source, draws, discount).arrays()
@@ -208,21 +190,7 @@ class Seats(KernelChoice):
         number of customers for each document, term and dish. All orders of them are equally likely; the order
         is drawn from a key that each sweep over cells draws. Verbs for single customers call this method.
         """
-        if isinstance(self.store, KeepsCells):
-            self._change(self._expand_cells)
-
-    def _expand_cells(self) -> None:
-        counts = self._in_detail(self.store.freeze(), Detail.COUNTS)
-        self._count_by_customer()
-        self.store.thaw(counts)
-        self.bank.rebuild(self._for_bank(counts["dish"]), self.slots.occupied_slots())
-        self.slots.attach(self.bank)
-
-    def _count_by_customer(self) -> None:
-        """Replace the store of cells by an empty one of customers, and the bank by one for it."""
-        self._by_cell = False
-        self.bank = self._bank_for(self.measure, self.data)
-        self.store = self._new_store()
+        self._customers.expand()
 
     # ------------------------------------------------------------------ seating out
 

@@ -15,12 +15,11 @@ from hdpkit.checks import choice, whole_number
 from hdpkit.errors import StateError
 from hdpkit.franchise.assigned import Assigned, Assignment
 from hdpkit.franchise.guard import changes
-from hdpkit.franchise.known import KnownDishes
+from hdpkit.franchise.known import NoKnown
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.verbs import Blocks, check_source
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.random import ChoiceSource
-from hdpkit.stores import KeepsCells
 
 __all__ = ["SlicePlan", "Slices", "opened_here"]
 
@@ -65,7 +64,7 @@ class SlicePlan:
         Given proportions (for tests).
     above : float64 array, shape (n_nodes, slots), optional
         The same of weights of restaurants that are neither the root nor without any below them.
-    known : KnownDishes, optional
+    known : NoKnown or KnownDishes
         Components whose labels are the first slots.
     held : int8 array, shape (n_nodes,), optional
         For each restaurant, whether its customers are held; None: none are.
@@ -86,9 +85,13 @@ class SlicePlan:
     topics: Floats | None = None
     proportions: Floats | None = None
     above: Floats | None = None
-    known: KnownDishes | None = None
+    known: NoKnown = attrs.field(factory=NoKnown)
     held: npt.NDArray[np.int8] | None = None
     before: int = 0
+
+    def holds(self, nodes: Any) -> npt.NDArray[np.bool_]:
+        """Whether the customers of these restaurants are held."""
+        return np.zeros(np.shape(nodes), dtype=bool) if self.held is None else self.held[nodes] != 0
 
 
 class Slices(Blocks):
@@ -130,7 +133,7 @@ class Slices(Blocks):
         choice("proportions", proportions, ("integrated", "drawn"), remedy="They have the same law.")
         whole_number("threads", threads, 1, MOST_THREADS, remedy="One per processor is usual.")
         integrated = proportions == "integrated"
-        if isinstance(self.store, KeepsCells) and integrated:  # customers are drawn one by one
+        if integrated:  # customers are drawn one by one
             self.expand_cells()
         self._sweep_documents(self._plan(source, integrated, threads), source)
 
@@ -170,12 +173,12 @@ class Slices(Blocks):
             tail[order].astype(np.int8),
             threshold,
             self.measure,
-            None if isinstance(self.store, KeepsCells) else self.data.values,
+            self._customers.values(),
             integrated,
             threads,
             topics=topics,
             known=self._known,
-            held=self._held_nodes(),
+            held=self._held.mask,
             before=0 if corpus is None else corpus.before,
         )
 
@@ -183,9 +186,8 @@ class Slices(Blocks):
     def _sweep_documents(self, plan: SlicePlan, source: ChoiceSource) -> None:
         """Sweep over the documents, and set the weights of the resulting dishes."""
         above: Any = self.root.weights
-        verb = "cell_sweep" if isinstance(self.store, KeepsCells) else "slice_sweep"
         with above.births_given():
-            self._run(verb, self.bank, self._workspace, plan, source=source)
+            self._run(self._customers.sweep, self.bank, self._workspace, plan, source=source)
         self._weigh(plan)
 
     def _weigh(self, plan: SlicePlan) -> None:

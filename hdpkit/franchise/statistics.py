@@ -16,7 +16,7 @@ from hdpkit.franchise.seats import Seats
 from hdpkit.franchise.state import measure_of
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
-from hdpkit.stores import Compacts, KeepsCells
+from hdpkit.stores import Compacts
 
 __all__ = ["Statistics", "unserved"]
 
@@ -64,11 +64,7 @@ class Statistics(Seats):
 
     def _recount(self) -> None:
         """Recompute the statistics of all dishes, in data order."""
-        slots = self.slots.occupied_slots()
-        if isinstance(self.seating, KeepsCells):
-            self.seating.count_into(self.bank, slots, *self._seen_by_cell())
-        else:
-            self.bank.rebuild(self._dish_kind.to_count(slots), slots)
+        self._customers.recount(self.bank, self.slots.occupied_slots())
 
     # ------------------------------------------------------------------ slots and parts
 

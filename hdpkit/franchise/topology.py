@@ -588,6 +588,10 @@ def build_topology(chain: Sequence[Restaurant], data: GroupedData, known: int = 
         return StateTopology(chain, data, known)
     if is_context_chain(chain, data):
         assert isinstance(data, NGrams)
+        if known:
+            raise DeclarationError(
+                "known", known, "no components over contexts of n-grams", "Leave known out."
+            )
         return ContextTopology(len(chain), data)
     cells = getattr(data, "cells", None)
     if cells is not None and len(chain) > 1 and chain[-1].each == "document":

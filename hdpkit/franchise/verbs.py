@@ -104,7 +104,7 @@ class Verbs(Held):
         prepare : bool
             Whether the bank needs the source: parameters may be drawn.
         """
-        if self._by_cell and not VERBS[verb].by_cell:
+        if verb not in self._customers.verbs:
             counted = self.bank  # by cell; the verb needs a bank by customer
             self.expand_cells()
             arguments = tuple(self.bank if one is counted else one for one in arguments)
@@ -273,10 +273,8 @@ class Verbs(Held):
         if not self._occupied(given[first:last]):
             raise ParameterError("dishes", dishes, "occupied slots, one per customer", "See open_dish.")
         self._dish_kind.check_given(given, first, last)
-        if self._known is not None:
-            values = np.asarray(self.data.values)[first:last]
-            self._known.check_possible(values, given[first:last], "dishes")
-            given = np.append(given, np.full(self._known.n, -1, dtype=np.int32))
+        self._known.check_possible(self.data, given[first:last], "dishes", first)
+        given = self._known.with_own(given)
         self._run("enter_given", self.bank, given, first, last, source=source)
 
     def _enter_by_cell(self, runs: Ints, dish: Ints, count: Ints, cells: Any, source: ChoiceSource) -> None:
@@ -334,8 +332,7 @@ class Verbs(Held):
             If some of them are held.
         """
         self._check_customers(first, last, source)
-        if len(self.held_nodes):
-            self._check_free(first, last)
+        self._held.check_free(first, last)
         self._run("reseat", self.bank, first, last, source=source, prepare=True)
 
     @property
@@ -405,8 +402,7 @@ class Verbs(Held):
             If some of them are held.
         """
         self._check_customers(first, last, source)
-        if len(self.held_nodes):
-            self._check_free(first, last)
+        self._held.check_free(first, last)
         self._run("leave", self.bank, first, last, source=source)
 
     @changes
@@ -542,19 +538,11 @@ class Blocks(Verbs):
         list of pairs of int
             Begin and end (excluded) of each range.
         """
-        if not self._any_held:
-            return [(first, last)]
-        topology, below = self.topology, self._held_below()
-        nodes = np.array(topology.home[units.firsts[first:last]])
-        while np.any(higher := topology.level[nodes] > level):
-            nodes[higher] = topology.parent[nodes[higher]]
-        steps = np.flatnonzero(np.diff(below[nodes] == 0, prepend=False, append=False)) + first
-        return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
+        return self._held.free_units(units, level, first, last)
 
     def held_dishes(self) -> npt.NDArray[np.int64]:
         """Slots of dishes of held customers, and of known dishes: they are neither split nor merged."""
-        known = self.topology.n_all - self.topology.n_customers
-        return np.union1d(self._held_slots(), np.arange(known))
+        return np.union1d(self._held.dishes(self.seating), np.arange(self._known.n))
 
     def unit_dishes(self, units: Any) -> Ints:
         """Slot of the dish of each unit."""
@@ -712,9 +700,7 @@ class Blocks(Verbs):
         """
         home = self.topology.home[: self.topology.n_customers]
         customers = np.argsort(home, kind="stable").astype(np.int32)
-        held = self._held_nodes()
-        if held is not None:
-            customers = customers[held[home[customers]] == 0]
+        customers = self._held.free(customers)
         of = home[customers]
         nodes = np.unique(of)
         begin = np.append(np.searchsorted(of, nodes), len(of)).astype(np.int64)
@@ -759,7 +745,7 @@ class Blocks(Verbs):
         self._need_tables()
         check_source(source)
         nodes, begin, customers = check_groups(groups, first, last, self.topology)
-        if np.isin(nodes[first:last], self.held_nodes).any():
+        if np.isin(nodes[first:last], self._held.nodes).any():
             raise StateError("groups", nodes[first:last], "free ones", "Release them: franchise.release().")
         whole_number("launches", launches, 0, MOST_LAUNCHES, remedy="A few are enough.")
         if not self.measure.conjugate:

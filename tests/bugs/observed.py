@@ -228,7 +228,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "Simulated data are the dishes that a store of histograms looked up in the current data.",
         _SIMULATE,
         "seated._own(seated._store_type(topology.n_customers, topology.n_nodes))",
-        "seated._store_for(topology, seated.measure, seated.bank)",
+        "seated._customers.store(topology, seated.bank)",
         "check_observed_simulation",
     ),
     # ------------------------------------------------------------------ who knows which dishes there are
