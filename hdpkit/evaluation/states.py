@@ -7,7 +7,7 @@ from typing import Any
 
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.copies import Look
+from hdpkit.franchise.freezing import Look
 from hdpkit.record import ChainTrace, Draw
 from hdpkit.schedule import Run
 

@@ -73,17 +73,7 @@ class Assignment:
 
 
 class Assigned:
-    """A sweep of a move that assigns dishes: its documents, and the changes that it makes.
-
-    Parameters
-    ----------
-    plan : SlicePlan
-        Its labels.
-    least : float
-        Labels with at least this weight may be assigned.
-    key : (int, int)
-        Key of the streams of documents.
-    """
+    """A sweep of a move that assigns dishes to labels of a plan that have at least the weight ``least``."""
 
     def __init__(self, plan: Any, least: float, key: tuple[int, int]) -> None:
         self.plan = plan
@@ -125,21 +115,10 @@ class Assigned:
         )
 
     def assign(self, state: State, found: Assignment, rows: Wide) -> tuple[Wide, Wide]:
-        """Give customers new dishes, and draw the tables of all documents.
+        """Give customers the dishes of these rows of ``topics``, and draw the tables of all documents.
 
+        Returns changes of the customers of each slot, and of the root's customers: int64, shape (n_slots,).
         Dishes, the root and the counts of terms don't change until the changes of all parts are added up.
-
-        Parameters
-        ----------
-        state : State
-        found : Assignment
-        rows : int array
-            For each of its customers the row of its new dish in ``topics``.
-
-        Returns
-        -------
-        customers, tables : int64 arrays, shape (n_slots,)
-            Changes of the customers of each slot, and of the root's customers.
         """
         state._changes += 1
         slots, n_slots = self.slots, int(self.plan.slots.max()) + 1

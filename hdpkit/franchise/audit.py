@@ -160,7 +160,7 @@ def check_labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
 
 def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[np.int32]) -> None:
     """Check that cached statistics give the same log marginals as recomputed ones."""
-    counted = state._dishes_for_bank()
+    counted = state._customers.dishes()
     cached = np.asarray(state.bank.log_marginals(live, counted))
     fresh_bank = state._bank_for(state.measure, state.data)
     fresh_bank.thaw(state.bank.freeze())

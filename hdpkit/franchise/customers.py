@@ -68,7 +68,7 @@ class Customers(Attached):
 
     def dishes(self) -> Any:
         """Dish of each value of a bank."""
-        return self.state._for_bank(self.state.seating.dishes())
+        return self.state._known.to_count(self.state.seating.dishes(), self.state.topology)
 
     def recount(self, bank: Any, slots: Ints) -> None:
         """Recompute the statistics of these dishes in a bank, in data order."""
@@ -156,7 +156,8 @@ class CustomersByCell(Customers):
         counts = state._in_detail(state.store.freeze(), Detail.COUNTS)
         self._give_way()
         state.store.thaw(counts)
-        state.bank.rebuild(state._for_bank(counts["dish"]), state.slots.occupied_slots())
+        dishes = state._known.to_count(counts["dish"], state.topology)
+        state.bank.rebuild(dishes, state.slots.occupied_slots())
         state.slots.attach(state.bank)
 
     def _give_way(self) -> None:
@@ -164,7 +165,7 @@ class CustomersByCell(Customers):
         state = self.state
         state._customers = Customers(state)
         state.bank = state._bank_for(state.measure, state.data)
-        state.store = state._new_store()
+        state.store = state._customers.store(state.topology, state.bank)
 
     def dishes(self) -> Any:
         """None: the bank counts by cell."""

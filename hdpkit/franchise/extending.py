@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,44 +19,9 @@ from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed
 from hdpkit.stores import FrozenSeating
 
-__all__ = ["Extending", "with_documents"]
+__all__ = ["Extending"]
 
 Ints = npt.NDArray[np.int64]
-
-
-@unguarded
-def with_documents(self: Any, data: Corpus, rng: ChoiceSource | Seed = None) -> Any:
-    """Return a franchise over more documents. Present seats are kept; new customers are seated in order.
-
-    Each new customer is seated by its predictive given all seated customers. This is a start for further
-    sweeps, not a draw from the posterior. This franchise doesn't change.
-
-    Parameters
-    ----------
-    data : Corpus
-        ``franchise.data.plus(documents)``: the current documents, followed by new ones.
-    rng : seed, Generator or choice source
-        For seating the new customers. Calls with a seed are counted as in `extend`.
-
-    Returns
-    -------
-    Franchise
-        Its hyperparameters, sweep counter and streams are those of this one; hyperparameters with separate
-        values begin at the starting value in new restaurants.
-
-    Raises
-    ------
-    DataError
-        If the first documents are not the current ones.
-    DeclarationError
-        If the data are not documents of words.
-    """
-    made = self._lock.call(_grown, (self, data), {}, True)
-    n, n_all = self.topology.n_customers, made.topology.n_customers
-    source = made._own_source(rng, Purpose.EXTEND)
-    made.in_chunks(n, n_all, lambda first, last: made.enter(first, last, source))
-    made.settle()
-    return made
 
 
 def _grown(franchise: Any, data: Corpus) -> Any:
@@ -148,7 +113,41 @@ def _continues_corpus(data: Corpus, before: Corpus) -> bool:
 
 
 class Extending(Freezing):
-    """Replaces the data of a franchise over n-grams: adds or removes sentences."""
+    """Adds documents in a new franchise; adds sentences to a franchise over n-grams, or removes them."""
+
+    @unguarded
+    def with_documents(self, data: Corpus, rng: ChoiceSource | Seed = None) -> Self:
+        """Return a franchise over more documents. Present seats are kept; new customers are seated in order.
+
+        Each new customer is seated by its predictive given all seated customers. This is a start for further
+        sweeps, not a draw from the posterior. This franchise doesn't change.
+
+        Parameters
+        ----------
+        data : Corpus
+            ``franchise.data.plus(documents)``: the current documents, followed by new ones.
+        rng : seed, Generator or choice source
+            For seating the new customers. Calls with a seed are counted as in `extend`.
+
+        Returns
+        -------
+        Franchise
+            Its hyperparameters, sweep counter and streams are those of this one; hyperparameters with
+            separate values begin at the starting value in new restaurants.
+
+        Raises
+        ------
+        DataError
+            If the first documents are not the current ones.
+        DeclarationError
+            If the data are not documents of words.
+        """
+        made: Self = self._lock.call(_grown, (self, data), {}, True)
+        n, n_all = self.topology.n_customers, made.topology.n_customers
+        source = made._own_source(rng, Purpose.EXTEND)
+        made.in_chunks(n, n_all, lambda first, last: made.enter(first, last, source))
+        made.settle()
+        return made
 
     @changes
     def extend(self, data: GroupedData, rng: ChoiceSource | Seed = None) -> None:

@@ -100,23 +100,9 @@ def fixed_dishes(
 ) -> FixedDishes:
     """Densities of new groups' values under the dishes of a franchise, and the groups' parents.
 
-    Parameters
-    ----------
-    franchise : Franchise
-        It is used by this thread during the call.
-    data : GroupedData
-        New groups, with the label of the last declaration and those of the levels between it and the root.
-    scaled : bool
-        Compute `FixedDishes.log_scale`, which sampling doesn't need.
-    parents : Parents, optional
-        Parents of the same groups, if they are already known.
-    other : GroupedData, optional
-        Further customers of the same groups, which provide the labels of groups that are empty in ``data``.
-
-    Raises
-    ------
-    DataError, DeclarationError, ParameterError
-        If the state, the measure or the data don't fit.
+    With ``scaled`` also `FixedDishes.log_scale`, which sampling doesn't need. ``parents`` are those of the
+    same groups, if they are already known; ``other`` has further customers of them, which provide the labels
+    of groups that are empty in ``data``.
     """
     if not isinstance(data, GroupedData):
         raise ParameterError("data", data, "a Corpus or Groups", "For instance Corpus.from_documents(...).")
@@ -263,7 +249,7 @@ def _densities(franchise: Any, values: npt.NDArray[Any], scaled: bool) -> tuple[
     seated = franchise._dish_kind.to_count(slots)[:before]
     dishes[: len(seated)] = seated
     bank = franchise._bank_for(measure, together)
-    dishes = franchise._for_bank(dishes)
+    dishes = franchise._known.to_count(dishes, franchise.topology)
     if (kept := franchise.bank.freeze()) is not None:
         bank.thaw(kept)
     bank.rebuild(dishes, slots)
@@ -447,12 +433,8 @@ def fold_in(
 def sample_groups(fixed: FixedDishes, sweeps: int, burn_in: int, source: ChoiceSource) -> tuple[Floats, Ints]:
     """Sweep over new groups in order.
 
-    Returns
-    -------
-    proportions : float64 array, shape (n_groups, K + 1)
-        Mean over the sweeps after the burn-in of the posterior mean given the seating.
-    dishes : int64 array, shape (n_customers,)
-        After the last sweep, group by group.
+    Returns the proportions of groups, shape (n_groups, K + 1), means over the sweeps after the burn-in, and
+    the dish of each customer after the last sweep, group by group.
     """
     groups, begins = fixed.new_groups(), fixed.layout.begins
     proportions = np.empty((len(begins) - 1, fixed.density.shape[1]))

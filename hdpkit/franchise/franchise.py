@@ -13,11 +13,10 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import RUN_FIRST, BusyError, ClosedError, printable
 from hdpkit.franchise.as_html import franchise_table
 from hdpkit.franchise.audit import audit
-from hdpkit.franchise.copies import Copied, Requests, Snapshot
-from hdpkit.franchise.copies import look as look_at
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, number_of
-from hdpkit.franchise.extending import with_documents as with_more_documents
+from hdpkit.franchise.extending import Extending
 from hdpkit.franchise.fixed_dishes import fold_in as fold_in_new_groups
+from hdpkit.franchise.freezing import Requests, Snapshot
 from hdpkit.franchise.guard import changes, reopens, unguarded
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.simulate import simulate
@@ -28,7 +27,7 @@ from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 __all__ = ["Franchise"]
 
 
-class Franchise(Copied):
+class Franchise(Extending):
     """A tree of restaurants with its data: the state of a chain.
 
     Parameters
@@ -137,9 +136,7 @@ class Franchise(Copied):
         """The part of the current state that predictions need; it doesn't change with the franchise."""
         return Snapshot(self)
 
-    look = look_at  # it takes the lock itself
-    fold_in = fold_in_new_groups  # this also takes the lock, while it reads
-    with_documents = with_more_documents
+    fold_in = fold_in_new_groups  # it takes the lock itself, while it reads
 
     # ------------------------------------------------------------------ blocks
 

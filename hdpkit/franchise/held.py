@@ -18,7 +18,7 @@ from hdpkit.checks import items, whole_number
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
-from hdpkit.franchise.statistics import Statistics
+from hdpkit.franchise.seats import Statistics
 from hdpkit.franchise.topology import Topology
 
 __all__ = ["Held"]

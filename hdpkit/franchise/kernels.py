@@ -236,15 +236,10 @@ def choose_kernel(
     root: str = "restaurant",
     tree: str = "fixed",
 ) -> tuple[str, Callable[..., Any]]:
-    """Name and function of the kernel for a verb.
+    """Name and function of the kernel for a verb, or a KernelError.
 
     If "fused" is forced, the next fastest code is used for verbs without a fused sweep, and if the present
     hyperparameters are outside the range of its arithmetic.
-
-    Raises
-    ------
-    KernelError
-        If there is no such kernel for this store, measure, depth and kind of tree.
     """
     where = store, bank, depth, root, tree
     if forced != "fused" or any(row.name == forced and row.serves(*where) for row in TABLE):

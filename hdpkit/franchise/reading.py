@@ -101,7 +101,7 @@ class Drawn(Slices):
         """
         stream = self._stream("topics", "moves.DrawTopics()")
         slots = self.slots.occupied_slots()
-        drawn = self.measure.draw_many(self.bank, slots, self._dishes_for_bank(), stream)
+        drawn = self.measure.draw_many(self.bank, slots, self._customers.dishes(), stream)
         return self._known.put_topics(list(drawn))
 
     def drawn_proportions(self) -> Floats:
@@ -284,7 +284,7 @@ class Reading(Drawn):
 
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
-        means = self.measure.posterior_means(self.bank, self.slots.occupied_slots(), self._dishes_for_bank())
+        means = self.measure.posterior_means(self.bank, self.slots.occupied_slots(), self._customers.dishes())
         return self._known.put_topics(means)
 
     def selected_terms(self) -> Floats:
@@ -305,7 +305,7 @@ class Reading(Drawn):
                 "hk.SparseDirichletMultinomial is one.",
             )  # fmt: skip
         slots = self.slots.occupied_slots()
-        dishes = self.bank.statistics(slots, self._dishes_for_bank())
+        dishes = self.bank.statistics(slots, self._customers.dishes())
         return np.array([measure.selected_terms(one) for one in dishes], dtype=float)
 
     def root_weights(self) -> tuple[Floats, float]:
@@ -346,7 +346,7 @@ class Reading(Drawn):
                 raise ParameterError(
                     "measure", measure, "a measure with the statistics of the franchise's", "Leave it out."
                 )
-            slots, dishes = self.slots.occupied_slots(), self._dishes_for_bank()
+            slots, dishes = self.slots.occupied_slots(), self._customers.dishes()
             return add_up(measure.log_marginals(self.bank, slots, dishes).tolist())
         return self._dish_kind.log_likelihood()
 

@@ -759,7 +759,7 @@ def _of_dishes(
     if measure.takes_terms and getattr(state.data, "n_terms", None):
         counts = _term_counts(state, bank, slots)
         totals = known.add_seen(counts.sum(axis=1))
-        means = _term_means(measure, bank, slots, state._dishes_for_bank(), totals)
+        means = _term_means(measure, bank, slots, state._customers.dishes(), totals)
     if not len(slots) or (means is not None and not known.n):
         return counts, means, {}
     if not (measure.supports("posterior_mean") or measure.supports("posterior_means")):

@@ -182,7 +182,6 @@ class Slices(Blocks):
             before=0 if corpus is None else corpus.before,
         )
 
-    @changes
     def _sweep_documents(self, plan: SlicePlan, source: ChoiceSource) -> None:
         """Sweep over the documents, and set the weights of the resulting dishes."""
         above: Any = self.root.weights
@@ -198,17 +197,11 @@ class Slices(Blocks):
         remainder = plan.remainder + float(plan.weights[~kept].sum())
         above.take(slots, np.append(plan.weights[kept], remainder))
 
-    @changes
     def _draw_part(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> None:
         """Begin a sweep over all parts of a corpus, of which this franchise has one: draw labels and topics.
 
-        If parts share the memory of topics (`share_topics`), each draws some of them, and `sweep_part` may be
-        called only after all have finished.
-
-        Parameters
-        ----------
-        source, proportions, threads
-            As in `reseat_documents`. All parts must have the same source in the same self.
+        All parts must have the same source in the same state. If parts share the memory of topics, each draws
+        some of them, and `_sweep_part` may be called only after all have finished.
         """
         check_source(source)
         self.expand_cells()
@@ -216,7 +209,6 @@ class Slices(Blocks):
         self._run_topics(plan, source)
         self._under_way, self._assigned = (plan, source), None
 
-    @changes
     def _begin_assigned(self, source: ChoiceSource) -> None:
         """Begin a sweep in which a move assigns dishes: draw labels and topics, as `_draw_part` does."""
         check_source(source)
@@ -230,7 +222,6 @@ class Slices(Blocks):
         """The documents to whose customers dishes are to be assigned; called when all topics are drawn."""
         return self._assigning().assignment(self, self._workspace.topics_of)
 
-    @changes
     def _assign(self, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int) -> Changes:
         """Assign dishes; returns the changes of the common state, as `_sweep_part` does."""
         assigned = self._assigning()
@@ -247,19 +238,11 @@ class Slices(Blocks):
         """Draw topics by the common plan of all parts."""
         self._run("topics_part", self.bank, self._workspace, plan, source=source)
 
-    @changes
     def _sweep_part(self, n_blocks: int) -> Changes:
-        """Sweep over the documents of the franchise given the topics; then call `end_parts`.
+        """Sweep over the documents of the franchise given the topics; then call `_end_parts`.
 
-        Parameters
-        ----------
-        n_blocks : int
-            Number of blocks of terms in which changes of counts are returned; 0: `take_block` returns them.
-
-        Returns
-        -------
-        Changes
-            Changes of the common state, which are not applied here yet.
+        Returns changes of the common state, which are not applied here yet, with those of counts in
+        ``n_blocks`` blocks of terms; 0: `_take_block` returns them.
         """
         return self._run_part(*self._begun(), n_blocks)
 
@@ -283,7 +266,6 @@ class Slices(Blocks):
         found: bytes = self._workspace.take_changes(int(plan.slots.max()) + 1, block, n_blocks)
         return found
 
-    @changes
     def _end_parts(self, total: Changes) -> None:
         """End the sweep that `draw_part` began, given the sum of the changes of all parts."""
         plan, _ = self._begun()

@@ -139,12 +139,7 @@ def labels_of_terms(start: TermClusters, franchise: Any, source: RandomStream) -
 class _Places:
     """Terms as unit vectors in the leading singular directions of the counts, computed in blocks of terms.
 
-    Parameters
-    ----------
-    across : csr_matrix, shape (n_terms, n_documents)
-    generator : Generator
-    k : int
-        Number of centres with which a block is compared.
+    ``across`` has the counts by term and document; a block is compared with ``k`` centres.
     """
 
     def __init__(self, across: Any, generator: np.random.Generator, k: int) -> None:

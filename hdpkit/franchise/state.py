@@ -152,14 +152,6 @@ class State(Guarded):
 
     # ------------------------------------------------------------------ banks and stores
 
-    def _dishes_for_bank(self) -> Any:
-        """Dish of each customer, for a bank that uses them."""
-        return self._customers.dishes()
-
-    def _for_bank(self, dishes: Any) -> Any:
-        """Dishes of the values of a bank, given those of a store's customers or of more values."""
-        return self._known.to_count(dishes, self.topology)
-
     def _bank_for(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """The measure's bank for data."""
         bank = self._own(self._customers.bank(measure, data))

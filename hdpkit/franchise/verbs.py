@@ -93,16 +93,8 @@ class Verbs(Held):
     ) -> Any:
         """Run a verb on its kernel; if it fails, the franchise is closed.
 
-        Parameters
-        ----------
-        verb : str
-        arguments
-            Arguments of the kernel, after the walk and before the source.
-        walk : bool
-            Whether the walk is passed to the kernel.
-        source : ChoiceSource, optional
-        prepare : bool
-            Whether the bank needs the source: parameters may be drawn.
+        The kernel is called with the walk (unless ``walk`` is False), the arguments and the source. With
+        ``prepare`` the bank needs the source: parameters may be drawn.
         """
         if verb not in self._customers.verbs:
             counted = self.bank  # by cell; the verb needs a bank by customer
@@ -278,19 +270,10 @@ class Verbs(Held):
         self._run("enter_given", self.bank, given, first, last, source=source)
 
     def _enter_by_cell(self, runs: Ints, dish: Ints, count: Ints, cells: Any, source: ChoiceSource) -> None:
-        """Seat all customers of an empty franchise, given the numbers of customers by cell and dish.
+        """Seat all customers of an empty franchise, given runs as of `CellsStore.cell_runs`.
 
         For starts over counts by cell. With two levels, tables are drawn given the customers. With more
         levels every dish of a restaurant has one table until a move draws the numbers of tables.
-
-        Parameters
-        ----------
-        runs, dish, count : int32 arrays
-            As returned by `CellsStore.cell_runs`; dishes are occupied slots.
-        cells : Cells
-            Cells of the data.
-        source : ChoiceSource
-            The ``rng`` that a move is given.
         """
         check_source(source)
         self._change(self._enter_cells, runs, dish, count, cells)
@@ -301,11 +284,8 @@ class Verbs(Held):
         found = {"cell_runs": runs, "run_dish": dish, "run_count": count}
         base = int(dish.max()) + 1
         topology: Any = self.topology
-        keys, customers = cell_counts(found, cells, base, topology.first[-1])
-        known = np.arange(topology.n_all - topology.n_customers)  # each has one customer at the root
-        keys, customers = with_one_table_each(
-            np.append(known, keys), np.append(np.ones_like(known), customers), base, topology
-        )
+        data = cell_counts(found, cells, topology, base)
+        keys, customers = with_one_table_each(*data, base, topology)
         columns = (keys // base, keys % base, customers, np.ones_like(keys))
         names = ("count_node", "count_dish", "count_customers", "count_tables")
         found |= {name: column.astype(np.int32) for name, column in zip(names, columns, strict=True)}
@@ -387,19 +367,7 @@ class Verbs(Held):
     def leave(self, first: int, last: int, source: ChoiceSource) -> None:
         """Unseat the seated ones of customers first .. last - 1, and every table that closes.
 
-        Parameters
-        ----------
-        first, last : int
-            Customers first .. last - 1, in data order.
-        source : ChoiceSource
-            The ``rng`` that a move is given.
-
-        Raises
-        ------
-        ParameterError
-            If it isn't a range of customers, or no choice source.
-        StateError
-            If some of them are held.
+        Parameters and errors are those of `reseat`.
         """
         self._check_customers(first, last, source)
         self._held.check_free(first, last)
@@ -427,7 +395,7 @@ class Verbs(Held):
         StateError
             If there is no source and the root has weights.
         """
-        self._check_latent()
+        self._dish_kind.check_latent()
         if source is not None:
             check_source(source)
         elif self.root.kind == "weights":
@@ -456,10 +424,6 @@ class Verbs(Held):
 
     def _occupied(self, dishes: Ints) -> bool:
         return bool(np.isin(dishes, self.slots.occupied_slots()).all())
-
-    def _check_latent(self) -> None:
-        """Raise an error if dishes are observed."""
-        self._dish_kind.check_latent()
 
     def _need_counts(self) -> None:
         if not self.draws_tables:
@@ -680,7 +644,7 @@ class Blocks(Verbs):
         StateError
             If the units are out of date, or the store keeps no seats: call it inside `labelled_seating`.
         """
-        self._check_latent()
+        self._dish_kind.check_latent()
         self._check_units(units)
         check_source(source)
         places = whole_numbers("which", which, 0, len(units) - 1, remedy="Give places in units.")
@@ -771,7 +735,7 @@ class Blocks(Verbs):
     @unguarded
     def reserved(self, n: int) -> Block:
         """Slots for the statistics of a proposal, without dishes; they are freed at the end of the block."""
-        self._check_latent()
+        self._dish_kind.check_latent()
         n = whole_number("n", n, 0, MOST_RESERVED)
         return Block(self._lock, lambda: self._change(self._reserve, n), self._release_slots)
 

@@ -16,7 +16,7 @@ from hdpkit.checks import DAMAGED, fitting
 from hdpkit.data import GroupedData, NGrams
 from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, Ints, contexts_of
 from hdpkit.franchise import Franchise, Restaurant
-from hdpkit.franchise.copies import Snapshot
+from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.topology import ContextTopology
 from hdpkit.models.settings import moves_for
 from hdpkit.numerics import exp_each, log, log_each

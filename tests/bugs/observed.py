@@ -10,7 +10,7 @@ _WALK = "hdpkit.franchise.reference.walk"
 _SWEEPS = "hdpkit.franchise.reference.sweeps"
 _HISTOGRAM = "hdpkit.stores.reference.histogram"
 _DISHES = "hdpkit.franchise.dish_kinds"
-_STATISTICS = "hdpkit.franchise.statistics"
+_STATISTICS = "hdpkit.franchise.seats"
 _SIMULATE = "hdpkit.franchise.simulate"
 _ATOMS = "hdpkit.base_measures.atomic"
 

@@ -409,6 +409,15 @@ def test_a_store_beside_ours_is_asked(kind, module):
     assert third.asked > asked
 
 
+def test_a_store_that_declares_itself_is_compiled():
+    third = type("Third", (HistogramStore,), {"COMPILED": True})
+    state = started(topics, third)
+    assert state.kernel("enter") == "generic"
+    go_on(state)
+    state.audit()
+    assert type("Fourth", (third,), {}) not in COMPILED_STORES
+
+
 def test_a_third_store_is_not_taken_for_explicit():
     state = started(topics, "explicit")
     for kind in (
