@@ -36,7 +36,7 @@ STORES = ("explicit", "histogram")
 
 def speed(model, store, sweeps, seed):
     """Tokens per second of TableGibbs from the model's state, and bytes per token, on one store."""
-    franchise = hk.Franchise(model.franchise.restaurant_declared, model.data, store=store)
+    franchise = hk.Franchise(model.franchise.declarations[-1], model.data, store=store)
     gibbs = hk.Scheduler([moves.TableGibbs()])
     trace = gibbs.run(franchise, sweeps=1 + sweeps, rng=seed, init=model.franchise)
     rates = len(model.data) / trace.moves["seconds"][1:]

@@ -16,8 +16,8 @@ from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.evaluation.completion import TOLERANCE, by_em, by_gibbs
 from hdpkit.evaluation.result import Evaluation, averaged
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.copies import Look
 from hdpkit.franchise.fixed_dishes import FixedDishes, check_foldable, fixed_dishes
+from hdpkit.franchise.freezing import Look
 from hdpkit.franchise.new_labels import layout_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 from hdpkit.record import ChainTrace, Draw

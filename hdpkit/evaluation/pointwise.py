@@ -116,9 +116,8 @@ def _with_parameters_drawn(franchise: Franchise, fixed: FixedDishes, source: Cho
     """Return the groups with densities under drawn parameters, and with drawn weights of the root."""
     slots = franchise.slots.occupied_slots()
     new = np.log(fixed.density[:, -1]) + fixed.log_scale
-    parameters = franchise.measure.draw_many(franchise.bank, slots, franchise.dishes_for_bank(), source)
-    if franchise._known is not None:
-        parameters = franchise._known.put_topics(list(parameters))
+    parameters = franchise.measure.draw_many(franchise.bank, slots, franchise._customers.dishes(), source)
+    parameters = franchise._known.put_topics(list(parameters))
     values = _rows_of(fixed, np.asarray(franchise.data.values))
     logs = np.empty((len(new), len(slots) + 1))
     for k, parameter in enumerate(parameters):

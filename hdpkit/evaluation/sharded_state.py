@@ -121,7 +121,7 @@ class ShardedState:
         state = run.state()
         declared = state.franchise
         for name, kept, given in (
-            ("restaurant", declared.restaurant_declared, restaurant),
+            ("restaurant", declared.declarations[-1], restaurant),
             ("corpus", run.data.digest, None if corpus is None else corpus.digest),
             ("root", declared.root.declared, root),
         ):

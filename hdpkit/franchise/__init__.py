@@ -1,9 +1,9 @@
 """The franchise: declarations, topology, seating."""
 
-from hdpkit.franchise.copies import Look, Snapshot
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.fixed_dishes import FoldIn
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.freezing import Look, Snapshot
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.sample import Level, Sample, TermMeans, TopicLaw
 from hdpkit.franchise.starts import Random

@@ -69,17 +69,7 @@ class Assignment:
 
 
 class Assigned:
-    """A sweep of a move that assigns dishes: its documents, and the changes that it makes.
-
-    Parameters
-    ----------
-    plan : SlicePlan
-        Its labels.
-    least : float
-        Labels with at least this weight may be assigned.
-    key : (int, int)
-        Key of the streams of documents.
-    """
+    """A sweep of a move that assigns dishes to labels of a plan that have at least the weight ``least``."""
 
     def __init__(self, plan: Any, least: float, key: tuple[int, int]) -> None:
         self.plan = plan
@@ -94,21 +84,16 @@ class Assigned:
         plan, slots = self.plan, self.slots
         row = np.full(int(plan.slots.max()) + 1, -1, dtype=np.int64)
         row[slots] = np.arange(len(slots))
-        drawn, known = np.ones(len(slots), dtype=bool), plan.known
-        if known is not None:
-            drawn = (slots >= known.n) | ~known.frozen[np.minimum(slots, known.n - 1)]
+        drawn = ~plan.known.is_frozen(slots)
         topics = np.empty((len(slots), plan.measure.n_terms))
         if plan.topics is None:
             topics[drawn] = topics_of(slots[drawn])
         else:  # powers of topics, whose sums matter
             topics[drawn] = plan.topics[self.given][drawn]
-        if known is not None:
-            topics[~drawn] = known.topics[slots[~drawn]]
+        plan.known.fill(topics, slots)
         values, home = np.asarray(plan.values), np.asarray(state.topology.home)[: len(plan.values)]
         rows = row[self._dishes(state)]
-        free = (rows >= 0) & (home > 0)
-        if plan.held is not None:
-            free &= plan.held[home] == 0
+        free = (rows >= 0) & (home > 0) & ~plan.holds(home)
         customers = np.flatnonzero(free)
         if np.any(np.diff(home[customers]) < 0):
             customers = customers[np.argsort(home[customers], kind="stable")]
@@ -126,21 +111,10 @@ class Assigned:
         )
 
     def assign(self, state: State, found: Assignment, rows: Int64s) -> tuple[Int64s, Int64s]:
-        """Give customers new dishes, and draw the tables of all documents.
+        """Give customers the dishes of these rows of ``topics``, and draw the tables of all documents.
 
-        Dishes, the root and the counts of terms don't change until the changes of all workers are added up.
-
-        Parameters
-        ----------
-        state : State
-        found : Assignment
-        rows : int array
-            For each of its customers the row of its new dish in ``topics``.
-
-        Returns
-        -------
-        customers, tables : int64 arrays, shape (n_slots,)
-            Changes of the customers of each slot, and of the root's customers.
+        Returns changes of the customers of each slot, and of the root's customers: int64, shape (n_slots,).
+        Dishes, the root and the counts of terms don't change until the changes of all parts are added up.
         """
         state._changes += 1
         slots, n_slots = self.slots, int(self.plan.slots.max()) + 1

@@ -14,7 +14,7 @@ from hdpkit.errors import AuditError
 from hdpkit.franchise.dish_kinds import Parts
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.state import State
-from hdpkit.stores import Detail, FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes, KeepsCells
+from hdpkit.stores import Detail, FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes
 
 __all__ = ["audit", "check_labelled"]
 
@@ -159,22 +159,18 @@ def check_labelled(frozen: dict[str, npt.NDArray[np.int32]], t: Any) -> None:
 
 def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[np.int32]) -> None:
     """Check that cached statistics give the same log marginals as recomputed ones."""
-    counted = state.dishes_for_bank()
+    counted = state._customers.dishes()
     cached = np.asarray(state.bank.log_marginals(live, counted))
     fresh_bank = state._bank_for(state.measure, state.data)
     fresh_bank.thaw(state.bank.freeze())
-    by_cell = isinstance(state.seating, KeepsCells)
-    if isinstance(state.seating, KeepsCells):
-        state.seating.count_into(fresh_bank, live, *state._seen_by_cell())
-    else:
-        fresh_bank.rebuild(counted, live)
+    state._customers.recount(fresh_bank, live)
     fresh = np.asarray(fresh_bank.log_marginals(live, counted))
     scale = np.maximum(np.abs(fresh), 1.0)
     with np.errstate(invalid="ignore"):
         same = (cached == fresh) | (np.abs(cached - fresh) <= RELATIVE * scale)  # both may be -inf
     _require(np.all(same), "log marginals", cached, fresh)
     # Marginals may be computed from the data alone; predictives use the statistics.
-    slots = live.tolist()[: 50 if state.measure.conjugate and not by_cell else 0]
+    slots = live.tolist()[: 50 if state.measure.conjugate and state._customers.single else 0]
     witnesses = [int(np.argmax(dishes == slot)) for slot in slots]
     if isinstance(state.measure, ByRestaurant):  # statistics of every dish in every restaurant
         witnesses += np.unique(state._restaurants_of(state.measure), return_index=True)[1].tolist()

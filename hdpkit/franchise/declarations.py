@@ -11,7 +11,6 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.base_measures import AtomicMeasure, BaseMeasure
 from hdpkit.checks import as_float, choice, validator, whole_number
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
@@ -23,7 +22,6 @@ __all__ = [
     "FixedWeights",
     "Hyperparameter",
     "Restaurant",
-    "begins_by_cell",
     "check_counts_store",
     "check_no_discount",
     "check_weights",
@@ -35,18 +33,7 @@ __all__ = [
 
 @attrs.frozen
 class Hyperparameter:
-    """A declared concentration or discount: a fixed number, or a prior from which it is resampled.
-
-    Attributes
-    ----------
-    start : float
-        The number, or the prior's mean.
-    prior : prior or None
-    each : bool
-        Whether every restaurant of the declaration has a separate value.
-    shifted : bool
-        Whether the prior is one of concentration + discount.
-    """
+    """A declared concentration or discount: a fixed number, or a prior from which it is resampled."""
 
     start: float
     prior: Prior | None = None
@@ -268,44 +255,13 @@ def number_of(declarations: Sequence[Restaurant], name: str, parameter: str = "n
     return names.index(choice(parameter, name, names, remedy="These are the declared restaurants."))
 
 
-def begins_by_cell(store: Any, root: str, kernel: str, topology: Any, measure: Any) -> bool:
-    """Whether a franchise begins with counts by cell.
-
-    Parameters
-    ----------
-    store : type
-        Class of the store.
-    root : str
-        "restaurant", "weights" or "fixed".
-    kernel : str
-        As passed to the franchise.
-    topology : Topology
-        With cells, if the data have them.
-    measure : BaseMeasure
-        Its own class must define ``bank_of_cells``, because a subclass may use customers.
-    """
-    return (
-        store is CountsStore
-        and root in ("weights", "fixed")
-        and kernel in ("auto", "fused")
-        and getattr(topology, "cells", None) is not None
-        and "bank_of_cells" in vars(type(measure))
-    )
-
-
 _OTHERWISE = "Or use store='histogram'."
 
 
 def tables_at_end(store: Any, root: str, n_levels: int) -> bool:
-    """Whether verbs draw tables at their end, given the customers.
+    """Whether verbs draw tables at their end, given the customers, with this root and number of levels.
 
-    Parameters
-    ----------
-    store : SeatingStore or type
-    root : str
-        The distribution from which the root's children draw.
-    n_levels : int
-        Levels of restaurants. With more than two, tables are customers of restaurants without weights.
+    With more than two levels, tables are customers of restaurants without weights.
     """
     return detail_of(store) is Detail.COUNTS and root not in ("restaurant", "atoms") and n_levels <= 2
 
@@ -313,19 +269,7 @@ def tables_at_end(store: Any, root: str, n_levels: int) -> bool:
 def check_counts_store(
     store: type, root: str, declarations: Sequence[Restaurant], observed: bool = False
 ) -> None:
-    """Raise a DeclarationError if the store is one of counts and can't be used for a franchise.
-
-    Parameters
-    ----------
-    store : type
-        A store class.
-    root : str
-        The distribution from which the root's children draw: "restaurant", "weights" or "fixed".
-    declarations : sequence of Restaurant
-        The root's first.
-    observed : bool
-        Whether dishes are observed.
-    """
+    """Raise a DeclarationError if the store is one of counts and can't be used for a franchise."""
     if detail_of(store) is not Detail.COUNTS:
         return
     if observed:
@@ -362,16 +306,7 @@ def _without_discounts(store: Any, root: str) -> bool:
 
 
 def check_weights(store: Any, declared: str, root: str, verb: str, n_levels: int) -> None:
-    """Raise a StateError if a verb would draw tables of a store of counts while there are no weights.
-
-    Parameters
-    ----------
-    store : SeatingStore
-    declared, root : str
-        The distribution from which the root's children draw: as declared, and currently.
-    verb : str
-    n_levels : int
-    """
+    """Raise a StateError if a verb would draw tables of a store of counts while there are no weights."""
     if tables_at_end(store, declared, n_levels) and not tables_at_end(store, root, n_levels):
         raise StateError(
             "root", root, "'weights' while this verb runs over a store of counts",
@@ -384,15 +319,7 @@ def check_no_discount(
 ) -> None:
     """Raise an error if restaurants below the root have a discount and tables are drawn given customers.
 
-    Parameters
-    ----------
-    store : SeatingStore or type
-    root : str
-        The distribution from which the root's children draw, as declared.
-    discount : float64 array
-        Discounts of these restaurants, without the root.
-    frozen : bool
-        Whether they are from a frozen state: then the error is a DataError.
+    ``discount`` is without the root's; if it is from a ``frozen`` state, the error is a DataError.
     """
     if not _without_discounts(store, root) or not np.any(discount != 0.0):
         return

@@ -27,13 +27,7 @@ __all__ = ["LatentDishes", "ObservedDishes", "Parts", "cloned", "dish_kind_of"]
 
 
 def cloned(name: str, part: Part, state: Any) -> Part:
-    """Return a clone of a part for a franchise.
-
-    Raises
-    ------
-    ReturnValueError
-        If the part's `clone` fails or doesn't return a part of this class.
-    """
+    """Return a clone of a part for a franchise, or raise a ReturnValueError."""
     remedy = "Define clone(self, state): it returns a part for a copy of the franchise."
     try:
         made = part.clone(state)
@@ -46,13 +40,7 @@ def cloned(name: str, part: Part, state: Any) -> Part:
 
 
 class Parts:
-    """The parts of one franchise, by name.
-
-    Attributes
-    ----------
-    by_name : dict
-        All parts, in the order of registration.
-    """
+    """The parts of one franchise, by name, in the order of registration."""
 
     def __init__(self, slots: Any) -> None:
         self.slots = slots
@@ -85,13 +73,7 @@ class Parts:
         }
 
     def thaw(self, state: Any, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
-        """Restore the state of every part; a missing state is drawn, if there is a source.
-
-        Raises
-        ------
-        DataError
-            If a part rejects its state.
-        """
+        """Restore the state of every part; a missing state is drawn, if there is a source."""
         for name, part in self.by_name.items():
             _thaw(state, name, part, frozen, source)
 
@@ -131,13 +113,7 @@ def _thaw(state: Any, name: str, part: Part, frozen: Mapping[str, Any], source: 
 
 
 class LatentDishes(Attached):
-    """Latent dishes: they are born with their first customer and die with their last.
-
-    Parameters
-    ----------
-    state : State
-        The state that the methods read.
-    """
+    """Latent dishes: they are born with their first customer and die with their last."""
 
     name = "latent"
 
@@ -174,7 +150,7 @@ class LatentDishes(Attached):
     def to_count(self, slots: AnyInts) -> AnyInts:
         """Dish of each customer, for computing statistics of dishes."""
         state = self.state
-        return state._for_bank(state.seating.dishes()) if len(slots) else np.empty(0, dtype=np.int32)
+        return state._customers.dishes() if len(slots) else np.empty(0, dtype=np.int32)
 
     def check_latent(self) -> None:
         """Raise an error if dishes are observed, for verbs that propose dishes."""
@@ -206,7 +182,7 @@ class LatentDishes(Attached):
         whole = getattr(statistics, "log_marginal_total", None)
         total = None if whole is None else whole(slots)
         if total is None:
-            dishes = self.state.dishes_for_bank() if getattr(statistics, "needs_dishes", True) else None
+            dishes = self.state._customers.dishes() if getattr(statistics, "needs_dishes", True) else None
             total = np.sum(statistics.log_marginals(slots, dishes))
         return float(total)
 

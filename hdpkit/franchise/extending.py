@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,44 +18,9 @@ from hdpkit.franchise.state import measure_of
 from hdpkit.franchise.topology import ContextTopology, Topology
 from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed
-from hdpkit.stores import Detail, FrozenCells, FrozenSeating
+from hdpkit.stores import FrozenSeating
 
-__all__ = ["Extending", "with_documents"]
-
-
-@unguarded
-def with_documents(self: Any, data: Corpus, rng: ChoiceSource | Seed = None) -> Any:
-    """Return a franchise over more documents. Present seats are kept; new customers are seated in order.
-
-    Each new customer is seated by its predictive given all seated customers. This is a start for further
-    sweeps, not a draw from the posterior. This franchise doesn't change.
-
-    Parameters
-    ----------
-    data : Corpus
-        ``franchise.data.plus(documents)``: the current documents, followed by new ones.
-    rng : seed, Generator or choice source
-        For seating the new customers. Calls with a seed are counted as in `extend`.
-
-    Returns
-    -------
-    Franchise
-        Its hyperparameters, sweep counter and streams are those of this one; hyperparameters with separate
-        values begin at the starting value in new restaurants.
-
-    Raises
-    ------
-    DataError
-        If the first documents are not the current ones.
-    DeclarationError
-        If the data are not documents of words.
-    """
-    made = self._lock.call(_grown, (self, data), {}, True)
-    n, n_all = self.topology.n_customers, made.topology.n_customers
-    source = made._own_source(rng, Purpose.EXTEND)
-    made.in_chunks(n, n_all, lambda first, last: made.enter(first, last, source))
-    made.settle()
-    return made
+__all__ = ["Extending"]
 
 
 def _grown(franchise: Any, data: Corpus) -> Any:
@@ -73,7 +38,7 @@ def _grown(franchise: Any, data: Corpus) -> Any:
         )  # fmt: skip
     kind, root = type(franchise), franchise.root.declared
     made = kind(
-        franchise.restaurant_declared, data, store=franchise.store_type, kernel=franchise.forced_kernel,
+        franchise.declarations[-1], data, store=franchise._store_type, kernel=franchise._forced_kernel,
         root=root, measure=franchise.measure, known=franchise.known,
     )  # fmt: skip
     for name, part in franchise.components.items():
@@ -87,17 +52,14 @@ def _moved(franchise: Any, made: Any) -> dict[str, Any]:
     frozen = franchise.freeze()
     to = _numbers_in(franchise.topology, made.topology, franchise.declarations)
     seating = FrozenSeating.of(frozen["seating"])
-    if isinstance(seating, FrozenCells):
-        seating = seating.to(Detail.COUNTS, franchise.topology)
+    seating = seating.to(seating.DETAIL, franchise.topology)  # with a dish for each customer
     more = made.topology.n_customers - franchise.topology.n_customers
     seating = seating.with_customers(more, made.topology.known).without(slice(0, 0), to)
     hyperparameters = {
         name: _values(frozen[name], getattr(made.hyperparameters, name), franchise, made.topology, to, name)
         for name in ("concentration", "discount")
     }
-    held = (
-        {"held_groups": np.sort(to[franchise.held_nodes]).astype(np.int32)} if "held_groups" in frozen else {}
-    )
+    held = {"held_groups": np.sort(to[franchise._held.nodes]).astype(np.int32)}
     return {**frozen, "seating": seating.arrays(), **hyperparameters, **held}
 
 
@@ -150,7 +112,41 @@ def _continues_corpus(data: Corpus, before: Corpus) -> bool:
 
 
 class Extending(Freezing):
-    """Replaces the data of a franchise over n-grams: adds or removes sentences."""
+    """Adds documents in a new franchise; adds sentences to a franchise over n-grams, or removes them."""
+
+    @unguarded
+    def with_documents(self, data: Corpus, rng: ChoiceSource | Seed = None) -> Self:
+        """Return a franchise over more documents. Present seats are kept; new customers are seated in order.
+
+        Each new customer is seated by its predictive given all seated customers. This is a start for further
+        sweeps, not a draw from the posterior. This franchise doesn't change.
+
+        Parameters
+        ----------
+        data : Corpus
+            ``franchise.data.plus(documents)``: the current documents, followed by new ones.
+        rng : seed, Generator or choice source
+            For seating the new customers. Calls with a seed are counted as in `extend`.
+
+        Returns
+        -------
+        Franchise
+            Its hyperparameters, sweep counter and streams are those of this one; hyperparameters with
+            separate values begin at the starting value in new restaurants.
+
+        Raises
+        ------
+        DataError
+            If the first documents are not the current ones.
+        DeclarationError
+            If the data are not documents of words.
+        """
+        made: Self = self._lock.call(_grown, (self, data), {}, True)
+        n, n_all = self.topology.n_customers, made.topology.n_customers
+        source = made._own_source(rng, Purpose.EXTEND)
+        made.in_chunks(n, n_all, lambda first, last: made.enter(first, last, source))
+        made.settle()
+        return made
 
     @changes
     def extend(self, data: GroupedData, rng: ChoiceSource | Seed = None) -> None:
@@ -243,10 +239,10 @@ class Extending(Freezing):
         """Change to a tree in which restaurant r of the current one is to[r], and to a seating there."""
         dishes, values = self._current_dishes(), self.base_parameters
         self.topology, self.data = topology, data
-        measure = self.restaurant_declared.measure.for_data(data)
+        measure = self.declarations[-1].measure.for_data(data)
         self.measure = measure.with_parameters(**values) if values else measure
         self.bank = self._bank_for(self.measure, data)
-        self.store = self._store_for(topology, self.measure, self.bank)
+        self.store = self._customers.store(topology, self.bank)
         self.store.thaw(seating)
         before = self.hyperparameters
         self.hyperparameters = before.over(topology, to, before.theta, before.d)

@@ -97,23 +97,9 @@ def fixed_dishes(
 ) -> FixedDishes:
     """Densities of new groups' values under the dishes of a franchise, and the groups' parents.
 
-    Parameters
-    ----------
-    franchise : Franchise
-        It is used by this thread during the call.
-    data : GroupedData
-        New groups, with the label of the last declaration and those of the levels between it and the root.
-    scaled : bool
-        Compute `FixedDishes.log_scale`, which sampling doesn't need.
-    parents : Parents, optional
-        Parents of the same groups, if they are already known.
-    other : GroupedData, optional
-        Further customers of the same groups, which provide the labels of groups that are empty in ``data``.
-
-    Raises
-    ------
-    DataError, DeclarationError, ParameterError
-        If the state, the measure or the data don't fit.
+    With ``scaled`` also `FixedDishes.log_scale`, which sampling doesn't need. ``parents`` are those of the
+    same groups, if they are already known; ``other`` has further customers of them, which provide the labels
+    of groups that are empty in ``data``.
     """
     if not isinstance(data, GroupedData):
         raise ParameterError("data", data, "a Corpus or Groups", "For instance Corpus.from_documents(...).")
@@ -147,7 +133,7 @@ def _fixed(
         parents=parents,
         concentration=float(franchise.hyperparameters.theta[nodes][0]),
         discount=float(franchise.hyperparameters.d[nodes][0]),
-        readable=franchise.forced_kernel == "reference",
+        readable=franchise._forced_kernel == "reference",
     )
 
 
@@ -260,7 +246,7 @@ def _densities(franchise: Any, values: npt.NDArray[Any], scaled: bool) -> tuple[
     seated = franchise._dish_kind.to_count(slots)[:before]
     dishes[: len(seated)] = seated
     bank = franchise._bank_for(measure, together)
-    dishes = franchise._for_bank(dishes)
+    dishes = franchise._known.to_count(dishes, franchise.topology)
     if (kept := franchise.bank.freeze()) is not None:
         bank.thaw(kept)
     bank.rebuild(dishes, slots)
@@ -446,12 +432,8 @@ def sample_groups(
 ) -> tuple[Floats, Int64s]:
     """Sweep over new groups in order.
 
-    Returns
-    -------
-    proportions : float64 array, shape (n_groups, K + 1)
-        Mean over the sweeps after the burn-in of the posterior mean given the seating.
-    dishes : int64 array, shape (n_customers,)
-        After the last sweep, group by group.
+    Returns the proportions of groups, shape (n_groups, K + 1), means over the sweeps after the burn-in, and
+    the dish of each customer after the last sweep, group by group.
     """
     groups, begins = fixed.new_groups(), fixed.layout.begins
     proportions = np.empty((len(begins) - 1, fixed.density.shape[1]))

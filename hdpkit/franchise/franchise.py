@@ -13,11 +13,10 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import RUN_FIRST, BusyError, ClosedError, printable
 from hdpkit.franchise.as_html import franchise_table
 from hdpkit.franchise.audit import audit
-from hdpkit.franchise.copies import Copied, Requests, Snapshot
-from hdpkit.franchise.copies import look as look_at
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, number_of
-from hdpkit.franchise.extending import with_documents as with_more_documents
+from hdpkit.franchise.extending import Extending
 from hdpkit.franchise.fixed_dishes import fold_in as fold_in_new_groups
+from hdpkit.franchise.freezing import Requests, Snapshot
 from hdpkit.franchise.guard import changes, reopens, unguarded
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.simulate import simulate
@@ -28,7 +27,7 @@ from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 __all__ = ["Franchise"]
 
 
-class Franchise(Copied):
+class Franchise(Extending):
     """A tree of restaurants with its data: the state of a chain.
 
     Parameters
@@ -88,9 +87,7 @@ class Franchise(Copied):
             self._parts.register(self.root.weights.name, self.root.weights)
         for name, part in {**self._brought, **self.topology.parts()}.items():
             self._parts.register(name, part)
-        if known is not None:
-            self.root._check_number("known", known.n_components)
-            self._clear()
+        self._known.enter(self)
 
     def __repr__(self) -> str:
         names = " > ".join(printable(declaration.name) for declaration in self.declarations)
@@ -103,7 +100,7 @@ class Franchise(Copied):
             counts = "closed"
         return (
             f"<Franchise {names}: {self.topology.n_customers} customers, {counts}, "
-            f"store {self.store_type.__name__}>"
+            f"store {self._store_type.__name__}>"
         )
 
     def _repr_html_(self) -> str:
@@ -112,7 +109,7 @@ class Franchise(Copied):
     @property
     def known(self) -> Any:
         """The known components (`Known`, `KnownValues`), which are the first dishes, or None."""
-        return None if self._known is None else self._known.declared
+        return self._known.declared
 
     def restaurant(self, name: str, key: Any = None) -> RestaurantView:
         """Live view of one restaurant. ``key`` may be omitted if there is only one.
@@ -139,9 +136,7 @@ class Franchise(Copied):
         """The part of the current state that predictions need; it doesn't change with the franchise."""
         return Snapshot(self)
 
-    look = look_at  # it takes the lock itself
-    fold_in = fold_in_new_groups  # this also takes the lock, while it reads
-    with_documents = with_more_documents
+    fold_in = fold_in_new_groups  # it takes the lock itself, while it reads
 
     # ------------------------------------------------------------------ blocks
 
@@ -232,13 +227,13 @@ class Franchise(Copied):
     def clear(self) -> None:
         """Unseat all customers; hyperparameters don't change. A closed franchise is open again."""
         self._not_lent("cleared")
-        self._check_start_held("clear()")
+        self._held.check_start("clear()")
         self._lock.reopen(self._clear, self._lock.closed)
 
     def _clear(self, failed: bool = False) -> None:
         if failed:
             self._abandon()
-        slots = self._unseat_all()
+        slots = self._known.stay(self)
         self._replaced(slots, (), ids=slots, births=len(slots))
 
     def simulate(self, rng: ChoiceSource | Seed, keep: str | None = None) -> Self:

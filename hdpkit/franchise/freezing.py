@@ -1,30 +1,42 @@
-"""The frozen state of a franchise: its conversion to arrays and numbers, and back; transactions."""
+"""The frozen state of a franchise, and what it is for: transactions, copies, pickles, looks, snapshots."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Self
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.support.franchise_lock import Transaction
+from hdpkit._compiled.walk.slots import DishSlots
+from hdpkit._compiled.walk.walk import Walk
+from hdpkit.base_measures import BaseMeasure
 from hdpkit.base_measures.bank import KeepsParameters
-from hdpkit.checks import instance
-from hdpkit.errors import StateError
+from hdpkit.checks import DAMAGED, fitting, instance, made_by, positive_number
+from hdpkit.data import GroupedData
+from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError, StateError
+from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.frozen import check_frozen
 from hdpkit.franchise.guard import reopens, unguarded
+from hdpkit.franchise.kernels import COMPILED_STORES
 from hdpkit.franchise.reading import Reading
-from hdpkit.franchise.statistics import unserved
+from hdpkit.franchise.scores import columns_of
+from hdpkit.franchise.seats import unserved
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Streams
-from hdpkit.stores import FrozenCells, FrozenSeating, KeepsCells, detail_of
 
-__all__ = ["Freezing"]
+__all__ = ["Freezing", "Look", "Requests", "Snapshot", "maker"]
 
 # Objects of a franchise that some changes replace, rather than change.
-_REPLACED = ("data", "topology", "measure", "bank", "store", "hyperparameters", "_by_cell")
+_REPLACED = ("data", "topology", "measure", "bank", "store", "hyperparameters", "_customers")
 
 
 @attrs.frozen(eq=False)
@@ -36,7 +48,7 @@ class Kept:
 
 
 class Freezing(Reading):
-    """Freezes and thaws the state of a franchise."""
+    """Freezes and thaws the state of a franchise, and makes others in the same state."""
 
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
@@ -60,8 +72,8 @@ class Freezing(Reading):
             "bank": self.bank.freeze(),
             "sweep": self.sweep,
             # No call had a seed in most states.
-            **({"seeded_calls": self.seeded_calls} if self.seeded_calls else {}),
-            **({"held_groups": self.held_nodes} if self._any_held else {}),
+            **({"seeded_calls": self._seeded_calls} if self._seeded_calls else {}),
+            **self._held.frozen(),
             "streams": None if streams is None else {"seed": streams.seed, "chain": streams.chain},
             "components": self._parts.freeze(),
         }
@@ -88,7 +100,7 @@ class Freezing(Reading):
         StateError
             If something is missing, and there is no source.
         """
-        seating = self.check_frozen(frozen)
+        seating = self._check_frozen(frozen)
         if source is not None:
             instance(
                 "source", source, ChoiceSource, "a choice source, or None", remedy="Moves are given one."
@@ -117,11 +129,7 @@ class Freezing(Reading):
             self._abandon()
         streams = Streams(**frozen["streams"]) if frozen.get("streams") else self.streams
         discount = np.asarray(frozen["discount"], dtype=np.float64)
-        seating = frozen["seating"]
-        if isinstance(self.store, KeepsCells) and not isinstance(FrozenSeating.of(seating), FrozenCells):
-            self._count_by_customer()
-        if not isinstance(self.store, KeepsCells):
-            seating = self._in_detail(seating, detail_of(self.store), source, discount)
+        seating = self._customers.adapted(frozen["seating"], source, discount)
         values = frozen.get("measure", {})
         if values != self.base_parameters:
             self.measure = self._with_parameters(values)
@@ -129,9 +137,9 @@ class Freezing(Reading):
         self.store.thaw(seating)
         self.hyperparameters.replace(frozen["concentration"], frozen["discount"])
         self.sweep = int(frozen["sweep"])
-        self.seeded_calls = int(frozen.get("seeded_calls", 0))
+        self._seeded_calls = int(frozen.get("seeded_calls", 0))
         self.streams = streams
-        self.held_nodes = self._check_frozen_held(frozen)
+        self._held = self._held_in(frozen)
         slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen.get("components", {})
         ids, births = (None, 0) if self.measure.atomic else (frozen["dish_ids"], frozen["births"])
         self._replaced(slots, frozen["held"], frozen.get("bank"), parts, source, ids, births)
@@ -139,7 +147,7 @@ class Freezing(Reading):
     def _abandon(self) -> None:
         """End what a failed change had begun outside the seating."""
         self.data.check_unchanged()  # mapped data that have changed must not be read
-        self._verb = self._lent = self.on_pulse = None
+        self._verb = self._lent = self._on_pulse = None
         self.slots.source = self.slots.trouble = None
         if getattr(self.store, "busy", False):
             self.store.busy = False
@@ -148,7 +156,7 @@ class Freezing(Reading):
             if isinstance(part, IntegrablePart):
                 part.integrated = None
 
-    def check_frozen(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
+    def _check_frozen(self, frozen: Any) -> dict[str, npt.NDArray[np.int32]]:
         """Raise a DataError unless a state is consistent and has this shape, before its arrays are used.
 
         Returns the seating as arrays for a store.
@@ -157,10 +165,8 @@ class Freezing(Reading):
         seating = check_frozen(frozen, self.topology, self._starting, observed, self.declarations)
         self._check_discount(np.asarray(frozen["discount"])[1:], frozen=True)
         self.root._check_number("slots, in the frozen state", len(frozen["slots"]), frozen=True)
-        self._check_frozen_held(frozen)
-        if self._known is not None:
-            kept = FrozenSeating.of(seating)
-            self._known.check_frozen(frozen, None if isinstance(kept, FrozenCells) else kept.dishes)
+        self._held_in(frozen)
+        self._known.check_frozen(frozen, seating)
         bank: Any = self.bank
         if isinstance(bank, KeepsParameters):
             bank.check_frozen(frozen.get("bank"), frozen["slots"])
@@ -195,3 +201,398 @@ class Freezing(Reading):
         vars(self).update(kept.objects)
         self.streams = None  # unless the state has streams
         self._restore(kept.frozen, None, True)
+
+    # ------------------------------------------------------------------ franchises in the same state
+
+    def copy(self) -> Self:
+        """Return an independent franchise in the same state, with clones of the parts."""
+        return self._twin(self.data, self.freeze())
+
+    @unguarded
+    def look(self, timeout: float | None = None) -> Look:
+        """The state at the end of a sweep, from any thread: for watching a run.
+
+        During a run in another thread this waits for the end of the current sweep. Between the draws of
+        `Scheduler.sample`, outside a run, or when the run ends or fails it returns at once. The run is not
+        affected, and has no extra work unless `look` is called.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Largest number of seconds to wait; None: until the sweep ends.
+
+        Returns
+        -------
+        Look
+            An immutable copy.
+
+        Raises
+        ------
+        BusyError
+            If no sweep ends in time.
+        StateError
+            If the running thread calls it within a move, inside `labelled_seating`.
+        """
+        if timeout is not None:
+            positive_number("timeout", timeout, remedy="Seconds; None waits as long as it takes.")
+        return _shown(_state(self, timeout))
+
+    def tempered(self, power: float) -> Self:
+        """Return an independent franchise in the same state, with a power of the likelihood.
+
+        Parameters
+        ----------
+        power : float
+            Above 0, up to 1. See `BaseMeasure.tempered`.
+
+        Raises
+        ------
+        DeclarationError
+            If the base measure has no powers, or there are known components, which are not data.
+        """
+        self._known.require_none("no components where likelihoods have powers", "Leave known out.")
+        if not self.measure.supports("tempered"):
+            raise DeclarationError(
+                "base", type(self.measure).__name__, "one with powers",
+                "hk.DirichletMultinomial is one; a measure of your own needs a method tempered(power).",
+            )  # fmt: skip
+        twin: Self = maker(self, self.data, self.measure.tempered(power))(self.freeze())
+        return twin
+
+    def exchange(self, other: Self) -> None:
+        """Exchange states with another franchise of this shape over the same data.
+
+        Seating, hyperparameters, parameters of the base measure and parts are exchanged, and dishes get new
+        ids. The base measures, numbers of sweeps and random streams stay.
+
+        Parameters
+        ----------
+        other : Franchise
+            For instance a copy of this one.
+
+        Raises
+        ------
+        ParameterError
+            If data, declarations, store or root differ.
+        """
+        instance("other", other, type(self), "a franchise of this class", remedy="See Franchise.tempered.")
+        if other is self or _shape(other) != _shape(self):
+            raise ParameterError(
+                "other", other, "another franchise with these data and declarations", "Make it by copy()."
+            )
+        first, second = self.freeze(), other.freeze()
+        # States of franchises over the same data need no check, which takes longer than the exchange.
+        self._take_over(_in_chain(first, second, self))
+        other._take_over(_in_chain(second, first, other))
+
+    def _twin(self, data: GroupedData, frozen: dict[str, Any]) -> Self:
+        """Return a franchise like this one over data of the same shape, in this state."""
+        twin: Self = maker(self, data)(frozen)
+        return twin
+
+    def _standing(self) -> tuple[Callable[[dict[str, Any]], Any], dict[str, Any]]:
+        """The current state and a function that makes a franchise from it, for `look`."""
+        return maker(self, self.data), self.freeze()
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # Data and declarations don't change, so copies share them.
+        twin = memo[id(self)] = self.copy()
+        return twin
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The frozen state; users' classes are pickled as usual.
+        reduced: tuple[Any, ...] = self._lock.call(_reduced, (self,), {}, True)
+        return reduced
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        # Parts are added after the franchise was created, because they may refer to it.
+        with fitting("pickle of Franchise", "the state of a franchise", remedy=DAMAGED):
+            for name, part in kept["components"].items():
+                self.register(name, part)
+            self.thaw(kept["frozen"])
+
+
+def _shape(franchise: Any) -> tuple[Any, ...]:
+    """What two franchises must share to have states in common."""
+    return (
+        id(franchise.data),
+        id(franchise.declarations[-1]),
+        franchise._store_type,
+        franchise.root.declared,
+    )
+
+
+def _in_chain(own: dict[str, Any], new: dict[str, Any], franchise: Any) -> dict[str, Any]:
+    """Another state for a franchise whose own is given: what belongs to its chain stays."""
+    kept: dict[str, Any] = {key: own[key] for key in ("sweep", "seeded_calls", "streams") if key in own}
+    of_run = {name for name, part in franchise.parts.items() if part.of_run}
+    components = {name: part for name, part in new["components"].items() if name not in of_run}
+    if "births" in own:  # dishes that aren't observed
+        n = len(new["dish_ids"])
+        kept |= {"dish_ids": own["births"] + np.arange(n), "births": own["births"] + n}
+    return {**new, **kept, "components": components}
+
+
+def _reduced(franchise: Any) -> tuple[Any, ...]:
+    declared = (franchise.declarations[-1], franchise.data)
+    options = (franchise._store_type, franchise._forced_kernel, franchise.root.declared, franchise.measure)
+    kept = {"components": dict(franchise.components), "frozen": franchise.freeze()}
+    return _unpickled, (type(franchise), *declared, *options, franchise.known), kept
+
+
+def _unpickled(
+    kind: Any,
+    restaurant: Any,
+    data: GroupedData,
+    store: Any,
+    kernel: str,
+    root: Any,
+    measure: Any,
+    known: Any,
+) -> Any:
+    """A franchise without seated customers."""
+    with fitting("pickle of Franchise", "a franchise's arguments", remedy=DAMAGED):
+        return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
+
+
+def maker(
+    franchise: Any, data: GroupedData, measure: BaseMeasure | None = None
+) -> Callable[[dict[str, Any]], Any]:
+    """Return a function that makes a `Franchise` like this one over data of the same shape, in a given state.
+
+    Parts are cloned twice: now, because the franchise may continue in another thread, and for each copy.
+    """
+    kind, declared, measure = type(franchise), franchise.declarations[-1], measure or franchise.measure
+    store, kernel, root = franchise._store_type, franchise._forced_kernel, franchise.root.declared
+    known = franchise.known
+    parts = {name: cloned(name, part, franchise) for name, part in franchise.components.items()}
+    # States frozen by the package's compiled stores are complete, unless the store was changed directly.
+    whole = franchise._store_type in COMPILED_STORES and not getattr(franchise.store, "touched", True)
+
+    def make(frozen: dict[str, Any]) -> Any:
+        twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
+        for name, part in parts.items():
+            twin.register(name, cloned(name, part, twin))
+        (twin._take_over if whole else twin.thaw)(frozen)
+        return twin
+
+    return make
+
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+
+@made_by("Franchise.snapshot")
+class Snapshot:
+    """Counts by restaurant and dish, and the hyperparameters, of a franchise at one moment.
+
+    Averages over snapshots are averages over the posterior. A snapshot has the restaurants of that moment,
+    and its arrays don't change. Threads may share it; calls are executed one at a time.
+
+    Parameters
+    ----------
+    franchise : Franchise
+        The module of that class imports this one, hence the annotation.
+    arrays : mapping of arrays, optional
+        The result of `arrays` for a franchise with the same restaurants; None: the current state.
+    """
+
+    def __init__(self, franchise: Any, arrays: Mapping[str, Any] | None = None) -> None:
+        self._lock = threading.Lock()  # calls of the walk use its working memory
+        franchise._lock.call(self._take, (franchise, arrays))
+
+    def _take(self, franchise: Any, arrays: Mapping[str, Any] | None) -> None:
+        t = franchise.topology
+        kept = _arrays_of(franchise) if arrays is None else arrays
+        self.concentration: Floats = np.array(kept["concentration"], dtype=np.float64)
+        self.discount: Floats = np.array(kept["discount"], dtype=np.float64)
+        self._counts = Seating(0, t.n_nodes)
+        self._counts.take_counts(*(np.ascontiguousarray(kept[name], dtype=np.int32) for name in _COUNTS))
+        slots = DishSlots()
+        slots.reset(franchise.slots.occupied_slots())
+        root: Any
+        root, self.base = franchise.root._kept()
+        theta, d = self.concentration, self.discount
+        self._walk = Walk(self._counts, slots, t.parent, t.home, theta, d, root)
+
+    def probabilities(self, nodes: Ints, dishes: Ints, above: Floats) -> Floats:
+        """P_node(dish) for pairs of restaurant and dish: shape (n,).
+
+        ``above`` is H of each dish, which may be an atom without customers (any number that is not a slot).
+        """
+        with self._lock:
+            found: Floats = self._walk.probabilities(nodes, dishes, above)
+        return found
+
+    def row(self, node: int) -> Floats:
+        """P_node of every dish and, last, of a new one (of all other atoms): shape (K + 1,)."""
+        with self._lock:
+            row: Floats = self._walk.prior_row(node)
+        return row
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The snapshot as arrays."""
+        counts = dict(zip(_COUNTS, self._counts.counts(), strict=True))
+        return {**counts, "concentration": self.concentration, "discount": self.discount}
+
+    def memory_bytes(self) -> int:
+        """Bytes held."""
+        return int(self._counts.memory_bytes() + self.concentration.nbytes + self.discount.nbytes)
+
+
+_COUNTS = ("node", "dish", "customers", "tables")
+
+
+def _arrays_of(franchise: Any) -> dict[str, npt.NDArray[Any]]:
+    columns = columns_of(franchise.seating, franchise.topology.n_nodes)
+    counts = dict(zip(_COUNTS, columns, strict=True))
+    return {
+        **counts,
+        "concentration": franchise.hyperparameters.theta,
+        "discount": franchise.hyperparameters.d,
+    }
+
+
+_SECONDS_BETWEEN_TRIES = 0.02
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Look:
+    """The state of a franchise after a complete sweep, as an immutable copy.
+
+    Obtained from `Franchise.look`. Arrays are read-only; dishes are numbered as in `Franchise.dishes`.
+
+    Attributes
+    ----------
+    sweep, n_dishes, n_tables : int
+    log_likelihood, log_joint : float
+        In nats.
+    dishes : int64 array, shape (n_customers,)
+    dish_counts : int64 array, shape (K, V), or None
+        None if the data are not terms or dishes are observed.
+    root_weights : float64 array, shape (K + 1,)
+        Posterior mean weights of the dishes in the root and, last, of all new dishes.
+    concentration, discount : dict
+        By the name of the declaration.
+    base_parameters : dict
+        Parameters of the base measure that have a prior.
+    """
+
+    sweep: int
+    n_dishes: int
+    n_tables: int
+    log_likelihood: float
+    log_joint: float
+    dishes: npt.NDArray[np.int64] = attrs.field(repr=False)
+    dish_counts: npt.NDArray[np.int64] | None = attrs.field(repr=False)
+    root_weights: npt.NDArray[np.float64] = attrs.field(repr=False)
+    concentration: Mapping[str, Any]
+    discount: Mapping[str, Any]
+    base_parameters: Mapping[str, float]
+    _twin: Callable[[], Any] = attrs.field(repr=False)
+
+    def franchise(self) -> Any:
+        """A new, independent `Franchise` in this state."""
+        return self._twin()
+
+
+class Requests:
+    """Requests of other threads to a run, which are answered at the end of the current sweep."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[_Request] = deque()
+
+    def ask(self) -> _Request:
+        """Add a request."""
+        request = _Request()
+        self._waiting.append(request)
+        return request
+
+    def withdraw(self, request: _Request) -> None:
+        """Remove a request."""
+        with contextlib.suppress(ValueError):  # it has been answered
+            self._waiting.remove(request)
+
+    def answer(self, state: Callable[[], Any]) -> None:
+        """Answer all requests with the same state, if there are any."""
+        if not self._waiting:
+            return
+        answer, error = None, None
+        try:
+            answer = state()
+        except Exception as failure:  # the requesting thread gets the exception; the run continues
+            error = failure
+        for request in list(self._waiting):
+            request.answer, request.error = answer, error
+            request.there.set()
+            self.withdraw(request)
+
+
+class _Request:
+    def __init__(self) -> None:
+        self.there = threading.Event()
+        self.answer: Any = None
+        self.error: Exception | None = None
+
+
+def _state(franchise: Any, timeout: float | None) -> tuple[Callable[..., Any], dict[str, Any]]:
+    until = None if timeout is None else time.monotonic() + timeout
+    requests, request = franchise._requests, None
+    try:
+        while True:
+            try:
+                found: tuple[Callable[..., Any], dict[str, Any]] = franchise._lock.look(franchise._standing)
+                return found
+            except BusyError:
+                if until is not None and time.monotonic() >= until:
+                    raise BusyError(
+                        "franchise", f"in one sweep for {timeout} s", "at the end of a sweep in that time",
+                        "Give a longer timeout, or none.",
+                    ) from None  # fmt: skip
+            if request is None:
+                request = requests.ask()
+            left = _SECONDS_BETWEEN_TRIES if until is None else until - time.monotonic()
+            if request.there.wait(max(0.0, min(left, _SECONDS_BETWEEN_TRIES))):
+                if request.error is not None:
+                    raise request.error
+                answered: tuple[Callable[..., Any], dict[str, Any]] = request.answer
+                return answered
+    finally:
+        if request is not None:
+            requests.withdraw(request)
+
+
+def _shown(state: tuple[Callable[..., Any], dict[str, Any]]) -> Look:
+    """The look at a state, computed in this thread from a separate franchise."""
+    make, frozen = state
+    twin = make(frozen)
+    try:
+        counts: Any = twin.dish_counts
+    except DataError:
+        counts = None
+    weights, rest = twin.root_weights()
+    names = [declaration.name for declaration in twin.declarations]
+    return Look(
+        sweep=twin.sweep,
+        n_dishes=twin.n_dishes,
+        n_tables=twin.n_tables,
+        log_likelihood=twin.log_likelihood(),
+        log_joint=twin.log_joint(),
+        dishes=_read_only(twin.dishes),
+        dish_counts=None if counts is None else _read_only(counts),
+        root_weights=_read_only(np.append(weights, rest)),
+        concentration=MappingProxyType({name: _read_only(twin.concentration(name)) for name in names}),
+        discount=MappingProxyType({name: _read_only(twin.discount(name)) for name in names}),
+        base_parameters=MappingProxyType(twin.base_parameters),
+        twin=lambda: make(frozen),
+    )
+
+
+def _read_only(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value.setflags(write=False)
+    return value

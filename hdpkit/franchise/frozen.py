@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,11 @@ __all__ = [
     "Disagreement",
     "cell_counts",
     "check_bins",
-    "check_cells",
+    "check_columns",
     "check_counts",
     "check_dishes",
     "check_frozen",
     "check_tables",
-    "check_tallies",
     "check_values",
     "data_counts",
     "ints_of",
@@ -42,17 +42,7 @@ def check_values(
     parameters: Mapping[str, Any],
     declarations: Sequence[Restaurant],
 ) -> None:
-    """Raise a DataError unless the numbers of a frozen state are valid.
-
-    Parameters
-    ----------
-    frozen : mapping
-    topology : Topology
-    parameters : mapping
-        The base measure's parameters that have a prior, by name.
-    declarations : sequence of Restaurant
-        They determine which restaurants share hyperparameters.
-    """
+    """Raise a DataError unless the numbers of a frozen state are valid."""
     theta, d = (_numbers(key, frozen[key], topology.n_nodes) for key in ("concentration", "discount"))
     if not np.all((d >= 0.0) & (d < 1.0)):
         raise _wrong("discount", d, "in [0, 1)")
@@ -132,14 +122,8 @@ def check_tables(
 ) -> None:
     """Raise a Disagreement unless a labelled seating fits these customers and restaurants.
 
-    Parameters
-    ----------
-    seat : int32 array, shape (n_customers,)
-    node, dish, above : int32 arrays, one entry per table
-        ``table_node``, ``table_dish`` and ``table_seat``.
-    topology : Topology
-    slots : array or None
-        The occupied slots, each served at one table of the root; None if dishes are observed.
+    ``above`` is ``table_seat``; ``slots`` are the occupied ones, each served at one table of the root, or
+    None if dishes are observed.
     """
     n_tables = len(node)
     sizes = np.zeros(n_tables, dtype=np.int64)
@@ -173,16 +157,7 @@ def check_bins(
     topology: Topology | ContextTopology,
     slots: npt.NDArray[Any] | None,
 ) -> None:
-    """Raise a Disagreement unless dishes and histograms fit these customers and restaurants.
-
-    Parameters
-    ----------
-    dish : int32 array, shape (n_customers,)
-    columns : sequence of int32 arrays
-        ``bin_node``, ``bin_dish``, ``bin_size`` and ``bin_count``.
-    topology, slots
-        As in `check_tables`.
-    """
+    """Raise a Disagreement unless dishes and the columns of histograms fit customers and restaurants."""
     node, served, size, count = (column.astype(np.int64) for column in columns)
     base = int(max(served.max(initial=0), dish.max(initial=0))) + 1
     pair = node * base + served
@@ -200,26 +175,7 @@ def check_bins(
     _check_against_data(data, base, (keys, customers, tables), topology, slots, names)
 
 
-def check_tallies(
-    dish: Int32s,
-    columns: Sequence[Int32s],
-    topology: Topology | ContextTopology,
-    slots: npt.NDArray[Any] | None,
-) -> None:
-    """Raise a Disagreement unless dishes and counts fit these customers and restaurants.
-
-    Parameters
-    ----------
-    dish : int32 array, shape (n_customers,)
-    columns : sequence of int32 arrays
-        ``count_node``, ``count_dish``, ``count_customers`` and ``count_tables``.
-    topology, slots
-        As in `check_tables`.
-    """
-    _check_columns(columns, dish, lambda base: data_counts(dish, topology, base), topology, slots)
-
-
-def _check_columns(
+def check_columns(
     columns: Sequence[Int32s],
     eaten: Int32s,
     data: Callable[[int], tuple[Int64s, Int64s]],
@@ -238,45 +194,16 @@ def _check_columns(
     _check_against_data(data(base), base, (keys, customers, tables), topology, slots, names)
 
 
-def check_cells(
-    runs: Mapping[str, Int32s],
-    columns: Sequence[Int32s],
-    cells: Cells,
-    topology: Topology,
-    slots: npt.NDArray[Any] | None,
-) -> None:
-    """Raise a Disagreement unless counts by cell and counts fit these customers and restaurants.
-
-    Parameters
-    ----------
-    runs : dict of int32 arrays
-        ``cell_runs``, ``run_dish`` and ``run_count``.
-    columns : sequence of int32 arrays
-        As in `check_tallies`.
-    cells : Cells
-        Cells of the data.
-    topology, slots
-        As in `check_tables`.
-    """
-    eaten = runs["run_dish"]
-    known = np.arange(getattr(topology, "known", 0))  # each has one customer at the root
-
-    def data(base: int) -> tuple[Int64s, Int64s]:
-        keys, counts = cell_counts(runs, cells, base, topology.first[-1])
-        return np.append(known, keys), np.append(np.ones_like(known), counts)
-
-    _check_columns(columns, eaten, data, topology, slots)
-
-
 def cell_counts(
-    runs: Mapping[str, Int32s], cells: Cells, base: int, first_document: int
+    runs: Mapping[str, Int32s], cells: Cells, topology: Topology, base: int
 ) -> tuple[Int64s, Int64s]:
-    """Customers by restaurant and dish from counts by cell; document 0 is restaurant ``first_document``."""
-    documents, found, begin = cells.documents(), [], 0
+    """`data_counts` from counts by cell, with known components, each of which is a customer of the root."""
+    known = np.arange(topology.known)
+    documents, found, begin = cells.documents(), [(known, np.ones_like(known))], 0
     for first in range(0, len(documents), _CELLS):
         of = runs["cell_runs"][first : first + _CELLS]
         end = begin + int(of.sum(dtype=np.int64))
-        nodes = documents[first : first + _CELLS].astype(np.int64) + first_document
+        nodes = documents[first : first + _CELLS].astype(np.int64) + topology.first[-1]
         keys = np.repeat(nodes, of) * base
         keys, place = np.unique(keys + runs["run_dish"][begin:end], return_inverse=True)
         counts = np.zeros(len(keys), dtype=np.int64)
@@ -291,18 +218,7 @@ def with_one_table_each(
 ) -> tuple[Int64s, Int64s]:
     """Customers of all restaurants if every dish of a restaurant has one table, given the data customers.
 
-    Parameters
-    ----------
-    keys, customers : int64 arrays
-        As returned by `data_counts`; keys needn't be sorted.
-    base : int
-        A number above all dishes.
-    topology : Topology
-
-    Returns
-    -------
-    keys, customers : int64 arrays
-        Of all restaurants, keys ascending.
+    Keys and customers are as `data_counts` returns them; those passed needn't be sorted.
     """
     found = []
     for level in range(topology.n_levels - 1, 0, -1):
@@ -369,18 +285,7 @@ def check_counts(
 ) -> None:
     """Raise a Disagreement unless a restaurant's customers are its data and the tables of its children.
 
-    Parameters
-    ----------
-    keys : int64 array
-        Served pairs of restaurant and dish, ascending: restaurant * base + dish.
-    base : int
-    customers, tables : int64 arrays
-        Of each pair.
-    data : pair of int64 arrays
-        The result of `data_counts`.
-    topology : Topology
-    names : tuple of str
-        Names of arrays for errors about dishes, customers and tables.
+    Keys are ascending; ``names`` are of arrays, for errors about dishes, customers and tables.
     """
     if len(keys) and (int(customers.sum()) > LARGEST or int(tables.sum()) > LARGEST):
         raise Disagreement(names[2], f"restaurants with at most {LARGEST} customers in all")
@@ -415,24 +320,9 @@ def check_frozen(
     observed: tuple[npt.NDArray[np.int32], int] | None = None,
     declarations: Sequence[Restaurant] = (),
 ) -> dict[str, npt.NDArray[np.int32]]:
-    """Raise a DataError unless `frozen` is a state of a franchise of this shape.
+    """Raise a DataError unless `frozen` fits a franchise of this shape; returns its seating for a store.
 
-    Parameters
-    ----------
-    frozen : object
-        Expected to be a result of `Franchise.freeze`.
-    topology : Topology
-    parameters : mapping
-        The base measure's parameters that have a prior, by name.
-    observed : (array, int), optional
-        If dishes are observed: the dish of each customer, and the number of atoms.
-    declarations : sequence of Restaurant
-        They determine which restaurants share hyperparameters.
-
-    Returns
-    -------
-    dict of int32 arrays
-        The seating, for a store.
+    If dishes are observed, ``observed`` is the dish of each customer and the number of atoms.
     """
     keys = ("seating", "slots", "held", "concentration", "discount", "sweep")
     missing = [key for key in keys if not isinstance(frozen, Mapping) or key not in frozen]
@@ -484,14 +374,17 @@ def check_frozen(
     latent = None if observed is not None else slots
     topology = topology.placed(Dishes(dish), slots, frozen.get("components"))
     try:
+        columns = [node, served, *rest]
         if by_cell:
             assert isinstance(topology, Topology)  # it has cells
-            check_cells(runs, [node, served, *rest], cells, topology, slots)
+            data = partial(cell_counts, runs, cells, topology)
+            check_columns(columns, runs["run_dish"], data, topology, slots)
         elif labelled:
             check_tables(seat, node, served, rest[0], topology, latent)
+        elif kind is FrozenSizes:
+            check_bins(dish, columns, topology, latent)
         else:
-            check = check_bins if kind is FrozenSizes else check_tallies
-            check(dish, [node, served, *rest], topology, latent)
+            check_columns(columns, dish, partial(data_counts, dish, topology), topology, latent)
     except Disagreement as error:
         raise _wrong(error.key, seating[error.key], error.allowed) from None
     check_values(frozen, topology, parameters, declarations)

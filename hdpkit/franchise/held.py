@@ -8,6 +8,7 @@ customers: no move creates or removes such a dish, so the reverse proposal would
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from hdpkit.checks import items, whole_number
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
-from hdpkit.franchise.statistics import Statistics
+from hdpkit.franchise.seats import Statistics
 from hdpkit.franchise.topology import Topology
 
 __all__ = ["Held"]
@@ -27,18 +28,173 @@ _CHUNK = 1 << 18  # customers checked at once
 _REMEDY = "See franchise.keys(name), and franchise.release()."
 
 
-class Held(Statistics):
-    """Held restaurants, and the free parts of the data and of the tree.
+class NoneHeld:
+    """No group is held: every customer is free."""
 
-    `State.held_nodes` has the numbers of the restaurants whose data customers keep their seats. Everything
-    else is computed from them and the data, not from the seating, so the units that a move skips don't depend
-    on the state.
+    nodes: npt.NDArray[np.int32] = np.empty(0, dtype=np.int32)
+    mask: npt.NDArray[np.int8] | None = None  # for each restaurant, whether its customers are held
+
+    def names(self, number: int) -> list[Any]:
+        """Keys of the held restaurants of a declaration."""
+        return []
+
+    def free_ranges(self, first: int, last: int) -> list[tuple[int, int]]:
+        """The ranges of free customers among first .. last - 1."""
+        return [(first, last)]
+
+    def free_units(self, units: Any, level: int, first: int, last: int) -> list[tuple[int, int]]:
+        """The ranges of free units among first .. last - 1."""
+        return [(first, last)]
+
+    def free(self, customers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Those of these data customers who are free."""
+        return customers
+
+    def dishes(self, seating: Any) -> Int64s:
+        """Slots of the dishes of held customers, ascending."""
+        return np.empty(0, dtype=np.int64)
+
+    def check_seated(self, seating: Any) -> None:
+        """Raise an error if one of their customers is not seated."""
+
+    def check_free(self, first: int, last: int) -> None:
+        """Raise an error if any of customers first .. last - 1 is held."""
+
+    def check_start(self, init: Any) -> None:
+        """Raise an error for a start that would reseat all customers."""
+
+    def frozen(self) -> dict[str, Any]:
+        """The entries of a frozen state."""
+        return {}
+
+
+class HeldNodes(NoneHeld):
+    """Restaurants whose data customers keep their seats.
+
+    Everything is computed from their numbers and the data, not from the seating (except the dishes), so the
+    units that a move skips don't depend on the state.
     """
+
+    def __init__(self, nodes: npt.NDArray[np.int32], topology: Topology) -> None:
+        self.nodes = nodes
+        self._topology = topology
+        self.mask = np.zeros(topology.n_nodes, dtype=np.int8)
+        self.mask[nodes] = 1
+
+    def names(self, number: int) -> list[Any]:
+        """Keys of the held restaurants of a declaration."""
+        nodes, keys = self._topology.nodes(number), self._topology.keys_of(number)
+        held = self.nodes[(self.nodes >= nodes.start) & (self.nodes < nodes.stop)]
+        return [keys[node - nodes.start] for node in held.tolist()]
+
+    def free_ranges(self, first: int, last: int) -> list[tuple[int, int]]:
+        """The ranges of free customers among first .. last - 1."""
+        ranges = self._ranges
+        begin, end = np.maximum(ranges[:, 0], first), np.minimum(ranges[:, 1], last)
+        there = begin < end
+        return list(zip(begin[there].tolist(), end[there].tolist(), strict=True))
+
+    @functools.cached_property
+    def _ranges(self) -> Int64s:
+        """All ranges of free customers, one per row."""
+        changes_at, before, n = [], True, self._topology.n_customers
+        for first in range(0, n, _CHUNK):
+            here = self._is_held(self._topology.home[first : min(first + _CHUNK, n)])
+            steps = np.flatnonzero(np.diff(here, prepend=before))
+            changes_at.append(first + steps)
+            before = bool(here[-1])
+        ends = np.concatenate([np.empty(0, dtype=np.int64), *changes_at])
+        return (np.append(ends, n) if len(ends) % 2 else ends).reshape(-1, 2)
+
+    def _is_held(self, nodes: Any) -> npt.NDArray[np.bool_]:
+        mask: Any = self.mask
+        held: npt.NDArray[np.bool_] = mask[nodes] != 0
+        return held
+
+    @functools.cached_property
+    def _below(self) -> npt.NDArray[np.bool_]:
+        """For each restaurant, whether one of its customers, or of those below it, is held."""
+        parent = self._topology.parent
+        found = np.zeros(len(parent), dtype=bool)
+        for node in self.nodes.tolist():
+            while node >= 0 and not found[node]:
+                found[node] = True
+                node = int(parent[node])
+        return found
+
+    def free_units(self, units: Any, level: int, first: int, last: int) -> list[tuple[int, int]]:
+        """The ranges of free units among first .. last - 1."""
+        topology = self._topology
+        nodes = np.array(topology.home[units.firsts[first:last]])
+        while np.any(higher := topology.level[nodes] > level):
+            nodes[higher] = topology.parent[nodes[higher]]
+        steps = np.flatnonzero(np.diff(~self._below[nodes], prepend=False, append=False)) + first
+        return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
+
+    def free(self, customers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Those of these data customers who are free."""
+        return customers[~self._is_held(self._topology.home[customers])]
+
+    def dishes(self, seating: Any) -> Int64s:
+        """Slots of the dishes of held customers, ascending."""
+        return np.unique(self._eaten(seating)).astype(np.int64)
+
+    def _eaten(self, seating: Any) -> Int64s:
+        """Dishes of the held customers."""
+        dishes = np.asarray(seating.dishes())  # over cells, without known components
+        eaten: Int64s = dishes[self._is_held(self._topology.home[: len(dishes)])]
+        return eaten
+
+    def check_seated(self, seating: Any) -> None:
+        """Raise an error if one of their customers is not seated."""
+        sizes, nodes = self._topology.sizes(), self.nodes
+        # Restaurants without children: all their customers are data.
+        if np.all(nodes > 0) and not np.isin(self._topology.parent, nodes).any():
+            seated = [seating.node_customers(node) == sizes[node] for node in nodes.tolist()]
+        else:
+            seated = (self._eaten(seating) >= 0).tolist()
+        if not all(seated):
+            raise StateError(
+                "groups", "with customers who are not seated", "seated", "Start the franchise first."
+            )
+
+    def check_free(self, first: int, last: int) -> None:
+        """Raise an error if any of customers first .. last - 1 is held."""
+        if first < last and self.free_ranges(first, last) != [(first, last)]:
+            raise StateError(
+                "customers", (first, last), "none of a group that is held",
+                "Release their groups first: franchise.release(groups).",
+            )  # fmt: skip
+
+    def check_start(self, init: Any) -> None:
+        """Raise an error for a start that would reseat all customers."""
+        raise StateError(
+            "init", init, "None or a state, while groups are held",
+            "Go on with init=None, or release them first: franchise.release().",
+        )  # fmt: skip
+
+    def frozen(self) -> dict[str, Any]:
+        """The entries of a frozen state."""
+        return {"held_groups": self.nodes}
+
+
+class Held(Statistics):
+    """Held restaurants, and the free parts of the data and of the tree."""
 
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
-        self._ranges_for: tuple[Any, Any] = (None, None)  # held restaurants and tree of the ranges
-        self._ranges: Int64s = np.empty((0, 2), dtype=np.int64)
+        self._held = NoneHeld()
+
+    @property
+    def held_nodes(self) -> npt.NDArray[np.int32]:
+        """Numbers of the restaurants whose data customers keep their seats."""
+        return self._held.nodes
+
+    def _hold(self, nodes: Any) -> NoneHeld:
+        """These restaurants as held ones."""
+        if not len(nodes):
+            return NoneHeld()
+        return HeldNodes(np.asarray(nodes).astype(np.int32), self._tree_of_labels())
 
     # ------------------------------------------------------------------ for users
 
@@ -71,15 +227,16 @@ class Held(Statistics):
         """
         self._not_lent("held")
         fresh = self._nodes_of_groups(groups, level)
-        nodes = np.union1d(self.held_nodes, fresh).astype(np.int32)
+        nodes = np.union1d(self._held.nodes, fresh)
         sizes = self.topology.sizes()
         sizes[nodes] = 0
         if not sizes.any():
             raise ParameterError(
                 "groups", groups, "groups that leave at least one customer free", "Hold fewer groups."
             )
-        self._check_seated(nodes)
-        self.held_nodes = nodes
+        held = self._hold(nodes)
+        held.check_seated(self.seating)
+        self._held = held
 
     @changes
     def release(self, groups: Any = None, level: str | None = None) -> None:
@@ -98,8 +255,8 @@ class Held(Statistics):
             If there is no such group.
         """
         self._not_lent("released")
-        gone = self.held_nodes if groups is None else self._nodes_of_groups(groups, level)
-        self.held_nodes = np.setdiff1d(self.held_nodes, gone).astype(np.int32)
+        gone = self._held.nodes if groups is None else self._nodes_of_groups(groups, level)
+        self._held = self._hold(np.setdiff1d(self._held.nodes, gone))
 
     def held_groups(self, level: str | None = None) -> list[Any]:
         """Names of the held groups.
@@ -110,18 +267,9 @@ class Held(Statistics):
             Name of a declaration; by default the deepest one. A restaurant is held if its own data customers
             are.
         """
-        held, number = self.held_nodes, self._number_of_level(level)
-        if not self._any_held:
-            return []
-        nodes, keys = self._tree_of_labels().nodes(number), self._tree_of_labels().keys_of(number)
-        return [keys[node - nodes.start] for node in held[(held >= nodes.start) & (held < nodes.stop)]]
+        return self._held.names(self._number_of_level(level))
 
-    # ------------------------------------------------------------------ for moves and verbs
-
-    @property
-    def _any_held(self) -> bool:
-        """Whether any group is held."""
-        return bool(len(self.held_nodes))
+    # ------------------------------------------------------------------ for moves
 
     def free_ranges(self, first: int, last: int) -> list[tuple[int, int]]:
         """Return the ranges of free customers.
@@ -136,65 +284,12 @@ class Held(Statistics):
         list of pairs of int
             Begin and end (excluded) of each range. Without held groups there is one range.
         """
-        if not self._any_held:
-            return [(first, last)]
-        ranges = self._free_ranges()
-        begin, end = np.maximum(ranges[:, 0], first), np.minimum(ranges[:, 1], last)
-        there = begin < end
-        return list(zip(begin[there].tolist(), end[there].tolist(), strict=True))
-
-    def _check_free(self, first: int, last: int) -> None:
-        """Raise an error if any of these customers is held."""
-        if first < last and self._any_held and self.free_ranges(first, last) != [(first, last)]:
-            raise StateError(
-                "customers", (first, last), "none of a group that is held",
-                "Release their groups first: franchise.release(groups).",
-            )  # fmt: skip
-
-    def _held_below(self) -> npt.NDArray[np.int8]:
-        """For each restaurant, whether one of its customers, or of those below it, is held."""
-        parent = self.topology.parent
-        found = np.zeros(len(parent), dtype=np.int8)
-        for node in self.held_nodes.tolist():
-            while node >= 0 and not found[node]:
-                found[node] = 1
-                node = int(parent[node])
-        return found
-
-    def _held_nodes(self) -> npt.NDArray[np.int8] | None:
-        """For each restaurant, whether its data customers are held; None if none are."""
-        if not self._any_held:
-            return None
-        found = np.zeros(self.topology.n_nodes, dtype=np.int8)
-        found[self.held_nodes] = 1
-        return found
-
-    def _held_slots(self) -> Int64s:
-        """Slots of the dishes of held customers, ascending."""
-        if not self._any_held:
-            return np.empty(0, dtype=np.int64)
-        held = np.zeros(self.topology.n_nodes, dtype=bool)
-        held[self.held_nodes] = True
-        return np.unique(self._eaten(held)).astype(np.int64)
-
-    def _eaten(self, held: npt.NDArray[np.bool_]) -> Int64s:
-        """Dishes of the data customers of these restaurants."""
-        dishes = np.asarray(self.seating.dishes())  # over cells, without known components
-        eaten: Int64s = dishes[held[self._tree_of_labels().home[: len(dishes)]]]
-        return eaten
-
-    def _check_start_held(self, init: Any) -> None:
-        """Raise an error for a start that would reseat all customers."""
-        if self._any_held:
-            raise StateError(
-                "init", init, "None or a state, while groups are held",
-                "Go on with init=None, or release them first: franchise.release().",
-            )  # fmt: skip
+        return self._held.free_ranges(first, last)
 
     # ------------------------------------------------------------------ frozen states
 
-    def _check_frozen_held(self, frozen: Any) -> Any:
-        """Numbers of the held restaurants of a frozen self."""
+    def _held_in(self, frozen: Any) -> NoneHeld:
+        """The held restaurants of a frozen state."""
         nodes = np.asarray(frozen.get("held_groups", np.empty(0, dtype=np.int32)))
         n = self.topology.n_nodes
         whole = nodes.ndim == 1 and (nodes.dtype.kind in "iu" or nodes.size == 0)
@@ -203,7 +298,7 @@ class Held(Statistics):
                 "held_groups, in the frozen state", nodes, f"different restaurants, ascending, below {n}",
                 "Thaw a state over the same data and declarations.",
             )  # fmt: skip
-        return nodes.astype(np.int32)
+        return self._hold(nodes)
 
     # ------------------------------------------------------------------
 
@@ -237,36 +332,3 @@ class Held(Statistics):
             below = topology.nodes(lower)
             chosen[below] |= chosen[topology.parent[below]]
         return np.flatnonzero(chosen & (topology.sizes() > 0)).astype(np.int32)
-
-    def _check_seated(self, nodes: npt.NDArray[np.int32]) -> None:
-        seating, topology = self.seating, self._tree_of_labels()
-        sizes = topology.sizes()
-        # Restaurants without children: all their customers are data.
-        if np.all(nodes > 0) and not np.isin(topology.parent, nodes).any():
-            seated = [seating.node_customers(node) == sizes[node] for node in nodes.tolist()]
-        else:
-            held = np.zeros(topology.n_nodes, dtype=bool)
-            held[nodes] = True
-            seated = (self._eaten(held) >= 0).tolist()
-        if not all(seated):
-            raise StateError(
-                "groups", "with customers who are not seated", "seated", "Start the franchise first."
-            )
-
-    def _free_ranges(self) -> Int64s:
-        """Ranges of free customers, one per row; computed once for the held groups."""
-        if self._ranges_for[0] is self.held_nodes and self._ranges_for[1] is self.topology:
-            return self._ranges
-        held = np.zeros(self.topology.n_nodes, dtype=bool)
-        held[self.held_nodes] = True
-        changes_at, before, n = [], True, self.topology.n_customers
-        for first in range(0, n, _CHUNK):
-            here = held[self.topology.home[first : min(first + _CHUNK, n)]]
-            steps = np.flatnonzero(np.diff(here, prepend=before))
-            changes_at.append(first + steps)
-            before = bool(here[-1])
-        ends = np.concatenate([np.empty(0, dtype=np.int64), *changes_at])
-        if len(ends) % 2:
-            ends = np.append(ends, n)
-        self._ranges, self._ranges_for = ends.reshape(-1, 2), (self.held_nodes, self.topology)
-        return self._ranges

@@ -7,35 +7,25 @@ the first whose condition holds runs the verb, unless a kernel is forced.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, Protocol
 
 import attrs
 
-from hdpkit._compiled.measures.atomic import AtomicBank
-from hdpkit._compiled.measures.beta_bernoulli import BetaBernoulliBank
-from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
-from hdpkit._compiled.measures.dish_smoothing import DishSmoothingBank
-from hdpkit._compiled.measures.gamma_poisson import GammaPoissonBank
-from hdpkit._compiled.measures.measure import CapsuleBank
-from hdpkit._compiled.measures.normal_gamma import NormalGammaBank
-from hdpkit._compiled.measures.normal_inverse_wishart import NormalInverseWishartBank
-from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
-from hdpkit._compiled.stores.counts import CountsStore
-from hdpkit._compiled.stores.explicit import ExplicitStore
-from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.checks import choice, function, instance, text
 from hdpkit.errors import KernelError, RegistryError
 from hdpkit.stores import Detail, detail_of
 
 __all__ = [
+    "COMPILED_BANKS",
+    "COMPILED_STORES",
+    "COUNTING_BANKS",
     "KERNELS",
     "VERBS",
     "Row",
     "Verb",
     "available_kernels",
     "choose_kernel",
-    "is_compiled",
     "register_kernel",
     "register_verb",
     "remove_kernel",
@@ -69,26 +59,27 @@ SPEEDS = ("fused", "generic", "reference")  # the fastest first
 KERNELS = ("auto", *SPEEDS)
 
 
-# Compiled code supports exactly these classes: it calls C functions, not methods overridden in a subclass.
-COMPILED_STORES = frozenset({CountsStore, HistogramStore, ExplicitStore})
-COUNTING_BANKS = frozenset(
-    {
-        BetaBernoulliBank,
-        DirichletMultinomialBank,
-        TemperedBank,
-        GammaPoissonBank,
-        NormalGammaBank,
-        NormalInverseWishartBank,
-        SparseDirichletMultinomialBank,
-        DishSmoothingBank,
-    }
-)
-COMPILED_BANKS = COUNTING_BANKS | {AtomicBank, CapsuleBank}
+class Declaring:
+    """The classes that declare something themselves, by a class attribute that subclasses don't inherit.
+
+    Compiled code calls C functions, not methods that a subclass overrides.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __contains__(self, kind: object) -> bool:
+        return isinstance(kind, type) and bool(vars(kind).get(self.name))
 
 
-def is_compiled(store: type) -> bool:
-    """Whether compiled code supports a store: exactly a compiled class, not a subclass."""
-    return store in COMPILED_STORES
+COMPILED_STORES = Declaring("COMPILED")
+"""Stores that compiled code uses, of all kinds of franchises."""
+
+COMPILED_BANKS = Declaring("COMPILED")
+"""Banks that compiled code uses."""
+
+COUNTING_BANKS = Declaring("COUNTING")
+"""Banks that compute statistics in compiled code, instead of calling the measure."""
 
 
 class Numbers(Protocol):
@@ -110,7 +101,7 @@ class Row:
 
     Parameters
     ----------
-    stores, banks : set of types, optional
+    stores, banks : set of types, or Declaring, optional
         Exactly these, no subclasses; None: any.
     depths : range, optional
         Numbers of levels; None: any.
@@ -124,8 +115,8 @@ class Row:
 
     name: str
     verbs: Any
-    stores: frozenset[type] | None = None
-    banks: frozenset[type] | None = None
+    stores: Container[type] | None = None
+    banks: Container[type] | None = None
     depths: range | None = None
     roots: frozenset[str] | None = None
     #: Whether its arithmetic is accurate at the current hyperparameters.
@@ -245,15 +236,10 @@ def choose_kernel(
     root: str = "restaurant",
     tree: str = "fixed",
 ) -> tuple[str, Callable[..., Any]]:
-    """Name and function of the kernel for a verb.
+    """Name and function of the kernel for a verb, or a KernelError.
 
     If "fused" is forced, the next fastest code is used for verbs without a fused sweep, and if the current
     hyperparameters are outside the range of its arithmetic.
-
-    Raises
-    ------
-    KernelError
-        If there is no such kernel for this store, measure, depth and kind of tree.
     """
     where = store, bank, depth, root, tree
     if forced != "fused" or any(row.name == forced and row.serves(*where) for row in TABLE):

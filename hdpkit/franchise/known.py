@@ -14,16 +14,18 @@ from typing import Any
 import attrs
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from hdpkit.arrays import AnyInts, Floats
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.base_measures.bank import FixedBank, KeepsParameters, PythonBank
-from hdpkit.checks import items, number_array, whole_number
+from hdpkit.checks import instance, items, number_array, whole_number
 from hdpkit.data import GroupedData, Groups
 from hdpkit.errors import DataError, DeclarationError, ParameterError
-from hdpkit.stores import Detail, FrozenCells, FrozenCounts, FrozenSeats
+from hdpkit.random import ChoiceSource, RandomStream
+from hdpkit.stores import FrozenCells, FrozenSeating
 
-__all__ = ["Known", "KnownDishes", "KnownValues"]
+__all__ = ["Known", "KnownDishes", "KnownValues", "NoKnown", "known_of"]
 
 _OFF = 1e-6  # largest difference of a row's sum from 1
 _LARGEST = 2**31 - 2
@@ -252,20 +254,111 @@ class _Values:
         return len(self.values)
 
 
-class KnownDishes:
+class NoKnown:
+    """The known components of a franchise that has none: what they do to everything else is nothing."""
+
+    declared: Any = None
+    n = 0
+
+    def require_none(self, allowed: str, remedy: str) -> None:
+        """Raise a DeclarationError if there are known components, for what can't have them."""
+
+    # ------------------------------------------------------------------ banks and counts
+
+    def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
+        """A bank of the measure over the data and the known observations."""
+        return measure.bank(data)
+
+    def readable(self, measure: BaseMeasure, data: GroupedData) -> Any:
+        """A bank in Python over the data and the known observations."""
+        return measure.readable_bank(data)
+
+    def fixed(self, bank: Any) -> Any:
+        """The bank, with the topics of frozen components."""
+        return bank
+
+    def to_count(self, dishes: AnyInts, topology: Any) -> AnyInts:
+        """Dish of each of a bank's values, given the dishes of the customers of a store or of the data."""
+        return dishes
+
+    def cells(self) -> tuple[AnyInts, AnyInts, AnyInts] | None:
+        """Terms, dishes and counts of the observations of prior components."""
+        return None
+
+    def without(self, counts: Any) -> Any:
+        """Counts of terms by dish, the known ones first, without earlier observations."""
+        return counts
+
+    def without_sparse(self, counts: Any) -> Any:
+        """`without` for a sparse array."""
+        return counts
+
+    def add_seen(self, totals: AnyInts) -> AnyInts:
+        """Customers of dishes, the known ones first, with what prior components have seen before."""
+        return totals
+
+    # ------------------------------------------------------------------ parameters
+
+    def is_frozen(self, slots: AnyInts) -> npt.NDArray[np.bool_]:
+        """Whether each of these dishes is a frozen component."""
+        return np.zeros(len(slots), dtype=bool)
+
+    def put_topics(self, topics: Any) -> Any:
+        """Parameters of dishes, the known ones first; those of frozen components become their topics."""
+        return topics
+
+    def fill(self, topics: Floats, slots: AnyInts) -> None:
+        """Set the rows of those of these dishes that are frozen components."""
+
+    def drawn(self, measure: BaseMeasure, slot: int, statistics: Any, source: ChoiceSource) -> Any:
+        """Draw the parameters of a dish given its data and, for a component, its earlier observations."""
+        return measure.draw_parameters(statistics, source)
+
+    # ------------------------------------------------------------------ seating
+
+    def enter(self, franchise: Any) -> None:
+        """Seat the components in a new franchise."""
+
+    def stay(self, franchise: Any) -> npt.NDArray[np.int32]:
+        """Unseat all customers except those of components; returns the slots of these."""
+        franchise.store.clear()
+        return np.empty(0, dtype=np.int32)
+
+    def with_own(self, dishes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Dishes of the data customers, extended to all customers of a store."""
+        return dishes
+
+    def check_frozen(self, frozen: Mapping[str, Any], seating: Mapping[str, Any]) -> None:
+        """Raise a DataError unless a state has every component at its place."""
+
+    # ------------------------------------------------------------------ starts
+
+    def check_possible(self, data: GroupedData, dishes: Any, name: str, first: int = 0) -> None:
+        """Raise a ParameterError if a frozen component would have a term of probability 0.
+
+        ``dishes`` are those of customers ``first``, ``first + 1``, ....
+        """
+
+    def allowed(self, n_dishes: int) -> Floats:
+        """Distribution of a term over the dishes of a random start: one row for each term, or for all."""
+        return np.full((1, n_dishes), 1.0 / n_dishes)
+
+    def possible(self, data: GroupedData, drawn: Any, n_dishes: int, source: RandomStream) -> Any:
+        """Redraw dishes whose frozen component can't have the term, uniformly among those that can."""
+        return drawn
+
+    def before(self, topics: Floats) -> Floats:
+        """The topics of components, followed by these."""
+        return topics
+
+
+class KnownDishes(NoKnown):
     """Known components in a franchise.
 
     Component j always has slot j: a customer of the root who isn't part of the data has this dish and never
     leaves. In stores that keep customers these customers come after those of the data, and so do their
     homes in `Topology.home`. A bank has the values of the data, then one value for each component, then the
     other earlier observations of prior components.
-
-    Parameters
-    ----------
-    declared : Known or KnownValues
-    measure : BaseMeasure
-        Prepared for the data.
-    data : GroupedData
     """
 
     def __init__(self, declared: Known | KnownValues, measure: BaseMeasure, data: GroupedData) -> None:
@@ -295,6 +388,10 @@ class KnownDishes:
         self._seen = np.concatenate([own, seen[later]])
         self._dishes = np.append(np.where(self.frozen, -1, np.arange(self.n)), dish[later]).astype(np.int32)
 
+    def require_none(self, allowed: str, remedy: str) -> None:
+        """Raise a DeclarationError."""
+        raise DeclarationError("known", self.declared, allowed, remedy)
+
     # ------------------------------------------------------------------ banks
 
     def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
@@ -303,10 +400,10 @@ class KnownDishes:
         both: Any = _Values(np.concatenate([values, self._seen.astype(values.dtype)]), self.n_terms)
         bank: Any = measure.bank(both)
         if isinstance(bank, KeepsParameters):
-            raise DeclarationError(
-                "known", self.declared, "no components where dishes keep parameters",
+            self.require_none(
+                "no components where dishes keep parameters",
                 f"Integrate out what dishes of {type(measure).__name__} keep, or leave known out.",
-            )  # fmt: skip
+            )
         if self.frozen.any() and not hasattr(bank, "fix"):
             bank = FixedBank(measure, both.values)
         return self.fixed(bank)
@@ -323,9 +420,10 @@ class KnownDishes:
         both = np.concatenate([values, self._seen.astype(values.dtype)])
         return self.fixed(FixedBank(measure, both) if self.frozen.any() else PythonBank(measure, both))
 
-    def to_count(self, dishes: AnyInts) -> npt.NDArray[np.int32]:
-        """Dish of each of a bank's values, given the dishes of the data customers."""
-        return np.concatenate([np.asarray(dishes, dtype=np.int32), self._dishes])
+    def to_count(self, dishes: AnyInts, topology: Any) -> npt.NDArray[np.int32]:
+        """Dish of each of a bank's values: it has components' observations, not their customers."""
+        of_data = dishes[: topology.n_customers] if len(dishes) == topology.n_all else dishes
+        return np.concatenate([np.asarray(of_data, dtype=np.int32), self._dishes])
 
     def cells(self) -> tuple[AnyInts, AnyInts, AnyInts]:
         """Terms, dishes and counts of the observations of prior components."""
@@ -338,15 +436,24 @@ class KnownDishes:
         found[: self.n] -= self.pseudo[: len(found)]
         return found
 
+    def without_sparse(self, counts: Any) -> Any:
+        """`without` for a sparse array."""
+        seen = scipy.sparse.csr_array(self.pseudo)
+        seen.resize(counts.shape)
+        found = scipy.sparse.csr_array(counts - seen)
+        found.eliminate_zeros()
+        return found
+
     def add_seen(self, totals: AnyInts) -> AnyInts:
         """Customers of dishes, the known ones first, with what prior components have seen before."""
         found = np.array(totals, dtype=np.int64)
         found[: self.n] += self.pseudo[: len(found)].sum(axis=1)
         return found
 
-    def is_fixed(self, n: int) -> npt.NDArray[np.bool_]:
-        """Whether each of n dishes, the known ones first, is frozen: bool, shape (n,)."""
-        return np.append(self.frozen, np.zeros(max(n - self.n, 0), dtype=bool))[:n]
+    def is_frozen(self, slots: AnyInts) -> npt.NDArray[np.bool_]:
+        """Whether each of these dishes is a frozen component."""
+        found: npt.NDArray[np.bool_] = (slots < self.n) & self.frozen[np.minimum(slots, self.n - 1)]
+        return found
 
     def put_topics(self, topics: Any) -> Any:
         """Parameters of dishes, the known ones first; those of frozen components become their topics."""
@@ -354,47 +461,95 @@ class KnownDishes:
             topics[j] = self.topics[j].copy()
         return topics
 
+    def fill(self, topics: Floats, slots: AnyInts) -> None:
+        """Set the rows of those of these dishes that are frozen components."""
+        frozen = self.is_frozen(slots)
+        if frozen.any():
+            topics[frozen] = self.topics[slots[frozen]]
+
+    def drawn(self, measure: BaseMeasure, slot: int, statistics: Any, source: ChoiceSource) -> Any:
+        """Draw the parameters of a dish given its data and, for a component, its earlier observations."""
+        if slot < self.n and self.frozen[slot]:
+            return self.topics[slot]
+        for value in self.declared.earlier(slot) if slot < self.n else ():
+            measure.add(statistics, value)
+        return measure.draw_parameters(statistics, source)
+
     # ------------------------------------------------------------------ seating
 
-    def alone(self, topology: Any, detail: Detail, by_cell: bool) -> dict[str, Any]:
-        """The seating of known components without data customers, for a store of this detail."""
-        j = np.arange(self.n, dtype=np.int32)
-        zeros, ones = np.zeros_like(j), np.ones_like(j)
-        if by_cell:
-            empty, cells = np.empty(0, dtype=np.int32), topology.cells
-            runs, key = np.zeros(len(cells.term), dtype=np.int32), np.zeros(4, dtype=np.int32)
-            return FrozenCells(runs, empty, empty, key, zeros, j, ones, ones).arrays()
-        nobody = np.full(topology.n_customers, -1, dtype=np.int32)
-        if detail is Detail.COUNTS:
-            return FrozenCounts(np.append(nobody, j), zeros, j, ones, ones).arrays()
-        seats = FrozenSeats(np.append(nobody, j), zeros, j, np.full_like(j, -1))
-        return seats.to(detail).arrays()
+    def enter(self, franchise: Any) -> None:
+        """Seat the components in a new franchise."""
+        franchise.root._check_number("known", self.n)
+        franchise._clear()
 
-    def check_frozen(self, frozen: Mapping[str, Any], dishes: Any) -> None:
+    def stay(self, franchise: Any) -> npt.NDArray[np.int32]:
+        """Unseat all customers except those of components; returns the slots of these."""
+        franchise.store.thaw(franchise._customers.only_known(self.n))
+        return np.arange(self.n, dtype=np.int32)
+
+    def with_own(self, dishes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Dishes of the data customers, extended to all customers of a store."""
+        return np.append(dishes, np.full(self.n, -1, dtype=np.int32))
+
+    def check_frozen(self, frozen: Mapping[str, Any], seating: Mapping[str, Any]) -> None:
         """Raise a DataError unless a state has every component at its place."""
-        j = np.arange(self.n)
-        slots = np.asarray(frozen["slots"])[: self.n]
-        there = dishes is None or np.array_equal(np.asarray(dishes)[-self.n :], j)
-        if not np.array_equal(slots, j) or not there:
+        j, kept = np.arange(self.n), FrozenSeating.of(seating)
+        there = isinstance(kept, FrozenCells) or np.array_equal(kept.dishes[-self.n :], j)
+        if not np.array_equal(np.asarray(frozen["slots"])[: self.n], j) or not there:
             raise DataError(
                 "slots, in the frozen state", frozen["slots"], f"{self.n} known components, in slots 0 to "
                 f"{self.n - 1}", "Thaw a state of a franchise with the same known components.",
             )  # fmt: skip
 
-    def check_possible(self, values: Any, dishes: Any, name: str) -> None:
+    def check_possible(self, data: GroupedData, dishes: Any, name: str, first: int = 0) -> None:
         """Raise a ParameterError if a frozen component would have a term of probability 0."""
         if not self.frozen.any():
             return
+        values = np.asarray(data.values)[first : first + len(dishes)]
         there = (dishes >= 0) & (dishes < self.n)
         at = np.where(there, dishes, 0)
         none = there & self.frozen[at] & (self.topics[at, values] == 0.0)
         if np.any(none):
             i = int(np.argmax(none))
             raise ParameterError(
-                name, f"dish {dishes[i]} for customer {i}, whose term is {values[i]}",
+                name, f"dish {dishes[i]} for customer {first + i}, whose term is {values[i]}",
                 "dishes under which every customer's term has a positive probability",
                 f"{self.declared.labels[int(dishes[i])]!r} is frozen and has no such term.",
             )  # fmt: skip
+
+    def allowed(self, n_dishes: int) -> Floats:
+        """The uniform distribution of each term over the dishes that may have it: shape (n_terms, n).
+
+        Components are the first dishes; an additional dish is for terms that no other dish may have.
+        """
+        weights = np.ones((self.n_terms, max(n_dishes, self.n) + 1))
+        weights[:, n_dishes:] = 0.0
+        weights[:, : self.n] *= (self.topics.T > 0.0) | ~self.frozen
+        weights[weights.sum(axis=1) == 0.0, -1] = 1.0
+        rows: Floats = weights / weights.sum(axis=1, keepdims=True)
+        return rows
+
+    def possible(self, data: GroupedData, drawn: Any, n_dishes: int, source: RandomStream) -> Any:
+        """Redraw dishes whose frozen component can't have the term, uniformly among those that can."""
+        if not self.frozen.any():
+            return drawn
+        weights, values = self.allowed(n_dishes), np.asarray(data.values)
+        for i in np.flatnonzero(weights[values, drawn] == 0.0).tolist():
+            drawn[i] = source.generator.choice(weights.shape[1], p=weights[values[i]])
+        return drawn
+
+    def before(self, topics: Floats) -> Floats:
+        """The topics of components, followed by these."""
+        return np.vstack([self.topics, topics])
+
+
+def known_of(declared: Any, measure: BaseMeasure, data: GroupedData) -> NoKnown:
+    """The known components of a franchise, given its argument ``known``."""
+    if declared is None:
+        return NoKnown()
+    kinds = (Known, KnownValues)
+    instance("known", declared, kinds, "hk.Known, or None", remedy="hk.Known(matrix, counts=...).")
+    return KnownDishes(declared, measure, data)
 
 
 def _checked(declared: Known, measure: BaseMeasure, data: GroupedData) -> int:

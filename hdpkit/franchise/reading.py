@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import instance, number_array, whole_number
-from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.sample import Sample, drawn_weights, levels_of, sample_of
@@ -21,7 +21,7 @@ from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.numerics import add_up
 from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource, RandomStream
-from hdpkit.stores import KeepsCells, ReportsMemory
+from hdpkit.stores import ReportsMemory
 
 __all__ = ["Drawn", "Reading"]
 
@@ -98,8 +98,8 @@ class Drawn(Slices):
         """
         stream = self._stream("topics", "moves.DrawTopics()")
         slots = self.slots.occupied_slots()
-        drawn = self.measure.draw_many(self.bank, slots, self.dishes_for_bank(), stream)
-        return list(drawn) if self._known is None else self._known.put_topics(list(drawn))
+        drawn = self.measure.draw_many(self.bank, slots, self._customers.dishes(), stream)
+        return self._known.put_topics(list(drawn))
 
     def drawn_proportions(self) -> Floats:
         """Drawn proportions of the groups, shape (groups, K + 1), that of new dishes last.
@@ -133,9 +133,6 @@ class Drawn(Slices):
         return drawn[1:]
 
 
-_CHUNK = 1 << 18  # customers counted at once
-
-
 class Reading(Drawn):
     """Properties of the current state."""
 
@@ -146,13 +143,6 @@ class Reading(Drawn):
         If dishes are observed they are the values themselves.
         """
         return self._ranks()[self.seating.dishes()[: self.topology.n_customers]]
-
-    def _all_seated(self) -> bool:
-        """Whether every data customer is seated."""
-        seating = self.seating
-        if isinstance(seating, KeepsCells):
-            return seating.seated() == self.topology.n_customers
-        return not bool((seating.dishes() < 0).any())
 
     def _ranks(self) -> Int64s:
         """Rank of each occupied slot; -1 at the end, for unseated customers."""
@@ -287,28 +277,12 @@ class Reading(Drawn):
     def dish_counts(self) -> Int64s:
         """Counts of terms by dish: int64, shape (K, V). For data that are terms."""
         self._dish_kind.check_counted()
-        if isinstance(self.seating, KeepsCells):
-            bank: Any = self.bank
-            by_dish: Int64s = bank.counts(self.slots.occupied_slots())
-            return by_dish if self._known is None else self._known.without(by_dish)
-        n_terms = getattr(self.data, "n_terms", None) or getattr(self.measure, "n_terms", None)
-        if n_terms is None:
-            raise DataError(
-                "data", type(self.data).__name__, "terms of a vocabulary", "See dish_parameters()."
-            )
-        values = np.asarray(self.data.values)
-        dishes = self.seating.dishes()[: len(values)]
-        rank, counts = self._ranks(), np.zeros(self.n_dishes * n_terms, dtype=np.int64)
-        for first in range(0, len(dishes), _CHUNK):
-            places = rank[dishes[first : first + _CHUNK]]
-            seated = places >= 0
-            np.add.at(counts, places[seated] * n_terms + values[first : first + _CHUNK][seated], 1)
-        return counts.reshape(self.n_dishes, n_terms)
+        return self._customers.term_counts()
 
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
-        means = self.measure.posterior_means(self.bank, self.slots.occupied_slots(), self.dishes_for_bank())
-        return means if self._known is None else self._known.put_topics(means)
+        means = self.measure.posterior_means(self.bank, self.slots.occupied_slots(), self._customers.dishes())
+        return self._known.put_topics(means)
 
     def selected_terms(self) -> Floats:
         """Expected number of terms that each dish selects, given its data: float64, shape (K,).
@@ -328,7 +302,7 @@ class Reading(Drawn):
                 "hk.SparseDirichletMultinomial is one.",
             )  # fmt: skip
         slots = self.slots.occupied_slots()
-        dishes = self.bank.statistics(slots, self.dishes_for_bank())
+        dishes = self.bank.statistics(slots, self._customers.dishes())
         return np.array([measure.selected_terms(one) for one in dishes], dtype=float)
 
     def root_weights(self) -> tuple[Floats, float]:
@@ -369,7 +343,7 @@ class Reading(Drawn):
                 raise ParameterError(
                     "measure", measure, "a measure with the statistics of the franchise's", "Leave it out."
                 )
-            slots, dishes = self.slots.occupied_slots(), self.dishes_for_bank()
+            slots, dishes = self.slots.occupied_slots(), self._customers.dishes()
             return add_up(measure.log_marginals(self.bank, slots, dishes).tolist())
         return self._dish_kind.log_likelihood()
 
@@ -401,11 +375,7 @@ class Reading(Drawn):
 
         It is the same for every store that keeps table sizes; for a store of counts see `log_seating`.
         """
-        return self.log_seating() + self.log_likelihood() + self.log_prior() + self.log_parts()
-
-    def log_parts(self) -> float:
-        """Log density of the parts of the state given the rest of it, in nats."""
-        return self._parts.log_density(self)
+        return self.log_seating() + self.log_likelihood() + self.log_prior() + self._parts.log_density(self)
 
     def memory_bytes(self) -> int:
         """Bytes of the seating and of the statistics, without the data."""

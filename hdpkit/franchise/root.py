@@ -41,26 +41,13 @@ __all__ = ["ROOTS", "FixedTable", "Root", "RootKind", "Weights", "check_root", "
 def log_dishes(k: int, n_dishes: int, n_customers: int) -> float:
     """Log probability of the partition of the root's customers by dish: K (K-1) ... (K-n+1) / K^m.
 
-    Parameters
-    ----------
-    k : int
-        K, the number of dishes of the model.
-    n_dishes : int
-        n, the number of dishes that have customers.
-    n_customers : int
-        m, the number of customers of the root.
+    m customers of the root have n of the K dishes of the model.
     """
     return math.fsum(log((k - i) / k) for i in range(n_dishes)) - (n_customers - n_dishes) * log(k)
 
 
 class FixedTable(Attached, Part):
-    """The weight 1/K of each dish that has customers, and the total weight (K - n) / K of all others.
-
-    Parameters
-    ----------
-    state : State
-    declared : FixedWeights
-    """
+    """The weight 1/K of each dish that has customers, and the total weight (K - n) / K of all others."""
 
     name = "fixed root weights"
     enumerable = True
@@ -198,12 +185,8 @@ class Weights(Attached, IntegrablePart):
         """Break the remainder into weights of dishes without customers, until less than ``least`` is left.
 
         Given the seating the remainder is divided by stick breaking as in a Dirichlet process (Sethuraman
-        1994): each dish takes the share nu ~ Beta(1, theta_0) of the rest.
-
-        Returns
-        -------
-        weights : float64 array, in the order in which they are broken off
-        remainder : float
+        1994): each dish takes the share nu ~ Beta(1, theta_0) of the rest. Returns the weights, and the
+        remainder.
         """
         theta, d = self._numbers()
         if d != 0.0:
@@ -336,21 +319,7 @@ ROOTS = {
 
 
 def check_root(root: Any, restaurant: Restaurant) -> None:
-    """Raise an error unless ``root`` is possible with these declarations.
-
-    Parameters
-    ----------
-    root : str or FixedWeights
-    restaurant : Restaurant
-        The deepest declaration.
-
-    Raises
-    ------
-    ParameterError
-        If it is not one of the roots.
-    DeclarationError
-        If weights are fixed and the root has a concentration or discount with a prior, or a discount.
-    """
+    """Raise an error unless ``root`` is possible with these declarations, of which this is the deepest."""
     if not isinstance(root, FixedWeights):
         choice("root", root, ("restaurant", "weights"), remedy="Or pass hk.FixedWeights(K); see Franchise.")
         return

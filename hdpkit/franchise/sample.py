@@ -752,25 +752,21 @@ def _of_dishes(
     state: Any, slots: npt.NDArray[np.int32]
 ) -> tuple[Any, TermMeans | None, dict[str, npt.NDArray[Any]]]:
     """Counts of terms, the means of topics as functions of them, and other parameters."""
-    measure = state.measure
+    measure, known = state.measure, state._known
     bank: Any = state.bank
     counts, means = None, None
     if measure.takes_terms and getattr(state.data, "n_terms", None):
         counts = _term_counts(state, bank, slots)
-        totals = counts.sum(axis=1)
-        if state._known is None:
-            means = _term_means(measure, bank, slots, state.dishes_for_bank(), totals)
-    if means is not None or not len(slots):
+        totals = known.add_seen(counts.sum(axis=1))
+        means = _term_means(measure, bank, slots, state._customers.dishes(), totals)
+    if not len(slots) or (means is not None and not known.n):
         return counts, means, {}
     if not (measure.supports("posterior_mean") or measure.supports("posterior_means")):
         return counts, None, {}
     parameters = {"mean": np.array(state.dish_parameters())}
-    if counts is not None and state._known is not None:
-        # Topics of known components don't depend only on their counts.
-        totals = state._known.add_seen(totals)
-        means = _term_means(measure, bank, slots, state.dishes_for_bank(), totals)
-        if means is not None:
-            parameters["precision"] = np.where(state._known.is_fixed(len(totals)), np.inf, 1.0 / means.inside)
+    if means is not None:  # topics of known components don't depend only on their counts
+        frozen = known.is_frozen(np.arange(len(slots)))
+        parameters["precision"] = np.where(frozen, np.inf, 1.0 / means.inside)
     return counts, None, parameters
 
 
@@ -801,11 +797,4 @@ def _term_counts(state: Any, bank: Any, slots: npt.NDArray[np.int32]) -> Any:
     ]
     if not parts:
         return scipy.sparse.csr_array((0, state.data.n_terms), dtype=np.int64)
-    counts = scipy.sparse.csr_array(scipy.sparse.vstack(parts, format="csr"))
-    known = state._known
-    if known is not None:
-        seen = scipy.sparse.csr_array(known.pseudo)
-        seen.resize(counts.shape)
-        counts = scipy.sparse.csr_array(counts - seen)
-        counts.eliminate_zeros()
-    return counts
+    return state._known.without_sparse(scipy.sparse.csr_array(scipy.sparse.vstack(parts, format="csr")))

@@ -194,14 +194,7 @@ def log_stirling(n: npt.ArrayLike, t: npt.ArrayLike, discount: float) -> Floats:
 
 
 def dish_sizes(franchise: Any) -> Int64s:
-    """Data customers of each dish that has any, from the counts of the store.
-
-    No array of the size of the data is created.
-
-    Parameters
-    ----------
-    franchise : Franchise
-    """
+    """Data customers of each dish that has any, without an array as large as the data."""
     sizes: Int64s = franchise._within(data_sizes, franchise.seating, franchise.topology.n_nodes)
     return sizes
 

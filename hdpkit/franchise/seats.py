@@ -1,8 +1,8 @@
-"""The seating: its store, the kernels and walks over it, and the temporary labelled store for moves."""
+"""The seating: its store, kernels, walks and the labelled store for moves; statistics, slots and parts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +14,9 @@ from hdpkit._compiled.support.franchise_lock import Block
 from hdpkit._compiled.walk.counts_walk import CountsWalk
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
-from hdpkit.checks import choice, flag, instance
+from hdpkit.base_measures import BaseMeasure
+from hdpkit.checks import choice, flag, instance, real_number
+from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.declarations import check_weights, kind_of_root, tables_at_end
 from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.kernels import (
@@ -24,19 +26,19 @@ from hdpkit.franchise.kernels import (
     VERBS,
     Row,
     choose_kernel,
-    is_compiled,
     register_kernel,
     register_verb,
 )
 from hdpkit.franchise.reference.counts_walk import CountsReferenceWalk
 from hdpkit.franchise.reference.walk import ReferenceWalk
-from hdpkit.franchise.state import State
+from hdpkit.franchise.state import State, measure_of
+from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
-from hdpkit.stores import Detail, ExplicitReference, ExplicitStore, KeepsCells, detail_of
-from hdpkit.stores.frozen import Draws, FrozenCells, FrozenSeating
+from hdpkit.stores import Compacts, Detail, ExplicitReference, ExplicitStore, FrozenSeating, detail_of
+from hdpkit.stores.frozen import Draws
 from hdpkit.stores.reference import labelled_seating as reference
 
-__all__ = ["KernelChoice", "Seats"]
+__all__ = ["KernelChoice", "Seats", "Statistics", "unserved"]
 
 for _verb in ("draw_sizes", "seat_out"):
     register_verb(_verb)
@@ -70,10 +72,12 @@ class KernelChoice(State):
     @property
     def _table_store_type(self) -> Any:
         """The type of store that verbs which need table numbers run on."""
-        kind = self.store_type
+        kind = self._store_type
         if detail_of(kind) is Detail.SEATS:
             return kind
-        return getattr(kind, "LABELLED_STORE", ExplicitStore if is_compiled(kind) else ExplicitReference)
+        return getattr(
+            kind, "LABELLED_STORE", ExplicitStore if kind in COMPILED_STORES else ExplicitReference
+        )
 
     def _kernel_of(self, verb: str) -> tuple[str, Callable[..., Any]]:
         """Name and function of the kernel that runs a verb."""
@@ -99,17 +103,14 @@ class KernelChoice(State):
         root, levels = self.root._kind(), self.topology.n_levels
         if VERBS[verb].draws_tables:
             check_weights(self.seating, kind_of_root(self.root.declared), root, verb, levels)
-        store = self._table_store_type if VERBS[verb].needs_tables else self.store_type
+        store = self._table_store_type if VERBS[verb].needs_tables else self._store_type
         numbers, tree = self.hyperparameters, self.topology.kind
-        return choose_kernel(verb, self.forced_kernel, store, self.bank, levels, numbers, root, tree)
+        return choose_kernel(verb, self._forced_kernel, store, self.bank, levels, numbers, root, tree)
 
     def _check_forced_kernel(self) -> None:
         """Raise a KernelError if a forced kernel doesn't support the franchise."""
-        if self.forced_kernel in ("generic", "fused"):
+        if self._forced_kernel in ("generic", "fused"):
             self._kernel_of("reseat")
-
-
-_NOBODY = np.empty(0, dtype=np.int32)  # a walk over cells doesn't seat single customers
 
 
 class Seats(KernelChoice):
@@ -144,12 +145,12 @@ class Seats(KernelChoice):
         """Return a new walk over this store and these slots."""
         t, theta, d = self.topology, self.hyperparameters.theta, self.hyperparameters.d
         above = self.root._for_walk(kernel)
-        # A walk over a store of cells seats no customers, and needs no distribution of tables.
-        counts = detail_of(store) is Detail.COUNTS and not isinstance(store, KeepsCells)
+        # A walk that seats no single customers needs no distribution of tables.
+        counts = self._customers.single and detail_of(store) is Detail.COUNTS
         counts = counts and not tables_at_end(store, self.root.kind, t.n_levels)
         if kernel == "reference":
             return (CountsReferenceWalk if counts else ReferenceWalk)(store, slots, t, theta, d, above)
-        home = _NOBODY if isinstance(store, KeepsCells) else t.home
+        home = self._customers.homes()
         if counts:
             return CountsWalk(store, slots, t.parent, home, theta, d, above, t.declaration)
         return Walk(store, slots, t.parent, home, theta, d, above)
@@ -160,22 +161,6 @@ class Seats(KernelChoice):
         return int(sum(walk.memory_bytes() for walk in walks))
 
     # ------------------------------------------------------------------ stores
-
-    def _new_store(self, labelled: bool = False) -> Any:
-        """An empty store of the right size; with ``labelled``, one that keeps seats."""
-        if labelled:
-            return self._own(self._table_store_type(self.topology.n_all, self.topology.n_nodes))
-        return self._store_for(self.topology, self.measure, self.bank)
-
-    def _unseat_all(self) -> npt.NDArray[np.int32]:
-        """Unseat all customers except those of known components; returns the slots of these."""
-        known = self._known
-        if known is None:
-            self.store.clear()
-            return np.empty(0, dtype=np.int32)
-        by_cell = isinstance(self.store, KeepsCells)
-        self.store.thaw(known.alone(self.topology, detail_of(self.store), by_cell))
-        return np.arange(known.n, dtype=np.int32)
 
     def _in_detail(
         self,
@@ -189,11 +174,8 @@ class Seats(KernelChoice):
         For a form with more detail a source is needed: the missing detail is drawn, given the discounts of
         the restaurants.
         """
-        topology = self.topology
-        frozen = FrozenSeating.of(seating)
-        if frozen.DETAIL is detail and not isinstance(frozen, FrozenCells):
-            return seating
-        if detail < frozen.DETAIL:
+        topology, frozen = self.topology, FrozenSeating.of(seating)
+        if detail <= frozen.DETAIL:
             return frozen.to(detail, topology).arrays()
         draws = Draws(*(self._kernel_of(verb)[1] for verb in ("draw_sizes", "seat_out")))
         return frozen.to(detail, topology, source, draws, discount).arrays()
@@ -208,23 +190,9 @@ class Seats(KernelChoice):
         number of customers for each document, term and dish. All orders of them are equally likely; the order
         is drawn from a key that each sweep over cells draws. Verbs for single customers call this method.
         """
-        if isinstance(self.store, KeepsCells):
-            self._change(self._expand_cells)
+        self._customers.expand()
 
     tell_apart = expand_cells  # former name
-
-    def _expand_cells(self) -> None:
-        counts = self._in_detail(self.store.freeze(), Detail.COUNTS)
-        self._count_by_customer()
-        self.store.thaw(counts)
-        self.bank.rebuild(self._for_bank(counts["dish"]), self.slots.occupied_slots())
-        self.slots.attach(self.bank)
-
-    def _count_by_customer(self) -> None:
-        """Replace the store of cells by an empty one of customers, and the bank by one for it."""
-        self._by_cell = False
-        self.bank = self._bank_for(self.measure, self.data)
-        self.store = self._new_store()
 
     # ------------------------------------------------------------------ labelled seatings
 
@@ -255,7 +223,7 @@ class Seats(KernelChoice):
             return False
         self.expand_cells()
         labelled = self._in_detail(self.store.freeze(), Detail.SEATS, source, self.hyperparameters.d)
-        working = self._new_store(labelled=True)
+        working = self._own(self._table_store_type(self.topology.n_all, self.topology.n_nodes))
         working.thaw(labelled)
         self._lent = working
         return True
@@ -266,3 +234,158 @@ class Seats(KernelChoice):
             self.store.thaw(self._in_detail(self._lent.freeze(), detail_of(self.store)))
             self._walks = {key: kept for key, kept in self._walks.items() if key[1]}
             self._lent = None
+
+
+class Statistics(Seats):
+    """Statistics, slots and parts of a franchise, which follow the seating."""
+
+    def __init__(self, *declared: Any) -> None:
+        super().__init__(*declared)
+        self.slots.attach(self.bank)
+        self._reset_slots((), ())
+
+    # ------------------------------------------------------------------ the base measure
+
+    @property
+    def base_parameters(self) -> dict[str, float]:
+        """Current values of the base measure's parameters that have a prior."""
+        return {name: float(self.measure.parameters[name]) for name in self._starting}
+
+    @changes
+    def set_base_parameters(self, **values: float) -> None:
+        """Set parameters of the base measure that have a prior. A ParameterError changes nothing."""
+        starting = self._starting
+        unknown = set(values) - set(starting)
+        if unknown:
+            raise ParameterError(
+                "base parameters", sorted(unknown), f"among {sorted(starting)}",
+                "Declare a prior in the base measure for each parameter that changes.",
+            )  # fmt: skip
+        for name, value in values.items():
+            real_number(name, value)
+        if values:
+            self._change(self._adopt, self._with_parameters(values))
+
+    def _with_parameters(self, values: Mapping[str, float]) -> BaseMeasure:
+        """Return the measure with these values of its parameters."""
+        return measure_of(self.measure, "with_parameters", self.measure.with_parameters(**values))
+
+    def _adopt(self, measure: BaseMeasure) -> None:
+        self._changes += 1
+        counted = self.bank.adopt(measure)
+        self.measure = measure
+        if not counted:
+            self._recount()
+
+    def _recount(self) -> None:
+        """Recompute the statistics of all dishes, in data order."""
+        self._customers.recount(self.bank, self.slots.occupied_slots())
+
+    # ------------------------------------------------------------------ slots and parts
+
+    @property
+    def measure_parts(self) -> Mapping[str, Part]:
+        """The parts that the base measure provides, by name."""
+        return dict(self._brought)
+
+    @property
+    def parts(self) -> Mapping[str, Part]:
+        """All parts by name, including the weights of the root and the parts of the base measure."""
+        return dict(self._parts.by_name)
+
+    @property
+    def components(self) -> Mapping[str, Part]:
+        """The parts that were registered, by name, except those of a run."""
+        weights = self.root.weights
+        own = {*self._brought, *self.topology.parts()} | (set() if weights is None else {weights.name})
+        parts = self._parts.by_name.items()
+        return {name: part for name, part in parts if name not in own and not part.of_run}
+
+    @changes
+    def register(self, name: str, component: Part) -> None:
+        """Add a part to the state; it is notified of every dish that is born, dies or is relabelled.
+
+        Parameters
+        ----------
+        name : str
+            Its name in saved states; its numbers in the trace are named "<name>/<key>".
+        component : Part
+
+        Raises
+        ------
+        ParameterError
+            If the name is taken.
+        """
+        self._parts.register(name, component)
+
+    def _reset_slots(self, slots: Any, held: Any, ids: Any = None, births: int = 0) -> None:
+        """Occupy these slots, with ids as in `DishSlots.reset`; ids of observed dishes are the atoms."""
+        ids = None if self.measure.atomic else ids
+        self.slots.reset(self._dish_kind.slots(slots, self.bank), held, ids, births)
+
+    def _replaced(
+        self,
+        slots: npt.NDArray[np.int32],
+        held: Any,
+        bank: Any = None,
+        parts: Mapping[str, Any] | None = None,
+        source: ChoiceSource | None = None,
+        ids: Any = None,
+        births: int = 0,
+    ) -> None:
+        """Make slots, statistics and parts fit a replaced seating, and thaw the parts if given."""
+        self._changes += 1
+        self._waiting.clear()
+        self.slots.attach(self.bank)
+        self._reset_slots(slots, held, ids, births)
+        self.bank.thaw(bank)
+        self._recount()
+        self._parts.reset()
+        if parts is not None:
+            self._parts.thaw(self, parts, source)
+
+    def _open_dishes(self) -> list[int]:
+        """Dishes without customers; between sweeps there are none."""
+        return self._dish_kind.open()
+
+    def _raise_trouble(self) -> None:
+        """Raise the exception of a part at a birth, death or renumbering of dishes, if there was one."""
+        if self.slots.trouble is not None:
+            _, error = self.slots.trouble
+            self.slots.trouble = None
+            raise error
+
+    @changes
+    def settle(self) -> None:
+        """Remove free slots, release memory and recompute rounded statistics. Between sweeps only.
+
+        The state is then exactly what `freeze` returns. The order of dishes doesn't change.
+
+        Raises
+        ------
+        StateError
+            If a dish has no customers: a move opened it and seated nobody.
+        """
+        self._change(self._settle)
+
+    def _settle(self) -> None:
+        if empty := self._open_dishes():
+            raise unserved(empty, "the end of a sweep")
+        mapping = self.slots.compaction()
+        if mapping is not None:
+            self.seating.relabel_dishes(mapping)
+            self.bank.relabelled(mapping)
+            self.slots.relabel(mapping)
+        if isinstance(self.store, Compacts):
+            self.store.compact()
+        if not self.measure.exact_statistics:
+            self._recount()
+        self._raise_trouble()
+
+
+def unserved(slots: list[int], before: str) -> StateError:
+    """The error for dishes that were opened and got no customers."""
+    return StateError(
+        "open_dish", slots, f"followed by customers for these dishes before {before}",
+        "A move opened a dish without customers: seat a customer at it in the same move.",
+    )  # fmt: skip

@@ -34,18 +34,7 @@ COLUMNS = ("count_node", "count_dish", "count_customers", "count_tables")
 
 
 def shard_counts(terms: Int32s, n_terms: int, seating: Mapping[str, Int32s], n_slots: int) -> Changes:
-    """Contributions of documents to the common state, given that no customer is seated yet.
-
-    Parameters
-    ----------
-    terms : int32 array, shape (n_customers,)
-    n_terms : int
-    seating : mapping of int32 arrays
-        "dish" of each customer, and for each document and dish "count_node" (documents from 1), "count_dish",
-        "count_customers", "count_tables".
-    n_slots : int
-        One more than the last slot.
-    """
+    """Contributions of documents to the common state, given that no customer is seated yet; see `COLUMNS`."""
     dish = seating["dish"]
     cells = np.zeros(n_terms * n_slots, dtype=np.int32)
     chunk = 1 << 20
@@ -81,19 +70,9 @@ def begin_shards(
 ) -> None:
     """Set the state of a franchise over some shards of a corpus.
 
-    Parameters
-    ----------
-    franchise : Franchise
-        With ``store="counts"`` and weights of the root.
-    seating : dict
-        The seating of its documents, as for `shard_counts`; it is empty afterwards.
-    total : Changes
-        The sum of `shard_counts` over all workers.
-    common : mapping
-        The result of `common_state`; weights of the root are drawn if they are not in its "components".
-    corpus : WholeCorpus
-    source : ChoiceSource
-        For drawing weights: the same for all workers.
+    ``seating`` is as for `shard_counts`, and empty afterwards; ``total`` is the sum of `shard_counts` over
+    all shards, ``common`` the result of `common_state`. Weights of the root are drawn if they are not in its
+    "components", from a source that is the same for all workers.
     """
     franchise._change(_begin, franchise, seating, total, common, corpus, source)
 

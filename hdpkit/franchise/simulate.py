@@ -35,11 +35,10 @@ def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
     franchise: Franchise = given
     if keep is not None:
         choice("keep", keep, KEEP, remedy="None draws everything.")
-    if franchise.known is not None:
-        raise DeclarationError(
-            "known", franchise.known, "no known components where everything is drawn",
-            "Their earlier observations are fixed: build a franchise without them.",
-        )  # fmt: skip
+    franchise._known.require_none(
+        "no known components where everything is drawn",
+        "Their earlier observations are fixed: build a franchise without them.",
+    )
     if not franchise.measure.supports("simulate"):
         raise DeclarationError(
             "base", type(franchise.measure).__name__, "a base measure with simulate()", "Define simulate()."
@@ -59,7 +58,7 @@ def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -
     counted by cell, a new franchise is returned, or an error raised, as by `simulate`.
     """
     franchise: Franchise = given
-    if franchise._dish_kind.name != "latent" or franchise._by_cell or franchise.known is not None:
+    if franchise._dish_kind.name != "latent" or not franchise._customers.single or franchise._known.n:
         return simulate(given, source, keep)
     if keep != "seating":
         _draw_state(franchise, source, keep)
@@ -121,7 +120,7 @@ def _seated_observed(franchise: Franchise, keep: str | None) -> Franchise:
     seated = franchise.copy()
     if keep != "seating":
         topology = seated.topology
-        seated.store = seated._own(seated.store_type(topology.n_customers, topology.n_nodes))
+        seated.store = seated._own(seated._store_type(topology.n_customers, topology.n_nodes))
     return seated
 
 

@@ -16,12 +16,11 @@ from hdpkit.checks import choice, whole_number
 from hdpkit.errors import StateError
 from hdpkit.franchise.assigned import Assigned, Assignment
 from hdpkit.franchise.guard import changes
-from hdpkit.franchise.known import KnownDishes
+from hdpkit.franchise.known import NoKnown
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.verbs import Blocks, check_source
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.random import ChoiceSource
-from hdpkit.stores import KeepsCells
 
 __all__ = ["SlicePlan", "Slices", "opened_here"]
 
@@ -63,7 +62,7 @@ class SlicePlan:
         Given proportions (for tests).
     above : float64 array, shape (n_nodes, slots), optional
         The same of weights of restaurants that are neither the root nor without any below them.
-    known : KnownDishes, optional
+    known : NoKnown or KnownDishes
         Components whose labels are the first slots.
     held : int8 array, shape (n_nodes,), optional
         For each restaurant, whether its customers are held; None: none are.
@@ -84,9 +83,13 @@ class SlicePlan:
     topics: Floats | None = None
     proportions: Floats | None = None
     above: Floats | None = None
-    known: KnownDishes | None = None
+    known: NoKnown = attrs.field(factory=NoKnown)
     held: npt.NDArray[np.int8] | None = None
     before: int = 0
+
+    def holds(self, nodes: Any) -> npt.NDArray[np.bool_]:
+        """Whether the customers of these restaurants are held."""
+        return np.zeros(np.shape(nodes), dtype=bool) if self.held is None else self.held[nodes] != 0
 
 
 class Slices(Blocks):
@@ -128,7 +131,7 @@ class Slices(Blocks):
         choice("proportions", proportions, ("integrated", "drawn"), remedy="They have the same law.")
         whole_number("threads", threads, 1, MOST_THREADS, remedy="One per processor is usual.")
         integrated = proportions == "integrated"
-        if isinstance(self.store, KeepsCells) and integrated:  # customers are drawn one by one
+        if integrated:  # customers are drawn one by one
             self.expand_cells()
         self._sweep_documents(self._plan(source, integrated, threads), source)
 
@@ -168,22 +171,20 @@ class Slices(Blocks):
             tail[order].astype(np.int8),
             threshold,
             self.measure,
-            None if isinstance(self.store, KeepsCells) else self.data.values,
+            self._customers.values(),
             integrated,
             threads,
             topics=topics,
             known=self._known,
-            held=self._held_nodes(),
+            held=self._held.mask,
             before=0 if corpus is None else corpus.before,
         )
 
-    @changes
     def _sweep_documents(self, plan: SlicePlan, source: ChoiceSource) -> None:
         """Sweep over the documents, and set the weights of the resulting dishes."""
         above: Any = self.root.weights
-        verb = "cell_sweep" if isinstance(self.store, KeepsCells) else "slice_sweep"
         with above.births_given():
-            self._run(verb, self.bank, self._workspace, plan, source=source)
+            self._run(self._customers.sweep, self.bank, self._workspace, plan, source=source)
         self._weigh(plan)
 
     def _weigh(self, plan: SlicePlan) -> None:
@@ -194,17 +195,11 @@ class Slices(Blocks):
         remainder = plan.remainder + float(plan.weights[~kept].sum())
         above.take(slots, np.append(plan.weights[kept], remainder))
 
-    @changes
     def _draw_shards(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> None:
         """Begin a sweep over all shards, of which this franchise has some: draw labels and topics.
 
-        If workers share the memory of topics (`_share_topics`), each draws some of them; `_sweep_shards` may
-        be called only after all have finished.
-
-        Parameters
-        ----------
-        source, proportions, threads
-            As in `reseat_documents`. All workers must have the same source in the same self.
+        All workers must have the same source in the same state. If they share the memory of topics, each
+        draws some of them, and `_sweep_shards` may be called only after all have finished.
         """
         check_source(source)
         self.expand_cells()
@@ -212,7 +207,6 @@ class Slices(Blocks):
         self._run_topics(plan, source)
         self._under_way, self._assigned = (plan, source), None
 
-    @changes
     def _begin_assigned(self, source: ChoiceSource) -> None:
         """Begin a sweep in which a move assigns dishes: draw labels and topics, as `_draw_shards` does."""
         check_source(source)
@@ -226,7 +220,6 @@ class Slices(Blocks):
         """The documents to whose customers dishes are to be assigned; called when all topics are drawn."""
         return self._assigning().assignment(self, self._workspace.topics_of)
 
-    @changes
     def _assign(self, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int) -> Changes:
         """Assign dishes; returns the changes of the common state, as `_sweep_shards` does."""
         assigned = self._assigning()
@@ -243,19 +236,11 @@ class Slices(Blocks):
         """Draw topics by the common plan of all workers."""
         self._run("draw_shard_topics", self.bank, self._workspace, plan, source=source)
 
-    @changes
     def _sweep_shards(self, n_blocks: int) -> Changes:
         """Sweep over the documents of the franchise given the topics; then call `_end_shards`.
 
-        Parameters
-        ----------
-        n_blocks : int
-            Number of blocks of terms in which changes of counts are returned; 0: `take_block` returns them.
-
-        Returns
-        -------
-        Changes
-            Changes of the common state, which are not applied here yet.
+        Returns changes of the common state, which are not applied here yet, with those of counts in
+        ``n_blocks`` blocks of terms; 0: `_take_block` returns them.
         """
         return self._run_shards(*self._begun(), n_blocks)
 
@@ -279,7 +264,6 @@ class Slices(Blocks):
         found: bytes = self._workspace.take_changes(int(plan.slots.max()) + 1, block, n_blocks)
         return found
 
-    @changes
     def _end_shards(self, total: Changes) -> None:
         """End the sweep that `_draw_shards` began, given the sum of the changes of all workers."""
         plan, _ = self._begun()

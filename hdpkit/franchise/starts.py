@@ -17,9 +17,8 @@ from hdpkit.data import Corpus
 from hdpkit.data.corpus import Cells
 from hdpkit.errors import MissingExtraError, ParameterError
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.known import KnownDishes
+from hdpkit.franchise.known import NoKnown
 from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.stores import KeepsCells
 
 __all__ = [
     "CellStart",
@@ -90,6 +89,7 @@ def prefers_term_clusters(franchise: Any) -> bool:
         serves_term_clusters(franchise)
         and not isinstance(franchise.measure, SparseDirichletMultinomial)
         and franchise.topology.n_levels > 1
+        and not franchise.topology.known
         and len(franchise.data) >= FEWEST
     )
 
@@ -136,12 +136,7 @@ def labels_of_terms(start: TermClusters, franchise: Any, source: RandomStream) -
 class _Places:
     """Terms as unit vectors in the leading singular directions of the counts, computed in blocks of terms.
 
-    Parameters
-    ----------
-    across : csr_matrix, shape (n_terms, n_documents)
-    generator : Generator
-    k : int
-        Number of centres with which a block is compared.
+    ``across`` has the counts by term and document; a block is compared with ``k`` centres.
     """
 
     def __init__(self, across: Any, generator: np.random.Generator, k: int) -> None:
@@ -310,14 +305,13 @@ def factors_of(start: Factors, franchise: Any, source: RandomStream) -> tuple[Fl
     known = franchise._known
     if start.topics is None:
         weights, laws = _factorised(start, franchise, shares, used, source)
-        if known is None:
+        if not known.n:
             return weights, laws
         laws = laws[laws.sum(axis=1) > 0.0]
         laws = laws / laws.sum(axis=1, keepdims=True)
     else:
         laws = start.topics
-    if known is not None:
-        laws = np.vstack([known.topics, laws])
+    laws = known.before(laws)
     left = used[laws[:, used].sum(axis=0) == 0.0]  # terms that occur in no component
     if len(left):
         laws = np.vstack([laws, np.bincount(left, minlength=laws.shape[1]) / len(left)])
@@ -424,30 +418,15 @@ def one_dish(cells: Cells, known: int = 0) -> CellStart:
     return CellStart(np.ones(n, np.int32), np.full(n, known, np.int32), cells.count.copy(), known + 1)
 
 
-def allowed_dishes(known: KnownDishes, n_dishes: int) -> npt.NDArray[np.float64]:
-    """The uniform distribution of each term over the dishes that may have it, shape (n_terms, n).
-
-    Known components are the first dishes; an additional dish is for terms that no other dish may have.
-    """
-    weights = np.ones((known.n_terms, max(n_dishes, known.n) + 1))
-    weights[:, n_dishes:] = 0.0
-    weights[:, : known.n] *= (known.topics.T > 0.0) | ~known.frozen
-    weights[weights.sum(axis=1) == 0.0, -1] = 1.0
-    return weights / weights.sum(axis=1, keepdims=True)
-
-
-def random_dishes(
-    cells: Cells, n_dishes: int, source: RandomStream, known: KnownDishes | None = None
-) -> CellStart:
-    """A uniformly random dish for each customer, among all or among those that may have its term."""
-    weights = None if known is None else allowed_dishes(known, n_dishes)
-    n_dishes = n_dishes if weights is None else weights.shape[1]
-    generator, columns = source.generator, np.arange(n_dishes)
-    size = max(1, min(_CELLS, _LARGEST // n_dishes))
+def random_dishes(cells: Cells, n_dishes: int, source: RandomStream, known: NoKnown) -> CellStart:
+    """A uniformly random dish for each customer, among those that may have its term."""
+    weights = known.allowed(n_dishes)
+    n_dishes, generator = weights.shape[1], source.generator
+    columns, size = np.arange(n_dishes), max(1, min(_CELLS, _LARGEST // n_dishes))
     tables = []
     for first in range(0, len(cells.count), size):
-        uniform = np.full(n_dishes, 1.0 / n_dishes)
-        law = uniform if weights is None else weights[cells.term[first : first + size]]
+        terms = cells.term[first : first + size]
+        law = weights.take(terms, axis=0, mode="clip")  # there may be one row for all terms
         table = generator.multinomial(cells.count[first : first + size], law)
         tables.append(_of_tables([(columns, table)], n_dishes))
     return _joined(tables, n_dishes)
@@ -530,15 +509,15 @@ class Random:
 def check_start(init: Any, franchise: Franchise) -> None:
     """Raise an error if `start` would reject `init`; draws and changes nothing. None is accepted."""
     if not isinstance(init, (Mapping, type(franchise))) and init is not None:
-        franchise._check_start_held(init)
+        franchise._held.check_start(init)
     init = _resolved(init, franchise)
     if isinstance(init, str) and init == "one":
         franchise._dish_kind.check_start(init)
-        franchise.root._check_number("init", _known(franchise) + 1)
+        franchise.root._check_number("init", franchise._known.n + 1)
         return
     if isinstance(init, Random):
         franchise._dish_kind.check_start(init)
-        franchise.root._check_number("init", max(init.n_dishes, _known(franchise)))
+        franchise.root._check_number("init", max(init.n_dishes, franchise._known.n))
         return
     if isinstance(init, TermClusters):
         check_term_clusters(init, franchise)
@@ -548,7 +527,7 @@ def check_start(init: Any, franchise: Franchise) -> None:
         return
     prepared = None if init is None else _prepare(init, franchise, Streams(0).source(STARTS))
     if isinstance(prepared, Mapping):
-        franchise.check_frozen(prepared)
+        franchise._check_frozen(prepared)
     elif prepared is not None:
         franchise.root._check_number("init", _number(franchise, _distinct(prepared)))
 
@@ -574,8 +553,8 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
 def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     n = franchise.topology.n_customers
     if not isinstance(init, (Mapping, type(franchise))):
-        franchise._check_start_held(init)
-    if isinstance(franchise.store, KeepsCells):
+        franchise._held.check_start(init)
+    if not franchise._customers.single:
         by_cell = _by_cell(_resolved(init, franchise), franchise, source)
         if by_cell is not None:
             _start_cells(franchise, by_cell, source)
@@ -599,7 +578,7 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     if prepared is None or names is None:
         franchise.in_chunks(0, n, lambda first, last: franchise.enter(first, last, source))
     else:
-        known = _known(franchise)  # their dishes exist, with these numbers
+        known = franchise._known.n  # their dishes exist, with these numbers
         slots = np.array(
             [name if name < known else franchise.open_dish(source) for name in names.tolist()], dtype=np.int32
         )
@@ -615,7 +594,7 @@ def _by_cell(init: Any, franchise: Franchise, source: RandomStream) -> CellStart
     """A start by cell; None for a start by customer or a state."""
     cells: Any = franchise.topology.cells  # type: ignore[union-attr]
     if isinstance(init, str) and init == "one":
-        return one_dish(cells, _known(franchise))
+        return one_dish(cells, franchise._known.n)
     if isinstance(init, Random):
         return random_dishes(cells, init.n_dishes, source, franchise._known)
     if isinstance(init, Factors):
@@ -640,26 +619,21 @@ def _resolved(init: Any, franchise: Franchise) -> Any:
     """The start that "auto" means for this franchise; anything else is returned unchanged."""
     if not isinstance(init, str) or init != "auto":
         return init
-    if franchise.known is not None:
-        # The sequential start assigns customers to the known components.
-        by_cell = isinstance(franchise.store, KeepsCells)
-        return Random(_started_with(franchise)) if by_cell else "sequential"
-    return TermClusters() if prefers_term_clusters(franchise) else "sequential"
-
-
-def _known(franchise: Franchise) -> int:
-    """Number of known components."""
-    return int(franchise.topology.n_all - franchise.topology.n_customers)
+    if prefers_term_clusters(franchise):
+        return TermClusters()
+    # The sequential start assigns customers to the known components; by cell, random dishes do.
+    by_cell = franchise._known.n and not franchise._customers.single
+    return Random(_started_with(franchise)) if by_cell else "sequential"
 
 
 def _started_with(franchise: Franchise) -> int:
     """Number of dishes of a random start with known components: these and one more, if possible."""
-    return min(_known(franchise) + 1, franchise.root.most_dishes or _known(franchise) + 1)
+    return min(franchise._known.n + 1, franchise.root.most_dishes or franchise._known.n + 1)
 
 
 def _number(franchise: Franchise, names: Any) -> int:
     """Number of dishes of a start that uses these numbers, including all known components."""
-    return _known(franchise) + int(np.count_nonzero(names >= _known(franchise)))
+    return franchise._known.n + int(np.count_nonzero(names >= franchise._known.n))
 
 
 def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
@@ -672,13 +646,13 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
         franchise._dish_kind.check_start(init)
     if isinstance(init, str):
         if init == "one":
-            return np.full(n, _known(franchise), dtype=np.int32)
+            return np.full(n, franchise._known.n, dtype=np.int32)
     elif isinstance(init, Random):
         drawn = source.generator.integers(0, init.n_dishes, size=n, dtype=np.int32)
-        return _possible(franchise, drawn, init.n_dishes, source)
+        return franchise._known.possible(franchise.data, drawn, init.n_dishes, source)
     elif isinstance(init, TermClusters):
         check_term_clusters(init, franchise)
-        return term_clusters(init, franchise, source) + np.int32(_known(franchise))
+        return term_clusters(init, franchise, source) + np.int32(franchise._known.n)
     elif isinstance(init, Factors):
         check_factors(init, franchise)
         return dishes_of_factors(init, franchise, source)
@@ -688,24 +662,12 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
         return init.freeze()
     elif init is not None:
         dishes = _dishes(init, n)
-        if franchise._known is not None:
-            franchise._known.check_possible(np.asarray(franchise.data.values), dishes, "init")
+        franchise._known.check_possible(franchise.data, dishes, "init")
         return dishes
     raise ParameterError(
         "init", init, '"auto", "sequential", "one", hk.init.Random(K), an array of dishes, a state, or None',
         "None continues from the state of a started franchise.",
     )  # fmt: skip
-
-
-def _possible(franchise: Franchise, drawn: Any, n_dishes: int, source: RandomStream) -> Any:
-    """Redraw dishes whose frozen component can't have the term, uniformly among those that may have it."""
-    if franchise._known is None or not franchise._known.frozen.any():
-        return drawn
-    weights = allowed_dishes(franchise._known, n_dishes)
-    values = np.asarray(franchise.data.values)
-    for i in np.flatnonzero(weights[values, drawn] == 0.0).tolist():
-        drawn[i] = source.generator.choice(weights.shape[1], p=weights[values[i]])
-    return drawn
 
 
 def _distinct(dishes: Any) -> Any:

@@ -10,21 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.measures.measure import CompiledBank
-from hdpkit._compiled.stores.cells import CellsStore
 from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.support.franchise_lock import FranchiseLock, Inside
 from hdpkit._compiled.walk.root import WeightTable
 from hdpkit._compiled.walk.slots import DishSlots
-from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, StatisticsBank
+from hdpkit.base_measures import BaseMeasure, StatisticsBank
 from hdpkit.base_measures.bank import ReadsParts
 from hdpkit.base_measures.by_restaurant import ByRestaurant, ReadsRestaurants
 from hdpkit.checks import choice, instance, one_of_kind
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError, StateError
+from hdpkit.franchise.customers import customers_of
 from hdpkit.franchise.declarations import (
     FixedWeights,
     Restaurant,
-    begins_by_cell,
     check_counts_store,
     check_no_discount,
     kind_of_root,
@@ -32,32 +31,17 @@ from hdpkit.franchise.declarations import (
 from hdpkit.franchise.dish_kinds import Parts, dish_kind_of
 from hdpkit.franchise.guard import Locked
 from hdpkit.franchise.hyperparameters import Hyperparameters
-from hdpkit.franchise.kernels import COUNTING_BANKS, KERNELS
-from hdpkit.franchise.known import Known, KnownDishes, KnownValues
+from hdpkit.franchise.kernels import KERNELS
+from hdpkit.franchise.known import Known, KnownValues, known_of
 from hdpkit.franchise.root import Root, check_root
-from hdpkit.franchise.topology import ContextTopology, Tree, build_topology, restaurants_at
+from hdpkit.franchise.topology import Tree, build_topology, restaurants_at
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.parts import Part
 from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
-from hdpkit.stores import (
-    CountsReference,
-    CountsStore,
-    ExplicitReference,
-    ExplicitStore,
-    HistogramReference,
-    HistogramStore,
-    KeepsCells,
-    missing_verbs,
-    stores,
-)
+from hdpkit.stores import missing_verbs, stores
 
 __all__ = ["State", "measure_of"]
-
-OWN_STORES = frozenset(
-    {CountsStore, HistogramStore, ExplicitStore, CountsReference, HistogramReference, ExplicitReference}
-)
-_STATISTICS = frozenset({"make", "add", "remove", "log_predictive", "log_block", "log_marginal"})
 
 
 class State(Locked):
@@ -76,10 +60,7 @@ class State(Locked):
     measure: BaseMeasure = Inside(readable=True)
     topology: Tree = Inside(readable=True)
     sweep: int = Inside(readable=True)
-    seeded_calls: int = Inside(readable=True)
     streams: Streams | None = Inside(readable=True)
-    held_nodes: npt.NDArray[np.int32] = Inside(readable=True)
-    on_pulse: Callable[[float], None] | None = Inside()
 
     def __init__(
         self,
@@ -107,7 +88,6 @@ class State(Locked):
             raise ParameterError("data", len(data), "fewer than 2**31 - 1 customers", "Split the data.")
         data.check_unchanged()  # before any number of a mapped file is used
         self._lock = FranchiseLock()
-        self.restaurant_declared = restaurant
         self.declarations: tuple[Restaurant, ...] = tuple(restaurant.chain())
         self.data = data
         declared = measure or restaurant.measure
@@ -117,50 +97,29 @@ class State(Locked):
                 "The base measure for words is hk.DirichletMultinomial; pass numbers as hk.Groups.",
             )  # fmt: skip
         self.measure = measure_of(declared, "for_data", declared.for_data(data))
-        if known is not None:
-            instance(
-                "known",
-                known,
-                (Known, KnownValues),
-                "hk.Known, or None",
-                remedy="hk.Known(matrix, counts=...).",
-            )
-        self._known = None if known is None else KnownDishes(known, self.measure, data)
-        self.topology = build_topology(self.declarations, data, 0 if known is None else known.n_components)
-        if known is not None and isinstance(self.topology, ContextTopology):
-            raise DeclarationError(
-                "known", known, "no components over contexts of n-grams", "Leave known out."
-            )
-        self.store_type: Any = _store_type(store)
-        check_counts_store(self.store_type, kind_of_root(root), self.declarations, declared.atomic)
-        self._by_cell = begins_by_cell(
-            self.store_type, kind_of_root(root), kernel, self.topology, self.measure
-        )
+        self._known = known_of(known, self.measure, data)
+        self.topology = build_topology(self.declarations, data, self._known.n)
+        self._store_type: Any = _store_class(store)
+        check_counts_store(self._store_type, kind_of_root(root), self.declarations, declared.atomic)
+        self._customers = customers_of(self, kind_of_root(root), kernel)
         self._dish_kind = dish_kind_of(self)
         self._dish_kind.check_root(root)
-        self.foreign_store = self.store_type not in OWN_STORES
-        self.forced_kernel = kernel
+        self._forced_kernel = kernel
         self._starting = {name: mean_of(prior) for name, prior in self.measure.priors.items()}
         self.slots = self._own(DishSlots())
         self._brought = _parts_of(self.measure, self)
-        if known is not None and self._brought:
-            raise DeclarationError(
-                "known", known, "no components where dishes keep parameters in the state",
-                f"Integrate out what dishes of {type(self.measure).__name__} keep, or leave known out.",
-            )  # fmt: skip
         self.bank = self._bank_for(self.measure, data)
-        self.store = self._store_for(self.topology, self.measure, self.bank)
+        self.store = self._customers.store(self.topology, self.bank)
         self._lent: Any = (
             None  # the labelled seating within `labelled_seating`, over a store with less detail
         )
-        self._check_discount = partial(check_no_discount, self.store_type, kind_of_root(root))
+        self._check_discount = partial(check_no_discount, self._store_type, kind_of_root(root))
         self.hyperparameters = Hyperparameters(self.declarations, self.topology, self._check_discount)
         self.sweep = 0
-        self.seeded_calls = 0
+        self._seeded_calls = 0
         self.streams = None
-        self.on_pulse = None
-        self.held_nodes = np.empty(0, dtype=np.int32)
-        self._whole_corpus: WholeCorpus | None = None  # a franchise over some shards of a corpus
+        self._on_pulse: Callable[[float], None] | None = None
+        self._whole_corpus: WholeCorpus | None = None  # a franchise over a part of a corpus
         self._waiting: set[int] = set()  # slots of dishes that `open_dish` made, until they have customers
         self._changes = 0  # increased by verbs, and when the complete seating is replaced
         self._verb: str | None = None  # the running verb
@@ -193,36 +152,9 @@ class State(Locked):
 
     # ------------------------------------------------------------------ banks and stores
 
-    def dishes_for_bank(self) -> Any:
-        """Dish of each customer, for a bank that uses them; a bank that counts by cell needs none."""
-        if isinstance(self.seating, KeepsCells):
-            return np.empty(0, dtype=np.int32)
-        return self._for_bank(self.seating.dishes())
-
-    def _for_bank(self, dishes: Any) -> Any:
-        """Dishes of the customers of a store, or of more values, in the order of a bank.
-
-        Instead of the customers of known components, a bank has their earlier observations.
-        """
-        if self._known is None:
-            return dishes
-        n = self.topology.n_customers
-        return self._known.to_count(dishes[:n] if len(dishes) == self.topology.n_all else dishes)
-
-    def _seen_by_cell(self) -> tuple[Any, ...]:
-        """Observations of known components for a store that counts by cell: an empty or 1-element tuple."""
-        return () if self._known is None else (self._known.cells(),)
-
     def _bank_for(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """The measure's bank for data."""
-        if self._by_cell and data is self.data and isinstance(measure, DirichletMultinomial):
-            cells = self._own(measure.bank_of_cells())
-            return cells if self._known is None else self._known.fixed(cells)
-        bank: Any = measure.bank(data) if self._known is None else self._known.bank(measure, data)
-        if type(bank) in COUNTING_BANKS and _overrides_bank(type(measure)):
-            known = self._known
-            bank = measure.readable_bank(data) if known is None else known.readable(measure, data)
-        self._own(bank)
+        bank = self._own(self._customers.bank(measure, data))
         if isinstance(bank, ReadsParts):
             bank.read(self._brought)
         if isinstance(measure, ByRestaurant):
@@ -232,11 +164,10 @@ class State(Locked):
     def _place(self, bank: Any, measure: ByRestaurant) -> None:
         """Give a bank the restaurants by which the dishes of its measure differ."""
         kind = type(measure).__name__
-        if self._known is not None:
-            raise DeclarationError(
-                "known", self._known.declared, "no components where dishes differ by restaurant",
-                f"Their earlier observations have no restaurant: leave known out, or {kind}.",
-            )  # fmt: skip
+        self._known.require_none(
+            "no components where dishes differ by restaurant",
+            f"Their earlier observations have no restaurant: leave known out, or {kind}.",
+        )
         if self.topology.kind != "fixed":
             raise DeclarationError(
                 "each", self.declarations[-1].name,
@@ -262,16 +193,6 @@ class State(Locked):
             )  # fmt: skip
         return restaurants_at(self.topology, names.index(measure.differ_by))
 
-    def _store_for(self, topology: Any, measure: BaseMeasure, bank: Any) -> Any:
-        """An empty store of the right size; it reads dishes from the data if it can."""
-        if self._by_cell:
-            cells = self._own(CellsStore(topology.n_customers, topology.n_nodes))
-            cells.observe_cells(topology.cells)
-            return cells
-        store = self._own(self.store_type(topology.n_all, topology.n_nodes))
-        self._dish_kind.show_to(store, bank)
-        return store
-
     def _own(self, thing: Any) -> Any:
         """Put an object that compiled code reads under the lock of the franchise."""
         if isinstance(thing, Seating | DishSlots | CompiledBank | WeightTable):
@@ -280,9 +201,9 @@ class State(Locked):
 
     def _own_source(self, rng: ChoiceSource | Seed, purpose: Purpose) -> ChoiceSource:
         """Return the source of a call that changes the franchise: a repeated seed gives other numbers."""
-        source = as_source(rng, purpose, self.seeded_calls)
+        source = as_source(rng, purpose, self._seeded_calls)
         if source is not rng:
-            self.seeded_calls += 1
+            self._seeded_calls += 1
         return source
 
     def _not_lent(self, done: str) -> None:
@@ -307,10 +228,14 @@ def _parts_of(measure: BaseMeasure, state: State) -> dict[str, Part]:
     )
     for part in brought.values():
         one_of_kind(measure, "parts", part, Part, "parts by name")
+        state._known.require_none(
+            "no components where dishes keep parameters in the state",
+            f"Integrate out what dishes of {type(measure).__name__} keep, or leave known out.",
+        )
     return brought
 
 
-def _store_type(store: str | type) -> Any:
+def _store_class(store: str | type) -> Any:
     kind: Any = stores[store].thing if isinstance(store, str) else store
     missing = missing_verbs(kind) if isinstance(kind, type) else []
     if missing or not isinstance(kind, type):
@@ -319,13 +244,3 @@ def _store_type(store: str | type) -> Any:
             f"It lacks {', '.join(missing)}." if missing else "See hdpkit.stores.",
         )  # fmt: skip
     return kind
-
-
-def _overrides_bank(kind: type) -> bool:
-    """Whether a measure overrides methods that the compiled bank of its base class doesn't call."""
-    for parent in kind.__mro__:
-        if "bank" in vars(parent):
-            return False
-        if not _STATISTICS.isdisjoint(vars(parent)):
-            return True
-    return False

@@ -28,13 +28,7 @@ class Eaten(Protocol):
 
 
 class DishRows(Part):
-    """The restaurant of each dish, as a number from 0; a new dish takes the smallest free one.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of restaurants, at least the number of dishes that exist at any time.
-    """
+    """The restaurant of each dish: a new dish takes the smallest free number from 0 to n_rows - 1."""
 
     name = "rows"
     enumerable = True
@@ -48,13 +42,7 @@ class DishRows(Part):
         self._free = sorted(set(range(self.n_rows)) - set(rows.values()))  # a sorted list is a heap
 
     def row(self, dish: int) -> int:
-        """Row of a dish, or of `NEW`.
-
-        Raises
-        ------
-        StateError
-            If there is no such dish, or no free row.
-        """
+        """Row of a dish, or of `NEW`; raises a StateError if there is no such dish, or no free row."""
         if dish in self._rows:
             return self._rows[dish]
         if dish != NEW:
@@ -97,13 +85,7 @@ class DishRows(Part):
         self._take(self.checked(frozen, sorted(self._rows))._rows)
 
     def checked(self, frozen: Any, slots: Sequence[int]) -> DishRows:
-        """Rows of a frozen state with these occupied slots.
-
-        Raises
-        ------
-        DataError
-            Unless each dish has one row, and no row has two.
-        """
+        """Rows of a frozen state with these occupied slots, or a DataError unless each dish has its own."""
         rows = np.asarray(frozen.get("rows") if isinstance(frozen, Mapping) else None)
         whole = rows.shape == (len(slots),) and (rows.dtype.kind in "iu" or rows.size == 0)
         if not whole or np.any((rows < 0) | (rows >= self.n_rows)) or len(np.unique(rows)) < len(slots):

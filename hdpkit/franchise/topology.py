@@ -377,21 +377,6 @@ class StateTopology:
 
     The root comes first, then a restaurant for each inner declaration, then the restaurants of the deepest
     declaration: those that belong to no dish, and one for each of as many dishes as there are customers.
-
-    Parameters
-    ----------
-    chain : sequence of Restaurant
-        The root's first; the last one is declared with `StateHomes`, those between with ``each=None``.
-    data : GroupedData
-    known : int
-        Number of known components: there must be none.
-
-    Attributes
-    ----------
-    parent, level, declaration : int32 arrays, shape (n_nodes,)
-        As in `Topology`.
-    rows : DishRows
-        The restaurants of dishes: a part of the state.
     """
 
     kind = "by state"
@@ -445,15 +430,7 @@ class StateTopology:
         return HomeState(eaten, rows, self.first[-1], self._rule.n_fixed)
 
     def home_of(self, customer: int, eaten: Eaten) -> int:
-        """Restaurant of a data customer, given the dishes of others.
-
-        Raises
-        ------
-        StateError
-            If it depends on a customer who is not seated.
-        ReturnValueError
-            If the rule returns no restaurant of its declaration.
-        """
+        """Restaurant of a data customer, given the dishes of others, who must be seated."""
         return self._home(customer, self._state(eaten, self.rows))
 
     def _home(self, customer: int, state: HomeState) -> int:
@@ -469,13 +446,7 @@ class StateTopology:
         )
 
     def followers(self, customer: int) -> Sequence[int]:
-        """Customers whose homes depend on the dish of this one.
-
-        Raises
-        ------
-        ReturnValueError
-            If the rule returns anything but other customers, ascending.
-        """
+        """Customers whose homes depend on the dish of this one, ascending."""
         given = self._rule.followers(customer)
         found = list(given) if isinstance(given, Sequence) else [None]
         whole = all(isinstance(j, int) and 0 <= j < self.n_customers and j != customer for j in found)
@@ -490,23 +461,10 @@ class StateTopology:
         return {self.rows.name: self.rows}
 
     def placed(self, eaten: Eaten, slots: Int32s | None = None, components: Any = None) -> Topology:
-        """The tree with fixed homes if customers have these dishes.
+        """The tree with fixed homes if customers have these dishes; those who are not seated are at the root.
 
-        Parameters
-        ----------
-        eaten : Eaten
-            Dishes of customers. The home of a customer who is not seated is the root.
-        slots : int32 array, optional
-            Occupied slots of a frozen state, ascending.
-        components : mapping, optional
-            Parts of this state; None: the current restaurants of dishes.
-
-        Raises
-        ------
-        DataError
-            If the frozen state has no valid restaurants of dishes.
-        StateError
-            If a home depends on a customer who is not seated.
+        ``slots`` and ``components`` are the occupied slots and the parts of a frozen state; by default the
+        current restaurants of dishes are used.
         """
         rows = self.rows
         if slots is not None:
@@ -586,6 +544,10 @@ def build_topology(chain: Sequence[Restaurant], data: GroupedData, known: int = 
         return StateTopology(chain, data, known)
     if is_context_chain(chain, data):
         assert isinstance(data, NGrams)
+        if known:
+            raise DeclarationError(
+                "known", known, "no components over contexts of n-grams", "Leave known out."
+            )
         return ContextTopology(len(chain), data)
     cells = getattr(data, "cells", None)
     if cells is not None and len(chain) > 1 and chain[-1].each == "document":

@@ -91,18 +91,10 @@ class Verbs(Held):
     ) -> Any:
         """Run a verb on its kernel; if it fails, the franchise is closed.
 
-        Parameters
-        ----------
-        verb : str
-        arguments
-            Arguments of the kernel, after the walk and before the source.
-        walk : bool
-            Whether the walk is passed to the kernel.
-        source : ChoiceSource, optional
-        prepare : bool
-            Whether the bank needs the source: parameters may be drawn.
+        The kernel is called with the walk (unless ``walk`` is False), the arguments and the source. With
+        ``prepare`` the bank needs the source: parameters may be drawn.
         """
-        if self._by_cell and not VERBS[verb].by_cell:
+        if verb not in self._customers.verbs:
             counted = self.bank  # by cell; the verb needs a bank by customer
             self.expand_cells()
             arguments = tuple(self.bank if one is counted else one for one in arguments)
@@ -213,8 +205,8 @@ class Verbs(Held):
             elif took > CHUNK_SECONDS:
                 size = max(1, size // 2)
             start = end
-            if self.on_pulse is not None:
-                self.on_pulse((start - first) / total)
+            if self._on_pulse is not None:
+                self._on_pulse((start - first) / total)
 
     @changes
     def enter(self, first: int, last: int, source: ChoiceSource) -> None:
@@ -271,28 +263,17 @@ class Verbs(Held):
         if not self._occupied(given[first:last]):
             raise ParameterError("dishes", dishes, "occupied slots, one per customer", "See open_dish.")
         self._dish_kind.check_given(given, first, last)
-        if self._known is not None:
-            values = np.asarray(self.data.values)[first:last]
-            self._known.check_possible(values, given[first:last], "dishes")
-            given = np.append(given, np.full(self._known.n, -1, dtype=np.int32))
+        self._known.check_possible(self.data, given[first:last], "dishes", first)
+        given = self._known.with_own(given)
         self._run("enter_given", self.bank, given, first, last, source=source)
 
     def _enter_by_cell(
         self, runs: Int32s, dish: Int32s, count: Int32s, cells: Any, source: ChoiceSource
     ) -> None:
-        """Seat all customers of an empty franchise, given the numbers of customers by cell and dish.
+        """Seat all customers of an empty franchise, given runs as of `CellsStore.cell_runs`.
 
         For starts over counts by cell. With two levels, tables are drawn given the customers. With more
         levels every dish of a restaurant has one table until a move draws the numbers of tables.
-
-        Parameters
-        ----------
-        runs, dish, count : int32 arrays
-            As returned by `CellsStore.cell_runs`; dishes are occupied slots.
-        cells : Cells
-            Cells of the data.
-        source : ChoiceSource
-            The ``rng`` that a move is given.
         """
         check_source(source)
         self._change(self._enter_cells, runs, dish, count, cells)
@@ -303,11 +284,8 @@ class Verbs(Held):
         found = {"cell_runs": runs, "run_dish": dish, "run_count": count}
         base = int(dish.max()) + 1
         topology: Any = self.topology
-        keys, customers = cell_counts(found, cells, base, topology.first[-1])
-        known = np.arange(topology.n_all - topology.n_customers)  # each has one customer at the root
-        keys, customers = with_one_table_each(
-            np.append(known, keys), np.append(np.ones_like(known), customers), base, topology
-        )
+        data = cell_counts(found, cells, topology, base)
+        keys, customers = with_one_table_each(*data, base, topology)
         columns = (keys // base, keys % base, customers, np.ones_like(keys))
         names = ("count_node", "count_dish", "count_customers", "count_tables")
         found |= {name: column.astype(np.int32) for name, column in zip(names, columns, strict=True)}
@@ -334,8 +312,7 @@ class Verbs(Held):
             If some of them are held.
         """
         self._check_customers(first, last, source)
-        if len(self.held_nodes):
-            self._check_free(first, last)
+        self._held.check_free(first, last)
         self._run("reseat", self.bank, first, last, source=source, prepare=True)
 
     @property
@@ -390,23 +367,10 @@ class Verbs(Held):
     def leave(self, first: int, last: int, source: ChoiceSource) -> None:
         """Unseat the seated ones of customers first .. last - 1, and every table that closes.
 
-        Parameters
-        ----------
-        first, last : int
-            Customers first .. last - 1, in data order.
-        source : ChoiceSource
-            The ``rng`` that a move is given.
-
-        Raises
-        ------
-        ParameterError
-            If it isn't a range of customers, or no choice source.
-        StateError
-            If some of them are held.
+        Parameters and errors are those of `reseat`.
         """
         self._check_customers(first, last, source)
-        if len(self.held_nodes):
-            self._check_free(first, last)
+        self._held.check_free(first, last)
         self._run("leave", self.bank, first, last, source=source)
 
     @changes
@@ -431,7 +395,7 @@ class Verbs(Held):
         StateError
             If there is no source and the root has weights.
         """
-        self._check_latent()
+        self._dish_kind.check_latent()
         if source is not None:
             check_source(source)
         elif self.root.kind == "weights":
@@ -460,10 +424,6 @@ class Verbs(Held):
 
     def _occupied(self, dishes: Int32s) -> bool:
         return bool(np.isin(dishes, self.slots.occupied_slots()).all())
-
-    def _check_latent(self) -> None:
-        """Raise an error if dishes are observed."""
-        self._dish_kind.check_latent()
 
     def _need_counts(self) -> None:
         if not self.draws_tables:
@@ -542,19 +502,11 @@ class Blocks(Verbs):
         list of pairs of int
             Begin and end (excluded) of each range.
         """
-        if not self._any_held:
-            return [(first, last)]
-        topology, below = self.topology, self._held_below()
-        nodes = np.array(topology.home[units.firsts[first:last]])
-        while np.any(higher := topology.level[nodes] > level):
-            nodes[higher] = topology.parent[nodes[higher]]
-        steps = np.flatnonzero(np.diff(below[nodes] == 0, prepend=False, append=False)) + first
-        return list(zip(steps[::2].tolist(), steps[1::2].tolist(), strict=True))
+        return self._held.free_units(units, level, first, last)
 
     def held_dishes(self) -> npt.NDArray[np.int64]:
         """Slots of dishes of held customers, and of known dishes: they are neither split nor merged."""
-        known = self.topology.n_all - self.topology.n_customers
-        return np.union1d(self._held_slots(), np.arange(known))
+        return np.union1d(self._held.dishes(self.seating), np.arange(self._known.n))
 
     def unit_dishes(self, units: Any) -> Int32s:
         """Slot of the dish of each unit."""
@@ -694,7 +646,7 @@ class Blocks(Verbs):
         StateError
             If the units are out of date, or the store keeps no seats: call it inside `labelled_seating`.
         """
-        self._check_latent()
+        self._dish_kind.check_latent()
         self._check_units(units)
         check_source(source)
         places = whole_numbers("which", which, 0, len(units) - 1, remedy="Give places in units.")
@@ -714,9 +666,7 @@ class Blocks(Verbs):
         """
         home = self.topology.home[: self.topology.n_customers]
         customers = np.argsort(home, kind="stable").astype(np.int32)
-        held = self._held_nodes()
-        if held is not None:
-            customers = customers[held[home[customers]] == 0]
+        customers = self._held.free(customers)
         of = home[customers]
         nodes = np.unique(of)
         begin = np.append(np.searchsorted(of, nodes), len(of)).astype(np.int64)
@@ -761,7 +711,7 @@ class Blocks(Verbs):
         self._need_tables()
         check_source(source)
         nodes, begin, customers = check_groups(groups, first, last, self.topology)
-        if np.isin(nodes[first:last], self.held_nodes).any():
+        if np.isin(nodes[first:last], self._held.nodes).any():
             raise StateError("groups", nodes[first:last], "free ones", "Release them: franchise.release().")
         whole_number("launches", launches, 0, MOST_LAUNCHES, remedy="A few are enough.")
         if not self.measure.conjugate:
@@ -787,7 +737,7 @@ class Blocks(Verbs):
     @unguarded
     def reserved(self, n: int) -> Block:
         """Slots for the statistics of a proposal, without dishes; they are freed at the end of the block."""
-        self._check_latent()
+        self._dish_kind.check_latent()
         n = whole_number("n", n, 0, MOST_RESERVED)
         return Block(self._lock, lambda: self._change(self._reserve, n), self._release_slots)
 
@@ -817,6 +767,6 @@ class Blocks(Verbs):
     def _need_tables(self) -> None:
         if detail_of(self.seating) is not Detail.SEATS:
             raise StateError(
-                "store", self.store_type.__name__, "a store with the table of every customer",
+                "store", self._store_type.__name__, "a store with the table of every customer",
                 "Call this verb inside `with franchise.labelled_seating(rng):`.",
             )  # fmt: skip

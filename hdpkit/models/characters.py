@@ -17,7 +17,7 @@ from hdpkit.checks import DAMAGED, fitting
 from hdpkit.data import GroupedData, NGrams
 from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, contexts_of
 from hdpkit.franchise import Franchise, Restaurant
-from hdpkit.franchise.copies import Snapshot
+from hdpkit.franchise.freezing import Snapshot
 from hdpkit.franchise.topology import ContextTopology
 from hdpkit.models.settings import moves_for
 from hdpkit.numerics import exp_each, log, log_each
@@ -96,7 +96,7 @@ class StringModel:
     def __init__(self, franchise: Franchise, samples: Sequence[Snapshot]) -> None:
         assert isinstance(franchise.data, NGrams)
         assert isinstance(franchise.measure, Characters)
-        self._restaurant = franchise.restaurant_declared
+        self._restaurant = franchise.declarations[-1]
         self._data = franchise.data
         self._characters = franchise.measure
         self._topology = franchise.topology

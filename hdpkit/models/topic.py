@@ -266,7 +266,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             return self.fit(X)
         self._check_parameters()
         counts = self._counts(X, whole=True)
-        scheduler = self._scheduler(self.franchise_.restaurant_declared)
+        scheduler = self._scheduler(self.franchise_.declarations[-1])
         if not counts.data.any():
             grown = self.franchises_  # empty documents have no customers to seat
         else:
@@ -310,7 +310,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             If the folder isn't empty, or something can't be saved.
         """
         check_is_fitted(self)
-        moves = self._scheduler(self.franchise_.restaurant_declared).moves
+        moves = self._scheduler(self.franchise_.declarations[-1]).moves
         topic_saved.save(self, folder, moves)
 
     @classmethod

@@ -295,13 +295,13 @@ def describe(thing: Any, path: str) -> Any:
 
 def described_franchise(franchise: Franchise) -> dict[str, Any]:
     """The declaration of a franchise for run.json."""
-    declared = franchise.restaurant_declared.measure.for_data(franchise.data)
+    declared = franchise.declarations[-1].measure.for_data(franchise.data)
     there = franchise.measure
     return {
-        "restaurant": describe(franchise.restaurant_declared, "restaurant"),
+        "restaurant": describe(franchise.declarations[-1], "restaurant"),
         "measure": None if _same(declared, there) else describe(there, "measure"),
-        "store": describe(franchise.store_type, "store"),
-        "kernel": franchise.forced_kernel,
+        "store": describe(franchise._store_type, "store"),
+        "kernel": franchise._forced_kernel,
         "root": describe(franchise.root.declared, "root"),
         "known": describe(franchise.known, "known"),
         "components": {

@@ -295,10 +295,10 @@ class Recipe:
     def of(cls, franchise: Franchise) -> Recipe:
         """The recipe of a franchise."""
         return cls(
-            franchise.restaurant_declared,
+            franchise.declarations[-1],
             franchise.data,
-            franchise.store_type,
-            franchise.forced_kernel,
+            franchise._store_type,
+            franchise._forced_kernel,
             franchise.root.declared,
             franchise.measure,
             dict(franchise.components),

@@ -169,7 +169,7 @@ class OverShards:
         for move in moves:
             move.check(declared)
         job = ShardedJob(
-            declared.restaurant_declared, self.data, tuple(moves), settings.seed, None,  # type: ignore[arg-type]
+            declared.declarations[-1], self.data, tuple(moves), settings.seed, None,  # type: ignore[arg-type]
             declared.root.declared, settings.threads or 1, settings.spool,
         )  # fmt: skip
         with ExitStack() as stack:

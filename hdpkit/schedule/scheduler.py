@@ -298,7 +298,7 @@ class Scheduler:
             function("progress", progress, remedy="For instance hk.ProgressBar().")
         for move in self.moves:
             check_move(move, franchise)
-        if init is None and not franchise._all_seated():
+        if init is None and not franchise._customers.all_seated():
             raise StateError(
                 "init", None, "a start, since customers are unseated", 'For instance "sequential".'
             )

@@ -75,7 +75,7 @@ class Ensemble:
         """Report the progress of a move over all franchises."""
         n = 1 + len(self.others)
         for number, franchise in enumerate(self):
-            franchise.on_pulse = None if pulse is None else _share(pulse, number, n)
+            franchise._on_pulse = None if pulse is None else _share(pulse, number, n)
 
     def settle(self, sweep: int) -> None:
         """End a sweep of all franchises; the run counts those of its own."""

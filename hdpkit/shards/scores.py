@@ -50,7 +50,7 @@ def log_joint_of_all(franchise: Franchise, log_likelihood: float) -> float:
         n * (lgamma(theta + size) - alone)
         for size, n in zip(sizes[there].tolist(), with_size[there].tolist(), strict=True)
     )
-    return float(seating + log_likelihood + franchise.log_prior() + franchise.log_parts())
+    return float(seating + log_likelihood + franchise.log_prior() + franchise._parts.log_density(franchise))
 
 
 def _concentration(franchise: Franchise, name: str) -> float:

@@ -82,7 +82,7 @@ class ExactModel:
         known = franchise.known
         n_known = 0 if known is None else known.n_components
         self.values = [*observations(franchise), *map(_Seen, range(n_known))]
-        self.detail = detail_of(franchise.store_type)
+        self.detail = detail_of(franchise._store_type)
         measure = franchise.measure
         self.observed = [int(value) for value in self.values] if measure.atomic else None
         observed = self.observed
@@ -116,7 +116,7 @@ class ExactModel:
             {**template, "seating": seatings[state], **_dishes(seatings[state])} for state in self.states
         ]
         for state in self._frozen:
-            self.franchise.check_frozen({**state, "bank": None})  # what a bank keeps is the template's
+            self.franchise._check_frozen({**state, "bank": None})  # what a bank keeps is the template's
 
     def enter(self, state: int) -> Franchise:
         """Put the franchise into a state, by number."""

@@ -10,7 +10,7 @@ _WALK = "hdpkit.franchise.reference.walk"
 _SWEEPS = "hdpkit.franchise.reference.sweeps"
 _HISTOGRAM = "hdpkit.stores.reference.histogram"
 _DISHES = "hdpkit.franchise.dish_kinds"
-_STATISTICS = "hdpkit.franchise.statistics"
+_STATISTICS = "hdpkit.franchise.seats"
 _SIMULATE = "hdpkit.franchise.simulate"
 _ATOMS = "hdpkit.base_measures.atomic"
 
@@ -227,8 +227,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "drawn dishes looked up in the data",
         "Simulated data are the dishes that a store of histograms looked up in the current data.",
         _SIMULATE,
-        "seated._own(seated.store_type(topology.n_customers, topology.n_nodes))",
-        "seated._store_for(topology, seated.measure, seated.bank)",
+        "seated._own(seated._store_type(topology.n_customers, topology.n_nodes))",
+        "seated._customers.store(topology, seated.bank)",
         "check_observed_simulation",
     ),
     # ------------------------------------------------------------------ who knows which dishes there are

@@ -77,7 +77,7 @@ def test_states_go_from_store_to_store_with_their_weights(other):
     franchise = franchise_of("compiled")
     moves.TableGibbs().apply(franchise, RandomStream((5, 5)))
     frozen = franchise.freeze()
-    there = hk.Franchise(franchise.restaurant_declared, franchise.data, store=other, root="weights")
+    there = hk.Franchise(franchise.declarations[-1], franchise.data, store=other, root="weights")
     there.thaw(frozen, RandomStream((5, 6)))
     there.audit()
     assert np.array_equal(there.dishes, franchise.dishes)

@@ -111,7 +111,7 @@ def test_the_number_of_dishes_has_its_posterior(schedule):
 
 
 def test_the_default_root_is_a_restaurant():
-    restaurant, data = documents().restaurant_declared, documents().data
+    restaurant, data = documents().declarations[-1], documents().data
     franchise = hk.Franchise(restaurant, data, store="counts")
     assert franchise.root.declared == "restaurant"
     assert franchise.kernel("reseat") == "generic"

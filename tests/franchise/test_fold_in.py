@@ -72,7 +72,7 @@ def test_the_same_number_gives_the_same_result_and_nothing_changes():
     after = franchise.freeze()
     assert before.keys() == after.keys()
     assert all(np.array_equal(before["seating"][k], after["seating"][k]) for k in before["seating"])
-    assert franchise.seeded_calls == 0
+    assert franchise._seeded_calls == 0
     franchise.audit()
 
 

@@ -147,7 +147,7 @@ def test_bad_input():
         hk.Finite([])
     franchise = tiny_franchise("2+2", counts())
     frozen = franchise.freeze()
-    fresh = hk.Franchise(franchise.restaurant_declared, franchise.data)
+    fresh = hk.Franchise(franchise.declarations[-1], franchise.data)
     with pytest.raises(StateError, match="source"):
         fresh.thaw({**frozen, "bank": None})
 

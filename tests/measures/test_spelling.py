@@ -377,7 +377,7 @@ def test_a_run_folder_keeps_all_arguments(tmp_path):
         "sweeps": 4, "samples": 2, "seed": 7, "store": "explicit", "alphabet": "adeghijklmnopstuw</>",
     }  # fmt: skip
     hk.Scheduler([moves.TableGibbs()]).run(bigrams(hk.Spelling(**given)), 2, rng=0, folder=tmp_path / "run")
-    declared = hk.open_run(tmp_path / "run").franchise().restaurant_declared.measure
+    declared = hk.open_run(tmp_path / "run").franchise().declarations[-1].measure
     found = {name: getattr(declared, name) for name in given}
     assert found == {**given, "concentrations": (hk.Gamma(2.0, 1.0), 0.5), "words": tuple(VERBS)}
 

@@ -468,7 +468,7 @@ def test_a_seed_given_twice_draws_other_words_and_the_whole_is_reproducible(stor
     before = one.freeze()
     first, other = again(one), again(two)
     assert same(first, other)
-    assert one.seeded_calls == one.freeze()["seeded_calls"] == one.copy().seeded_calls == 2
+    assert one._seeded_calls == one.freeze()["seeded_calls"] == one.copy()._seeded_calls == 2
     assert same(again(one.copy()), again(two))
     counted = one.freeze()
     states = []
@@ -478,7 +478,7 @@ def test_a_seed_given_twice_draws_other_words_and_the_whole_is_reproducible(stor
     assert same(states[0], first)
     assert not all(same(states[0], state) for state in states[1:])
     one.thaw(before)
-    assert one.seeded_calls == 0
+    assert one._seeded_calls == 0
     with pytest.raises(HdpkitError, match="seeded_calls"):
         one.thaw({**counted, "seeded_calls": -1})
 
@@ -486,7 +486,7 @@ def test_a_seed_given_twice_draws_other_words_and_the_whole_is_reproducible(stor
 def test_a_source_is_not_counted():
     franchise = growing("histogram")
     franchise.extend(franchise.data.plus(MORE), rng=RandomStream((1, 2)))
-    assert franchise.seeded_calls == 0
+    assert franchise._seeded_calls == 0
 
 
 def test_views_count_their_seeds():
@@ -495,7 +495,7 @@ def test_views_count_their_seeds():
     view = franchise.restaurant("document", franchise.keys("document")[0])
     seen = set()
     for calls in range(60):
-        assert franchise.seeded_calls == 2 * calls
+        assert franchise._seeded_calls == 2 * calls
         view.unseat(0, 0)
         view.seat(0, rng=0)
         seen.add(int(franchise.store.table_at(0)))
@@ -507,11 +507,11 @@ def test_a_seed_means_the_same_where_nothing_changes():
     hk.Scheduler([TableGibbs()]).run(franchise, 1, rng=0)
     one, two = (franchise.simulate(0) for _ in range(2))
     assert same(one.freeze(), two.freeze())
-    assert franchise.seeded_calls == 0
+    assert franchise._seeded_calls == 0
 
 
 def test_the_count_is_kept_by_run_folders(tmp_path):
     franchise = growing("histogram")
     again(franchise)
     hk.Scheduler([TableGibbs()]).run(franchise, 2, init=None, folder=tmp_path / "run")
-    assert hk.open_run(tmp_path / "run").franchise().seeded_calls == 2
+    assert hk.open_run(tmp_path / "run").franchise()._seeded_calls == 2

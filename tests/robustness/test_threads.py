@@ -20,7 +20,7 @@ from hdpkit.franchise.root import Root
 from hdpkit.random import Purpose, RandomStream, as_source
 
 # Attributes of an instance that are never replaced and never change.
-IMMUTABLE = {"restaurant_declared", "declarations", "store_type", "forced_kernel", "foreign_store", "root"}
+IMMUTABLE = {"declarations", "root"}
 # Methods that take the lock themselves, or need none.
 OPEN = {
     "lock",
@@ -173,7 +173,7 @@ def test_a_run_waits_for_a_read():
             time.sleep(0.3)
 
     data = thread_trials.corpus()
-    f = Slow(franchise("histogram", data=data).restaurant_declared, data)
+    f = Slow(franchise("histogram", data=data).declarations[-1], data)
     hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
     reading = threading.Event()
     thread = threading.Thread(target=f.slow)

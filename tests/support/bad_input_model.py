@@ -319,10 +319,6 @@ MODEL = {
         },
         aliases={"frozen": ("frozen state", "frozen")},
     ),
-    "Franchise.check_frozen": Row(
-        lambda franchise: (franchise.check_frozen, {"frozen": franchise.freeze()}),
-        {"frozen": [*(Told(value, "frozen state") for value in (None, 5, "state", [], {})), *NO_STATE]},
-    ),
     "Franchise.reseat": Row(
         lambda franchise: (franchise.reseat, {"first": 0, "last": 7, "source": stream()}),
         {

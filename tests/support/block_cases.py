@@ -56,9 +56,9 @@ def state_number(seed, store, above="restaurant"):
 def twin_of(franchise, kernel="generic"):
     """The same state under another kernel."""
     twin = hk.Franchise(
-        franchise.restaurant_declared,
+        franchise.declarations[-1],
         franchise.data,
-        store=franchise.store_type,
+        store=franchise._store_type,
         kernel=kernel,
         root=franchise.root.declared,
         measure=franchise.measure,

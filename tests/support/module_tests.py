@@ -72,7 +72,6 @@ BY_USE = {
     "franchise.reading": "franchise/test_franchise.py",
     "franchise.seats": "stores/test_detail.py",
     "franchise.state": "franchise/test_franchise.py",
-    "franchise.statistics": "franchise/test_franchise.py",
     "franchise.reference.counts_walk": "exact/test_table_indicators.py",
     "franchise.reference.groups": "exact/test_exact_kernels.py",
     "franchise.reference.slices": "exact/test_slices.py",

@@ -102,7 +102,8 @@ def check_density_of_root_weights():
     model = weighted_model("2+1 with one at the root")
     for state in range(len(model.states)):
         weights = model.generic_numbers(state)
-        of_weights = model.enter(state, weights).log_parts()
+        franchise = model.enter(state, weights)
+        of_weights = franchise._parts.log_density(franchise)
         assert of_weights == pytest.approx(dirichlet.logpdf(weights, model.shapes[state]), abs=1e-12)
 
 

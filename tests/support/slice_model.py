@@ -142,6 +142,6 @@ def holding(model, group):
 
     model.enter = entered
     franchise._sweep_documents = lambda plan, source: sweep(
-        attrs.evolve(plan, held=franchise._held_nodes()), source
+        attrs.evolve(plan, held=franchise._held.mask), source
     )
     return model

@@ -198,7 +198,7 @@ class StateHomesModel(ExactModel):
         values = list(franchise.data.values)
         marginal = log_marginal or dirichlet_multinomial_log_marginal(ETA, 3)
         most = franchise.root.most_dishes
-        detail = detail_of(franchise.store_type)
+        detail = detail_of(franchise._store_type)
         logs, where = {}, {}
         for z in partitions(n):
             names = Named(z, self.first, self.n_fixed)
@@ -224,7 +224,7 @@ class StateHomesModel(ExactModel):
         template = self.franchise.freeze()
         self._frozen = [self._frozen_state(template, *where[state], detail) for state in self.states]
         for state in self._frozen:
-            self.franchise.check_frozen({**state, "bank": None})
+            self.franchise._check_frozen({**state, "bank": None})
 
     def _frozen_state(self, template, key, shape, detail):
         """A state in which the rows of dishes are not in the order of their slots."""

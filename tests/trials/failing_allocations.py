@@ -189,7 +189,7 @@ def over_shards(state):
     """
     schedule = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration()]
     run = hdpkit.shards.run(
-        state.restaurant_declared,
+        state.declarations[-1],
         hdpkit.shards.cut(state.data, 2),
         schedule,
         sweeps=3,
@@ -241,9 +241,7 @@ def scoring(state):
 
 
 def making(state):
-    twin = hk.Franchise(
-        state.restaurant_declared, state.data, store=state.store_type, root=state.root.declared
-    )
+    twin = hk.Franchise(state.declarations[-1], state.data, store=state._store_type, root=state.root.declared)
     start(twin, "auto", Streams(1).source(0))
 
 

@@ -52,7 +52,7 @@ def members(f):
     view, walk, store, bank, slots = f.restaurant("document", 0), f.walk(), f.store, f.bank, f.slots
     counts = store.counts()
     arguments = {
-        "add_units": None, "check_frozen": (frozen,), "concentration": ("root",),
+        "add_units": None, "concentration": ("root",),
         "discard": (0, 1), "discount": ("root",), "enter": (0, 0, source), "extend": (f.data,),
         "fold_in": (hk.Corpus.from_documents([[0, 1]], n_terms=f.data.n_terms), 1),
         "enter_given": (np.zeros(len(f.data), np.int32), 0, 0, source), "group_weights": ("document",),

@@ -333,11 +333,7 @@ def reseat_groups(Walk walk not None, CompiledBank bank not None, const int32_t[
             group.before[i] = walk.store.dish_at(group.customers[i])
             if group.before[i] < 0:
                 misplaced(group.customers[i])
-        try:
-            group.change(NULL, group.before.data(), False)
-            with nogil:
-                accepted += group.propose(scratch, launches)
-        except BaseException:
-            group.come_back()
-            raise
+        group.change(NULL, group.before.data(), False)
+        with nogil:
+            accepted += group.propose(scratch, launches)
     return accepted

@@ -70,6 +70,8 @@ cdef class AtomicBank(CompiledBank):
     log_base : float64 array, shape (V,)
     """
 
+    COMPILED = True
+
     cdef Atoms b
     cdef readonly object values
     cdef readonly object base

@@ -111,6 +111,8 @@ cdef class BetaBernoulliBank(DenseBank):
         Called with (n, set bits); returns the statistics.
     """
 
+    COMPILED = COUNTING = True
+
     cdef BetaBernoulliModel m
 
     def __cinit__(self, values, measure, make_statistics):

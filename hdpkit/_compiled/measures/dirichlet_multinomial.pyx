@@ -224,6 +224,8 @@ cdef class DirichletMultinomialBank(TermCountsBank):
     eta : float64 array, shape (n_terms,)
     """
 
+    COMPILED = COUNTING = True
+
     def __cinit__(self, terms, eta, double power=1.0):
         if not 0.0 < power <= 1.0 or (power < 1.0 and not isinstance(self, TemperedBank)):
             refuse("power", power, "1 (TemperedBank: above 0, up to 1)", "Leave it out.")
@@ -525,6 +527,8 @@ cdef class TemperedBank(DirichletMultinomialBank):
     power : float
         Above 0, up to 1.
     """
+
+    COMPILED = COUNTING = True
 
     def __cinit__(self, terms, eta, double power):
         self.c.predictive = tempered_predictive

@@ -83,6 +83,8 @@ cdef class DishSmoothingBank(SparseDirichletMultinomialBank):
         Draws and stores the smoothings.
     """
 
+    COMPILED = COUNTING = True
+
     def __cinit__(self, terms, measure, kept):
         self.kept = kept
         self.s.b = &self.b

@@ -104,6 +104,8 @@ cdef class GammaPoissonBank(DenseBank):
         Called with (n, sums, sum of log x!); returns the statistics.
     """
 
+    COMPILED = COUNTING = True
+
     cdef GammaPoissonModel m
     cdef readonly object values
 

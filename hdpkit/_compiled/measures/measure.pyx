@@ -225,6 +225,8 @@ cdef class CapsuleBank(CompiledBank):
         If it is not a capsule with the right name, version and size, or lacks a function.
     """
 
+    COMPILED = True
+
     cdef object measure
     cdef object data
     cdef object capsule        # owns the memory that the struct points to

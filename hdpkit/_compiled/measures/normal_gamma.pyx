@@ -142,6 +142,8 @@ cdef class NormalGammaBank(DenseBank):
         Called with (n, mean, scatter); returns the statistics.
     """
 
+    COMPILED = COUNTING = True
+
     cdef NormalGammaModel m
     cdef readonly object values
     cdef readonly object offset

@@ -197,6 +197,8 @@ cdef class NormalInverseWishartBank(DenseBank):
         Called with (n, mean, scatter); returns the statistics.
     """
 
+    COMPILED = COUNTING = True
+
     cdef WishartModel m
     cdef readonly object values
     cdef readonly object offset

@@ -40,6 +40,8 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
         Prepared for the data.
     """
 
+    COMPILED = COUNTING = True
+
     def __cinit__(self, terms, measure, *kept):
         self.c.self = &self.b
         self.c.born = sparse_born

@@ -27,6 +27,7 @@ from hdpkit.random._source cimport choice_source
 cdef class CountsStore(Seating):
     """Customers and tables by restaurant and dish, and the dish of each data customer."""
 
+    COMPILED = True
     DETAIL = "counts"
 
     def __init__(self, n_customers, n_nodes):

@@ -23,6 +23,7 @@ cdef class ExplicitStore(Seating):
     the model; but draws pass through the list in this order, so it is part of a frozen state.
     """
 
+    COMPILED = True
     DETAIL = "seats"
 
     def __cinit__(self):

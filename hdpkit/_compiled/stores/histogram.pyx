@@ -27,6 +27,7 @@ cdef class HistogramStore(Seating):
     through the tree updates.)
     """
 
+    COMPILED = True
     DETAIL = "sizes"
 
     def __init__(self, n_customers, n_nodes):

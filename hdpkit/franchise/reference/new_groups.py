@@ -118,13 +118,9 @@ class NewGroups:
     # ------------------------------------------------------------------ as in the twin
 
     def seat(self, group: int, dishes: Sequence[int], tables: Sequence[int]) -> None:
-        """Make a group the current one and seat its customers.
+        """Make a group the current one and seat its customers, given their dishes and tables.
 
-        Parameters
-        ----------
-        group : int
-        dishes, tables : sequences of int, one per customer of the group Customers with the same number in
-        ``tables`` share a table. Without a discount only dishes matter.
+        Customers with the same number in ``tables`` share a table. Without a discount only dishes matter.
         """
         self.begin(group)
         there: dict[int, int] = {}
@@ -171,17 +167,8 @@ class NewGroups:
     ) -> None:
         """Seat the customers of groups first .. last - 1, sweep over them, and average proportions.
 
-        Parameters
-        ----------
-        first, last : int
-            Groups first .. last - 1.
-        burn_in, sweeps : int
-            Numbers of sweeps before the average, and in the average.
-        source : ChoiceSource
-        proportions : float64 array, shape (n_groups, K + 1)
-            Filled: mean over sweeps of the posterior mean of a group's weights given the seating.
-        dishes : int64 array, shape (n_customers,)
-            Filled: dish of each customer after the last sweep.
+        ``proportions`` is filled with means over ``sweeps`` after the burn-in, ``dishes`` with those at the
+        end.
         """
         for group in range(first, last):
             self.begin(group)
@@ -194,21 +181,11 @@ class NewGroups:
             dishes[self.first : self.first + self.n] = self.dishes()
 
     def left_to_right(self, group: int, particles: int, source: ChoiceSource) -> Floats:
-        """Log weights of particles whose mean weight is an unbiased estimate of a group's evidence.
+        """Log weights of particles whose mean weight is an unbiased estimate of a group's evidence, in nats.
 
         Before each customer all earlier ones are reseated; a particle's weight is the product of the
-        predictive probabilities of the values in their order (Wallach et al. 2009; Buntine 2009).
-
-        Parameters
-        ----------
-        group : int
-        particles : int
-        source : ChoiceSource
-
-        Returns
-        -------
-        float64 array, shape (particles,)
-            In nats, up to the factors of the rows of `density`.
+        predictive probabilities of the values in their order (Wallach et al. 2009; Buntine 2009), up to the
+        factors of the rows of `density`.
         """
         self.begin(group)
         logs = np.zeros(particles)

@@ -36,7 +36,7 @@ def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, sourc
     likelihoods = _likelihoods(walk, slots, plan, source)
     nodes = walk.topology.home[: len(plan.values)]
     for node in sorted(set(nodes.tolist())):
-        if plan.held is not None and plan.held[node]:
+        if plan.holds(node):
             continue
         members = np.flatnonzero(nodes == node).tolist()
         theta = None if plan.integrated or node == 0 else _proportions(walk, node, members, plan, source)
@@ -103,21 +103,9 @@ def _likelihoods(walk: ReferenceWalk, slots: list[int], plan: Any, source: Choic
         known = measure.make()
         for i in np.flatnonzero(dishes[: len(plan.values)] == slot).tolist():
             measure.add(known, plan.values[i])
-        parameters = _parameters(plan, slot, known, source)
+        parameters = plan.known.drawn(plan.measure, slot, known, source)
         rows.append([measure.log_likelihood(value, parameters) for value in plan.values])
     return np.array(rows)
-
-
-def _parameters(plan: Any, slot: int, statistics: Any, source: ChoiceSource) -> Any:
-    """Draw the parameters of a dish given its data and, for a known component, its earlier observations."""
-    known = plan.known
-    if known is None or slot >= known.n:
-        return plan.measure.draw_parameters(statistics, source)
-    if known.frozen[slot]:
-        return known.topics[slot]
-    for value in known.declared.earlier(slot):
-        plan.measure.add(statistics, value)
-    return plan.measure.draw_parameters(statistics, source)
 
 
 def _proportions(

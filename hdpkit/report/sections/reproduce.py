@@ -28,7 +28,7 @@ def read_reproduce(report: ReportData) -> Content:
         settings.append(
             ("Chains", f"{len(report.traces)}; {report.nouns.topics} are of chain {report.chain}")
         )
-    settings.append(("Store", franchise.store_type.__name__))
+    settings.append(("Store", franchise._store_type.__name__))
     settings.append(("Root", str(franchise.root.declared)))
     if franchise.known is not None:
         settings.append(("Known components", ", ".join(franchise.known.labels)))
@@ -61,7 +61,7 @@ def read_reproduce(report: ReportData) -> Content:
             "command": None if report.command is None else printable(report.command, keep="\n"),
             "commands": commands,
             "schedule": schedule,
-            "model": printable(repr(franchise.restaurant_declared)),
+            "model": printable(repr(franchise.declarations[-1])),
             "versions": [(name, began.get(name, ""), now) for name, now in versions.items()],
             "has_began": bool(began),
         }

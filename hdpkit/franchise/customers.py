@@ -1,0 +1,231 @@
+"""How a state keeps its data customers: each with a dish, or as numbers by document, term and dish.
+
+Everything outside the kernels that depends on it is here: which store and which bank there are, how
+statistics are recomputed, and which sweeps run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.stores.cells import CellsStore
+from hdpkit._compiled.stores.counts import CountsStore
+from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
+from hdpkit.data import GroupedData
+from hdpkit.errors import DataError
+from hdpkit.franchise.kernels import COUNTING_BANKS, VERBS
+from hdpkit.parts import Attached
+from hdpkit.random import ChoiceSource
+from hdpkit.stores import Detail, FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, detail_of
+
+__all__ = ["Customers", "CustomersByCell", "customers_of"]
+
+Ints = npt.NDArray[Any]
+
+_STATISTICS = frozenset({"make", "add", "remove", "log_predictive", "log_block", "log_marginal"})
+_NOBODY = np.empty(0, dtype=np.int32)
+_CHUNK = 1 << 18  # customers counted at once
+
+
+class Customers(Attached):
+    """Each data customer has a dish; a verb may seat any of them."""
+
+    single = True
+    sweep = "slice_sweep"  # the verb of a sweep over documents
+    verbs: Any = VERBS  # that run over it
+
+    # ------------------------------------------------------------------ store and bank
+
+    def store(self, topology: Any, bank: Any) -> Any:
+        """An empty store of the right size; it reads dishes from the data if it can."""
+        state = self.state
+        store = state._own(state._store_type(topology.n_all, topology.n_nodes))
+        state._dish_kind.show_to(store, bank)
+        return store
+
+    def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
+        """The measure's bank for data, in Python if the measure overrides what a compiled one computes."""
+        known = self.state._known
+        bank = known.bank(measure, data)
+        readable = type(bank) in COUNTING_BANKS and _overrides_bank(type(measure))
+        return known.readable(measure, data) if readable else bank
+
+    def homes(self) -> Any:
+        """Restaurants of the customers that a walk seats."""
+        return self.state.topology.home
+
+    def values(self) -> Any:
+        """Values of the customers, for a sweep over documents."""
+        return self.state.data.values
+
+    def expand(self) -> None:
+        """From now on keep a dish for each customer; see `Franchise.expand_cells`."""
+
+    # ------------------------------------------------------------------ dishes
+
+    def dishes(self) -> Any:
+        """Dish of each value of a bank."""
+        return self.state._known.to_count(self.state.seating.dishes(), self.state.topology)
+
+    def recount(self, bank: Any, slots: Ints) -> None:
+        """Recompute the statistics of these dishes in a bank, in data order."""
+        bank.rebuild(self.state._dish_kind.to_count(slots), slots)
+
+    def all_seated(self) -> bool:
+        """Whether every data customer is seated."""
+        return not bool((self.state.seating.dishes() < 0).any())
+
+    def term_counts(self) -> npt.NDArray[np.int64]:
+        """Counts of terms by dish: shape (K, V)."""
+        state = self.state
+        n_terms = getattr(state.data, "n_terms", None) or getattr(state.measure, "n_terms", None)
+        if n_terms is None:
+            raise DataError(
+                "data", type(state.data).__name__, "terms of a vocabulary", "See dish_parameters()."
+            )
+        values, n_dishes = np.asarray(state.data.values), state.n_dishes
+        dishes = state.seating.dishes()[: len(values)]
+        rank, counts = state._ranks(), np.zeros(n_dishes * n_terms, dtype=np.int64)
+        for first in range(0, len(dishes), _CHUNK):
+            places = rank[dishes[first : first + _CHUNK]]
+            seated = places >= 0
+            np.add.at(counts, places[seated] * n_terms + values[first : first + _CHUNK][seated], 1)
+        return counts.reshape(n_dishes, n_terms)
+
+    # ------------------------------------------------------------------ frozen seatings
+
+    def adapted(self, seating: dict[str, Any], source: ChoiceSource | None, discount: Any) -> dict[str, Any]:
+        """A frozen seating in the form of the store, which changes if it can't have one of this form."""
+        adapted: dict[str, Any] = self.state._in_detail(
+            seating, detail_of(self.state.store), source, discount
+        )
+        return adapted
+
+    def only_known(self, n: int) -> dict[str, Any]:
+        """The frozen seating of n known components, each at a table of the root, without data customers."""
+        j, detail = np.arange(n, dtype=np.int32), detail_of(self.state.store)
+        dish = np.append(np.full(self.state.topology.n_customers, -1, dtype=np.int32), j)
+        if detail is Detail.COUNTS:
+            return FrozenCounts(dish, *_one_each(j)).arrays()
+        return FrozenSeats(dish, np.zeros_like(j), j, np.full_like(j, -1)).to(detail).arrays()
+
+
+class _VerbsByCell:
+    """The verbs that run over cells."""
+
+    def __contains__(self, verb: str) -> bool:
+        return VERBS[verb].by_cell
+
+
+class CustomersByCell(Customers):
+    """Only the number of customers of each dish in each cell is kept: they are exchangeable."""
+
+    single = False
+    sweep = "cell_sweep"
+    verbs = _VerbsByCell()
+
+    def store(self, topology: Any, bank: Any) -> Any:
+        """An empty store of cells."""
+        cells = self.state._own(CellsStore(topology.n_customers, topology.n_nodes))
+        cells.observe_cells(topology.cells)
+        return cells
+
+    def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
+        """A bank without customers for the data of the state."""
+        if data is not self.state.data or not isinstance(measure, DirichletMultinomial):
+            return super().bank(measure, data)
+        return self.state._known.fixed(measure.bank_of_cells())
+
+    def homes(self) -> Any:
+        """None: a walk seats no single customers."""
+        return _NOBODY
+
+    def values(self) -> Any:
+        """None: the store has the terms of the cells."""
+        return None
+
+    def expand(self) -> None:
+        """Draw the order of the customers of each cell, and keep the dish of each."""
+        self.state._change(self._expand)
+
+    def _expand(self) -> None:
+        state = self.state
+        counts = state._in_detail(state.store.freeze(), Detail.COUNTS)
+        self._give_way()
+        state.store.thaw(counts)
+        dishes = state._known.to_count(counts["dish"], state.topology)
+        state.bank.rebuild(dishes, state.slots.occupied_slots())
+        state.slots.attach(state.bank)
+
+    def _give_way(self) -> None:
+        """Replace the store by an empty one of customers, and the bank by one for it."""
+        state = self.state
+        state._customers = Customers(state)
+        state.bank = state._bank_for(state.measure, state.data)
+        state.store = state._customers.store(state.topology, state.bank)
+
+    def dishes(self) -> Any:
+        """None: the bank counts by cell."""
+        return _NOBODY
+
+    def recount(self, bank: Any, slots: Ints) -> None:
+        """Recompute the statistics of all dishes in a bank, by cell."""
+        self.state.seating.count_into(bank, slots, self.state._known.cells())
+
+    def all_seated(self) -> bool:
+        """Whether every data customer is seated."""
+        return bool(self.state.seating.seated() == self.state.topology.n_customers)
+
+    def term_counts(self) -> npt.NDArray[np.int64]:
+        """Counts of terms by dish, from the bank."""
+        counts: npt.NDArray[np.int64] = self.state._known.without(
+            self.state.bank.counts(self.state.slots.occupied_slots())
+        )
+        return counts
+
+    def adapted(self, seating: dict[str, Any], source: ChoiceSource | None, discount: Any) -> dict[str, Any]:
+        """The seating itself, if it is by cell."""
+        if isinstance(FrozenSeating.of(seating), FrozenCells):
+            return seating
+        self._give_way()
+        adapted: dict[str, Any] = self.state._customers.adapted(seating, source, discount)
+        return adapted
+
+    def only_known(self, n: int) -> dict[str, Any]:
+        """The frozen seating of n known components, with empty cells."""
+        runs = np.zeros(len(self.state.topology.cells.term), dtype=np.int32)
+        key, columns = np.zeros(4, dtype=np.int32), _one_each(np.arange(n, dtype=np.int32))
+        return FrozenCells(runs, _NOBODY, _NOBODY, key, *columns).arrays()
+
+
+def customers_of(state: Any, root: str, kernel: str) -> Customers:
+    """How a new state keeps its customers: by cell, if store, root, kernel, data and measure allow it.
+
+    The measure's own class must define ``bank_of_cells``, because a subclass may use customers.
+    """
+    by_cell = (
+        state._store_type is CountsStore
+        and root in ("weights", "fixed")
+        and kernel in ("auto", "fused")
+        and getattr(state.topology, "cells", None) is not None
+        and "bank_of_cells" in vars(type(state.measure))
+    )
+    return (CustomersByCell if by_cell else Customers)(state)
+
+
+def _one_each(j: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Restaurants, dishes, customers and tables of known components."""
+    return np.zeros_like(j), j, np.ones_like(j), np.ones_like(j)
+
+
+def _overrides_bank(kind: type) -> bool:
+    """Whether a measure overrides methods that the compiled bank of its base class doesn't call."""
+    for parent in kind.__mro__:
+        if "bank" in vars(parent):
+            return False
+        if not _STATISTICS.isdisjoint(vars(parent)):
+            return True
+    return False
