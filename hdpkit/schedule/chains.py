@@ -233,6 +233,8 @@ class _Process:
             self._process.kill()
         code = self._process.wait()
         stdout.close()
+        with self._writing, contextlib.suppress(OSError):  # what it didn't read can't be written any more
+            stdin.close()
         self._news.put((self._number, "ended", code))
 
     def stop(self, at_once: bool) -> None:
@@ -248,8 +250,8 @@ class _Process:
                 assert self._process.stdin is not None
                 self._process.stdin.write(STOP)
                 self._process.stdin.flush()
-        except OSError:
-            pass  # it has ended already
+        except (OSError, ValueError):
+            pass  # it has ended already, and the pipe may be closed
 
 
 # ------------------------------------------------------------------ messages
