@@ -14,10 +14,12 @@ import click
 from hdpkit.cli.carriers import carrier_of, ended_together
 from hdpkit.cli.folders import (
     INTERRUPTED,
+    WORKED_ON,
     allow_option,
     is_language_model,
     open_language_model,
     resume_command,
+    worked_on,
 )
 from hdpkit.cli.lm_train import resume_training
 from hdpkit.cli.options import not_negative, path_type, positive, quiet_option
@@ -49,7 +51,7 @@ from hdpkit.summaries.run_topics import topics_of_run
 
 __all__ = ["carry_out", "open_corpus_run", "resume", "run_argument", "topics", "verify"]
 
-run_argument = click.argument("run", type=path_type, metavar="RUN")
+run_argument = click.argument("run", type=path_type, metavar="RUN", callback=worked_on)
 terms_option = click.option(
     "--terms", type=positive, default=10, show_default=True, help="Top terms to print for each topic."
 )
@@ -61,6 +63,7 @@ def carry_out(
     """Run with a progress bar, print topics and facts, and print how to continue an interrupted run."""
     again = f"Go on with it: {resume_command(folder)}"
     trace, interrupted = None, False
+    click.get_current_context().meta[WORKED_ON] = (folder, True)
     try:
         with ProgressBar() as bar:
             trace = run(None if quiet else bar)
@@ -69,7 +72,8 @@ def carry_out(
         interrupted = True
     except Exception as error:
         # A run had begun. An error in the command or the folder would only occur again.
-        if not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None:
+        begun = not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None
+        if begun and not isinstance(error, MemoryError):  # its message says this, too
             say(again, err=True)
         raise
     failures = getattr(trace, "failures", {})
