@@ -34,7 +34,7 @@ from hdpkit.cli.output import (
     topics_csv,
     topics_json,
 )
-from hdpkit.cli.verification import Check, verify_run, verify_shards
+from hdpkit.cli.verification import Check, is_corpus, verify_corpus, verify_run, verify_shards
 from hdpkit.errors import HdpkitError, MissingExtraError, RunError, printable
 from hdpkit.formats.shards import is_sharded_folder
 from hdpkit.io.reading import load_reading
@@ -289,17 +289,22 @@ def _check_model(folder: Path, allow: tuple[str, ...]) -> str:
 def verify(run: Path, allow: tuple[str, ...]) -> None:
     """Check a run or a language model: checksums of every file, the states, the trace, the samples.
 
-    Of a corpus in shards it checks every file of the shards on this disk. Prints one line per check. Exit
-    code 1 means that a check failed.
+    RUN can also be a corpus that hdpkit convert wrote: checksums of every file, and the ranges of all
+    numbers. Of a corpus in shards the shards on this disk are checked. Prints one line per check. Exit code 1
+    means that a check failed.
 
     \b
     Examples:
       hdpkit verify run
       hdpkit verify run && rsync -a run/ archive/run/
+      hdpkit verify corpus-folder
     """
     failed = unseen = 0
     in_shards = is_sharded_folder(run)
-    for check in verify_shards(run) if in_shards else _checks(run, allow):
+    checks = (
+        verify_shards(run) if in_shards else verify_corpus(run) if is_corpus(run) else _checks(run, allow)
+    )
+    for check in checks:
         failed += not check.passed
         unseen += not check.looked
         mark = "FAILED" if not check.passed else "ok    " if check.looked else "--    "
