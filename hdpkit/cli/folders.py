@@ -18,16 +18,22 @@ from hdpkit.record.run_folder import BESIDE, COMMAND, MODEL_FILE, holding, kept
 
 __all__ = [
     "INTERRUPTED",
+    "WORKED_ON",
     "allow_option",
     "check_new_folder",
     "held_for_a_run",
     "is_language_model",
+    "memory_message",
     "open_language_model",
     "resume_command",
+    "worked_on",
 ]
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
+
+WORKED_ON = "hdpkit.worked_on"
+"""Key of a context's ``meta``: the folder of a command, and whether the command runs it."""
 
 _LEFT_BY_RUNS = ("lock", "data.bin", "init.bin", *BESIDE)
 
@@ -73,6 +79,28 @@ def held_for_a_run(folder: Path, files: Mapping[str, Any]) -> Iterator[None]:
 def resume_command(folder: Path) -> str:
     """The command that continues a run."""
     return f"hdpkit resume {shlex.quote(str(folder))}"
+
+
+def worked_on(context: click.Context, parameter: click.Parameter, run: Path) -> Path:
+    """Callback of an argument that is a run: keeps it for `memory_message`."""
+    context.meta[WORKED_ON] = (run, False)
+    return run
+
+
+def memory_message(error: MemoryError) -> str:
+    """What a command says that had not enough memory: what is kept, and how to go on."""
+    what = f" ({error})" if str(error) else ""
+    folder, runs = click.get_current_context().meta.get(WORKED_ON, (None, False))
+    if folder is None or not (folder / "run.json").is_file():
+        kept = "No run was begun."
+    elif runs:
+        kept = (
+            f"The run in {folder} is kept up to its last checkpoint. Go on with it: {resume_command(folder)}."
+        )
+    else:
+        kept = f"The run in {folder} was not changed."
+    remedy = "Close other programs, use a machine with more memory, or less input."
+    return f"not enough memory{what}. {kept} {remedy}"
 
 
 def is_language_model(folder: Path) -> bool:

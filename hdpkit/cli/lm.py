@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from hdpkit.cli.folders import allow_option, open_language_model
+from hdpkit.cli.folders import allow_option, open_language_model, worked_on
 from hdpkit.cli.lm_report import (
     case_hint,
     open_output,
@@ -28,7 +28,7 @@ from hdpkit.errors import ParameterError
 
 __all__ = ["lm"]
 
-folder_argument = click.argument("folder", type=path_type)
+folder_argument = click.argument("folder", type=path_type, callback=worked_on)
 
 
 @click.group()

@@ -10,6 +10,7 @@ import click
 
 from hdpkit.cli.folders import (
     INTERRUPTED,
+    WORKED_ON,
     allow_option,
     check_new_folder,
     is_language_model,
@@ -246,6 +247,7 @@ def _carry_out(
     """Run with a progress bar, print the results, and say how to continue an interrupted run."""
     again = f"Go on with it: {resume_command(folder)}"
     interrupted = False
+    click.get_current_context().meta[WORKED_ON] = (folder, True)
     try:
         with ProgressBar() as bar:
             run(None if quiet else bar)
@@ -256,9 +258,8 @@ def _carry_out(
         interrupted = True
     except Exception as error:
         # A run had begun. An error in the text or the folder would only occur again.
-        if is_language_model(folder) and (
-            not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None
-        ):
+        begun = not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None
+        if begun and is_language_model(folder) and not isinstance(error, MemoryError):
             say(again, err=True)
         raise
     echo_levels(model)

@@ -17,7 +17,7 @@ from hdpkit.cli.convert import convert
 from hdpkit.cli.demo import demo
 from hdpkit.cli.export import export
 from hdpkit.cli.fit import fit
-from hdpkit.cli.folders import INTERRUPTED
+from hdpkit.cli.folders import INTERRUPTED, memory_message
 from hdpkit.cli.infer import infer
 from hdpkit.cli.lm import lm
 from hdpkit.cli.options import ARGUMENTS
@@ -58,7 +58,8 @@ def _safe_messages() -> Iterator[None]:
 class FriendlyGroup(click.Group):
     """A group whose subcommands report errors as one message, without a traceback.
 
-    Exit code 2 means an error in the input, 1 a failed run, and 130 an interruption by Ctrl-C.
+    Exit code 2 means an error in the input, 1 a failed run or too little memory, and 130 an interruption by
+    Ctrl-C.
     """
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
@@ -83,6 +84,8 @@ class FriendlyGroup(click.Group):
             raise click.ClickException(str(error)) from error
         except HdpkitError as error:
             raise _Mistake(str(error)) from error
+        except MemoryError as error:
+            raise click.ClickException(printable(memory_message(error))) from error
         except OSError as error:
             # Errors of files are errors of the package, so this is standard output. (Click handles closed
             # pipes.)

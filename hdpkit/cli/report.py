@@ -10,7 +10,7 @@ import click
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import not_negative, path_type, positive
 from hdpkit.cli.output import say, shown_path
-from hdpkit.cli.runs import open_corpus_run
+from hdpkit.cli.runs import open_corpus_run, run_argument
 
 __all__ = ["report", "where"]
 
@@ -21,7 +21,7 @@ def where(page: Path) -> str:
 
 
 @click.command()
-@click.argument("run", type=path_type, metavar="RUN")
+@run_argument
 @click.option(
     "--out", type=path_type, metavar="PAGE",
     help="File to write; an existing file is replaced.  [default: report.html in RUN]",

@@ -14,10 +14,12 @@ import click
 from hdpkit.cli.backends import backend_of, ended_together
 from hdpkit.cli.folders import (
     INTERRUPTED,
+    WORKED_ON,
     allow_option,
     is_language_model,
     open_language_model,
     resume_command,
+    worked_on,
 )
 from hdpkit.cli.lm_train import resume_training
 from hdpkit.cli.options import not_negative, path_type, positive, quiet_option
@@ -32,7 +34,7 @@ from hdpkit.cli.output import (
     topics_csv,
     topics_json,
 )
-from hdpkit.cli.verification import Check, verify_run, verify_shards
+from hdpkit.cli.verification import Check, is_corpus, verify_corpus, verify_run, verify_shards
 from hdpkit.errors import HdpkitError, MissingExtraError, RunError, printable
 from hdpkit.formats.shards import is_sharded_folder
 from hdpkit.io.reading import load_reading
@@ -57,7 +59,7 @@ from hdpkit.summaries.run_topics import topics_of_run
 
 __all__ = ["carry_out", "open_corpus_run", "resume", "run_argument", "topics", "verify"]
 
-run_argument = click.argument("run", type=path_type, metavar="RUN")
+run_argument = click.argument("run", type=path_type, metavar="RUN", callback=worked_on)
 terms_option = click.option(
     "--terms", type=positive, default=10, show_default=True, help="Top terms to print for each topic."
 )
@@ -69,6 +71,7 @@ def carry_out(
     """Run with a progress bar, print topics and facts, and print how to continue an interrupted run."""
     again = f"Go on with it: {resume_command(folder)}"
     trace, interrupted = None, False
+    click.get_current_context().meta[WORKED_ON] = (folder, True)
     try:
         with ProgressBar() as bar:
             trace = run(None if quiet else bar)
@@ -77,7 +80,8 @@ def carry_out(
         interrupted = True
     except Exception as error:
         # A run had begun. An error in the command or the folder would only occur again.
-        if not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None:
+        begun = not isinstance(error, HdpkitError) or getattr(error, "trace", None) is not None
+        if begun and not isinstance(error, MemoryError):  # its message says this, too
             say(again, err=True)
         raise
     failures = getattr(trace, "failures", {})
@@ -293,17 +297,22 @@ def _check_model(folder: Path, allow: tuple[str, ...]) -> str:
 def verify(run: Path, allow: tuple[str, ...]) -> None:
     """Check a run or a language model: checksums of every file, the states, the trace, the samples.
 
-    Of a corpus in shards it checks every file of the shards on this disk. Prints one line per check. Exit
-    code 1 means that a check failed.
+    RUN can also be a corpus that hdpkit convert wrote: checksums of every file, and the ranges of all
+    numbers. Of a corpus in shards the shards on this disk are checked. Prints one line per check. Exit code 1
+    means that a check failed.
 
     \b
     Examples:
       hdpkit verify run
       hdpkit verify run && rsync -a run/ archive/run/
+      hdpkit verify corpus-folder
     """
     failed = unseen = 0
     in_shards = is_sharded_folder(run)
-    for check in verify_shards(run) if in_shards else _checks(run, allow):
+    checks = (
+        verify_shards(run) if in_shards else verify_corpus(run) if is_corpus(run) else _checks(run, allow)
+    )
+    for check in checks:
         failed += not check.passed
         unseen += not check.looked
         mark = "FAILED" if not check.passed else "ok    " if check.looked else "--    "

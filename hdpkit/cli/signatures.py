@@ -133,7 +133,8 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
     ),
     click.option(
         "--init", type=Parsed("auto|sequential|one|random:K|clusters:K|factors:K", parse_init),
-        help="The start of a chain.  [default: what two chains over 300 mutations of each sample agree on]",
+        help="The start of a chain.  [default: what two chains over 300 mutations of each sample agree on, "
+        "or factors]",
     ),
     option_of(Scheduler, "threads", positive, help="Threads of each chain."),
     click.option(
@@ -304,6 +305,8 @@ def _start(sample: Any, corpus: Corpus, known: Known | None, options: dict[str, 
         start = start_from_part(
             sample, corpus, known=known, rng=options["seed"], progress=None if quiet else bar
         )
-    if not quiet and start.topics is not None:
+    if start.topics is None:
+        say("the chains agree on no signature: the start is a factorisation of all counts", err=True)
+    elif not quiet:
         say(f"the start has {plural(len(start.topics), 'new signature')}", err=True)
     return start

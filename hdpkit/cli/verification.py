@@ -1,4 +1,4 @@
-"""Verification of a run folder: every file, every state, every trace."""
+"""Verification of a run folder (every file, every state, every trace) and of folders of corpora."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit.data import ShardedCorpus
+from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.errors import CorruptRunError, HdpkitError, RunError
-from hdpkit.formats.shards import shard_name
+from hdpkit.formats.arrays import HEADER, is_corpus_folder
+from hdpkit.formats.shards import MANIFEST, is_shard, shard_name
 from hdpkit.record import Trace
 from hdpkit.record.blocks import BlockReader
 from hdpkit.record.describe import Allowed, NotAllowed
@@ -20,7 +21,7 @@ from hdpkit.record.run_folder import GENERATIONS, RUN, ChainFolder, Checkpointed
 from hdpkit.record.samples import stored_sweeps
 from hdpkit.schedule.runs import chains_of
 
-__all__ = ["Check", "verify_run", "verify_shards"]
+__all__ = ["Check", "is_corpus", "verify_corpus", "verify_run", "verify_shards"]
 
 _COMPARED = ("n_dishes", "n_tables", "log_likelihood", "log_joint")
 
@@ -40,7 +41,10 @@ def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Ite
     allowed_imports, path = Allowed(allow), Path(folder)
     checks = _Checks()
     if not os.path.lexists(path / RUN):
-        raise RunError(f"run {path}", "no run", f"a folder with a {RUN}", "Check the path.")
+        raise RunError(
+            f"folder {path}", "no run and no corpus", f"with a {RUN}, a {HEADER} or a {MANIFEST}",
+            "Check the path.",
+        )  # fmt: skip
     files = checks.attempt("run.json", lambda: RunFolder.open(path), lambda _: "checksum, version")
     if files is None:
         yield from checks.found
@@ -57,6 +61,25 @@ def verify_run(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Ite
     for number in range(files.n_chains):
         yield from _check_chain(checks, files, number, chains)
         yield from checks.drain()
+
+
+def is_corpus(folder: Path) -> bool:
+    """Whether a folder is, or was, one that `Corpus.save` or `Corpus.convert` wrote, or one shard."""
+    return not (folder / RUN).exists() and (
+        is_corpus_folder(folder) or (folder / "terms.npy").is_file() or is_shard(folder)
+    )
+
+
+def verify_corpus(folder: str | os.PathLike[str]) -> Iterator[Check]:
+    """Check a corpus in a folder of arrays, or one shard: checksums and ranges of every file."""
+    checks = _Checks()
+    checks.attempt("corpus", lambda: Corpus.open(folder), _corpus_detail)
+    yield from checks.drain()
+
+
+def _corpus_detail(corpus: Corpus) -> str:
+    sizes = f"{corpus.n_documents:,} documents, {corpus.n_tokens:,} tokens, {corpus.n_terms:,} terms"
+    return f"checksums, ranges; {sizes}"
 
 
 def verify_shards(folder: str | os.PathLike[str]) -> Iterator[Check]:

@@ -30,9 +30,11 @@ from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
 from hdpkit.formats.mapped import CHUNK, ArrayMapping, MappedFiles, check_ids, damaged, read_file, read_head
 from hdpkit.formats.writing import sealed_text, storing
 
-__all__ = ["CorpusFolder", "FolderWriter", "is_corpus_folder", "open_folder"]
+__all__ = ["HEADER", "CorpusFolder", "FolderWriter", "is_corpus_folder", "open_folder"]
 
-_HEADER = "corpus.json"
+HEADER = "corpus.json"
+"""The file that makes a folder a corpus."""
+
 _FORMAT = "hdpkit corpus"
 _VERSION = 1
 _PLAIN = (str, int, float, bool)
@@ -56,7 +58,7 @@ class CorpusFolder:
 
 def is_corpus_folder(folder: Path) -> bool:
     """Whether a folder contains a corpus in this format."""
-    return (folder / _HEADER).is_file()
+    return (folder / HEADER).is_file()
 
 
 # ---------------------------------------------------------------------------------------------- writing
@@ -180,12 +182,12 @@ class FolderWriter:
             "sha256": self._digests,
         }
         check_writable(vocabulary, names, labels)
-        aside = self.folder / (_HEADER + ".tmp")
+        aside = self.folder / (HEADER + ".tmp")
         with open(aside, "xb") as file:
             file.write(sealed_text(header))
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, self.folder / _HEADER)
+        os.replace(aside, self.folder / HEADER)
 
     def _whole(self, name: str, numbers: npt.NDArray[np.int64]) -> None:
         file = _Array(self.folder / name, "<i8")
@@ -248,7 +250,7 @@ def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
     digests = head.get("sha256")
     whole = isinstance(digests, dict) and all(type(value) is str for value in digests.values())
     if not isinstance(digests, dict) or not whole or sorted(digests) != sorted(arrays):
-        raise damaged(folder / _HEADER, "other checksums", "the SHA-256 of each array")
+        raise damaged(folder / HEADER, "other checksums", "the SHA-256 of each array")
     if verify:
         check_ids(folder, terms, numbers, lengths, n_terms)
         _verify(folder, digests, arrays)
@@ -259,7 +261,7 @@ def open_folder(folder: Path, verify: bool = True) -> CorpusFolder:
 
 
 def _header(folder: Path) -> tuple[dict[str, Any], str]:
-    path = folder / _HEADER
+    path = folder / HEADER
     try:
         content = read_file(path, damaged)
     except OSError as error:
@@ -276,7 +278,7 @@ def _header(folder: Path) -> tuple[dict[str, Any], str]:
 def _whole_number(folder: Path, head: dict[str, Any], name: str) -> int:
     value = head.get(name)
     if type(value) is not int or not 1 <= value <= ID_LIMIT:
-        raise damaged(folder / _HEADER, f"{name} {value!r}", f"from 1 to {ID_LIMIT}")
+        raise damaged(folder / HEADER, f"{name} {value!r}", f"from 1 to {ID_LIMIT}")
     return value
 
 
@@ -285,9 +287,9 @@ def _strings(folder: Path, head: dict[str, Any], name: str, n: int) -> tuple[str
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != n or not all(type(one) is str for one in value):
-        raise damaged(folder / _HEADER, f"other {name}", f"null or {n} strings")
+        raise damaged(folder / HEADER, f"other {name}", f"null or {n} strings")
     if len(set(value)) != n:
-        raise damaged(folder / _HEADER, f"{name} twice", "all different")
+        raise damaged(folder / HEADER, f"{name} twice", "all different")
     return tuple(value)
 
 
@@ -300,7 +302,7 @@ def _labels(folder: Path, head: dict[str, Any]) -> Iterator[tuple[str, list[Any]
     except (TypeError, ValueError):
         whole = False
     if not whole:
-        raise damaged(folder / _HEADER, "other labels", "[name, keys] each")
+        raise damaged(folder / HEADER, "other labels", "[name, keys] each")
     yield from found.items()
 
 

@@ -187,6 +187,8 @@ class _Supervisor:
                 original = pickle.loads(carried)
         if isinstance(original, HdpkitError):
             remedy = str(original)  # an error of the package says all that helps
+        elif isinstance(original, MemoryError):
+            remedy = "Run fewer chains at a time (processes=1), or use a machine with more memory."
         else:
             remedy = f"Traceback of its process:\n{text}" if text else "The other chains are not affected."
         error = ChainError(f"chain {number}", what, "a chain that ends without an error", remedy)

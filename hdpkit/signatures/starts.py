@@ -74,7 +74,8 @@ def start_from_part(
     Returns
     -------
     hdpkit.init.Factors
-        With the signatures, without the known ones, as ``topics``.
+        With the signatures, without the known ones, as ``topics``. If the chains agree on no signature and
+        none is known, ``Factors()``: a factorisation of all counts.
 
     Raises
     ------
@@ -98,6 +99,8 @@ def start_from_part(
     found = extract_signatures(
         trace, part, similarity=similarity, chains=1.0, min_samples=0, declared=known
     ).components
+    if not len(found) and known is None:
+        return Factors()
     eta = np.asarray(franchise.measure.eta_vector, dtype=np.float64)  # type: ignore[attr-defined]
     return Factors(topics=_fitted(found, corpus, eta, known, updates))
 

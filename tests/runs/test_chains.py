@@ -1,5 +1,6 @@
 """Several chains in processes of their own: equal to single ones, reported one by one, resumed one by one."""
 
+import gc
 import io
 import os
 import signal
@@ -8,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -49,6 +51,15 @@ def test_where_the_states_of_chains_are_is_said_where_one_looks():
             read()
     assert "trace.franchises" not in repr(trace.franchises[0])
     assert "franchises" not in repr(trace.chains[0])
+
+
+def test_the_pipes_of_the_processes_are_closed():
+    gc.collect()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        schedule().run(franchise(), sweeps=2, rng=0, chains=2)
+        gc.collect()
+    assert [str(one.message) for one in told if issubclass(one.category, ResourceWarning)] == []
 
 
 def assert_same_chains(one, other):

@@ -110,6 +110,29 @@ def test_a_run_without_a_checkpoint_is_whole(tmp_path):
     assert "no checkpoint yet" in output
 
 
+@pytest.mark.parametrize("shards", [None, 2])
+def test_a_converted_corpus_is_verified(tmp_path, shards):
+    (tmp_path / "corpus.ldac").write_text("2 0:2 1:1\n2 1:1 2:1\n2 0:3 2:2\n")
+    folder = tmp_path / "folder"
+    options = [] if shards is None else ["--shards", str(shards)]
+    made = CliRunner().invoke(main, ["convert", str(tmp_path / "corpus.ldac"), str(folder), *options])
+    assert made.exit_code == 0, made.output
+    corpus = folder if shards is None else folder / "shard-0000"
+    code, output = verify(corpus)
+    assert code == 0, output
+    assert "documents" in output
+    assert "all is well" in output
+    for path in sorted(corpus.iterdir()):
+        whole = path.read_bytes()
+        for bad in (whole[:-1], whole[:-1] + bytes([whole[-1] ^ 4]), None):
+            path.unlink() if bad is None else path.write_bytes(bad)
+            code, output = verify(corpus)
+            assert code == 1, (path.name, output)
+            assert path.name in output
+        path.write_bytes(whole)
+    assert verify(corpus)[0] == 0
+
+
 def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(RunError, match=r"run\.json"):
         list(verify_run(tmp_path))

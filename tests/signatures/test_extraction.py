@@ -110,6 +110,16 @@ def test_a_start_from_a_part(cohort):
             start_from_part(sample, corpus, **one)
 
 
+def test_a_start_from_chains_that_agree_on_nothing(cohort):
+    corpus = cohort[3]
+    root = hk.Restaurant(hk.DirichletMultinomial(0.2), concentration=hk.Gamma(1.0, 1.0))
+    sample = hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
+    unlike = {"similarity": 1.0 - 1e-12, "max_per_sample": 300, "sweeps": 8, "chains": 2, "rng": 0}
+    assert start_from_part(sample, corpus, **unlike) == hk.init.Factors()
+    known = hk.Known(TRUTH[:2], counts=500)
+    assert start_from_part(sample, corpus, known=known, **unlike).topics.shape == (0, 96)
+
+
 def test_a_start_from_a_part_beside_known_signatures(cohort):
     corpus = cohort[3]
     root = hk.Restaurant(hk.DirichletMultinomial(0.2), concentration=hk.Gamma(1.0, 1.0))

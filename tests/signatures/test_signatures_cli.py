@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError
 from hdpkit.record.files import text_of
 from hdpkit.report import write_report
-from hdpkit.signatures import CHANNELS
+from hdpkit.signatures import CHANNELS, start_from_part
 from hdpkit.signatures.runs import load_settings, signatures_of_run
 from hdpkit.stores import KeepsCells
 
@@ -103,6 +104,16 @@ def test_the_run_is_resumed_exported_and_reported(run, tmp_path):
     assert list(data["nouns"].values()) == ["component", "mutation", "sample", "channel"]
     assert chart["layer"][0]["encoding"]["color"]["scale"]["range"] == list(SBS96.colours.values())
     assert {"signatures-levels", "signatures-cosines"} <= set(data["charts"])
+
+
+def test_a_cohort_whose_short_chains_agree_on_nothing_starts_with_factors(files, tmp_path, monkeypatch):
+    unlike = {"similarity": 1.0 - 1e-12, "sweeps": 4, "chains": 2}
+    monkeypatch.setattr("hdpkit.cli.signatures.start_from_part", partial(start_from_part, **unlike))
+    short = ("--sweeps", 6, "--samples", 2, "--chains", 1, "--quiet")
+    result = call("signatures", files / "cohort.SBS96.all", "--out", tmp_path / "run", *short)
+    assert result.exit_code == 0, result.output
+    assert "the chains agree on no signature: the start is a factorisation of all counts" in result.stderr
+    assert call("verify", tmp_path / "run").exit_code == 0
 
 
 def test_levels_stand_above_the_samples(files, tmp_path):

@@ -1,0 +1,107 @@
+"""Commands where memory ends: one message and an exit code, and runs that stay what they were."""
+
+import pytest
+from click.testing import CliRunner
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.cli.main import main
+
+TOLD = "Unable to allocate 7.45 GiB"
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def ldac(tmp_path):
+    path = tmp_path / "corpus.dat"
+    path.write_text("2 0:2 1:1\n2 1:1 2:1\n2 0:3 2:2\n", encoding="utf-8")
+    return path
+
+
+def fit(ldac, folder, *options):
+    return call("fit", ldac, "--out", folder, "--sweeps", 6, "--quiet", *options)
+
+
+def fails(*arguments, **options):
+    raise MemoryError(TOLD)
+
+
+def in_third_sweep(move, state, rng, steps=None):
+    if state.sweep == 2:
+        raise MemoryError(TOLD)
+    return moves.MoveInfo()
+
+
+@pytest.mark.parametrize(
+    ("command", "where"),
+    [
+        (("infer", "{run}", "{corpus}"), "hdpkit.cli.infer.topics_of_run"),
+        (("export", "{run}", "--to", "csv", "--out", "{run}-tables"), "hdpkit.cli.export.topics_of_run"),
+        (("topics", "{run}"), "hdpkit.cli.runs.state_topics"),
+        (("report", "{run}"), "hdpkit.report.write_report"),
+        (("verify", "{run}"), "hdpkit.cli.runs.verify_run"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_command_that_reads_a_run_says_that_it_was_not_changed(ldac, tmp_path, monkeypatch, command, where):
+    run = tmp_path / "run"
+    assert fit(ldac, run).exit_code == 0
+    monkeypatch.setattr(where, fails)
+    result = call(*(part.format(run=run, corpus=ldac) for part in command))
+    assert result.exit_code == 1
+    lines = [line for line in result.stderr.splitlines() if "memory" in line]
+    assert lines == [
+        f"Error: not enough memory ({TOLD}). The run in {run} was not changed. Close other programs, use a "
+        "machine with more memory, or less input."
+    ]
+
+
+def test_a_run_that_ends_for_lack_of_memory_says_how_to_go_on(ldac, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(moves.Concentration, "apply", in_third_sweep)
+        result = fit(ldac, run)
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"Error: not enough memory ({TOLD}). The run in {run} is kept")
+    assert f"hdpkit resume {run}" in line
+    resumed = call("resume", run, "--quiet")
+    assert resumed.exit_code == 0, resumed.output
+    assert hk.open_run(run).trace.n_draws == 6
+
+
+def test_without_a_run_none_is_named(ldac, tmp_path, monkeypatch):
+    monkeypatch.setattr("hdpkit.cli.fit.given_corpus", fails)
+    result = fit(ldac, tmp_path / "run")
+    assert result.exit_code == 1
+    assert "not enough memory" in result.stderr
+    assert "No run was begun." in result.stderr
+
+
+def test_a_model_whose_training_ends_for_lack_of_memory_says_how_to_go_on(tmp_path, monkeypatch):
+    text, model = tmp_path / "text.txt", tmp_path / "model"
+    text.write_text("a b a c\nb a\n" * 5)
+    monkeypatch.setattr(moves.Concentration, "apply", in_third_sweep)
+    monkeypatch.setattr(moves.Discount, "apply", in_third_sweep)
+    result = call("lm", "train", text, "--into", model, "--sweeps", 6, "--quiet")
+    assert result.exit_code == 1
+    assert f"hdpkit resume {model}" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+class Hungry(moves.Move):
+    """Wants more than there is."""
+
+    def apply(self, state, rng, steps=None):
+        raise MemoryError(TOLD)
+
+
+def test_chains_without_memory_are_told_without_a_traceback():
+    corpus = hk.Corpus.from_documents([["a", "b"], ["b", "c"]])
+    franchise = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5)), corpus)
+    with pytest.raises(errors.ChainError, match=r"fewer chains at a time \(processes=1\)") as raised:
+        hk.Scheduler([Hungry()]).run(franchise, 2, rng=0, chains=2)
+    assert "Traceback" not in str(raised.value)
