@@ -1,9 +1,7 @@
-"""State machines (hypothesis) that compare stores and franchises with a plain model.
+"""A state machine (hypothesis) that compares a store, including your own, with a plain model.
 
-`StoreMachine` is for any store, including your own; `FranchiseMachine` is for a franchise over any store,
-kernel and measure. Both are available as classes to subclass and as functions with deterministic settings,
-`run_store_machine` and `run_franchise_machine`. A failure is reported as the shortest sequence of operations
-that hypothesis finds.
+`StoreMachine` is a class to subclass, and `run_store_machine` runs it with deterministic settings. A failure
+is reported as the shortest sequence of operations that hypothesis finds.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def one_step_of_points(
         franchise = model.enter(start, model.exact_draws(start, exact))
         apply_moves(franchise, schedule, streams.source(2, number))
         ends[number] = state = model.read()
-        for values, u in zip(found, model.uniform(state, model.numbers()), strict=False):
+        for values, u in zip(found, model.uniform(state, model.numbers()), strict=True):
             if u is not None:
                 values.append(u)
     p_values = [one_sample_p(np.bincount(ends, minlength=len(law)), law)]

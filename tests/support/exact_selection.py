@@ -97,14 +97,15 @@ class ExactSelectionModel(PointModel):
         R = [generator.choice(len(law), p=law) for law in self.mixtures[state]]
         return np.array([generator.beta(r + n, s + self.n_terms - n) for n in R])
 
-    def uniform(self, state: int, numbers: Floats) -> list[float]:
-        """Distribution functions of the proportions given a seating: uniform numbers."""
+    def uniform(self, state: int, numbers: Floats) -> list[float | None]:
+        """Distribution functions of the proportions of the first two dishes given a seating."""
         r, s = self.r_s
         R = np.arange(self.n_terms + 1)
-        return [
+        found = [
             float(np.dot(law, special.betainc(r + R, s + self.n_terms - R, x)))
             for law, x in zip(self.mixtures[state], numbers, strict=True)
         ]
+        return [*found, None][:2]
 
     def drawn(self, numbers: Floats, ends: Floats) -> float | None:
         """The proportion of the dish that died."""
