@@ -24,7 +24,7 @@ from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError
 from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.extending import Extending
 from hdpkit.franchise.guard import unguarded
-from hdpkit.franchise.scores import columns_of
+from hdpkit.franchise.sample import seating_arrays
 
 __all__ = ["Copied", "Look", "Requests", "Snapshot", "look", "maker"]
 
@@ -53,9 +53,11 @@ class Snapshot:
 
     def _take(self, franchise: Any, arrays: Mapping[str, Any] | None) -> None:
         t = franchise.topology
-        kept = _arrays_of(franchise) if arrays is None else arrays
+        kept = seating_arrays(franchise) if arrays is None else arrays
         self.concentration: Floats = np.array(kept["concentration"], dtype=np.float64)
         self.discount: Floats = np.array(kept["discount"], dtype=np.float64)
+        if len(self.concentration) != t.n_nodes or kept["dish"].max(initial=-1) >= len(franchise.slots):
+            raise ValueError("of other restaurants or dishes")
         self._counts = Seating(0, t.n_nodes)
         self._counts.take_counts(*(np.ascontiguousarray(kept[name], dtype=np.int32) for name in _COUNTS))
         slots = DishSlots()
@@ -91,16 +93,6 @@ class Snapshot:
 
 
 _COUNTS = ("node", "dish", "customers", "tables")
-
-
-def _arrays_of(franchise: Any) -> dict[str, npt.NDArray[Any]]:
-    columns = columns_of(franchise.seating, franchise.topology.n_nodes)
-    counts = dict(zip(_COUNTS, columns, strict=True))
-    return {
-        **counts,
-        "concentration": franchise.hyperparameters.theta,
-        "discount": franchise.hyperparameters.d,
-    }
 
 
 _SECONDS_BETWEEN_TRIES = 0.02
