@@ -229,20 +229,20 @@ def opened(run: Run, settings: ModelSettings, changes: int, allow: Any) -> Model
     Samples of later sweeps are left out; `ModelChain.resume` draws them again.
     """
     folder, data = run.folder, run.data
+    trace: Any = run.trace
     files = RunFolder.open(folder)
     state, _ = files.chain(0).load()
     if state is None:  # the run ended before its first checkpoint
         franchise = Franchise(settings.restaurant(), data, store=settings.store, kernel=settings.kernel)
     else:
         franchise = run.franchise()
-    if not isinstance(data, NGrams) or not data.order == len(franchise.declarations) == settings.order:
+    of_words = isinstance(data, NGrams) and isinstance(trace, Trace)
+    if not (of_words and data.order == len(franchise.declarations) == settings.order):
         raise CorruptRunError(
             str(folder), f"{data!r}, order {settings.order}", "a run of the model in it",
             "Files of several folders were mixed: restore copies of them.",
         )  # fmt: skip
     chain = ModelChain(franchise, run.moves, settings, allow)
-    trace = run.trace
-    assert isinstance(trace, Trace)
     chain.changes, chain.folder, chain.trace = changes, folder, trace
     rule = None if state is None else state.rule
     chain.rule = Samples(**files.settings.samples or {"after": 0}) if rule is None else rule

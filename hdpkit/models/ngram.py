@@ -17,8 +17,8 @@ from hdpkit.data.held_out import HeldOut, held_out
 from hdpkit.errors import DataError, StateError
 from hdpkit.franchise import Franchise, RestaurantView, Snapshot
 from hdpkit.io.arpa import write_arpa
+from hdpkit.models.back_off import arpa_rows
 from hdpkit.models.chain import ModelChain, opened, spread
-from hdpkit.models.export import arpa_rows
 from hdpkit.models.predict import Posterior, Scores, generate
 from hdpkit.models.saved import load
 from hdpkit.models.settings import ModelSettings, moves_for

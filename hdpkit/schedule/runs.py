@@ -39,12 +39,17 @@ __all__ = ["InOneProcess", "Job", "Run", "begin_folder", "chains_of", "open_run"
 
 
 class Job:
-    """A run folder with its lock taken, until the end of the block."""
+    """A run folder with its lock taken, until the end of the block.
+
+    Attributes
+    ----------
+    folder : RunFolder
+    """
 
     def __init__(
         self, folder: RunFolder, lock: filelock.BaseFileLock, moves: Sequence[Move], target: int
     ) -> None:
-        self._folder = folder
+        self.folder = folder
         self._lock = lock
         self._moves = moves
         self._target = target
@@ -59,7 +64,7 @@ class Job:
 
     def run(self, franchise: Franchise, plan: Plan, processes: int | None) -> Trace | ChainTrace:
         """Run every chain to its end; the franchise is changed only if there is one chain."""
-        path, chains = self._folder.path, self._folder.settings.chains
+        path, chains = self.folder.path, self.folder.settings.chains
         if chains is None:
             return run_in_folder(path, 0, self._moves, franchise, plan, self._target)
         return run_chains_in_folder(path, self._moves, franchise, plan, chains, self._target, processes)
