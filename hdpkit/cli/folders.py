@@ -14,7 +14,7 @@ from hdpkit.cli.options import ARGUMENTS
 from hdpkit.errors import RunError
 from hdpkit.models import NGramModel
 from hdpkit.record.files import refusals
-from hdpkit.record.run_folder import BESIDE, COMMAND, MODEL_FILE, holding, kept
+from hdpkit.record.run_folder import BESIDE, COMMAND, MODEL, holding, kept
 
 __all__ = [
     "INTERRUPTED",
@@ -105,7 +105,7 @@ def memory_message(error: MemoryError) -> str:
 
 def is_language_model(folder: Path) -> bool:
     """Whether a folder contains a language model."""
-    return (folder / "run.json").is_file() and (folder / MODEL_FILE).is_file()
+    return (folder / "run.json").is_file() and (folder / MODEL).is_file()
 
 
 def open_language_model(folder: Path, allow: tuple[str, ...], *, ready: bool = True) -> NGramModel:

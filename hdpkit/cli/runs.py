@@ -40,16 +40,7 @@ from hdpkit.formats.shards import is_sharded_folder
 from hdpkit.io.reading import load_reading
 from hdpkit.models.topic_saved import load as load_estimator
 from hdpkit.record.describe import NotAllowed
-from hdpkit.record.run_folder import (
-    COMMAND,
-    ESTIMATOR,
-    MODEL,
-    MODEL_FILE,
-    READING,
-    RUN,
-    SIGNATURES,
-    load_command,
-)
+from hdpkit.record.run_folder import COMMAND, ESTIMATOR, MODEL, READING, RUN, SIGNATURES, load_command
 from hdpkit.schedule import Run, open_run
 from hdpkit.schedule.progress import ProgressBar
 from hdpkit.schedule.states import ChainState
@@ -267,8 +258,7 @@ def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
         MODEL: lambda: _check_model(folder, allow),
     }
     for name, read in readers.items():
-        file = MODEL_FILE if name == MODEL else name
-        if RUN in failed or file in failed or not os.path.lexists(folder / file):
+        if RUN in failed or name in failed or not os.path.lexists(folder / name):
             continue
         try:
             with warnings.catch_warnings():
@@ -282,12 +272,6 @@ def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
 
 def _check_model(folder: Path, allow: tuple[str, ...]) -> str:
     model = open_language_model(folder, allow, ready=False)
-    if model.missing_samples:
-        raise RunError(
-            "model", f"no samples of the sweeps {model.missing_samples}", "with all its samples",
-            "They were removed, or the run was continued without the model; more sweeps draw new ones: "
-            "hdpkit resume FOLDER --sweeps N",
-        )  # fmt: skip
     return f"checksums; a language model with {len(model.samples)} samples"
 
 

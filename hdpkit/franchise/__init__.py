@@ -5,7 +5,7 @@ from hdpkit.franchise.fixed_dishes import FoldIn
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Look, Snapshot
 from hdpkit.franchise.known import Known, KnownValues
-from hdpkit.franchise.sample import Level, Sample, TermMeans, TopicLaw
+from hdpkit.franchise.sample import Level, Sample, SeatingSample, TermMeans, TopicLaw
 from hdpkit.franchise.starts import Random
 from hdpkit.franchise.state_homes import HomeState, StateHomes
 from hdpkit.franchise.topology import Topology
@@ -28,6 +28,7 @@ __all__ = [
     "Restaurant",
     "RestaurantView",
     "Sample",
+    "SeatingSample",
     "Snapshot",
     "StateHomes",
     "TermMeans",

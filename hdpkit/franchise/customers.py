@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from hdpkit._compiled.stores.cells import CellsStore
 from hdpkit._compiled.stores.counts import CountsStore
+from hdpkit.arrays import AnyInts
 from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
@@ -22,8 +23,6 @@ from hdpkit.random import ChoiceSource
 from hdpkit.stores import Detail, FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, detail_of
 
 __all__ = ["Customers", "CustomersByCell", "customers_of"]
-
-Ints = npt.NDArray[Any]
 
 _STATISTICS = frozenset({"make", "add", "remove", "log_predictive", "log_block", "log_marginal"})
 _NOBODY = np.empty(0, dtype=np.int32)
@@ -70,7 +69,7 @@ class Customers(Attached):
         """Dish of each value of a bank."""
         return self.state._known.to_count(self.state.seating.dishes(), self.state.topology)
 
-    def recount(self, bank: Any, slots: Ints) -> None:
+    def recount(self, bank: Any, slots: AnyInts) -> None:
         """Recompute the statistics of these dishes in a bank, in data order."""
         bank.rebuild(self.state._dish_kind.to_count(slots), slots)
 
@@ -171,7 +170,7 @@ class CustomersByCell(Customers):
         """None: the bank counts by cell."""
         return _NOBODY
 
-    def recount(self, bank: Any, slots: Ints) -> None:
+    def recount(self, bank: Any, slots: AnyInts) -> None:
         """Recompute the statistics of all dishes in a bank, by cell."""
         self.state.seating.count_into(bank, slots, self.state._known.cells())
 
@@ -216,7 +215,7 @@ def customers_of(state: Any, root: str, kernel: str) -> Customers:
     return (CustomersByCell if by_cell else Customers)(state)
 
 
-def _one_each(j: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+def _one_each(j: AnyInts) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts]:
     """Restaurants, dishes, customers and tables of known components."""
     return np.zeros_like(j), j, np.ones_like(j), np.ones_like(j)
 

@@ -18,6 +18,7 @@ from hdpkit._compiled.stores.seating import Seating
 from hdpkit._compiled.support.franchise_lock import Transaction
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
+from hdpkit.arrays import Floats, Int32s
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import DAMAGED, fitting, instance, made_by, positive_number
@@ -28,7 +29,7 @@ from hdpkit.franchise.frozen import check_frozen
 from hdpkit.franchise.guard import reopens, unguarded
 from hdpkit.franchise.kernels import COMPILED_STORES
 from hdpkit.franchise.reading import Reading
-from hdpkit.franchise.scores import columns_of
+from hdpkit.franchise.sample import seating_arrays
 from hdpkit.franchise.seats import unserved
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Streams
@@ -382,10 +383,6 @@ def maker(
     return make
 
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-
-
 @made_by("Franchise.snapshot")
 class Snapshot:
     """Counts by restaurant and dish, and the hyperparameters, of a franchise at one moment.
@@ -407,9 +404,11 @@ class Snapshot:
 
     def _take(self, franchise: Any, arrays: Mapping[str, Any] | None) -> None:
         t = franchise.topology
-        kept = _arrays_of(franchise) if arrays is None else arrays
+        kept = seating_arrays(franchise) if arrays is None else arrays
         self.concentration: Floats = np.array(kept["concentration"], dtype=np.float64)
         self.discount: Floats = np.array(kept["discount"], dtype=np.float64)
+        if len(self.concentration) != t.n_nodes or kept["dish"].max(initial=-1) >= len(franchise.slots):
+            raise ValueError("of other restaurants or dishes")
         self._counts = Seating(0, t.n_nodes)
         self._counts.take_counts(*(np.ascontiguousarray(kept[name], dtype=np.int32) for name in _COUNTS))
         slots = DishSlots()
@@ -419,7 +418,7 @@ class Snapshot:
         theta, d = self.concentration, self.discount
         self._walk = Walk(self._counts, slots, t.parent, t.home, theta, d, root)
 
-    def probabilities(self, nodes: Ints, dishes: Ints, above: Floats) -> Floats:
+    def probabilities(self, nodes: Int32s, dishes: Int32s, above: Floats) -> Floats:
         """P_node(dish) for pairs of restaurant and dish: shape (n,).
 
         ``above`` is H of each dish, which may be an atom without customers (any number that is not a slot).
@@ -445,16 +444,6 @@ class Snapshot:
 
 
 _COUNTS = ("node", "dish", "customers", "tables")
-
-
-def _arrays_of(franchise: Any) -> dict[str, npt.NDArray[Any]]:
-    columns = columns_of(franchise.seating, franchise.topology.n_nodes)
-    counts = dict(zip(_COUNTS, columns, strict=True))
-    return {
-        **counts,
-        "concentration": franchise.hyperparameters.theta,
-        "discount": franchise.hyperparameters.d,
-    }
 
 
 _SECONDS_BETWEEN_TRIES = 0.02

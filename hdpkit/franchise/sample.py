@@ -28,14 +28,17 @@ from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 __all__ = [
     "Level",
     "Sample",
+    "SeatingSample",
     "TermMeans",
     "TopicLaw",
     "dirichlet",
     "drawn_weights",
     "hyperparameter_values",
+    "kept_of",
     "levels_of",
     "rows_at_once",
     "sample_of",
+    "seating_arrays",
     "topic_law",
 ]
 
@@ -628,6 +631,38 @@ def hyperparameter_values(state: State) -> dict[str, Any]:
     for name, value in state.measure.parameters.items():
         values[f"base/{name}"] = float(value) if np.ndim(value) == 0 else value
     return values
+
+
+@attrs.frozen(eq=False, repr=False)
+class SeatingSample:
+    """The sample of a franchise of observed dishes: what a `Snapshot` of the same restaurants needs.
+
+    Attributes
+    ----------
+    chain, sweep : int
+    arrays : dict of arrays
+        ``node``, ``dish``, ``customers`` and ``tables`` of each pair of a restaurant and a dish in it,
+        sorted; ``concentration`` and ``discount`` of each restaurant.
+    """
+
+    chain: int
+    sweep: int
+    arrays: Mapping[str, npt.NDArray[Any]]
+
+
+def seating_arrays(state: Any) -> dict[str, npt.NDArray[Any]]:
+    """The seating by restaurant and dish, and the hyperparameters; see `SeatingSample`."""
+    columns = columns_of(state.seating, state.topology.n_nodes)
+    counts = dict(zip(("node", "dish", "customers", "tables"), columns, strict=True))
+    hyperparameters = state.hyperparameters
+    return {**counts, "concentration": hyperparameters.theta.copy(), "discount": hyperparameters.d.copy()}
+
+
+def kept_of(state: Any, log_joint: float | None = None) -> Sample | SeatingSample:
+    """What a run keeps of a sweep: the sample of latent dishes, or of observed ones."""
+    if not state.measure.atomic:
+        return sample_of(state, log_joint)
+    return SeatingSample(state.streams.chain, state.sweep, seating_arrays(state))
 
 
 def check_latent(state: State) -> None:

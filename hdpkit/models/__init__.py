@@ -3,7 +3,7 @@
 `NGramModel` declares restaurants each="context 1", "context 2", ... over `NGrams`, runs a `Scheduler`, and
 keeps a `Snapshot` for each sample. Predictions are array operations: the deepest restaurant of each context,
 and P of each token there in each sample, by the walk of sampling. Only the back-off weights of
-`hdpkit.models.export` have code of their own.
+`hdpkit.models.back_off` have code of their own.
 
 `TopicModel` declares documents over a root, runs a `Scheduler`, and predicts from arrays of the last state
 (`hdpkit.evaluation.fixed_topics`). It is imported on first use, because it derives from classes of

@@ -17,15 +17,16 @@ from hdpkit.data.held_out import HeldOut, held_out
 from hdpkit.errors import DataError, StateError
 from hdpkit.franchise import Franchise, RestaurantView, Snapshot
 from hdpkit.io.arpa import write_arpa
-from hdpkit.models.chain import ModelChain, SamplePlan, opened
-from hdpkit.models.export import arpa_rows
+from hdpkit.models.back_off import arpa_rows
+from hdpkit.models.chain import ModelChain, opened, spread
 from hdpkit.models.predict import Posterior, Scores, generate
-from hdpkit.models.saved import ModelFolder
+from hdpkit.models.saved import load
 from hdpkit.models.settings import ModelSettings, moves_for
 from hdpkit.models.text import first_data, more_data, sentences_of
 from hdpkit.random import Seed, Streams
 from hdpkit.record import Trace
-from hdpkit.record.run_folder import check_free
+from hdpkit.record.files import reading
+from hdpkit.record.run_folder import MODEL, check_free
 from hdpkit.schedule import Checkpoint, Scheduler, open_run
 from hdpkit.schedule.interrupt import check_on_interrupt
 from hdpkit.schedule.sweeps import Progress
@@ -157,7 +158,7 @@ class NGramModel:
         NGramModel
             This model.
         """
-        plan = SamplePlan.spread(0, sweeps, burn_in, samples)
+        rule = spread(0, sweeps, burn_in, samples)
         seed = Streams(rng).seed
         schedule = Scheduler(moves_for(self.settings.restaurant()) if moves is None else moves).moves
         _check_progress(progress)
@@ -169,10 +170,10 @@ class NGramModel:
         )
         for move in schedule:
             move.check(franchise)
-        before, chain = self._chain, ModelChain(franchise, schedule, plan, self.settings.as_dict())
+        before, chain = self._chain, ModelChain(franchise, schedule, self.settings)
         self._chain = chain
         try:
-            chain.begin(seed, progress, where, checkpoint, on_interrupt)
+            chain.begin(rule, sweeps, seed, "sequential", progress, where, checkpoint, on_interrupt)
         except BaseException:
             if chain.franchise.sweep == 0:  # nothing to keep
                 self._chain = before
@@ -200,21 +201,16 @@ class NGramModel:
         Warns
         -----
         UserWarning
-            If samples are missing, because the run was continued by ``open_run(folder).resume()``.
+            If samples are missing because their files were removed.
         """
         where = absolute_path("folder", folder, remedy="What was given to fit as folder.")
         allowed = allow if isinstance(allow, str) or not isinstance(allow, Iterable) else tuple(allow)
         run = open_run(where, allowed)
-        files = ModelFolder(where)
-        settings, tree = files.read(allowed)
-        data: Any = run.data
-        with files.reading():
-            if set(settings) != set(ModelSettings.names()):
-                raise ValueError(f"settings {sorted(settings)}")
-            fixed, plan = settings.pop("vocabulary"), SamplePlan.from_dict(tree)
-            model = cls(**settings, vocabulary=data.vocabulary if fixed else None)
-            changes = whole_number("changes", tree["changes"])
-        model._chain = opened(run, files, model.settings, plan, changes, allowed)
+        settings, changes = load(where, allowed)
+        fixed = settings.pop("vocabulary")
+        with reading(where / MODEL):
+            model = cls(**settings, vocabulary=run.data.vocabulary if fixed else None)
+        model._chain = opened(run, model.settings, changes, allowed)
         return model
 
     def sweep(
@@ -244,15 +240,14 @@ class NGramModel:
         """
         chain = self._fitted
         sweeps = whole_number("sweeps", sweeps, 1, remedy="Say how many more to run.")
-        number = min(len(chain.plan.wanted), sweeps) if samples is None else samples
-        plan = SamplePlan.spread(
-            chain.franchise.sweep, sweeps, 0, number, list(chain.samples), flag("keep", keep)
-        )
-        if keep:
-            plan = attrs.evolve(plan, after=chain.plan.after)
+        begun = chain.franchise.sweep
+        number = min(len(chain.rule.sweeps(chain.target)), sweeps) if samples is None else samples
+        rule = spread(begun, sweeps, 0, number)
+        if flag("keep", keep):
+            rule = attrs.evolve(rule, after=chain.rule.after)
         _check_progress(progress)
         check_on_interrupt(on_interrupt)
-        chain.go_on(plan, progress, on_interrupt=on_interrupt)
+        chain.go_on(rule, begun + sweeps, progress, on_interrupt)
         return self
 
     def resume(self, *, progress: Progress | None = None, on_interrupt: str = "return") -> Self:
@@ -316,12 +311,13 @@ class NGramModel:
             For invalid text; the model doesn't change.
         """
         chain = self._fitted
-        plan = SamplePlan.spread(chain.franchise.sweep, sweeps, burn_in, samples)
+        begun = chain.franchise.sweep
+        rule = spread(begun, sweeps, burn_in, samples)
         _check_progress(progress)
         check_on_interrupt(on_interrupt)
         where = _check_folder(folder, checkpoint)
         chain.extend(more_data(text, self.data, self.settings.unknown))
-        chain.go_on(plan, progress, where, checkpoint, on_interrupt)
+        chain.begin(rule, begun + sweeps, None, None, progress, where, checkpoint, on_interrupt)
         return self
 
     def remove(self, first: int, last: int) -> Self:
@@ -361,8 +357,7 @@ class NGramModel:
     @property
     def folder(self) -> Path | None:
         """The folder with the run of the current data, if any."""
-        files = self._fitted.folder
-        return None if files is None else files.run
+        return self._fitted.folder
 
     @property
     def vocabulary(self) -> tuple[Any, ...]:
@@ -382,7 +377,7 @@ class NGramModel:
     @property
     def missing_samples(self) -> list[int]:
         """Sweeps whose samples are missing because their files are no longer in the folder."""
-        return self._fitted.missing
+        return list(self._fitted.lost)
 
     @property
     def concentrations(self) -> Floats:
@@ -404,7 +399,7 @@ class NGramModel:
 
     def _means(self, what: str) -> Floats:
         chain = self._fitted
-        after = chain.trace["sweep"] > chain.plan.after if chain.trace.n_draws else np.zeros(0, bool)
+        after = chain.trace["sweep"] > chain.rule.after if chain.trace.n_draws else np.zeros(0, bool)
         if not after.any():
             raise StateError(
                 "model", f"sweep {chain.franchise.sweep}", "run beyond its burn-in", "Call sweep()."

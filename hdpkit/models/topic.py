@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 import os
 from collections.abc import Iterable, Iterator
@@ -613,6 +614,12 @@ def _best(trace: Trace | ChainTrace) -> int:
     return int(np.argmax(means))
 
 
+_OF_ALL = inspect.signature(TopicModel.__init__)
+_OF_SPARSE = _OF_ALL.replace(
+    parameters=[p for name, p in _OF_ALL.parameters.items() if name not in ("eta", "sparse", "known")]
+)
+
+
 class SparseTopicModel(TopicModel):
     """The sparse topic model of Wang & Blei (2009): `TopicModel` with ``sparse=True``.
 
@@ -632,36 +639,8 @@ class SparseTopicModel(TopicModel):
         As in `TopicModel`.
     """
 
-    def __init__(
-        self,
-        *,
-        smoothing: Any = None,
-        selection: Any = None,
-        concentration: Any = None,
-        root_concentration: Any = None,
-        n_components: Any = None,
-        sweeps: Any = 500,
-        partial_sweeps: Any = 50,
-        samples: Any = 20,
-        chains: Any = 1,
-        schedule: Any = None,
-        init: Any = "auto",
-        store: Any = "histogram",
-        root: Any = "restaurant",
-        text: Any = None,
-        transform_method: Any = "em",
-        transform_tolerance: Any = 1e-4,
-        transform_sweeps: Any = 50,
-        score_method: Any = "learned",
-        random_state: Any = None,
-        n_jobs: Any = None,
-        progress: Any = None,
-    ) -> None:
-        super().__init__(
-            sparse=True, smoothing=smoothing, selection=selection, concentration=concentration,
-            root_concentration=root_concentration, n_components=n_components, sweeps=sweeps,
-            partial_sweeps=partial_sweeps, samples=samples, chains=chains, schedule=schedule, init=init,
-            store=store, root=root, text=text, transform_method=transform_method,
-            transform_tolerance=transform_tolerance, transform_sweeps=transform_sweeps,
-            score_method=score_method, random_state=random_state, n_jobs=n_jobs, progress=progress,
-        )  # fmt: skip
+    def __init__(self, **parameters: Any) -> None:
+        _OF_SPARSE.bind(self, **parameters)  # raises a TypeError for any other
+        super().__init__(sparse=True, **parameters)
+
+    __init__.__signature__ = _OF_SPARSE  # type: ignore[attr-defined]  # scikit-learn reads its names

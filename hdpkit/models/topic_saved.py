@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,11 @@ from hdpkit.moves import Move
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.describe import Allowed, describe, rebuild
 from hdpkit.record.files import pack, reading, unpack
-from hdpkit.record.run_folder import ESTIMATOR, READING, ChainWriter, RunFolder, Settings, kept
+from hdpkit.record.run_folder import ESTIMATOR, READING, ChainWriter, RunFolder, kept
 from hdpkit.record.samples import Samples
-from hdpkit.schedule import Checkpoint, open_run
+from hdpkit.schedule import open_run
+from hdpkit.schedule.collect import Plan
+from hdpkit.schedule.runs import begin_folder
 
 __all__ = ["SavedModel", "load", "save"]
 
@@ -84,34 +86,17 @@ def save(model: Any, folder: str | os.PathLike[str], moves: Sequence[Move]) -> N
 def _write_run(path: Path, model: Any, moves: Sequence[Move], traces: Sequence[Trace]) -> None:
     """Write the run: the traces and the current states of its chains."""
     franchises = model.franchises_
-    checkpoint, streams = Checkpoint(), franchises[0].streams
-    target = max(one.sweep for one in franchises)
-    settings = Settings(
-        target=target,
-        seed=streams.seed,
-        stream=0 if len(franchises) > 1 else streams.chain,
-        chains=len(franchises) if len(franchises) > 1 else None,
-        thin=1,
-        audit_every=None,
-        checkpoint_sweeps=checkpoint.sweeps,
-        checkpoint_seconds=checkpoint.seconds,
-        exact=all(move.exact for move in moves),
-        record={},
-    )
+    streams, target = franchises[0].streams, max(one.sweep for one in franchises)
     init = model.init if isinstance(model.init, str | Random | TermClusters | Factors) else "sequential"
-    run, lock = RunFolder.create(path, franchises[0], moves, init, settings)
-    try:
+    chains = len(franchises) if len(franchises) > 1 else None
+    with begin_folder(path, moves, franchises[0], target, streams, init, Plan(), chains) as job:
         for number, (franchise, trace) in enumerate(zip(franchises, traces, strict=True)):
-            writer = ChainWriter(run.chain(number), streams.seed, franchise.streams.chain, target)
-            try:
+            chain = job.folder.chain(number)
+            with closing(ChainWriter(chain, streams.seed, franchise.streams.chain, target)) as writer:
                 for sample in trace.samples:
                     writer.keep(sample)
                 writer.trace = trace
                 writer.checkpoint(franchise.freeze())
-            finally:
-                writer.close()
-    finally:
-        lock.release()
 
 
 def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> SavedModel:

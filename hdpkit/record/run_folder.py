@@ -29,7 +29,7 @@ from hdpkit.checks import (
 from hdpkit.data import GroupedData, ShardedCorpus
 from hdpkit.data.cut import CutCorpus
 from hdpkit.errors import CorruptRunError, HdpkitError, LockedRunError, RunError, short_repr
-from hdpkit.franchise import Franchise, Sample
+from hdpkit.franchise import Franchise, Sample, SeatingSample
 from hdpkit.record.blocks import BlockReader, BlockWriter, Position, append_block, check_columns, pack_rows
 from hdpkit.record.data_file import DATA_MAGIC, RunData, pack_data, unpack_data
 from hdpkit.record.describe import Allowed, describe, described_franchise, described_start, rebuild
@@ -55,8 +55,6 @@ __all__ = [
     "COMMAND",
     "ESTIMATOR",
     "MODEL",
-    "MODEL_FILE",
-    "MODEL_MAGIC",
     "READING",
     "RUN",
     "SIGNATURES",
@@ -96,6 +94,7 @@ class Checkpointed:
     seed: int  # of the streams, as is ``chain``
     chain: int
     samples: tuple[int, ...]  # sweeps of the samples taken
+    rule: Samples | None  # which samples it takes, as it was last continued
 
 
 class ChainFolder:
@@ -201,15 +200,22 @@ class ChainFolder:
                 seed=seed_number("seed", tree["seed"]),
                 chain=tree["chain"],
                 samples=tuple(samples),
+                rule=None if tree["rule"] is None else Samples(**tree["rule"]),
             )
 
 
 class ChainWriter:
-    """Writes a chain's trace and checkpoints. It holds the chain's lock until it is closed."""
+    """Writes a chain's trace and checkpoints. It holds the chain's lock until it is closed.
 
-    def __init__(self, folder: ChainFolder, seed: int, chain: int, target: int) -> None:
+    The first sample that the run takes by ``rule`` replaces those of sweeps up to ``rule.after``.
+    """
+
+    def __init__(
+        self, folder: ChainFolder, seed: int, chain: int, target: int, rule: Samples | None = None
+    ) -> None:
         self.folder = folder
         self.target = target
+        self.rule = rule
         self._seed = seed
         self._chain = chain
         with refusals(folder.path, "make a folder"):
@@ -235,10 +241,14 @@ class ChainWriter:
         self._checked = False
         self._flushed = time.monotonic()
 
-    def keep(self, sample: Sample) -> None:
+    def keep(self, sample: Sample | SeatingSample) -> None:
         """Write a sample, and add its file to the trace."""
         file = self.folder.sample(sample.sweep)
         file.write(sample)
+        if self.rule is not None:
+            outdated = {sweep for sweep in self._samples if sweep <= self.rule.after}
+            self._samples -= outdated
+            self.trace._forget(outdated)
         self._samples.add(sample.sweep)
         self.trace.keep(file)
 
@@ -269,10 +279,19 @@ class ChainWriter:
             "seed": self._seed,
             "chain": self._chain,
             "samples": np.array(sorted(self._samples), np.int64),
+            "rule": None if self.rule is None else self.rule.as_dict(),
             "frozen": frozen,
         }
         write_whole(self.folder.path / GENERATIONS[generation], seal(_MAGIC, pack(tree, "state")))
         self._serial, self._generation = serial, generation
+        self._clear()
+
+    def _clear(self) -> None:
+        """Remove the files of samples that the chain has no more."""
+        for sweep in stored_sweeps(self.folder.path):
+            if sweep not in self._samples:
+                with refusals(self.folder.path, "remove a file"), suppress(FileNotFoundError):
+                    self.folder.sample(sweep).path.unlink()
 
     def _flush(self) -> None:
         assert self._blocks is not None
@@ -352,12 +371,8 @@ SIGNATURES = "signatures.json"
 ESTIMATOR = "estimator.bin"
 """The parameters of a fitted topic model (`hdpkit.models.topic_saved`)."""
 
-MODEL = "model"
-"""Subfolder for the files of a language model (`hdpkit.models.saved`)."""
-
-MODEL_FILE = f"{MODEL}/model.bin"
-
-MODEL_MAGIC = b"hdpMODEL"
+MODEL = "model.bin"
+"""The settings of a language model (`hdpkit.models.saved`)."""
 
 BESIDE = (COMMAND, ESTIMATOR, MODEL, READING, SIGNATURES)
 """What other layers put into the folder before its run begins."""
@@ -367,7 +382,7 @@ _KINDS: dict[str, bytes | str] = {
     DATA: DATA_MAGIC,
     INIT: b"hdp-INIT",
     ESTIMATOR: b"hdp-ESTI",
-    MODEL_FILE: MODEL_MAGIC,
+    MODEL: b"hdpMODEL",
     COMMAND: "hdpkit command",
     READING: "hdpkit reading",
     SIGNATURES: "hdpkit signatures",
@@ -390,7 +405,7 @@ class Settings:
     checkpoint_seconds: float | None
     exact: bool  # whether all moves are exact
     record: dict[str, str | None]  # names of functions; None for one that can't be found by name
-    samples: dict[str, int] | None = None  # ``after`` and ``every`` of `Samples`
+    samples: dict[str, Any] | None = None  # the arguments of `Samples`
     threads: int | None = None  # over shards: of each part; may change
     spool: str | None = None  # over shards: folder of the files of its tokens; may change
 
@@ -416,8 +431,8 @@ class RunFolder:
             self.id = bytes.fromhex(content["run"])
             self.settings = Settings(**content["settings"])
             self.versions = dict(content["versions"])
-            self.files: dict[str, str | None] = dict(content["files"])
-            self.data_digest = str(self.files[DATA])
+            self.files: dict[str, str] = dict(content["files"])
+            self.data_digest = self.files[DATA]
             if len(self.id) != 16:
                 raise ValueError("run")
             _check_settings(self.settings)
@@ -425,7 +440,7 @@ class RunFolder:
                 if not isinstance(content[name], kind):
                     raise ValueError(f"{name} = {short_repr(content[name])}")
             for name, checksum in self.files.items():
-                if name not in _KINDS or not isinstance(checksum, str | None):
+                if name not in _KINDS or not isinstance(checksum, str):
                     raise ValueError(f"files: {short_repr(name)}")
 
     # ------------------------------------------------------------------ making one
@@ -475,19 +490,15 @@ class RunFolder:
         lock = take_lock(path / "lock", 0.0)
         try:
             _refuse_run(path)
-            run = os.urandom(16).hex()
-            files: dict[str, str | None] = {}
+            files: dict[str, str] = {}
             for name, sealed in own.items():
                 write_whole(path / name, sealed)
                 files[name] = sealed[-32:].hex()
             for name in set(_KINDS).difference((DATA, INIT)):
                 if os.path.lexists(path / name):
                     files[name] = _read(path / name, name)[1]
-            if MODEL_FILE in files:  # it is written again later, and tells by this id which run it is of
-                files[MODEL_FILE] = None
-                run = str(unpack(_read(path / MODEL_FILE, MODEL_FILE)[0], MODEL_FILE)["run"])
             content = {
-                "run": run,
+                "run": os.urandom(16).hex(),
                 "versions": versions(),
                 "files": dict(sorted(files.items())),
                 "data": of_data,
@@ -552,7 +563,7 @@ class RunFolder:
             return None
         content, checksum = _read(self.path / name, name)
         listed = self.files[name]
-        if listed is not None and checksum != listed:
+        if checksum != listed:
             raise CorruptRunError(
                 str(self.path / name), f"checksum {checksum[:12]}...",
                 f"the file of this run, checksum {listed[:12]}...", "Restore the file of this run.",
@@ -723,7 +734,7 @@ def _refuse_strangers(path: Path) -> None:
             "Choose another folder.",
         )  # fmt: skip
     for name in found:
-        refuse_others(path / name, folder=name == MODEL)
+        refuse_others(path / name)
 
 
 def versions() -> dict[str, str]:

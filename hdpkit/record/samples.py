@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.checks import whole_number
+from hdpkit.checks import LARGEST, whole_number, whole_numbers
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import Level, Sample, TermMeans
+from hdpkit.franchise import Level, Sample, SeatingSample, TermMeans
 from hdpkit.record.files import pack, read_sealed, reading, refuse_others, seal, unpack, write_whole
 
 __all__ = ["SampleFile", "Samples", "StoredSamples", "sparse_of", "sparse_rows", "stored_sweeps"]
@@ -38,14 +38,18 @@ class SampleFile:
         """Path of the file."""
         return self.folder / f"{_PREFIX}{self.sweep:08d}"
 
-    def write(self, sample: Sample) -> None:
+    def write(self, sample: Sample | SeatingSample) -> None:
         """Write the sample; a RunError if something in it can't be stored."""
         refuse_others(self.folder, folder=True)
-        tree = {"run": self.run.hex(), "chain_folder": self.chain, **_packed(sample)}
+        own = _packed_seating(sample) if isinstance(sample, SeatingSample) else _packed(sample)
+        tree = {"run": self.run.hex(), "chain_folder": self.chain, **own}
         write_whole(self.path, seal(_MAGIC, pack(tree, "sample")))
 
-    def read(self) -> Sample:
-        """Read the sample; a CorruptRunError if the file is damaged, or of another run."""
+    def read(self) -> Sample | SeatingSample:
+        """Read the sample, a SeatingSample in a run of observed dishes.
+
+        A CorruptRunError if the file is damaged, or of another run.
+        """
         refuse_others(self.folder, folder=True)
         payload, _ = read_sealed(self.path, _MAGIC)
         tree = unpack(payload, str(self.path))
@@ -54,10 +58,10 @@ class SampleFile:
                 raise ValueError("it is of another run or chain")
             if tree["sweep"] != self.sweep:
                 raise ValueError("it is of another sweep")
-            return _unpacked(tree)
+            return _unpacked_seating(tree) if "seating" in tree else _unpacked(tree)
 
 
-class StoredSamples(Sequence[Sample]):
+class StoredSamples(Sequence[Any]):
     """Samples that are read from their files each time they are accessed.
 
     Attributes
@@ -73,10 +77,10 @@ class StoredSamples(Sequence[Sample]):
         return len(self.files)
 
     @overload
-    def __getitem__(self, index: int) -> Sample: ...
+    def __getitem__(self, index: int) -> Any: ...
     @overload
     def __getitem__(self, index: slice) -> StoredSamples: ...
-    def __getitem__(self, index: int | slice) -> Sample | StoredSamples:
+    def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return StoredSamples(self.files[index])
         return self.files[index].read()
@@ -231,6 +235,60 @@ def sparse_of(tree: Mapping[str, Any], rows: int | None, columns: int | None = N
     return scipy.sparse.csr_array((values, where.astype(kind), begin), shape=shape)
 
 
+_OF_PAIRS, _OF_RESTAURANTS = ("dish", "customers", "tables"), ("concentration", "discount")
+
+
+def _packed_seating(sample: SeatingSample) -> dict[str, Any]:
+    arrays = sample.arrays
+    n_dishes = np.bincount(arrays["node"], minlength=len(arrays["discount"]))
+    return {
+        "chain": sample.chain,
+        "sweep": sample.sweep,
+        "seating": {
+            "n_dishes": _small(n_dishes),
+            **{name: _small(arrays[name]) for name in _OF_PAIRS},
+            **{name: _runs(arrays[name]) for name in _OF_RESTAURANTS},
+        },
+    }
+
+
+def _runs(values: npt.NDArray[np.float64]) -> dict[str, npt.NDArray[Any]]:
+    """Runs of equal values, since the restaurants of a level mostly share their hyperparameters."""
+    begins = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    return {"values": values[begins], "lengths": _small(np.diff(begins, append=len(values)))}
+
+
+def _unpacked_seating(tree: Mapping[str, Any]) -> SeatingSample:
+    seating = tree["seating"]
+    n_dishes, *columns = (
+        whole_numbers(name, seating[name], 0, np.iinfo(np.int32).max, remedy="")
+        for name in ("n_dishes", *_OF_PAIRS)
+    )
+    node = _repeated(np.arange(len(n_dishes)), n_dishes, len(columns[0]))
+    theta, d = (
+        _repeated(
+            np.asarray(runs["values"], np.float64), np.asarray(runs["lengths"], np.int64), len(n_dishes)
+        )
+        for runs in map(seating.get, _OF_RESTAURANTS)
+    )
+    dish, customers, tables = columns
+    _check(dish.shape == customers.shape == tables.shape)
+    _check(bool(np.all((node[1:] > node[:-1]) | (dish[1:] > dish[:-1]))))
+    _check(bool(np.all((tables >= 1) & (tables <= customers))))
+    _check(bool(np.all((d >= 0.0) & (d < 1.0) & np.isfinite(theta) & (theta > -d))))
+    pairs = zip(("node", *_OF_PAIRS), (node, dish, customers, tables), strict=True)
+    arrays = {name: values.astype(np.int32) for name, values in pairs}
+    return SeatingSample(
+        int(tree["chain"]), int(tree["sweep"]), {**arrays, "concentration": theta, "discount": d}
+    )
+
+
+def _repeated(values: npt.NDArray[Any], lengths: npt.NDArray[np.int64], total: int) -> npt.NDArray[Any]:
+    _check(values.ndim == 1 and values.shape == lengths.shape and int(lengths.min(initial=0)) >= 0)
+    _check(sum(lengths.tolist()) == total)  # of Python's numbers, which don't overflow
+    return np.repeat(values, lengths)
+
+
 def _check(holds: bool) -> None:
     if not holds:
         raise ValueError("counts that contradict each other")
@@ -244,6 +302,19 @@ def _every(instance: Any, attribute: Any, value: Any) -> None:
     whole_number("every", value, 1, remedy="1 keeps every sweep.")
 
 
+def _sweeps(given: Any) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    return tuple(sorted(whole_numbers("at", given, 1, LARGEST, remedy="Numbers of sweeps.").tolist()))
+
+
+def _at(instance: Any, attribute: Any, value: Any) -> None:
+    if value is not None and min(value, default=LARGEST) <= instance.after:
+        raise ParameterError(
+            "at", list(value), f"sweeps above after = {instance.after}", "Leave the others out."
+        )
+
+
 @attrs.frozen
 class Samples:
     """The sweeps of a run after which a `Sample` is kept: after + every, after + 2 every, ...
@@ -254,10 +325,13 @@ class Samples:
         The last sweep of the warm-up; sweeps count from the start of the chain, as in its trace.
     every : int
         Sweeps from one sample to the next.
+    at : sequence of int, optional
+        These sweeps instead, all above ``after``.
     """
 
     after: int = attrs.field(validator=_after)
     every: int = attrs.field(default=1, validator=_every)
+    at: tuple[int, ...] | None = attrs.field(default=None, converter=_sweeps, validator=_at)
 
     @classmethod
     def of(cls, given: Any, begun: int, sweeps: int) -> Self | None:
@@ -306,9 +380,15 @@ class Samples:
         -------
         bool
         """
+        if self.at is not None:
+            return sweep in self.at
         return sweep > self.after and (sweep - self.after) % self.every == 0
 
-    def sweeps(self, last: int) -> range:
+    def as_dict(self) -> dict[str, Any]:
+        """The rule as the arguments of this class, for a run folder."""
+        return attrs.asdict(self, filter=lambda field, value: value is not None)
+
+    def sweeps(self, last: int) -> Sequence[int]:
         """The sweeps after which the state is kept, up to this one.
 
         Parameters
@@ -317,6 +397,8 @@ class Samples:
 
         Returns
         -------
-        range
+        sequence of int
         """
+        if self.at is not None:
+            return [sweep for sweep in self.at if sweep <= last]
         return range(self.after + self.every, last + 1, self.every)

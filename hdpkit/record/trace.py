@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Any
 
 import attrs
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import flag, function, instance, seed_number, text
 from hdpkit.errors import ParameterError, RegistryError, StateError
-from hdpkit.franchise import Franchise, Sample
+from hdpkit.franchise import Franchise, Sample, SeatingSample
 from hdpkit.franchise.sample import hyperparameter_values
 from hdpkit.franchise.scores import data_sizes, totals
 from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
@@ -98,7 +98,7 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         self._own = own_functions(record)
         self._values: dict[str, list[Any]] = {}
         self._moves: list[MoveRecord] = []
-        self._samples: list[Sample | SampleFile] = []
+        self._samples: list[Sample | SeatingSample | SampleFile] = []
         self.seed = None if seed is None else seed_number("seed", seed)
         self.exact = flag("exact", exact)
         self.interrupted = False
@@ -130,13 +130,18 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         instance("draw", draw, Draw, "a Draw", remedy="Scheduler.sample yields them.")
         self._moves.extend(draw.moves)
 
-    def keep(self, sample: Sample | SampleFile) -> None:
+    def keep(self, sample: Sample | SeatingSample | SampleFile) -> None:
         """Keep a sample, or its file."""
-        instance("sample", sample, (Sample, SampleFile), "a Sample", remedy="Franchise.sample() makes one.")
+        kinds = (Sample, SeatingSample, SampleFile)
+        instance("sample", sample, kinds, "a Sample", remedy="Franchise.sample() makes one.")
         self._samples.append(sample)
 
+    def _forget(self, sweeps: Set[int]) -> None:
+        """Drop the samples of some sweeps."""
+        self._samples = [sample for sample in self._samples if sample.sweep not in sweeps]
+
     @property
-    def samples(self) -> tuple[Sample, ...]:
+    def samples(self) -> tuple[Any, ...]:
         """The kept samples in order of sweeps; those in a run folder are read each time they are used."""
         return tuple(one.read() if isinstance(one, SampleFile) else one for one in self._samples)
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from hdpkit.checks import function, items, positive_number, real_number, whole_number
 from hdpkit.errors import RunError
-from hdpkit.franchise import Franchise, Sample
-from hdpkit.franchise.sample import sample_of
+from hdpkit.franchise import Franchise, Sample, SeatingSample
+from hdpkit.franchise.sample import kept_of
 from hdpkit.moves import Move
 from hdpkit.random import Streams
 from hdpkit.record import Draw, Samples, Trace
@@ -223,9 +223,9 @@ def _collect(
     return trace
 
 
-def _sample(draw: Draw) -> Sample:
+def _sample(draw: Draw) -> Sample | SeatingSample:
     franchise = draw.franchise
-    sample: Sample = franchise._within(sample_of, franchise, draw.values["log_joint"])
+    sample: Sample | SeatingSample = franchise._within(kept_of, franchise, draw.values["log_joint"])
     return sample
 
 

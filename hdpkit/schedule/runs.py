@@ -15,6 +15,7 @@ import filelock
 from hdpkit.checks import LARGEST, absolute_path, function, instance, made_by, whole_number
 from hdpkit.errors import ParameterError, RunError, printable
 from hdpkit.franchise import Franchise
+from hdpkit.franchise.sample import kept_of
 from hdpkit.moves import Move
 from hdpkit.moves.protocol import check_move
 from hdpkit.random import Streams
@@ -37,12 +38,17 @@ __all__ = ["InOneProcess", "Job", "Run", "begin_folder", "chains_of", "open_run"
 
 
 class Job:
-    """A run folder with its lock taken, until the end of the block."""
+    """A run folder with its lock taken, until the end of the block.
+
+    Attributes
+    ----------
+    folder : RunFolder
+    """
 
     def __init__(
         self, folder: RunFolder, lock: filelock.BaseFileLock, moves: Sequence[Move], target: int
     ) -> None:
-        self._folder = folder
+        self.folder = folder
         self._lock = lock
         self._moves = moves
         self._target = target
@@ -57,7 +63,7 @@ class Job:
 
     def run(self, franchise: Franchise, plan: Plan, processes: int | None) -> Trace | ChainTrace:
         """Run every chain to its end; the franchise is changed only if there is one chain."""
-        path, chains = self._folder.path, self._folder.settings.chains
+        path, chains = self.folder.path, self.folder.settings.chains
         if chains is None:
             return run_in_folder(path, 0, self._moves, franchise, plan, self._target)
         return run_chains_in_folder(path, self._moves, franchise, plan, chains, self._target, processes)
@@ -86,7 +92,7 @@ def begin_folder(
         checkpoint_seconds=plan.checkpoint.seconds,
         exact=all(move.exact for move in moves),
         record={key: function_name(function) for key, function in plan.record.items()},
-        samples=None if plan.samples is None else attrs.asdict(plan.samples),
+        samples=None if plan.samples is None else plan.samples.as_dict(),
     )
     folder, lock = RunFolder.create(path, franchise, moves, init, settings)
     return Job(folder, lock, moves, target)
@@ -99,7 +105,7 @@ def run_in_folder(
     folder = RunFolder.open(path)
     settings = folder.settings
     streams = Streams(settings.seed, settings.stream + number)
-    writer = ChainWriter(folder.chain(number), streams.seed, streams.chain, target)
+    writer = ChainWriter(folder.chain(number), streams.seed, streams.chain, target, plan.samples)
     try:
         init = None
         Ensemble.of(moves, franchise, streams)  # before its state is thawed
@@ -127,7 +133,7 @@ def _keep_missing(franchise: Franchise, writer: ChainWriter, plan: Plan) -> None
     sweep = franchise.sweep
     wanted = plan.samples is not None and plan.samples.wanted(sweep)
     if wanted and not os.path.lexists(writer.folder.sample(sweep).path):
-        writer.keep(franchise.sample())
+        writer.keep(franchise._within(kept_of, franchise))
 
 
 _BITS_DEPEND_ON = ("hdpkit", "numpy")
@@ -267,10 +273,6 @@ class Run:
             )
         return StoredSamples(files)
 
-    def _rule(self) -> Samples | None:
-        rule = self._files.settings.samples
-        return None if rule is None else Samples(**rule)
-
     def franchise(self, chain: int = 0) -> Franchise:
         """A franchise in the state of a chain's newest checkpoint.
 
@@ -346,6 +348,7 @@ class Run:
         progress: Progress | bool | None = None,
         callbacks: Iterable[Callable[[Draw], Any]] = (),
         record: Mapping[str, Callable[[Franchise], Any]] | None = None,
+        samples: int | Samples | None = None,
         checkpoint: Checkpoint | None = None,
         processes: int | None = None,
         franchise: Franchise | None = None,
@@ -363,14 +366,17 @@ class Run:
             As in `Scheduler.run`; the default interval of checkpoints is that of the run.
         record : dict of functions, optional
             Needed for functions that can't be found by name (lambdas); with the same keys.
+        samples : int or Samples, optional
+            As in `Scheduler.run`, for these sweeps and later ones. The first new sample replaces those up to
+            ``samples.after``. By default samples are taken as before.
         franchise : Franchise, optional
             For a run without chains: a franchise of this run (as returned by `franchise`), which is changed
             in place. By default a new one is built.
         backend : hdpkit.shards.Backend, optional
             For a run over shards: where its workers run, and how many; by default one worker in this
             process. On MPI every rank calls this method. Such a run doesn't take ``callbacks``, ``record``,
-            ``processes``, ``franchise`` and seconds between checkpoints, and Ctrl-C raises KeyboardInterrupt:
-            it continues from the last checkpoint.
+            ``samples``, ``processes``, ``franchise`` and seconds between checkpoints, and Ctrl-C raises
+            KeyboardInterrupt: it continues from the last checkpoint.
 
         Returns
         -------
@@ -399,8 +405,8 @@ class Run:
             from hdpkit.schedule.over_shards import refuse_options
 
             refuse_options(
-                callbacks=listeners, record=record, processes=processes, franchise=franchise,
-                checkpoint=interval.seconds,
+                callbacks=listeners, record=record, samples=samples, processes=processes,
+                franchise=franchise, checkpoint=interval.seconds,
             )  # fmt: skip
             self._warn_of_versions()
             with bar_of(progress) as tell:
@@ -417,7 +423,6 @@ class Run:
             callbacks=tuple(listeners),
             audit_every=settings.audit_every,
             checkpoint=interval,
-            samples=self._rule(),
         )
         moves = self.moves
         if franchise is None:
@@ -428,6 +433,7 @@ class Run:
         lock = self._files.lock()
         try:
             target = self._target(sweeps)
+            plan = attrs.evolve(plan, samples=self._rule(samples, target))
         except BaseException:
             lock.release()
             raise
@@ -454,16 +460,30 @@ class Run:
                 "Leave it out, or pass run.franchise().",
             )  # fmt: skip
 
-    def _target(self, sweeps: int | None) -> int:
+    def _states(self) -> list[Checkpointed]:
+        """The newest checkpoints of the chains that have one."""
         states = [self._files.chain(number).load()[0] for number in range(self._files.n_chains)]
-        there = [state for state in states if state is not None]
+        return [state for state in states if state is not None]
+
+    def _begun(self) -> int:
+        """The sweep of the chain with the most sweeps."""
+        frozen = self._files.start().frozen
+        begun = 0 if frozen is None else int(frozen["sweep"])
+        return max([state.sweep for state in self._states()], default=begun)
+
+    def _rule(self, samples: Any, target: int) -> Samples | None:
+        """Which samples are taken up to a sweep: by a new rule, or as the run was last continued."""
+        if samples is not None:
+            begun = self._begun()
+            return Samples.of(samples, begun, target - begun)
+        first = self._files.settings.samples
+        rules = [state.rule for state in self._states() if state.rule is not None]
+        return rules[0] if rules else None if first is None else Samples(**first)
+
+    def _target(self, sweeps: int | None) -> int:
         if sweeps is None:
-            return max([self._files.settings.target, *(state.target for state in there)])
-        if there:
-            begun = max(state.sweep for state in there)
-        else:
-            frozen = self._files.start().frozen
-            begun = 0 if frozen is None else int(frozen["sweep"])
+            return max([self._files.settings.target, *(state.target for state in self._states())])
+        begun = self._begun()
         remedy = f"The run is at sweep {begun}."
         return begun + whole_number("sweeps", sweeps, 1, LARGEST - begun, remedy=remedy)
 

@@ -10,7 +10,6 @@ from typing import Any, overload
 from hdpkit.checks import LARGEST, MOST_CHAINS, absolute_path, function, items, whole_number
 from hdpkit.errors import ParameterError, ScheduleError, StateError
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.sample import check_latent
 from hdpkit.franchise.starts import check_start
 from hdpkit.moves import Move
 from hdpkit.moves.protocol import check_move
@@ -140,7 +139,8 @@ class Scheduler:
         samples : int or Samples, optional
             Keep the state after some sweeps as a `Sample` for summaries: ``trace.samples``. A number n
             spreads at least n over the second half of these sweeps, if there are that many;
-            ``hk.Samples(after=..., every=...)`` chooses the sweeps.
+            ``hk.Samples(after=..., every=...)`` chooses the sweeps. Of observed dishes it is the seating,
+            from which `hk.NGramModel` predicts.
         record : dict of functions, optional
             Additional keys of the trace: key -> function of the franchise.
         thin : int
@@ -203,8 +203,6 @@ class Scheduler:
         begun = franchise.sweep if init is None else 0
         whole_number("sweeps", sweeps, 1, LARGEST - begun, remedy=_SWEEPS)
         rule = Samples.of(samples, begun, sweeps)
-        if rule is not None:
-            check_latent(franchise)
         with bar_of(progress) as tell:
             plan = Plan(
                 record=own,

@@ -53,7 +53,7 @@ def states_of_run(run: Run, chain: int | None = None) -> tuple[list[Sample], lis
     after, chains = burn_in(run.trace), {one.chain for one in newest}
     of = {(one.chain, one.sweep): one for one in newest}
     for file in run.samples.files:
-        if file.sweep > after and (one := file.read()).chain in chains:
+        if file.sweep > after and isinstance(one := file.read(), Sample) and one.chain in chains:
             of.setdefault((one.chain, one.sweep), one)
     return [of[place] for place in sorted(of)], states
 

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import hdpkit as hk
-from hdpkit import errors, moves
-from hdpkit.models import saved
-from hdpkit.record.files import seal
+from hdpkit import errors, moves, summaries
+from hdpkit.cli.verification import verify_run
+from hdpkit.record import samples as record_samples
+from hdpkit.record.files import seal, text_of, to_json
+from hdpkit.record.run_folder import RunFolder
 
 TEXT = [["a", "b", "a"], ["c", "a"], ["b", "b", "c", "a"], []]
 SETTINGS = {
@@ -42,6 +44,16 @@ def kept(tmp_path_factory):
 @pytest.fixture
 def folder(kept, tmp_path):
     return Path(shutil.copytree(kept, tmp_path / "run"))
+
+
+def run_child(program):
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def same_model(one, other):
@@ -81,7 +93,7 @@ def test_a_model_that_was_opened_sweeps_on_as_it_would_have(folder):
     more = model.sweep(3, samples=1, keep=True)
     same_model(more, on.sweep(3, samples=1, keep=True))
     same_model(hk.NGramModel.open(folder), more)
-    assert len(list((folder / "model").glob("sample-*"))) == 3
+    assert len(list((folder / "chain-000").glob("sample-*"))) == 3
 
 
 def test_an_ordinary_run_folder(whole, folder):
@@ -94,6 +106,50 @@ def test_an_ordinary_run_folder(whole, folder):
     run.resume(sweeps=2, franchise=franchise)
     assert franchise.sweep == 14
     assert franchise.log_joint() == hk.open_run(folder).franchise().log_joint()
+
+
+def test_the_folder_is_a_run_of_the_one_kind(folder):
+    """Its samples, its lock and its list of files are those of every run."""
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"run.json", "data.bin", "model.bin", "lock", "chain-000"}
+    content = RunFolder.open(folder)
+    assert content.files["model.bin"] == (folder / "model.bin").read_bytes()[-32:].hex()
+    run = hk.open_run(folder)
+    assert [file.sweep for file in run.samples.files] == [4, 6, 8, 10, 12]
+    model = hk.NGramModel.open(folder)
+    for kept, sample in zip(run.samples, model.samples, strict=True):
+        assert all(np.array_equal(kept.arrays[name], array) for name, array in sample.arrays().items())
+    checks = {check.name: check for check in verify_run(folder)}
+    assert all(check.passed for check in checks.values())
+    assert "5 samples" in checks["chain-000/samples"].detail
+    with pytest.raises(errors.ParameterError, match="samples"):
+        summaries.align_topics(run)
+    with pytest.raises(errors.StateError, match="observed"):
+        run.state()
+
+
+def test_more_sweeps_are_planned_in_the_checkpoint(folder, tmp_path):
+    """A kill in later sweeps: whoever goes on takes the samples of these sweeps."""
+    on = fitted().sweep(6, samples=2)
+    child = f"""
+    import os
+    import hdpkit as hk
+    reseat, calls = hk.Franchise.reseat, []
+    def ends(franchise, *arguments):
+        calls.append(1)
+        return os._exit(9) if len(calls) == 4 else reseat(franchise, *arguments)
+    hk.Franchise.reseat = ends
+    hk.NGramModel.open({str(folder)!r}).sweep(6, samples=2)
+    """
+    assert run_child(child).returncode == 9
+    shutil.copytree(folder, tmp_path / "copy")
+    same_model(hk.NGramModel.open(folder).resume(), on)
+    hk.open_run(tmp_path / "copy").resume()
+    same_model(hk.NGramModel.open(tmp_path / "copy"), on)
+    assert sorted(path.name for path in (folder / "chain-000").glob("sample-*")) == [
+        "sample-00000015",
+        "sample-00000018",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -178,8 +234,8 @@ def test_what_is_one_s_own_comes_back_by_leave(tmp_path):
 CHILD = """
 import os
 import hdpkit as hk
-from hdpkit.models.saved import ModelFolder
-from hdpkit.record.run_folder import ChainWriter
+from hdpkit.record.run_folder import ChainWriter, RunFolder
+from hdpkit.record.samples import SampleFile
 import test_model_folders as here
 
 def ending(kind, name, call, after):
@@ -202,13 +258,13 @@ here.fitted({folder!r}, checkpoint=hk.Checkpoint(sweeps={every}))
 @pytest.mark.parametrize(
     ("kind", "name", "call", "after", "every"),
     [
-        ("ModelFolder", "write", 1, True, 3),  # before there is a run
+        ("RunFolder", "create", 1, False, 3),  # before there is a run
         ("ChainWriter", "checkpoint", 1, False, 3),  # before the first checkpoint
         ("ChainWriter", "checkpoint", 1, True, 3),
-        ("ChainWriter", "checkpoint", 3, True, 2),  # between a checkpoint and the sample of its sweep
+        ("ChainWriter", "checkpoint", 4, True, 2),
         ("hk.Franchise", "snapshot", 2, False, 1),
-        ("ModelFolder", "write_sample", 2, True, 100),  # samples beyond the checkpoint
-        ("ModelFolder", "write_sample", 5, False, 1),  # the last sweep is done, its sample isn't
+        ("SampleFile", "write", 2, True, 100),  # samples beyond the checkpoint
+        ("SampleFile", "write", 5, False, 1),  # the last sweep is done, its sample isn't
         ("hk.Franchise", "reseat", 9, True, 4),
     ],
 )
@@ -222,15 +278,9 @@ def test_a_killed_fit_goes_on_bit_for_bit(tmp_path, whole, kind, name, call, aft
         folder=str(folder),
         every=every,
     )
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(child)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_child(child)
     assert done.returncode == 9, done.stderr
-    if name == "write":
+    if name == "create":
         with pytest.raises(errors.RunError, match=r"run\.json"):
             hk.NGramModel.open(folder)
         same_model(fitted(folder), whole)
@@ -263,13 +313,16 @@ def test_ctrl_c_in_a_folder(tmp_path, whole, monkeypatch):
     monkeypatch.undo()
     assert model.probability("a") == hk.NGramModel.open(tmp_path / "run").probability("a")
     other = hk.NGramModel.open(shutil.copytree(tmp_path / "run", tmp_path / "copy"))
+    shutil.copytree(tmp_path / "run", tmp_path / "bare")
     same_model(model.resume(), whole)
     same_model(other.resume(), whole)
     assert not model.trace.interrupted
+    hk.open_run(tmp_path / "bare").resume()  # without the model: the run takes its samples
+    same_model(hk.NGramModel.open(tmp_path / "bare"), whole)
 
 
 def test_a_full_disk_loses_nothing(tmp_path, whole, monkeypatch):
-    write, calls = saved.write_whole, []
+    write, calls = record_samples.write_whole, []
 
     def full(path, data):
         if path.name.startswith("sample"):
@@ -278,7 +331,7 @@ def test_a_full_disk_loses_nothing(tmp_path, whole, monkeypatch):
                 raise errors.StorageError("folder", str(path), "one with space", "Free some space.")
         write(path, data)
 
-    monkeypatch.setattr(saved, "write_whole", full)
+    monkeypatch.setattr(record_samples, "write_whole", full)
     model = hk.NGramModel(3, **SETTINGS)
     with pytest.raises(errors.StorageError):
         model.fit(TEXT, **PLAN, folder=tmp_path / "run")
@@ -288,27 +341,6 @@ def test_a_full_disk_loses_nothing(tmp_path, whole, monkeypatch):
     monkeypatch.undo()
     same_model(model.resume(), whole)
     same_model(hk.NGramModel.open(tmp_path / "run"), whole)
-
-
-def test_a_run_that_was_taken_further_without_the_model(tmp_path, monkeypatch):
-    calls = []
-
-    def stop(franchise):
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return snapshot(franchise)
-
-    snapshot = hk.Franchise.snapshot
-    monkeypatch.setattr(hk.Franchise, "snapshot", stop)
-    fitted(tmp_path / "run")
-    monkeypatch.undo()
-    hk.open_run(tmp_path / "run").resume()
-    with pytest.warns(UserWarning, match=r"\[8, 10\]"):
-        model = hk.NGramModel.open(tmp_path / "run")
-    assert len(model.samples) == 3
-    assert model.franchise.sweep == 12
-    assert len(model.sweep(3, samples=3).samples) == 3
 
 
 # ------------------------------------------------------------------ refusals
@@ -331,8 +363,6 @@ def test_folders_that_are_taken(tmp_path, folder):
 
 def test_one_writer(tmp_path, folder):
     model = hk.NGramModel.open(folder)
-    with saved.ModelFolder(folder), pytest.raises(errors.LockedRunError):
-        model.sweep(1)
     with hk.open_run(folder)._files.lock(), pytest.raises(errors.LockedRunError):
         model.sweep(1)
     same_model(hk.NGramModel.open(folder), fitted())
@@ -346,9 +376,9 @@ def test_a_run_without_a_model_is_none(tmp_path):
         hk.NGramModel.open(tmp_path / "run")
 
 
-@pytest.mark.parametrize("name", ["model.bin", "sample-00000008"])
+@pytest.mark.parametrize("name", ["model.bin", "chain-000/sample-00000008"])
 def test_damage_is_noticed(folder, name):
-    path = folder / "model" / name
+    path, name = folder / name, Path(name).name
     content = path.read_bytes()
     for place in (0, 9, 20, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
@@ -361,22 +391,25 @@ def test_damage_is_noticed(folder, name):
 
 
 def test_a_sample_that_is_gone_is_missed(folder):
-    (folder / "model" / "sample-00000008").unlink()
+    (folder / "chain-000" / "sample-00000008").unlink()
     with pytest.warns(UserWarning, match=r"\[8\]"):
         assert len(hk.NGramModel.open(folder).samples) == 4
 
 
 def test_files_of_another_run_are_refused(tmp_path, folder):
     fitted(tmp_path / "other")
-    shutil.copy(tmp_path / "other" / "model" / "sample-00000008", folder / "model")
-    with pytest.raises(errors.CorruptRunError, match="another run"):
+    samples = folder / "chain-000"
+    own = shutil.copy(samples / "sample-00000008", tmp_path / "own")
+    shutil.copy(tmp_path / "other" / "chain-000" / "sample-00000008", samples)
+    with pytest.raises(errors.CorruptRunError, match="run or chain"):
         hk.NGramModel.open(folder)
-    shutil.copy(folder / "model" / "sample-00000010", folder / "model" / "sample-00000008")
-    with pytest.raises(errors.CorruptRunError, match="another run"):
+    shutil.copy(samples / "sample-00000010", samples / "sample-00000008")
+    with pytest.raises(errors.CorruptRunError, match="another sweep"):
         hk.NGramModel.open(folder)
+    shutil.copy(own, samples / "sample-00000008")
     hk.NGramModel(2, discounts=0.5).fit(TEXT, **PLAN, folder=tmp_path / "bigrams")
-    shutil.copy(tmp_path / "bigrams" / "model" / "model.bin", folder / "model")
-    with pytest.raises(errors.CorruptRunError, match="another run"):
+    shutil.copy(tmp_path / "bigrams" / "model.bin", folder)
+    with pytest.raises(errors.CorruptRunError, match="file of this run"):
         hk.NGramModel.open(folder)
 
 
@@ -398,14 +431,14 @@ def forged(path, magic, changes):
         lambda tree: tree["settings"].update(more=1),
         lambda tree: tree["settings"].update(order="3"),
         lambda tree: tree["settings"].update(base={"object": "os:system", "arguments": {}}),
-        lambda tree: tree.update(plan=[]),
-        lambda tree: tree["plan"].pop("wanted"),
-        lambda tree: tree["plan"].update(wanted=[None]),
-        lambda tree: tree["plan"].update(changes="many"),
+        lambda tree: tree.update(changes="many"),
     ],
 )
 def test_a_forged_model_is_an_error(folder, changes):
-    forged(folder / "model" / "model.bin", saved.MODEL_MAGIC, changes)
+    forged(folder / "model.bin", b"hdpMODEL", changes)
+    content = RunFolder.open(folder)._content
+    files = {**content["files"], "model.bin": (folder / "model.bin").read_bytes()[-32:].hex()}
+    (folder / "run.json").write_bytes(text_of("hdpkit run", to_json({**content, "files": files})))
     with pytest.raises(errors.HdpkitError):
         hk.NGramModel.open(folder)
 
@@ -419,6 +452,10 @@ def set_in(name, place, value):
     return changes
 
 
+def runs(value):
+    return lambda tree: tree["concentration"].update(values=tree["concentration"]["values"] * 0 + value)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -426,7 +463,10 @@ def set_in(name, place, value):
         lambda tree: tree.update(dish=5),
         lambda tree: tree.update(dish=tree["dish"][:-1]),
         lambda tree: tree.update(n_dishes=tree["n_dishes"][:-1]),
-        lambda tree: tree.update(concentration=tree["concentration"][:2]),
+        lambda tree: tree.update(n_dishes=np.append(tree["n_dishes"], 0)),
+        lambda tree: tree["concentration"].update(lengths=tree["concentration"]["lengths"][:2]),
+        lambda tree: tree["concentration"].update(lengths=[2**63 - 1, 2**63 - 1]),
+        lambda tree: tree.pop("discount"),
         lambda tree: tree.update(customers="many"),
         set_in("n_dishes", 0, -1),
         set_in("dish", 0, -1),
@@ -436,12 +476,13 @@ def set_in(name, place, value):
         set_in("customers", 0, 2**31),
         set_in("tables", 0, 0),
         set_in("tables", 0, 10**6),
-        set_in("concentration", 0, float("nan")),
-        set_in("concentration", 0, -5.0),
-        set_in("discount", 1, 1.0),
+        runs(float("nan")),
+        runs(-5.0),
+        lambda tree: tree["discount"].update(values=tree["discount"]["values"] + 1.0),
     ],
 )
 def test_a_forged_sample_is_an_error(folder, changes):
-    forged(folder / "model" / "sample-00000008", saved._SAMPLE_MAGIC, changes)
+    path = folder / "chain-000" / "sample-00000008"
+    forged(path, b"hdpDRAWN", lambda tree: changes(tree["seating"]))
     with pytest.raises(errors.CorruptRunError):
         hk.NGramModel.open(folder)

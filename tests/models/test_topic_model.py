@@ -254,6 +254,18 @@ def test_a_word_that_was_seen_in_a_document_is_expected_there_again():
         assert one.perplexity(observed, held) < 0.5 * fixed.perplexity(observed, held)
 
 
+def test_the_sparse_model_has_the_parameters_of_the_other_that_it_uses():
+    every, own = hk.TopicModel().get_params(), hk.SparseTopicModel().get_params()
+    assert set(every) - set(own) == {"eta", "sparse", "known"}
+    assert own == {name: every[name] for name in own}
+    for name in ("eta", "sparse", "known", "nonsense"):
+        with pytest.raises(TypeError, match=name):
+            hk.SparseTopicModel(**{name: 1})
+    with pytest.raises(TypeError, match="positional"):
+        hk.SparseTopicModel(0.1)
+    assert clone(hk.SparseTopicModel(smoothing=0.2)).set_params(chains=2).smoothing == 0.2
+
+
 def test_a_joint_score_is_that_of_a_model_with_the_observed_halves():
     counts = np.random.default_rng(0).poisson(0.8, size=(40, 25))
     train, observed, held = counts[:25], counts[25:35], counts[25:35] + counts[:10]

@@ -78,9 +78,9 @@ def test_samples_that_are_gone_are_said_to_be(tmp_path):
     folder = tmp_path / "model"
     hk.NGramModel(2).fit([["a", "b"], ["b"]], sweeps=4, burn_in=1, samples=3, rng=0, folder=folder)
     assert command("verify", folder).exit_code == 0
-    min((folder / "model").glob("sample-*")).unlink()
+    min((folder / "chain-000").glob("sample-*")).unlink()
     result = command("verify", folder)
     assert result.exit_code == 1
     assert "no samples of the sweeps [2]" in result.stdout
-    (folder / "model" / "model.bin").unlink()
+    (folder / "model.bin").unlink()
     assert command("verify", folder).exit_code == 1

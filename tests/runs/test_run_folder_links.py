@@ -71,29 +71,28 @@ def test_a_link_in_place_of_a_temporary_file_is_not_followed(made, tmp_path, nam
     assert victim.read_bytes() == b"precious"
 
 
-@pytest.mark.parametrize("name", ["chain-000", "model"])
-def test_a_link_in_place_of_a_folder_is_refused(made, tmp_path, name):
+def test_a_link_in_place_of_a_folder_is_refused(made, tmp_path):
     shutil.copytree(made / "model", tmp_path / "run")
+    name = "chain-000"
     there = tmp_path / "outside"
     (tmp_path / "run" / name).rename(there)
     (tmp_path / "run" / name).symlink_to(there)
     before = {file.name: file.read_bytes() for file in there.iterdir()}
     with pytest.raises(errors.RunError, match=name):
         hk.NGramModel.open(tmp_path / "run").sweep(2)
-    if name == "chain-000":
-        with pytest.raises(errors.RunError, match=name):
-            hk.open_run(tmp_path / "run").resume(sweeps=2)
+    with pytest.raises(errors.RunError, match=name):
+        hk.open_run(tmp_path / "run").resume(sweeps=2)
     assert {file.name: file.read_bytes() for file in there.iterdir()} == before
 
 
 def test_links_where_a_run_is_to_begin(tmp_path):
     victim = outside(tmp_path)
-    for name in ("data.bin", "init.bin", "run.json", "lock", "model"):
+    for name in ("data.bin", "init.bin", "run.json", "lock", "model.bin"):
         folder = tmp_path / f"run-{name}"
         folder.mkdir()
         (folder / "lock").touch()
         (folder / name).unlink(missing_ok=True)
-        (folder / name).symlink_to(victim.parent if name == "model" else victim)
+        (folder / name).symlink_to(victim)
         with pytest.raises(errors.RunError):
             scheduler().run(franchise(), 2, rng=0, folder=folder, init=[0, 0, 1, 1, 1])
         with pytest.raises(errors.RunError):

@@ -1,6 +1,7 @@
 """Samples of runs: which sweeps, in memory, over chains, on disk, resumed and damaged."""
 
 import os
+import shutil
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.verification import verify_run
-from hdpkit.errors import CorruptRunError, InterruptedRunWarning, RunError
+from hdpkit.errors import CorruptRunError, InterruptedRunWarning, ParameterError, RunError
 from hdpkit.record.files import pack, read_sealed, seal, unpack
 from hdpkit.record.samples import _packed
 
@@ -53,6 +54,7 @@ def whole(tmp_path_factory):
         (hk.Samples(after=4, every=3), [7, 10]),
         (hk.Samples(after=0), list(range(1, 11))),
         (hk.Samples(after=10), []),
+        (hk.Samples(after=2, at=[9, 3, 12]), [3, 9]),
     ],
 )
 def test_which_sweeps(given, wanted):
@@ -124,6 +126,42 @@ def test_resuming_goes_on_bit_for_bit(whole, tmp_path):
     assert [(s.chain, s.sweep) for s in opened.samples] == [(0, 4), (1, 4)]
     assert equal(opened.samples, with_chains.samples)
     assert equal(opened.resume(sweeps=2).samples, run(6, samples=hk.Samples(2, 2), chains=2).samples)
+
+
+def test_another_rule_for_more_sweeps(whole, tmp_path):
+    """Its first sample replaces those up to its warm-up; the checkpoint has it for whoever goes on."""
+    path = tmp_path / "run"
+    shutil.copytree(whole[0], path)
+    longer = hk.open_run(path).resume(sweeps=3, samples=hk.Samples(after=8, at=[14, 17]))
+    assert sweeps(longer.samples) == [10, 12, 14]
+    assert sorted(file.name for file in (path / "chain-000").glob("sample-*")) == [
+        "sample-00000010",
+        "sample-00000012",
+        "sample-00000014",
+    ]
+    assert all(check.passed for check in verify_run(path))
+    again = hk.open_run(path).resume(sweeps=2)
+    assert equal(again.samples, run(17, samples=hk.Samples(after=8, at=[10, 12, 14, 17])).samples)
+    assert sweeps(hk.open_run(path).resume(sweeps=4, samples=2).samples) == [20, 21]
+    with pytest.raises(ParameterError, match="samples"):
+        hk.open_run(path).resume(samples="all")
+    with pytest.raises(ParameterError, match="above after"):
+        hk.Samples(after=5, at=[5])
+
+
+def test_observed_dishes_keep_their_seating():
+    data = hk.NGrams.from_sentences([["a", "b", "a"], ["b"]], order=1)
+    state = hk.Franchise(hk.Restaurant(hk.Uniform(), concentration=hk.Gamma(1.0, 1.0)), data)
+    trace = hk.Scheduler([moves.TableGibbs(), moves.Concentration()]).run(state, 6, rng=0, samples=3)
+    assert sweeps(trace.samples) == [4, 5, 6]
+    for sample, tables, theta in zip(
+        trace.samples, trace["n_tables"][3:], trace["concentration/root"][3:], strict=True
+    ):
+        assert sample.arrays["tables"].sum() == tables
+        assert sample.arrays["customers"].sum() == len(data)
+        assert sample.arrays["concentration"] == theta
+    chains = hk.Scheduler([moves.TableGibbs()]).run(state, 2, rng=0, samples=1, chains=2)
+    assert [(sample.chain, sample.sweep) for sample in chains.samples] == [(0, 2), (1, 2)]
 
 
 def test_what_a_kill_leaves(tmp_path):

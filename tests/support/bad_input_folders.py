@@ -78,6 +78,7 @@ FOLDERS = {
             "progress": NO_FUNCTION,
             "callbacks": NO_CALLBACKS,
             "record": NO_RECORD,
+            "samples": [0, -1, 1.5, True, "some", [3], {"after": 1}],
             "checkpoint": NO_CHECKPOINT,
             "processes": optional(whole(1)),
             "on_interrupt": NO_INTERRUPT,

@@ -82,7 +82,7 @@ EXCLUDED = {
     "Draw": "a record that the scheduler makes",
     "Sample.*group_weights": "takes a slice of groups, as any array does",
     "Sample": "a record that Franchise.sample returns",
-    "Samples.[osw]*": "called by the scheduler and the run's folder with numbers that they checked",
+    "Samples.[aosw]*": "called by the scheduler and the run's folder with numbers that they checked",
     "FoldIn": "a record that Franchise.fold_in returns",
     "Evaluation": "a record that evaluate returns",
     "RankedAllocations": "a record that rank_allocations returns",

@@ -202,7 +202,10 @@ RUNS = {
         lambda franchise: (hk.Trace().keep, {"sample": franchise.sample()}),
         {"sample": [None, 5, {}, "sample", hk.Sample]},
     ),
-    "Samples": Row(plain(hk.Samples, after=2, every=3), {"after": whole(0), "every": whole(1)}),
+    "Samples": Row(
+        plain(hk.Samples, after=2, every=3),
+        {"after": whole(0), "every": whole(1), "at": [5, "many", [2], [0.5], [None], {3: 4}, object()]},
+    ),
     "Trace.append_moves": Row(
         lambda franchise: (hk.Trace().append_moves, {"draw": draw_of(franchise)}),
         {"draw": [None, 5, {}, "draw", hk.Draw]},

@@ -355,12 +355,12 @@ def use_trace(folder, draw):
     trace = hk.open_run(folder, ALLOW).trace
     for one in getattr(trace, "chains", [trace]):
         _ = one.moves, repr(one), [one[key] for key in one]
-        _ = [sample.shares() for sample in one.samples]
+        _ = [sample.shares() for sample in one.samples if isinstance(sample, hk.Sample)]
 
 
 def use_samples(folder, draw):
     for sample in hk.open_run(folder, ALLOW).samples:
-        if sample.counts is not None:
+        if isinstance(sample, hk.Sample) and sample.counts is not None:
             _ = sample.topics(), sample.group_weights(), sample.draw_topics(0), sample.draw_group_weights(0)
 
 
