@@ -10,10 +10,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import StateError
+from hdpkit.errors import MissingMethodError, StateError
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Attached", "Component", "IntegrablePart", "Part"]
+__all__ = ["Component", "IntegrablePart", "Part"]
 
 Ints = npt.NDArray[np.int32]
 
@@ -164,7 +164,7 @@ class IntegrablePart(Part):
         ----------
         source : ChoiceSource
         """
-        raise NotImplementedError
+        raise MissingMethodError("part", type(self).__name__, "one with draw()", "Define it in the class.")
 
 
 class Component(Part):

@@ -346,4 +346,5 @@ class Samples:
         -------
         range
         """
+        last = whole_number("last", last, remedy="Give the number of a sweep.")
         return range(self.after + self.every, last + 1, self.every)

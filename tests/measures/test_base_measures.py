@@ -13,8 +13,8 @@ from hdpkit.base_measures import (
     GammaPoissonReference,
     NormalGammaReference,
     NormalInverseWishartReference,
-    PythonBank,
 )
+from hdpkit.base_measures.bank import PythonBank
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.testing.marginals import (
     beta_bernoulli_log_marginal,
