@@ -452,7 +452,9 @@ def of_user_code(error: BaseException) -> bool:
     return False
 
 
-MISUSE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
+MISUSE = (
+    TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError, NotImplementedError,
+)  # fmt: skip
 """What a wrong argument that nothing checks may raise."""
 
 

@@ -25,6 +25,7 @@ from hdpkit.checks import (
     log_densities,
     number_array,
     of_user_code,
+    real_number,
     refuse,
     wrap_methods,
     wrap_own,
@@ -48,7 +49,7 @@ class Resampled(float):
 
     def __new__(cls, value: float, prior: Prior) -> Self:
         """Return the value with its prior."""
-        made = super().__new__(cls, value)
+        made = super().__new__(cls, real_number("value", value))
         made.prior = prior
         return made
 

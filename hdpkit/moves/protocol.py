@@ -413,6 +413,7 @@ class Scheduled(Move):
 
 def check_move(move: Move, state: Franchise) -> None:
     """Raise an error if a move can't run over a franchise: its own check, and that its verbs have kernels."""
+    _franchise(state)
     move.check(state)
     for verb in move.verbs:
         try:

@@ -89,7 +89,7 @@ def test_methods_that_a_measure_lacks():
 
 @pytest.mark.parametrize("given", [5, "a", (0.1,), (1, "a"), [[]]])
 def test_sums_over_selections(given):
-    with pytest.raises(ParameterError, match="given|log_pi"):
+    with pytest.raises(ParameterError, match=r"given|log_pi"):
         hk.SparseDirichletMultinomial(0.5, n_terms=3).law(given)
 
 

@@ -62,6 +62,8 @@ EXCLUDED = {
     "shards.MPI": "needs a communicator; its trials are shard_kills.py",
     "shards.Dask": "needs a cluster; its trials are shard_kills.py",
     "errors.": "an error takes any arguments",
+    "stores.Detail": "the constructor of an enumeration is Python's",
+    "random.Purpose": "the constructor of an enumeration is Python's",
 }
 
 
@@ -98,6 +100,8 @@ def methods(kind):
                 yield name, thing
             continue
         function = getattr(thing, "__func__", thing)
+        if not any(name in vars(base) for base in kind.__mro__ if base.__module__.startswith("hdpkit")):
+            continue  # inherited from a tuple, say
         ours = (getattr(function, "__module__", None) or getattr(kind, "__module__", "")).startswith("hdpkit")
         if ours and (inspect.isfunction(function) or type(function).__name__ in COMPILED):
             yield name, thing

@@ -32,7 +32,7 @@ def _refusing(_: str, verb: Any) -> Any:
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
         try:
             return verb(self, *arguments, **named)
-        except (*MISUSE, NotImplementedError) as error:
+        except MISUSE as error:
             # Errors of a source, and of a call that doesn't fit the signature, are passed on.
             inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
             if isinstance(error, HdpkitError) or not inside or of_user_code(error):
