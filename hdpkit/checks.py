@@ -37,6 +37,7 @@ __all__ = [
     "DAMAGED",
     "LARGEST",
     "LARGEST_SEED",
+    "MISUSE",
     "MOST_CHAINS",
     "MOST_SAMPLES",
     "ByClass",
@@ -62,6 +63,7 @@ __all__ = [
     "naming_keywords",
     "number_array",
     "numbers_between",
+    "of_user_code",
     "one_of_kind",
     "path",
     "plain",
@@ -341,7 +343,7 @@ def items(name: str, values: Any, allowed: str, *, remedy: str) -> tuple[Any, ..
     if not isinstance(values, (str, bytes, Set, Mapping)) and not isinstance(values, type):
         try:
             iterator = iter(values)
-        except TypeError:
+        except (TypeError, ValueError):  # ValueError: a closed file
             pass
         else:
             return tuple(iterator)  # errors of a generator are passed on
@@ -409,7 +411,9 @@ def fitting(name: str, allowed: str, *, remedy: str) -> Iterator[None]:
         raise DataError(name, short_repr(error), allowed, remedy) from error
 
 
-def wrap_methods(kind: type, package: str, names: Sequence[str], wrap: Callable[[str, Any], Any]) -> None:
+def wrap_methods(
+    kind: type, package: str, names: Sequence[str] | None, wrap: Callable[[str, Any], Any]
+) -> None:
     """Wrap these methods of a package's classes that derive from this one, if they define them.
 
     Called when all classes are defined, since attrs makes classes anew. ``wrap`` gets a name and a function.
@@ -417,12 +421,41 @@ def wrap_methods(kind: type, package: str, names: Sequence[str], wrap: Callable[
     derived: list[type] = kind.__subclasses__()
     for own in derived:
         wrap_methods(own, package, names, wrap)
-        for name in names if own.__module__.startswith(f"{package}.") else ():
-            function = own.__dict__.get(name)
-            if inspect.isfunction(function) and not hasattr(function, "checked"):
-                made = wrap(name, function)
-                made.checked = True
-                setattr(own, name, made)
+        if own.__module__.startswith(f"{package}."):
+            wrap_own(own, names, wrap)
+
+
+def wrap_own(kind: type, names: Sequence[str] | None, wrap: Callable[[str, Any], Any]) -> None:
+    """Wrap these methods of a class, or all public ones, if it defines them itself."""
+    public = [name for name in kind.__dict__ if not name.startswith("_")]
+    for name in public if names is None else names:
+        function = kind.__dict__.get(name)
+        if inspect.isfunction(function) and not hasattr(function, "checked"):
+            made = wrap(name, function)
+            made.checked = True
+            setattr(kind, name, made)
+
+
+_LIBRARIES = ("hdpkit", "numpy", "scipy", "attr", "attrs", "copy", "copyreg")
+
+
+def of_user_code(error: BaseException) -> bool:
+    """Whether code that isn't of the package or of its libraries was running when the error was raised.
+
+    The caller of the function that catches the error isn't in its traceback.
+    """
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in _LIBRARIES:
+            return True
+        trace = trace.tb_next
+    return False
+
+
+MISUSE = (
+    TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError, NotImplementedError,
+)  # fmt: skip
+"""What a wrong argument that nothing checks may raise."""
 
 
 def made_by(maker: str) -> Callable[[type[T]], type[T]]:
@@ -488,6 +521,8 @@ def as_sequence(parameter: str, values: Any, what: str) -> npt.NDArray[Any] | li
         return [None if masked else value for value, masked in zip(values, mask, strict=True)]
     if isinstance(values, str | bytes | Set | Mapping) or not isinstance(values, Iterable):
         raise DataError(parameter, values, f"a list of {what}", remedy)
+    if getattr(values, "closed", False) is True:
+        raise DataError(parameter, values, f"a list of {what}, not a closed file", remedy)
     sequence = np.asarray(values) if hasattr(values, "__array__") else list(values)
     if isinstance(sequence, np.ndarray) and sequence.ndim != 1:
         raise DataError(parameter, f"array of shape {sequence.shape}", f"a list of {what}", remedy)

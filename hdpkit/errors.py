@@ -31,6 +31,7 @@ __all__ = [
     "LostPartError",
     "ManyTopicsWarning",
     "MissingExtraError",
+    "MissingMethodError",
     "ParameterError",
     "RegistryError",
     "ReturnValueError",
@@ -175,6 +176,10 @@ class RegistryError(HdpkitError, KeyError):
     """A name that is unknown to a registry or a trace, or that is already used."""
 
     __str__ = HdpkitError.__str__  # KeyError would print the tuple of arguments
+
+
+class MissingMethodError(HdpkitError, NotImplementedError):
+    """An optional method that a measure, store or root doesn't have (see `BaseMeasure.supports`)."""
 
 
 class StateError(HdpkitError, RuntimeError):

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from hdpkit.arrays import Int32s
-from hdpkit.errors import StateError
+from hdpkit.errors import MissingMethodError, StateError
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Attached", "Component", "IntegrablePart", "Part"]
+__all__ = ["Component", "IntegrablePart", "Part"]
 
 
 class Attached:
@@ -160,7 +160,7 @@ class IntegrablePart(Part):
         ----------
         source : ChoiceSource
         """
-        raise NotImplementedError
+        raise MissingMethodError("part", type(self).__name__, "one with draw()", "Define it in the class.")
 
 
 class Component(Part):

@@ -1,12 +1,12 @@
 """Base measures: priors over dishes with their likelihoods."""
 
 from hdpkit.base_measures.atomic import AtomicMeasure, Categorical, Uniform
-from hdpkit.base_measures.bank import PythonBank, StatisticsBank
+from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.beta_bernoulli import BetaBernoulli
 from hdpkit.base_measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.base_measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.base_measures.gamma_poisson import GammaPoisson
-from hdpkit.base_measures.non_conjugate import Finite, NonConjugate, NonConjugateBank
+from hdpkit.base_measures.non_conjugate import Finite, NonConjugate
 from hdpkit.base_measures.normal_gamma import NormalGamma
 from hdpkit.base_measures.normal_inverse_wishart import NormalInverseWishart
 from hdpkit.base_measures.protocol import BaseMeasure, Resampled, base_measures, check_arguments, parameter
@@ -32,13 +32,11 @@ __all__ = [
     "GammaPoisson",
     "GammaPoissonReference",
     "NonConjugate",
-    "NonConjugateBank",
     "NormalGamma",
     "NormalGammaReference",
     "NormalInverseWishart",
     "NormalInverseWishartReference",
     "Placed",
-    "PythonBank",
     "Resampled",
     "SparseDirichletMultinomial",
     "SparseDirichletMultinomialReference",

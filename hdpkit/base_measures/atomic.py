@@ -14,7 +14,7 @@ import numpy.typing as npt
 from hdpkit._compiled.measures.atomic import AtomicBank
 from hdpkit.arrays import Floats
 from hdpkit.base_measures.bank import StatisticsBank
-from hdpkit.base_measures.protocol import BaseMeasure, base_measures
+from hdpkit.base_measures.protocol import BaseMeasure, base_measures, missing_method
 from hdpkit.checks import number_array, real_number, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
@@ -60,9 +60,7 @@ class AtomicMeasure(BaseMeasure):
 
     def log_probability_of(self, value: Any) -> float:
         """Return log H of a value itself, which need not be an atom (an unseen word), in nats. Optional."""
-        raise NotImplementedError(
-            f"{type(self).__name__} has no probabilities of values other than its atoms"
-        )
+        raise missing_method(self, "log_probability_of")
 
     def supports(self, method: str) -> bool:
         """Whether this measure defines an optional method."""

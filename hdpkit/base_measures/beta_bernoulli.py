@@ -29,7 +29,7 @@ class BetaBernoulli(BetaBernoulliReference):
 
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return compiled counts."""
-        return BetaBernoulliBank(self.matrix(data), self, BitCounts)
+        return BetaBernoulliBank(self._matrix(data), self, BitCounts)
 
 
 def _examples(kind: type[BetaBernoulliReference]) -> list[Any]:

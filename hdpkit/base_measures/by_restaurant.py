@@ -8,7 +8,7 @@ import numpy as np
 
 from hdpkit.arrays import Int32s
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
-from hdpkit.base_measures.protocol import BaseMeasure
+from hdpkit.base_measures.protocol import BaseMeasure, missing_method
 from hdpkit.checks import ByClass
 from hdpkit.data import GroupedData
 from hdpkit.errors import StateError
@@ -79,10 +79,10 @@ class ByRestaurant(BaseMeasure):
 
         Raises
         ------
-        NotImplementedError
+        MissingMethodError
             Unless a class defines it.
         """
-        raise NotImplementedError(f"{type(self).__name__} can't simulate data")
+        raise missing_method(self, "simulate_in")
 
     def supports(self, method: str) -> bool:
         """Whether this measure has an optional method. Parameters of dishes are never drawn for sweeps."""

@@ -29,7 +29,7 @@ class GammaPoisson(GammaPoissonReference):
 
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return compiled statistics."""
-        return GammaPoissonBank(self.matrix(data), self, CountSums)
+        return GammaPoissonBank(self._matrix(data), self, CountSums)
 
 
 def _examples(kind: type[GammaPoissonReference]) -> list[Any]:

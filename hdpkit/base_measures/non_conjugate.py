@@ -14,7 +14,16 @@ from hdpkit.arrays import Floats, IntsOrList
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.kept_parameters import KeptParameters
 from hdpkit.base_measures.protocol import BaseMeasure, base_measures
-from hdpkit.checks import function, items, log_density, number_array, real_values, validator, whole_number
+from hdpkit.checks import (
+    function,
+    instance,
+    items,
+    log_density,
+    number_array,
+    real_values,
+    validator,
+    whole_number,
+)
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, HdpkitError, ParameterError
 from hdpkit.random import ChoiceSource
@@ -66,6 +75,8 @@ class Finite:
 
     def __call__(self, generator: np.random.Generator) -> Any:
         """Draw a parameter."""
+        remedy = "For instance numpy.random.default_rng(1)."
+        instance("generator", generator, np.random.Generator, "a NumPy generator", remedy=remedy)
         weights = np.asarray(self.weights, dtype=float)
         return self.values[int(generator.choice(len(self.values), p=weights / weights.sum()))]
 

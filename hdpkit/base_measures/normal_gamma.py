@@ -35,7 +35,7 @@ class NormalGamma(NormalGammaReference):
 
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return compiled statistics."""
-        return NormalGammaBank(self.matrix(data), self, Moments)
+        return NormalGammaBank(self._matrix(data), self, Moments)
 
 
 def _examples(kind: type[NormalGammaReference]) -> list[Any]:

@@ -36,7 +36,7 @@ class NormalInverseWishart(NormalInverseWishartReference):
 
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return compiled statistics."""
-        return NormalInverseWishartBank(self.matrix(data), self, Moments)
+        return NormalInverseWishartBank(self._matrix(data), self, Moments)
 
 
 def _examples(kind: type[NormalInverseWishartReference]) -> list[Any]:

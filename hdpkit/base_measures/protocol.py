@@ -19,15 +19,25 @@ import numpy.typing as npt
 
 from hdpkit._compiled.measures.measure import CapsuleBank
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
-from hdpkit.checks import log_densities, number_array, refuse, wrap_methods
+from hdpkit.checks import (
+    MISUSE,
+    instance,
+    log_densities,
+    number_array,
+    of_user_code,
+    real_number,
+    refuse,
+    wrap_methods,
+    wrap_own,
+)
 from hdpkit.data import GroupedData
-from hdpkit.errors import DeclarationError, HdpkitError, ParameterError
+from hdpkit.errors import DeclarationError, HdpkitError, MissingMethodError, ParameterError
 from hdpkit.parts import Part
 from hdpkit.priors import Prior, mean_of
 from hdpkit.random import ChoiceSource
 from hdpkit.registry import Registry
 
-__all__ = ["BaseMeasure", "Resampled", "base_measures", "check_arguments", "parameter"]
+__all__ = ["BaseMeasure", "Resampled", "base_measures", "check_arguments", "missing_method", "parameter"]
 
 
 class Resampled(float):
@@ -40,7 +50,7 @@ class Resampled(float):
 
     def __new__(cls, value: float, prior: Prior) -> Self:
         """Return the value with its prior."""
-        made = super().__new__(cls, value)
+        made = super().__new__(cls, real_number("value", value))
         made.prior = prior
         return made
 
@@ -81,60 +91,73 @@ def _convert(value: Any, field: attrs.Attribute[Any]) -> Any:
     )  # fmt: skip
 
 
-_CHECKED = (
-    "add", "remove", "copy", "log_predictive", "log_block", "log_marginal", "log_observable", "simulate",
-    "draw_parameters", "log_likelihood", "posterior_mean", "selected_terms", "for_data", "draw", "draw_many",
-)  # fmt: skip
-
-
-def _checked(function: Any) -> Any:
+def _checked(_: str, function: Any) -> Any:
     """Return a method of a measure of the package that raises typed errors about its arguments.
 
-    They are looked at only if it fails: readable kernels call these methods for every customer.
+    They are looked at only if it fails: readable kernels call these methods for every customer. Errors that
+    functions of a user raise are passed on.
     """
-    if function.__qualname__.startswith("NonConjugate."):
-        return function
     names = list(inspect.signature(function).parameters)[1:]
+    if not names:
+        return function
+    if names == ["data"]:  # once for each franchise; what isn't data may fail only when the bank is used
+
+        @functools.wraps(function)
+        def with_data(self: Any, data: Any) -> Any:
+            remedy = "Build Groups or a Corpus by their class methods."
+            return function(self, instance("data", data, GroupedData, "data", remedy=remedy))
+
+        return with_data
 
     @functools.wraps(function)
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
         try:
             return function(self, *arguments, **named)
-        except (AttributeError, LookupError, OverflowError) as error:
-            if isinstance(error, HdpkitError):
+        except MISUSE as error:
+            # Without a further frame the call doesn't fit the signature, or the method is one in C.
+            inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+            if isinstance(error, HdpkitError) or not inside or of_user_code(error):
                 raise
-            misuse = _misuse(self, {**dict(zip(names, arguments, strict=False)), **named})
-            if misuse is None:  # not by the caller
-                raise
-            raise misuse from error
+            given = {**dict(zip(names, arguments, strict=False)), **named}
+            raise _misuse(self, given) from error
 
     return method
 
 
-def _misuse(measure: Any, given: Mapping[str, Any]) -> ParameterError | None:
-    """The error for the first of these arguments of a method that doesn't fit, if there is one."""
+def _misuse(measure: Any, given: Mapping[str, Any]) -> ParameterError:
+    """The error for the first of these arguments of a method that doesn't fit, or for all of them."""
+    remedy = "See the docstring of the method for what it takes."
     kind: Any = type(measure.make())
+    others: list[str] = []
     kinds = {
         "statistics": kind,
         "source": ChoiceSource,
         "generator": np.random.Generator,
         "data": GroupedData,
     }
-    for name, value in given.items():
-        if name in kinds:
+    counted = kind is not type(None)  # otherwise statistics are parameters of a user
+    last = ("value", "values")  # these may call functions of the measure
+    for name, value in sorted(given.items(), key=lambda one: one[0] in last):
+        if name == "statistics" and not counted:
+            fits = True
+        elif name in kinds:
             fits = isinstance(value, kinds[name]) and not isinstance(value, type)
         elif name == "many":
-            fits = isinstance(value, Sequence) and all(isinstance(one, kind) for one in value)
+            fits = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+            fits = fits and all(not counted or isinstance(one, kind) for one in value)
         elif name == "bank":
             fits = callable(getattr(value, "statistics", None))
-        elif name in ("value", "values"):
+        elif name in last and counted:
             fits = _counts(measure, [value] if name == "value" else value)
         else:
-            fits = name != "parameters"
+            others.append(name)
+            fits = True
         if not fits:
             allowed = f"{name} of {type(measure).__name__}"
-            return ParameterError(name, value, allowed, "See the docstring of the method for what it takes.")
-    return None
+            return ParameterError(name, value, allowed, remedy)
+    others = others or list(given)
+    value = given[others[0]] if len(others) == 1 else tuple(given[name] for name in others)
+    return ParameterError(", ".join(others), value, f"what {type(measure).__name__} can use", remedy)
 
 
 def _counts(measure: Any, values: Any) -> bool:
@@ -150,12 +173,20 @@ def _counts(measure: Any, values: Any) -> bool:
     return True
 
 
-def check_arguments(kind: type) -> None:
-    """Let methods of the package's measures that derive from this class raise typed errors: see `_checked`.
+def missing_method(measure: Any, method: str) -> MissingMethodError:
+    """Return the error for an optional method that a measure doesn't have."""
+    kind = type(measure).__name__
+    return MissingMethodError(
+        "measure", kind, f"one with {method}()", "Use another measure, or define the method in a subclass."
+    )
 
-    Functions of a user (`NonConjugate`) may raise what they like.
+
+def check_arguments(kind: type) -> None:
+    """Let methods of this class and of the package's measures that derive from it raise typed errors: see
+    `_checked`.
     """
-    wrap_methods(kind, str(__package__), _CHECKED, lambda _, function: _checked(function))
+    wrap_own(kind, None, _checked)
+    wrap_methods(kind, str(__package__), None, _checked)
 
 
 base_measures: Registry[type] = Registry("base measure")
@@ -254,7 +285,12 @@ class BaseMeasure(abc.ABC):
 
     def supports(self, method: str) -> bool:
         """Whether this measure defines an optional method."""
-        return getattr(type(self), method) is not getattr(BaseMeasure, method)
+        own = getattr(BaseMeasure, method, None) if isinstance(method, str) else None
+        if own is None:
+            raise ParameterError(
+                "method", method, "the name of an optional method of a measure", "For instance 'simulate'."
+            )
+        return getattr(type(self), method) is not own
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -323,7 +359,7 @@ class BaseMeasure(abc.ABC):
 
     def log_marginal(self, statistics: Any) -> float:
         """Log marginal probability of all observations of a dish, in nats."""
-        raise NotImplementedError(f"{type(self).__name__} has no closed form")
+        raise missing_method(self, "log_marginal")
 
     def log_marginals(
         self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
@@ -386,10 +422,10 @@ class BaseMeasure(abc.ABC):
 
         Raises
         ------
-        NotImplementedError
+        MissingMethodError
             Unless a class defines it.
         """
-        raise NotImplementedError(f"{type(self).__name__} can't simulate data")
+        raise missing_method(self, "simulate")
 
     def draw_parameters(self, statistics: Any, source: ChoiceSource) -> Any:
         """Draw a dish's parameters given its data; `moves.SliceGibbs` needs it.
@@ -405,10 +441,10 @@ class BaseMeasure(abc.ABC):
 
         Raises
         ------
-        NotImplementedError
+        MissingMethodError
             Unless a class defines it.
         """
-        raise NotImplementedError(f"{type(self).__name__} draws no parameters")
+        raise missing_method(self, "draw_parameters")
 
     def draw_many(
         self,
@@ -477,10 +513,10 @@ class BaseMeasure(abc.ABC):
 
         Raises
         ------
-        NotImplementedError
+        MissingMethodError
             Unless a class defines it.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no powers of its likelihood")
+        raise missing_method(self, "tempered")
 
     def log_likelihood(self, value: Any, parameters: Any) -> float:
         """Log density of one observation given a dish's parameters, in nats.
@@ -498,18 +534,18 @@ class BaseMeasure(abc.ABC):
 
         Raises
         ------
-        NotImplementedError
+        MissingMethodError
             Unless a class defines it.
         """
-        raise NotImplementedError(f"{type(self).__name__} draws no parameters")
+        raise missing_method(self, "log_likelihood")
 
     def selected_terms(self, statistics: Any) -> float:
         """Expected number of terms that a dish selects, given its data."""
-        raise NotImplementedError(f"dishes of {type(self).__name__} select no terms")
+        raise missing_method(self, "selected_terms")
 
     def posterior_mean(self, statistics: Any) -> Any:
         """Posterior mean of a dish's parameters (`Franchise.dish_parameters` needs it)."""
-        raise NotImplementedError(f"{type(self).__name__} has no posterior mean")
+        raise missing_method(self, "posterior_mean")
 
     def posterior_means(
         self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
@@ -576,7 +612,7 @@ class BaseMeasure(abc.ABC):
 
     def compiled(self, data: GroupedData) -> Any:
         """Return a PyCapsule with this measure in C over these data (see docs/extending.md)."""
-        raise NotImplementedError(f"{type(self).__name__} is not compiled")
+        raise missing_method(self, "compiled")
 
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return a bank of the statistics of all dishes: compiled if there is a capsule."""

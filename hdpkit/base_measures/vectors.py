@@ -115,13 +115,13 @@ class VectorMeasure(BaseMeasure):
 
     @staticmethod
     @abc.abstractmethod
-    def legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    def _legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Which of many numbers are possible under the measure."""
 
     @property
     @abc.abstractmethod
     def legal_values(self) -> str:
-        """Description of the values that `legal` accepts."""
+        """Description of the values that `_legal` accepts."""
 
     def for_data(self, data: GroupedData) -> Self:
         """Take D from the data and check every value.
@@ -139,21 +139,21 @@ class VectorMeasure(BaseMeasure):
                 "values", _of(n_dims), f"{_of(self.n_dims)}, as the parameters",
                 "Give parameters of the data's dimension.",
             )  # fmt: skip
-        bad = np.argwhere(~self.legal(values))
+        bad = np.argwhere(~self._legal(values))
         if len(bad):
             i = int(bad[0][0])
             raise DataError(f"values[{i}]", values[i], self.legal_values, "Correct or drop it.")
         return attrs.evolve(self, n_dims=n_dims)
 
-    def row(self, value: Any) -> Floats:
+    def _row(self, value: Any) -> Floats:
         """One value as a vector of shape (D,)."""
         return np.atleast_1d(np.asarray(value, dtype=float))
 
-    def outward(self, vector: npt.NDArray[Any]) -> Any:
+    def _outward(self, vector: npt.NDArray[Any]) -> Any:
         """Return a vector of shape (D,) in the shape of the values: a number if these are numbers."""
         return vector if self.n_dims else vector[0]
 
-    def matrix(self, data: GroupedData) -> npt.NDArray[Any]:
+    def _matrix(self, data: GroupedData) -> npt.NDArray[Any]:
         """All values, shape (n, D)."""
         return np.asarray(data.values).reshape(len(data), -1)
 

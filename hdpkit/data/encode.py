@@ -244,7 +244,7 @@ def _in_order(values: Any) -> bool:
         return False
     try:
         iter(values)
-    except TypeError:
+    except (TypeError, ValueError):  # ValueError: a closed file
         return False
     return True
 

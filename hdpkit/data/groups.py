@@ -24,7 +24,7 @@ from hdpkit.checks import (
     plain,
     whole_number,
 )
-from hdpkit.errors import DataError, ParameterError, printable
+from hdpkit.errors import DataError, MissingMethodError, ParameterError, printable
 
 __all__ = ["GroupedData", "Groups", "check_label_name", "encode", "encode_all", "spread"]
 
@@ -134,6 +134,11 @@ def spread(
     return labels
 
 
+def _missing(data: Any, member: str) -> MissingMethodError:
+    """Return the error for what the base class leaves to its subclasses."""
+    return MissingMethodError("data", type(data).__name__, f"data with {member}", "Build Groups or a Corpus.")
+
+
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class GroupedData:
     """Base class of all data for a franchise: one value per customer, and labels that group customers.
@@ -146,7 +151,7 @@ class GroupedData:
     @property
     def values(self) -> npt.NDArray[Any]:
         """One entry per customer along the first axis. Read-only."""
-        raise NotImplementedError
+        raise _missing(self, "values")
 
     @property
     def n_customers(self) -> int:
@@ -243,7 +248,7 @@ class GroupedData:
 
     def with_values(self, values: Any) -> Self:
         """Return data with the same grouping and other values, of the same number."""
-        raise NotImplementedError
+        raise _missing(self, "with_values")
 
     def _empty_row(self, n: int) -> npt.NDArray[np.int32]:
         """Return an int32 array for one number a customer: in memory, or in a file for mapped data."""

@@ -414,6 +414,8 @@ def _iterated(blocks: Any) -> Iterator[Any]:
         isinstance(blocks, str | bytes | Mapping)
         or scipy.sparse.issparse(blocks)
         or not isinstance(blocks, Iterable)
+        or isinstance(blocks, type)
+        or getattr(blocks, "closed", False) is True
     ):
         raise DataError(
             "blocks",

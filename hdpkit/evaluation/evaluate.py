@@ -90,8 +90,8 @@ def evaluate(
     choice("method", method, _METHODS, remedy="Leave it out for completion.")
     choice("fit", fit, ("auto", "em", "gibbs"), remedy="Leave it out.")
     particles = whole_number("particles", particles, 1, 2**31, remedy="20 are usual; more lower the error.")
-    sweeps = whole_number("sweeps", sweeps, 1, 2**31, remedy="At least one sweep is averaged.")
-    burn_in = whole_number("burn_in", burn_in, 0, 2**31, remedy="Sweeps before those that are averaged.")
+    sweeps = whole_number("sweeps", sweeps, 1, 10_000_000, remedy="At least one sweep is averaged.")
+    burn_in = whole_number("burn_in", burn_in, 0, 10_000_000, remedy="Sweeps before those that are averaged.")
     positive_number("tolerance", tolerance)
     if not isinstance(data, GroupedData):
         raise ParameterError("data", data, "a Corpus or Groups", "For instance Corpus.from_documents(...).")

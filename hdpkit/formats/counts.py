@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.checks import whole_number
+from hdpkit.checks import flag, whole_number
 from hdpkit.errors import DataError
 
 __all__ = [
@@ -223,8 +223,10 @@ class Limits:
             It names the limit, and the option that lifts it.
         """
         most = self.max_tokens
-        if in_shards and most is None:
+        if flag("in_shards", in_shards) and most is None:
             return
+        n_tokens = whole_number("n_tokens", n_tokens)
+        n_entries = whole_number("n_entries", n_entries)
         check_total(n_tokens)
         if most is None:
             most = max(_TOKENS, _TOKENS_PER_ENTRY * n_entries)

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from hdpkit.checks import path as checked_path
 from hdpkit.errors import DataError, ParameterError, importing_extra
 
 __all__ = [
@@ -73,6 +74,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
 def open_regular(path: str | os.PathLike[str]) -> Any:
     """Open a file to read bytes."""
     with reading(path):
+        path = checked_path("path", path)
         if not os.path.isdir(path) and not stat.S_ISREG(os.stat(path).st_mode):
             raise DataError(
                 f"file {os.fspath(path)}", "a pipe or a device", "a regular file", "Write it to a file first."

@@ -406,8 +406,8 @@ def fold_in(
         If dishes are observed, if a value has no density in closed form under a new dish, if the last
         declaration has no label, or if its restaurants have separate concentrations or discounts.
     """
-    sweeps = whole_number("sweeps", sweeps, 1, 2**31, remedy="At least one sweep is averaged.")
-    burn_in = whole_number("burn_in", burn_in, 0, 2**31, remedy="Sweeps before those that are averaged.")
+    sweeps = whole_number("sweeps", sweeps, 1, 10_000_000, remedy="At least one sweep is averaged.")
+    burn_in = whole_number("burn_in", burn_in, 0, 10_000_000, remedy="Sweeps before those that are averaged.")
     source = as_source(rng, Purpose.FOLD_IN)
     fixed = fixed_dishes(self, data)
     proportions, drawn = sample_groups(fixed, sweeps, burn_in, source)

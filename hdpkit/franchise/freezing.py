@@ -21,7 +21,15 @@ from hdpkit._compiled.walk.walk import Walk
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.base_measures.bank import KeepsParameters
-from hdpkit.checks import DAMAGED, fitting, instance, made_by, positive_number
+from hdpkit.checks import (
+    DAMAGED,
+    fitting,
+    instance,
+    made_by,
+    numbers_between,
+    positive_number,
+    whole_numbers,
+)
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.dish_kinds import cloned
@@ -423,6 +431,10 @@ class Snapshot:
 
         ``above`` is H of each dish, which may be an atom without customers (any number that is not a slot).
         """
+        remedy = "Give three arrays of one length."
+        nodes = whole_numbers("nodes", nodes, 0, 2**31 - 1, np.int32, remedy=remedy)
+        dishes = whole_numbers("dishes", dishes, -(2**31), 2**31 - 1, np.int32, remedy=remedy)
+        above = np.ascontiguousarray(numbers_between("above", above, 0.0, np.inf, remedy=remedy)).ravel()
         with self._lock:
             found: Floats = self._walk.probabilities(nodes, dishes, above)
         return found

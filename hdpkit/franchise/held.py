@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Int64s
-from hdpkit.checks import items, whole_number
+from hdpkit.checks import hashable, items, whole_number
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
@@ -323,7 +323,7 @@ class Held(Statistics):
         place = {key: i for i, key in enumerate(keys)}
         chosen = np.zeros(topology.n_nodes, dtype=bool)
         for one in these:
-            named = one.__hash__ is not None and not isinstance(one, bool | np.bool_)
+            named = hashable(one) and not isinstance(one, bool | np.bool_)
             found = place.get(one) if named else None
             if found is None:
                 found = whole_number("groups", one, 0, len(keys) - 1, remedy=_REMEDY)

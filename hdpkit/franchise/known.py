@@ -51,8 +51,17 @@ def _matrix(value: Any) -> Floats:
     return made
 
 
+def _bools(value: Any) -> npt.NDArray[Any] | None:
+    if not isinstance(value, bool | np.bool_ | list | tuple | np.ndarray):
+        return None
+    try:
+        return np.asarray(value)
+    except (ValueError, RecursionError):  # ragged, or too deep
+        return None
+
+
 def _frozen(value: Any) -> Any:
-    array = np.asarray(value) if isinstance(value, bool | np.bool_ | list | tuple | np.ndarray) else None
+    array = _bools(value)
     if array is None or array.dtype != bool or array.ndim > 1:
         raise ParameterError("frozen", value, "True or False, or one of these per component", "Give a bool.")
     return bool(array) if array.ndim == 0 else _as_given(value)
@@ -68,14 +77,18 @@ def _given_counts(value: Any) -> Any:
         or not np.all(np.isfinite(array) & (array > 0.0) & (array <= _LARGEST))
     ):
         raise ParameterError("counts", value, "a positive number, or one per component", _COUNTS)
-    return value if array.ndim == 0 else _as_given(value)
+    if array.ndim == 0:
+        return value if isinstance(value, int | float) else float(array)
+    return _as_given(value) if isinstance(value, list | tuple | np.ndarray) else array
 
 
 def _names(value: Any) -> Any:
     if value is None:
         return None
-    good = isinstance(value, list | tuple | np.ndarray) and all(
-        isinstance(name, str) and name for name in value
+    good = (
+        isinstance(value, list | tuple | np.ndarray)
+        and np.ndim(value)
+        and all(isinstance(name, str) and name for name in value)
     )
     if not good or len(set(value)) < len(value):
         raise ParameterError("names", value, "different texts, one per component", "Leave them out.")

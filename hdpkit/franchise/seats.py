@@ -129,7 +129,7 @@ class Seats(KernelChoice):
 
     def _walk_of(self, kernel: str | None = None) -> Any:
         """The walk of a kernel."""
-        if kernel not in KERNELS:
+        if not isinstance(kernel, str) or kernel not in KERNELS:
             kernel = self._kernel_of("reseat")[0] if kernel is None else kernel
             choice("kernel", kernel, KERNELS, remedy="Leave it out.")
         readable, integrated = kernel == "reference", getattr(self.root._weights, "integrated", None)

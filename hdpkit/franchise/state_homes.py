@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hdpkit.arrays import Int32s
-from hdpkit.errors import AuditError, DataError, StateError
+from hdpkit.errors import AuditError, DataError, ParameterError, StateError
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 
@@ -122,6 +122,9 @@ class HomeState:
     """
 
     def __init__(self, eaten: Eaten, rows: DishRows, first: int, n_fixed: int) -> None:
+        if not hasattr(eaten, "dish_of") or not isinstance(rows, DishRows):
+            remedy = "The package makes it and gives it to home()."
+            raise ParameterError("eaten, rows", (eaten, rows), "a seating and rows of dishes", remedy)
         self._eaten = eaten
         self._rows = rows
         self._first = first

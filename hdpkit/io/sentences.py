@@ -79,7 +79,9 @@ def read_sentences(
     """
     if not hasattr(source, "readline"):
         source = (
-            source if source == "-" else path("source", source, remedy='Give a path, "-" or an open file.')
+            source
+            if isinstance(source, str) and source == "-"
+            else path("source", source, remedy='Give a path, "-" or an open file.')
         )
     reader = _Reader(
         encoding=_check_encoding(encoding),
@@ -105,7 +107,7 @@ def _check_encoding(encoding: Any) -> str:
     try:
         if ascii.decode(text("encoding", encoding, remedy=remedy)) == ascii.decode("ascii"):
             return codecs.lookup(encoding).name
-    except (LookupError, UnicodeError):  # not an encoding, or not one of text
+    except (LookupError, ValueError):  # not an encoding, or not one of text
         pass
     raise ParameterError("encoding", encoding, "an encoding that is compatible with ASCII", remedy)
 

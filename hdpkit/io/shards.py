@@ -64,7 +64,7 @@ def text_blocks(
         for block in spool.blocks():
             n_texts += np.bincount(block.term, minlength=len(numbers))
             np.add.at(n_words, block.term, block.count)
-        ids = counter.choose(numbers, n_texts, n_words, len(spool.cells))
+        ids = counter._choose(numbers, n_texts, n_words, len(spool.cells))
         for block in spool.blocks():
             term = ids[block.term]
             kept = term >= 0

@@ -310,7 +310,7 @@ class TextCounter:
 
         return words_of
 
-    def choose(
+    def _choose(
         self,
         found: Mapping[str, int],
         n_texts: npt.NDArray[np.int64],
@@ -526,7 +526,8 @@ def _none_left(why: str) -> DataError:
 
 def _strings(texts: Iterable[str]) -> Iterator[str]:
     """Texts one by one, checked, in composed form."""
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+    closed = getattr(texts, "closed", False) is True
+    if isinstance(texts, str | bytes | type) or not isinstance(texts, Iterable) or closed:
         raise DataError("texts", texts, "a list or a column of strings", "Put a single text into a list.")
     for number, one in enumerate(texts):
         if not isinstance(one, str):

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from hdpkit.arrays import Floats
-from hdpkit.checks import absolute_path, flag, function, instance, whole_number
+from hdpkit.checks import absolute_path, flag, function, instance, items, whole_number
 from hdpkit.data import NGrams
 from hdpkit.data.held_out import HeldOut, held_out
 from hdpkit.errors import DataError, StateError
@@ -204,7 +204,9 @@ class NGramModel:
             If samples are missing because their files were removed.
         """
         where = absolute_path("folder", folder, remedy="What was given to fit as folder.")
-        allowed = allow if isinstance(allow, str) or not isinstance(allow, Iterable) else tuple(allow)
+        remedy = 'allow=["my_module"].'
+        several = isinstance(allow, Iterable) and not isinstance(allow, str)
+        allowed = items("allow", allow, "a list of names", remedy=remedy) if several else allow
         run = open_run(where, allowed)
         settings, changes = load(where, allowed)
         fixed = settings.pop("vocabulary")

@@ -63,7 +63,7 @@ def checked_counts(model: Any, X: Any, *, reset: bool) -> Any:
             accept_large_sparse=True,
         )  # fmt: skip
         check_non_negative(checked, type(model).__name__)
-    except (ValueError, OverflowError, RecursionError) as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise DataError("X", f"<{type(X).__name__}>", "counts of documents by term", str(error)) from error
     counts = scipy.sparse.csr_array(checked)
     if not counts.has_canonical_format:

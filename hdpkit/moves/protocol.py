@@ -6,14 +6,24 @@ import abc
 import functools
 import math
 import numbers
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import attrs
 
-from hdpkit.checks import instance, one_of_kind, refuse, validator, whole_number, whole_numbers, wrap_methods
-from hdpkit.errors import KernelError, ParameterError, ScheduleError, StateError
+from hdpkit.checks import (
+    MISUSE,
+    instance,
+    of_user_code,
+    one_of_kind,
+    refuse,
+    validator,
+    whole_number,
+    whole_numbers,
+    wrap_methods,
+)
+from hdpkit.errors import HdpkitError, KernelError, ParameterError, ScheduleError, StateError
 from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.numerics import exp
 from hdpkit.random import ChoiceSource
@@ -97,14 +107,40 @@ def _checked(name: str, function: Any) -> Any:
             if first > last:
                 raise ParameterError("steps", steps, f"first <= last <= {n}", "Give (first, last).")
             steps = first, last
-        return function(self, state, rng, steps)
+        with _checking(self, state):
+            return function(self, state, rng, steps)
 
-    return apply if name == "apply" else of_state
+    @functools.wraps(function)
+    def begin(self: Any, state: Any, rng: Any) -> None:
+        _franchise(state)
+        instance("rng", rng, ChoiceSource, "a choice source", remedy="Pass a RandomStream.")
+        with _checking(self, state):
+            function(self, state, rng)
+
+    @functools.wraps(function)
+    def sweep(self: Any, state: Any, n_blocks: Any) -> Any:
+        _franchise(state)
+        n_blocks = whole_number("n_blocks", n_blocks, remedy="0 for none.")
+        with _checking(self, state):
+            return function(self, state, n_blocks)
+
+    return {"apply": apply, "begin": begin, "sweep": sweep}.get(name, of_state)
+
+
+@contextmanager
+def _checking(move: Any, state: Any) -> Iterator[None]:
+    """Let a move that fails say whether it fits the franchise, which only a scheduler checks before."""
+    try:
+        yield
+    except MISUSE as error:
+        if not isinstance(error, HdpkitError) and not of_user_code(error):
+            move.check(state)
+        raise
 
 
 def check_arguments(kind: type) -> None:
     """Make the moves of the package that derive from this class check their arguments."""
-    wrap_methods(kind, str(__package__), ("apply", "check", "n_steps"), _checked)
+    wrap_methods(kind, str(__package__), ("apply", "begin", "check", "n_steps", "sweep"), _checked)
 
 
 def checked_info(move: Move, info: Any, method: str = "apply") -> MoveInfo:
@@ -377,6 +413,7 @@ class Scheduled(Move):
 
 def check_move(move: Move, state: Franchise) -> None:
     """Raise an error if a move can't run over a franchise: its own check, and that its verbs have kernels."""
+    _franchise(state)
     move.check(state)
     for verb in move.verbs:
         try:

@@ -69,7 +69,7 @@ def shares_of(samples: Any) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[n
         check_unmasked("samples", thing)
         try:
             one = np.asarray(getattr(thing, "sizes", thing), dtype=np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise ParameterError("samples", thing, allowed, remedy) from error
         if one.ndim != 1 or not np.isfinite(one).all() or (one < 0).any() or one.sum() <= 0:
             raise ParameterError("samples", thing, "sizes of topics, not negative and not all 0", remedy)

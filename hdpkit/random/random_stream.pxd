@@ -10,7 +10,7 @@ from hdpkit.random.philox cimport philox
 cdef class Philox(BitGenerator):
     cdef philox s
 
-    cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3)
+    cdef int move(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3) except -1
 
 
 cdef class RandomStream(ChoiceSource):
@@ -18,5 +18,3 @@ cdef class RandomStream(ChoiceSource):
 
     cdef readonly Philox bit_generator
     cdef object _generator
-
-    cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3)

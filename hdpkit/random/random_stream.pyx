@@ -6,6 +6,8 @@ import numpy as np
 from libc.stdint cimport uint32_t, uint64_t
 from numpy.random cimport BitGenerator
 
+from hdpkit.checks import items, whole_number
+from hdpkit.errors import MissingMethodError, ParameterError
 from hdpkit.random._source cimport ChoiceSource
 from hdpkit.random.draws cimport (
     draw_bernoulli, draw_binomial, draw_choose, draw_index, draw_log_beta, draw_log_dirichlet, draw_log_gamma,
@@ -14,6 +16,18 @@ from hdpkit.random.draws cimport (
 from hdpkit.random.philox cimport (
     philox, philox_next_double, philox_next_uint32, philox_next_uint64, philox_rekey,
 )
+
+
+cdef tuple NAMES = ("key0", "key1", "word1", "word2", "word3")
+cdef object LARGEST = 2**64 - 1
+
+
+cdef tuple several(str name, object value, int n):
+    """This many words, as given."""
+    found = items(name, value, f"{n} whole numbers from 0 to {LARGEST}", remedy="Give a tuple of them.")
+    if len(found) != n:
+        raise ParameterError(name, value, f"{n} whole numbers from 0 to {LARGEST}", "Give a tuple of them.")
+    return found
 
 
 cdef uint64_t philox_uint64(void *state) noexcept nogil:
@@ -41,11 +55,23 @@ cdef class Philox(BitGenerator):
         self._bitgen.next_uint32 = &philox_uint32
         self._bitgen.next_double = &philox_double
         self._bitgen.next_raw = &philox_uint64
-        self.rekey(0, 0, 0, 0, 0)
+        self.move(0, 0, 0, 0, 0)
 
-    cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3):
+    cdef int move(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3) except -1:
         """Move to the start of the stream with this key and these upper three words of the counter."""
         philox_rekey(&self.s, key0, key1, word1, word2, word3)
+        return 0
+
+    @property
+    def state(self):
+        """Raises a MissingMethodError: a stream is identified by its key."""
+        raise MissingMethodError(
+            "bit generator", type(self).__name__, "one whose state can be saved",
+            "Keep the key and the words of the stream; RandomStream.rekey goes back to its start.",
+        )
+
+    def __reduce__(self):
+        self.state
 
 
 cdef class RandomStream(ChoiceSource):
@@ -69,13 +95,24 @@ cdef class RandomStream(ChoiceSource):
         self.published()
 
     def __init__(self, key=(0, 0), words=(0, 0, 0)):
-        key0, key1 = key
-        word1, word2, word3 = words
+        key0, key1 = several("key", key, 2)
+        word1, word2, word3 = several("words", words, 3)
         self.rekey(key0, key1, word1, word2, word3)
 
-    cpdef rekey(self, uint64_t key0, uint64_t key1, uint64_t word1, uint64_t word2, uint64_t word3):
-        """Move to the start of the stream with this key and these upper words of the counter."""
-        self.bit_generator.rekey(key0, key1, word1, word2, word3)
+    def rekey(self, key0, key1, word1, word2, word3):
+        """Move to the start of the stream with this key and these upper words of the counter.
+
+        Parameters
+        ----------
+        key0, key1, word1, word2, word3 : int
+            From 0 to 2**64 - 1.
+        """
+        try:
+            self.bit_generator.move(key0, key1, word1, word2, word3)
+        except (OverflowError, TypeError, ValueError):
+            for name, value in zip(NAMES, (key0, key1, word1, word2, word3)):
+                whole_number(name, value, 0, LARGEST, remedy="A word has 64 bits.")
+            raise
 
     @property
     def generator(self):

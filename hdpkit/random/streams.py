@@ -15,13 +15,14 @@ from enum import IntEnum
 
 import numpy as np
 
-from hdpkit.checks import seed_number
+from hdpkit.checks import seed_number, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.random._source import ChoiceSource
 from hdpkit.random.random_stream import RandomStream
 
 __all__ = ["STARTS", "Purpose", "Seed", "Streams", "as_source"]
 
+_MOST = 2**32 - 1
 STARTS = 0  # the place in the schedule for draws of initial states; moves are counted from 1
 
 
@@ -66,7 +67,8 @@ class Streams:
 
     def __init__(self, seed: Seed = None, chain: int = 0, member: int = 0) -> None:
         self.seed = _entropy(seed)
-        self.chain = chain
+        self.chain = chain = whole_number("chain", chain, 0, _MOST, remedy="Chains are numbered from 0.")
+        member = whole_number("member", member, 0, _MOST, remedy="0 is the chain's own franchise.")
         sequence = np.random.SeedSequence(self.seed, spawn_key=(chain, member) if member else (chain,))
         key = sequence.generate_state(2, np.uint64)
         self._key = (int(key[0]), int(key[1]))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.errors import ChainError
+from hdpkit.checks import instance, items, whole_number
+from hdpkit.errors import ChainError, ParameterError
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
 from hdpkit.record.tables import trace_frame, trace_table
@@ -42,9 +43,18 @@ class ChainTrace(Mapping[str, npt.NDArray[Any]]):
         franchises: Sequence[Franchise] = (),
         failures: Mapping[int, ChainError] | None = None,
     ) -> None:
-        self.chains = list(chains)
-        self.numbers = tuple(range(len(self.chains)) if numbers is None else numbers)
-        self.franchises = list(franchises)
+        remedy = "run(..., chains=4) returns one."
+        self.chains = list(items("chains", chains, "traces, one per chain", remedy=remedy))
+        for chain in self.chains:
+            instance("chains", chain, Trace, "traces, one per chain", remedy=remedy)
+        counted = range(len(self.chains)) if numbers is None else numbers
+        given = items("numbers", counted, "numbers, one per chain", remedy=remedy)
+        if len(given) != len(self.chains):
+            raise ParameterError("numbers", numbers, f"{len(self.chains)} numbers, one per chain", remedy)
+        self.numbers = tuple(whole_number("numbers", number) for number in given)
+        self.franchises = list(items("franchises", franchises, "a list of franchises", remedy=remedy))
+        if failures is not None:
+            instance("failures", failures, Mapping, "a dict, or None", remedy=remedy)
         self.failures = dict(failures or {})
 
     def __getitem__(self, key: str) -> npt.NDArray[Any]:

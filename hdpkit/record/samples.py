@@ -399,6 +399,7 @@ class Samples:
         -------
         sequence of int
         """
+        last = whole_number("last", last, remedy="Give the number of a sweep.")
         if self.at is not None:
             return [sweep for sweep in self.at if sweep <= last]
         return range(self.after + self.every, last + 1, self.every)

@@ -222,7 +222,7 @@ def channels_of(names: Any, *, known: Iterable[str] = tuple(CHANNELS)) -> Channe
     for name in given:
         if not isinstance(name, str):
             raise ParameterError("names", name, "strings", "For instance corpus.vocabulary.")
-    for name in known:
+    for name in items("known", known, "names of classifications", remedy="Leave it out for all."):
         channels = CHANNELS[choice("known", name, CHANNELS, remedy="Leave it out for all.")]
         if len(given) == len(channels) and len({channels.find(one) for one in given} - {None}) == len(given):
             return channels

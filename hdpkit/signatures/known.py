@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from hdpkit.arrays import Floats
-from hdpkit.checks import instance, number_array, real_number, whole_number
+from hdpkit.checks import choice, instance, items, number_array, real_number, whole_number
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.signatures.channels import Channels
 from hdpkit.signatures.spectra import arranged, given_channels, read_table, side_of
@@ -117,11 +117,9 @@ class KnownSignatures:
             If a name isn't among them.
         """
         places = {name: place for place, name in enumerate(self.names)}
-        for name in names:
-            if name not in places:
-                raise ParameterError("names", name, f"one of {list(self.names)}", "Check the name.")
-        rows = [places[name] for name in names]
-        return attrs.evolve(self, names=tuple(names), matrix=self.matrix[rows])
+        given = items("names", names, "names of known signatures", remedy="Give a list of names.")
+        rows = [places[choice("names", name, places, remedy="Check the name.")] for name in given]
+        return attrs.evolve(self, names=given, matrix=self.matrix[rows])
 
     def match(self, components: Any) -> Matches:
         """Find the known signature with the largest cosine similarity to each component.

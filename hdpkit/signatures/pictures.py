@@ -157,7 +157,7 @@ def levels_of(signatures: Signatures, label: str | None) -> tuple[list[str], lis
     if label is None and not labels:
         return ["all"], [list(range(signatures.corpus.n_documents))]
     chosen = next(iter(labels)) if label is None else label
-    if chosen not in labels:
+    if not isinstance(chosen, str) or chosen not in labels:
         raise ParameterError("level", label, f"a label of the samples: {list(labels)}", "Leave it out.")
     codes, keys = labels[chosen]
     members = [np.flatnonzero(codes == code).tolist() for code in range(len(keys))]

@@ -29,6 +29,7 @@ import numpy.typing as npt
 from hdpkit._compiled.stores import labelled_seating as compiled
 from hdpkit._compiled.stores.cells import dishes_of
 from hdpkit.arrays import Floats, Int32s
+from hdpkit.checks import whole_number
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
 from hdpkit.stores.protocol import Detail, Frozen
@@ -152,7 +153,8 @@ class FrozenSeating:
         """
         name = self.names()[0]
         there = np.asarray(getattr(self, name))
-        end = len(there) - known
+        more = whole_number("more", more, 0, 2**31 - 2 - len(there), remedy="Customers are int32.")
+        end = len(there) - whole_number("known", known, 0, len(there), remedy="0 without known components.")
         all_ = np.concatenate([there[:end], np.full(more, -1, dtype=np.int32), there[end:]])
         return attrs.evolve(self, **{name: all_})
 

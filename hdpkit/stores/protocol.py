@@ -267,6 +267,8 @@ class TableStore(SeatingStore, Protocol):
 
 def missing_verbs(store: type) -> list[str]:
     """Names of the verbs of a store that a class lacks."""
+    if not isinstance(store, type):
+        raise ParameterError("store", store, "a class", "Pass the class of the store.")
     detail = declared_detail(store)
     if detail is None:
         return ['DETAIL ("counts", "sizes" or "seats")']

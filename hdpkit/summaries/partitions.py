@@ -136,8 +136,8 @@ def point_partition(
     choice("loss", loss, ("vi", "binder"), remedy="Leave it out for vi.")
     if max_clusters is not None:
         max_clusters = whole_number("max_clusters", max_clusters, 1, remedy="Leave it out for no limit.")
-    runs = whole_number("runs", runs, 1, 2**31, remedy="8 are usual.")
-    attempts = whole_number("attempts", attempts, 0, 2**31, remedy="10 are usual.")
+    runs = whole_number("runs", runs, 1, 10_000, remedy="8 are usual.")
+    attempts = whole_number("attempts", attempts, 0, 10_000, remedy="10 are usual.")
     chosen = _labels(labels, items)
     search = Search(chosen, loss, max_clusters, as_source(rng, Purpose.OTHER))
     found, best = search.best(runs, attempts)

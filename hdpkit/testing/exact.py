@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Floats
 from hdpkit.base_measures import ByRestaurant, Placed
-from hdpkit.checks import flag, instance, number_array, positive_number, whole_number
+from hdpkit.checks import flag, function, instance, number_array, positive_number, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, Known, KnownValues
 from hdpkit.moves import Move
@@ -174,6 +174,8 @@ class ExactModel:
 
     def branches(self, apply: Apply, max_paths: int = 5_000_000) -> Iterator[tuple[int, int, float]]:
         """Every branch of one application: (state before, state after, probability)."""
+        function("apply", apply, remedy="Pass a function of a franchise and a source.")
+        max_paths = whole_number("max_paths", max_paths, 1)
         paths = 0
         for state in range(len(self.states)):
             found = []
@@ -210,6 +212,8 @@ class ExactModel:
 
 def step_matrices(model: ExactModel, move: Move) -> list[Floats]:
     """Transition matrix of each step of a move."""
+    instance("model", model, ExactModel, "an ExactModel", remedy="For instance ExactModel(franchise).")
+    instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
     return list(_each_step(model, move))
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from hdpkit._compiled.measures.measure import CompiledBank
-from hdpkit.base_measures import AtomicMeasure, BaseMeasure, ByRestaurant, Placed, PythonBank
+from hdpkit.base_measures import AtomicMeasure, BaseMeasure, ByRestaurant, Placed
+from hdpkit.base_measures.bank import PythonBank
 from hdpkit.checks import instance, items
 from hdpkit.data import Groups
 from hdpkit.errors import ParameterError

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
-from hdpkit.checks import seed_number, text, whole_number
+from hdpkit.checks import flag, seed_number, text, whole_number
 from hdpkit.errors import ParameterError, RegistryError, StateError
 
 __all__ = [
@@ -121,7 +121,7 @@ class SampledTests:
     """Number of draws of the repeat, relative to the first look."""
 
     def __init__(self, *, fresh: bool = False, seed: int | None = None) -> None:
-        if fresh and seed is not None:
+        if flag("fresh", fresh) and seed is not None:
             raise ParameterError("seed", seed, "left out with fresh=True", "Choose one of the two.")
         if seed is not None:
             seed_number("seed", seed)
@@ -194,7 +194,7 @@ class SampledTests:
         SampledTestFailure
             If it failed.
         """
-        if name not in self._labels:
+        if not isinstance(name, str) or name not in self._labels:
             raise RegistryError("name", name, "a registered test", "Register it before the first check.")
         if name in self._checked:
             raise StateError("name", name, "checked once", "Running again until it passes breaks the level.")

@@ -504,7 +504,7 @@ class Elsewhere(Own):
     """A bank that can't read restaurants."""
 
     def bank(self, data):
-        from hdpkit.base_measures import PythonBank
+        from hdpkit.base_measures.bank import PythonBank
 
         return PythonBank(self, data.values)
 

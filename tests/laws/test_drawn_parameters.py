@@ -223,7 +223,7 @@ def test_likelihoods_add_up_to_one(name):
 def test_a_drawn_covariance_has_its_mean_and_its_density():
     measure, values = _ready("normal-inverse-wishart 1")
     given = statistics_of(measure, values)
-    _, _, dof, scale = measure.posterior(given)
+    _, _, dof, scale = measure._posterior(given)
     source = Streams(5).source(1)
     drawn = [measure.draw_parameters(given, source) for _ in range(4000)]
     found = np.mean([one.covariance for one in drawn], axis=0)

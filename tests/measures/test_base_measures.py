@@ -19,8 +19,8 @@ from hdpkit.base_measures import (
     GammaPoissonReference,
     NormalGammaReference,
     NormalInverseWishartReference,
-    PythonBank,
 )
+from hdpkit.base_measures.bank import PythonBank
 from hdpkit.errors import DataError, ParameterError
 
 SCALE = [[1.2, 0.4], [0.4, 0.9]]

@@ -22,7 +22,9 @@ from bad_values import another, corpus, tiny
 
 import hdpkit as hk
 from hdpkit import evaluation, moves, shards, signatures, summaries, testing
-from hdpkit.base_measures import DirichletMultinomialReference, NormalInverseWishartReference, PythonBank
+from hdpkit.base_measures import DirichletMultinomialReference, NormalInverseWishartReference
+from hdpkit.base_measures.bank import PythonBank
+from hdpkit.franchise.state_homes import DishRows, HomeState
 from hdpkit.io.arpa import read_arpa
 from hdpkit.io.text_options import TextCounter, TextOptions
 from hdpkit.random import Purpose, RandomStream, ScriptedSource, Streams
@@ -199,7 +201,23 @@ def exact_model():
     return testing.ExactModel(flat())
 
 
+def larger(value, parameter):
+    """A likelihood of a user, whose errors are the user's."""
+    return max(value, parameter)
+
+
+def home_state():
+    class Eaten:
+        def dish_of(self, customer):
+            return [0, -1][customer]
+
+    rows = DishRows(2)
+    rows.born(0, None, [0])
+    return HomeState(Eaten(), rows, 1, 1)
+
+
 OBJECTS = {
+    "HomeState": home_state,
     "AlignedTopics": aligned,
     "ArpaModel": lambda: read_arpa(arpa()),
     "ChainTrace": lambda: hk.ChainTrace([trace(), trace()]),
@@ -237,13 +255,9 @@ OBJECTS = {
     "Move": moves.TableGibbs,
     "NGramModel": language_model,
     "NGrams": sentences,
-    "NonConjugateBank": lambda: hk.NonConjugate(max, hk.Finite([1.0, 2.0]), examples=[0.5]).bank(
-        hk.Groups.from_labels([0.5, 1.0])
-    ),
     "Part": hk.Part,
     "IntegrablePart": hk.IntegrablePart,
     "ProgressBar": lambda: hk.ProgressBar(io.StringIO()),
-    "PythonBank": lambda: PythonBank(DirichletMultinomialReference(0.5, n_terms=3), np.array([0, 1, 2])),
     "StatisticsBank": lambda: PythonBank(DirichletMultinomialReference(0.5, n_terms=3), np.array([0, 1, 2])),
     "RandomStream": RandomStream,
     "ChoiceSource": RandomStream,
@@ -289,7 +303,7 @@ OBJECTS = {
     "Finite": lambda: hk.Finite([0.2, 0.7]),
     "Mixture": lambda: hk.Mixture([(moves.TableGibbs(), 1.0)]),
     "Spelling": lambda: hk.Spelling(2, words=["a", "ab"], sweeps=2, samples=1),
-    "NonConjugate": lambda: hk.NonConjugate(max, hk.Finite([1.0, 2.0]), examples=[0.5]),
+    "NonConjugate": lambda: hk.NonConjugate(larger, hk.Finite([1.0, 2.0]), examples=[0.5]),
     "NormalInverseWishart": lambda: hk.NormalInverseWishart([0.0, 1.0], 0.5, 4.0, np.eye(2)),
     "NormalInverseWishartReference": lambda: NormalInverseWishartReference([0.0, 1.0], 0.5, 4.0, np.eye(2)),
     "Uniform": lambda: hk.Uniform(3),

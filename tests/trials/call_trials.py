@@ -50,8 +50,11 @@ PROTOCOL = {
     "index": (ValueError,),
 }
 SIGNATURE = re.compile(r"(missing|takes) .*arguments?|unexpected keyword argument|multiple values for")
+CALLED = re.compile("'Tick'|with explicit base")
 SLOW = {
     "permutation.n": "a permutation of 2**31 takes as long as it takes",
+    "check_part.name": "Geweke's test takes longer than other calls, and any name is good",
+    "check_part.move": "Geweke's test takes longer than other calls",
 }
 LONG = ("sweeps", "n")  # so many are no mistake
 # Not called, for a reason.
@@ -59,6 +62,8 @@ EXCLUDED = {
     "shards.MPI": "needs a communicator; its trials are shard_kills.py",
     "shards.Dask": "needs a cluster; its trials are shard_kills.py",
     "errors.": "an error takes any arguments",
+    "stores.Detail": "the constructor of an enumeration is Python's",
+    "random.Purpose": "the constructor of an enumeration is Python's",
 }
 
 
@@ -95,6 +100,8 @@ def methods(kind):
                 yield name, thing
             continue
         function = getattr(thing, "__func__", thing)
+        if not any(name in vars(base) for base in kind.__mro__ if base.__module__.startswith("hdpkit")):
+            continue  # inherited from a tuple, say
         ours = (getattr(function, "__module__", None) or getattr(kind, "__module__", "")).startswith("hdpkit")
         if ours and (inspect.isfunction(function) or type(function).__name__ in COMPILED):
             yield name, thing
@@ -255,6 +262,10 @@ def innermost(error):
 
 def of_the_value(error, value):
     """Whether an error is that of a bad object itself: it has no attributes, or its methods fail."""
+    if (value is int or value is len) and CALLED.search(
+        text_of(error)
+    ):  # a function for ticks, say, that takes others
+        return True
     if value is None or isinstance(value, int | float | str | type):
         return False
     trace = error.__traceback__
@@ -281,6 +292,8 @@ def judged(name, error, value=None):
         return "signature"
     if "call_cases" in innermost(error) or of_the_value(error, value):
         return "of the value"
+    if name.startswith("testing.") and isinstance(error, AssertionError):
+        return "protocol"
     if isinstance(error, PROTOCOL.get(name.rsplit(".", 1)[-1], ())):
         return "protocol"
     if not found and name.startswith("pickle"):

@@ -187,6 +187,9 @@ def over_shards(state):
 
     Called again after an error, it goes on from the last checkpoint.
     """
+    if not SHARD_FOLDERS:
+        KEPT.append(tempfile.TemporaryDirectory())
+        SHARD_FOLDERS.append(KEPT[-1].name)
     schedule = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration()]
     run = hdpkit.shards.run(
         state.declarations[-1],
@@ -356,6 +359,7 @@ def look_at(state, act, before):
 
 
 SHARD_FOLDERS = []  # one, while trials run
+KEPT = []  # a temporary folder, where scenarios are used by other trials
 UNBROKEN = {}  # digest of the state by act, where an act that failed is begun again
 
 

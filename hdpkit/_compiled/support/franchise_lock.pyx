@@ -19,7 +19,7 @@ from cpython.pythread cimport PyThread_get_thread_ident
 
 from time import monotonic, sleep
 
-from hdpkit.errors import BusyError, ClosedError, StateError
+from hdpkit.errors import BusyError, ClosedError, ParameterError, StateError
 
 cdef double PATIENCE = 10.0      # seconds to wait for a read of another thread
 cdef double NAP = 0.0005
@@ -298,6 +298,8 @@ cdef class Claim:
         """End the run."""
         if self.on and self.lock.stepping:
             raise in_another_run()
+        if not hasattr(draws, "close"):
+            raise ParameterError("draws", draws, "a generator", "Pass the draws that step() was given.")
         try:
             draws.close()
         finally:
@@ -445,6 +447,20 @@ def unweighable(error):
 
 # ------------------------------------------------------------------------------------------- attributes
 
+cdef object attributes(instance):
+    try:
+        return instance.__dict__
+    except AttributeError:
+        raise ParameterError("instance", instance, "an object of a franchise", "See hdpkit.Franchise.") from None
+
+
+cdef FranchiseLock lock_among(kept):
+    found = kept.get("_lock")
+    if not isinstance(found, FranchiseLock):
+        raise StateError("franchise", None, "one that its constructor has made", "Call hdpkit.Franchise(...).")
+    return <FranchiseLock>found
+
+
 cdef class Inside:
     """An attribute that changes with the state: other threads can't read or replace it during a lock."""
 
@@ -466,9 +482,9 @@ cdef class Inside:
         cdef FranchiseLock lock
         if instance is None:
             return self
-        kept = instance.__dict__
+        kept = attributes(instance)
         if not self.readable:
-            lock = kept["_lock"]
+            lock = lock_among(kept)
             lock.check()
             if lock.closed and not lock.reopening:
                 raise closed()
@@ -478,7 +494,9 @@ cdef class Inside:
             raise AttributeError(self.name) from None
 
     def __set__(self, instance, value):
-        cdef FranchiseLock lock = instance.__dict__["_lock"]
+        cdef FranchiseLock lock = lock_among(attributes(instance))
         lock.check()
         instance.__dict__[self.name] = value
 
+    def __delete__(self, instance):
+        raise StateError("attribute", self.name, "kept", "Attributes of a franchise can't be deleted.")

@@ -9,7 +9,9 @@ import _signal      # without the enumerations of signal, which cost more than a
 import signal
 import sys
 import threading
+from types import FrameType
 
+from hdpkit.errors import ParameterError
 
 cdef int SIGINT = signal.SIGINT
 cdef object last = None      # the replaced handler: it may be the one being called
@@ -67,6 +69,8 @@ cdef class HeldInterrupt:
 
     def remember(self, number, frame):
         """Record Ctrl-C; this is the signal handler in the block."""
+        if frame is not None and not isinstance(frame, FrameType):
+            raise ParameterError("frame", frame, "a frame", "Python calls this with the frame that it interrupted.")
         me = self       # Python's only reference to the handler is in the table of handlers, which is about to change
         if not runs(self.block, frame):
             self.give_back()

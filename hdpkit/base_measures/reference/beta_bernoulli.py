@@ -49,7 +49,7 @@ class BetaBernoulliReference(VectorMeasure):
         return {"a": self.a, "b": self.b}
 
     @staticmethod
-    def legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    def _legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Which numbers are bits."""
         return (values == 0) | (values == 1)
 
@@ -69,14 +69,14 @@ class BetaBernoulliReference(VectorMeasure):
     def add(self, statistics: BitCounts, value: Any) -> None:
         """Count a vector."""
         statistics.n += 1
-        statistics.ones += self.row(value).astype(np.int64)
+        statistics.ones += self._row(value).astype(np.int64)
 
     def remove(self, statistics: BitCounts, value: Any) -> None:
         """Subtract a vector."""
         statistics.n -= 1
-        statistics.ones -= self.row(value).astype(np.int64)
+        statistics.ones -= self._row(value).astype(np.int64)
 
-    def posterior(self, many: Sequence[BitCounts]) -> tuple[Floats, Floats]:
+    def _posterior(self, many: Sequence[BitCounts]) -> tuple[Floats, Floats]:
         """Parameters a and b given the vectors of each dish, each of shape (n, D)."""
         a, b = self.vectors
         ones = np.array([statistics.ones for statistics in many])
@@ -85,36 +85,36 @@ class BetaBernoulliReference(VectorMeasure):
 
     def log_predictive(self, value: Any, many: Sequence[BitCounts]) -> Floats:
         """log of prod a / (a + b) over set bits and b / (a + b) over the others: shape (n,)."""
-        a, b = self.posterior(many)
-        bits = self.row(value) > 0
+        a, b = self._posterior(many)
+        bits = self._row(value) > 0
         return (np.log(np.where(bits, a, b)) - np.log(a + b)).sum(axis=1)
 
     def log_marginal(self, statistics: BitCounts) -> float:
         """Log of prod B(a + ones, b + n - ones) / B(a, b)."""
-        a, b = (part[0] for part in self.posterior([statistics]))
+        a, b = (part[0] for part in self._posterior([statistics]))
         return float((scipy.special.betaln(a, b) - scipy.special.betaln(*self.vectors)).sum())
 
     def simulate(self, statistics: BitCounts, generator: np.random.Generator) -> Any:
         """Draw a vector from the predictive distribution of a dish."""
-        a, b = (part[0] for part in self.posterior([statistics]))
-        return self.outward((generator.random(len(a)) < a / (a + b)).astype(np.int64))
+        a, b = (part[0] for part in self._posterior([statistics]))
+        return self._outward((generator.random(len(a)) < a / (a + b)).astype(np.int64))
 
     def draw_parameters(self, statistics: BitCounts, source: ChoiceSource) -> Any:
         """Draw each bit's probability, Beta(a + ones, b + n - ones): a float, or shape (D,) for vectors."""
-        a, b = (part[0] for part in self.posterior([statistics]))
-        return self.outward(source.beta(a, b))
+        a, b = (part[0] for part in self._posterior([statistics]))
+        return self._outward(source.beta(a, b))
 
     def log_likelihood(self, value: Any, parameters: Any) -> float:
         """Log probability of a vector given each bit's probability."""
-        p = self.row(parameters)
-        bits = self.row(value) > 0
+        p = self._row(parameters)
+        bits = self._row(value) > 0
         with np.errstate(divide="ignore"):
             return float(np.log(np.where(bits, p, 1.0 - p)).sum())
 
     def posterior_mean(self, statistics: BitCounts) -> Any:
         """Mean of each bit's probability: a float for single bits, shape (D,) for vectors."""
-        a, b = (part[0] for part in self.posterior([statistics]))
-        return self.outward(a / (a + b))
+        a, b = (part[0] for part in self._posterior([statistics]))
+        return self._outward(a / (a + b))
 
     def example_values(self) -> Any:
         """Five vectors."""

@@ -50,7 +50,7 @@ class GammaPoissonReference(VectorMeasure):
         return {"shape": self.shape, "rate": self.rate}
 
     @staticmethod
-    def legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    def _legal(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Which numbers are counts."""
         return (values >= 0) & (values < 2**53) & (values == np.floor(values))
 
@@ -77,21 +77,21 @@ class GammaPoissonReference(VectorMeasure):
 
     def add(self, statistics: CountSums, value: Any) -> None:
         """Add a value."""
-        x = self.row(value)
+        x = self._row(value)
         statistics.n += 1
         statistics.sums += x.astype(np.int64)
         statistics.log_factorials += float(scipy.special.gammaln(x + 1.0).sum())
 
     def remove(self, statistics: CountSums, value: Any) -> None:
         """Remove a value."""
-        x = self.row(value)
+        x = self._row(value)
         statistics.n -= 1
         statistics.sums -= x.astype(np.int64)
         statistics.log_factorials -= float(scipy.special.gammaln(x + 1.0).sum())
         if statistics.n == 0:
             statistics.log_factorials = 0.0  # exact, without accumulated rounding errors
 
-    def posterior(self, many: Sequence[CountSums]) -> tuple[Floats, Floats]:
+    def _posterior(self, many: Sequence[CountSums]) -> tuple[Floats, Floats]:
         """Shape and rate given the values of each dish, each of shape (n, D)."""
         shape, rate = self.vectors
         sums = np.array([statistics.sums for statistics in many])
@@ -100,8 +100,8 @@ class GammaPoissonReference(VectorMeasure):
 
     def log_predictive(self, value: Any, many: Sequence[CountSums]) -> Floats:
         """log NB(x; shape, rate / (rate + 1)) under each dish: shape (n,)."""
-        x = self.row(value)
-        shape, rate = self.posterior(many)
+        x = self._row(value)
+        shape, rate = self._posterior(many)
         gammaln = scipy.special.gammaln
         logs = (
             gammaln(shape + x)
@@ -118,32 +118,32 @@ class GammaPoissonReference(VectorMeasure):
         G(shape + s) / G(shape) rate^shape / (rate + n)^(shape + s) / prod x!, over dimensions.
         """
         shape_0, rate_0 = self.vectors
-        shape, rate = (part[0] for part in self.posterior([statistics]))
+        shape, rate = (part[0] for part in self._posterior([statistics]))
         gammaln = scipy.special.gammaln
         logs = gammaln(shape) - gammaln(shape_0) + shape_0 * np.log(rate_0) - shape * np.log(rate)
         return float(logs.sum()) - statistics.log_factorials
 
     def simulate(self, statistics: CountSums, generator: np.random.Generator) -> Any:
         """Draw a value from the predictive distribution of a dish."""
-        shape, rate = (part[0] for part in self.posterior([statistics]))
+        shape, rate = (part[0] for part in self._posterior([statistics]))
         # NumPy's second parameter is the scale, here it is the rate.
-        return self.outward(generator.poisson(generator.gamma(shape, 1.0 / rate)))
+        return self._outward(generator.poisson(generator.gamma(shape, 1.0 / rate)))
 
     def draw_parameters(self, statistics: CountSums, source: ChoiceSource) -> Any:
         """Draw the rate, Gamma(shape + sum x, rate + n): a float for numbers, shape (D,) for vectors."""
-        shape, rate = (part[0] for part in self.posterior([statistics]))
-        return self.outward(source.gamma(shape) / rate)
+        shape, rate = (part[0] for part in self._posterior([statistics]))
+        return self._outward(source.gamma(shape) / rate)
 
     def log_likelihood(self, value: Any, parameters: Any) -> float:
         """Log probability of a value given the rate."""
-        x, rate = self.row(value), self.row(parameters)
+        x, rate = self._row(value), self._row(parameters)
         special = scipy.special
         return float((special.xlogy(x, rate) - rate - special.gammaln(x + 1.0)).sum())
 
     def posterior_mean(self, statistics: CountSums) -> Any:
         """Mean of the rate: a float for numbers, shape (D,) for vectors."""
-        shape, rate = (part[0] for part in self.posterior([statistics]))
-        return self.outward(shape / rate)
+        shape, rate = (part[0] for part in self._posterior([statistics]))
+        return self._outward(shape / rate)
 
     def example_values(self) -> Any:
         """Five counts."""

@@ -42,7 +42,7 @@ class NormalGammaReference(VectorMeasure):
     shape: Any = positive("shape", default=1.0)
     rate: Any = positive("rate", default=1.0)
 
-    legal = staticmethod(finite)
+    _legal = staticmethod(finite)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -65,13 +65,13 @@ class NormalGammaReference(VectorMeasure):
 
     def add(self, statistics: Moments, value: Any) -> None:
         """Add a value."""
-        statistics.add(self.row(value))
+        statistics.add(self._row(value))
 
     def remove(self, statistics: Moments, value: Any) -> None:
         """Remove a value."""
-        statistics.remove(self.row(value))
+        statistics.remove(self._row(value))
 
-    def posterior(self, many: Sequence[Moments]) -> tuple[Floats, Floats, Floats, Floats]:
+    def _posterior(self, many: Sequence[Moments]) -> tuple[Floats, Floats, Floats, Floats]:
         """Mean, strength, shape and rate given the values of each dish, each of shape (n, D).
 
         Murphy 2007, equations 86 to 89.
@@ -93,20 +93,20 @@ class NormalGammaReference(VectorMeasure):
 
         Murphy 2007, equation 100.
         """
-        mean, strength, shape, rate = self.posterior(many)
+        mean, strength, shape, rate = self._posterior(many)
         spread = 2.0 * rate * (strength + 1.0) / strength  # degrees of freedom times scale**2
         logs = (
             scipy.special.gammaln(shape + 0.5)
             - scipy.special.gammaln(shape)
             - 0.5 * np.log(np.pi * spread)
-            - (shape + 0.5) * np.log1p((self.row(value) - mean) ** 2 / spread)
+            - (shape + 0.5) * np.log1p((self._row(value) - mean) ** 2 / spread)
         )
         return logs.sum(axis=1)
 
     def log_marginal(self, statistics: Moments) -> float:
         """Log marginal density of all values of a dish (Murphy 2007, equation 95)."""
         _, strength_0, shape_0, rate_0 = self.vectors
-        _, strength, shape, rate = (part[0] for part in self.posterior([statistics]))
+        _, strength, shape, rate = (part[0] for part in self._posterior([statistics]))
         logs = (
             scipy.special.gammaln(shape)
             - scipy.special.gammaln(shape_0)
@@ -119,27 +119,27 @@ class NormalGammaReference(VectorMeasure):
 
     def simulate(self, statistics: Moments, generator: np.random.Generator) -> Any:
         """Draw a value from the predictive distribution of a dish."""
-        mean, strength, shape, rate = (part[0] for part in self.posterior([statistics]))
+        mean, strength, shape, rate = (part[0] for part in self._posterior([statistics]))
         scale = np.sqrt(rate * (strength + 1.0) / (shape * strength))
-        return self.outward(mean + scale * generator.standard_t(2.0 * shape))
+        return self._outward(mean + scale * generator.standard_t(2.0 * shape))
 
     def draw_parameters(self, statistics: Moments, source: ChoiceSource) -> Floats:
         """Draw mu and the variance 1 / tau: shape (2,) for numbers, (2, D) for vectors."""
-        mean, strength, shape, rate = (part[0] for part in self.posterior([statistics]))
+        mean, strength, shape, rate = (part[0] for part in self._posterior([statistics]))
         log_variance = np.clip(np.log(rate) - source.log_gamma(shape), -LOG_ENDS, LOG_ENDS)
         mu = mean + np.exp(log_variance / 2) / np.sqrt(strength) * source.normal(mean.shape)
-        return np.array([self.outward(mu), self.outward(np.exp(log_variance))])
+        return np.array([self._outward(mu), self._outward(np.exp(log_variance))])
 
     def log_likelihood(self, value: Any, parameters: Floats) -> float:
         """Log density of a value given mu and the variance."""
-        mu, variance = self.row(parameters[0]), self.row(parameters[1])
-        away = (self.row(value) - mu) / np.sqrt(variance)
+        mu, variance = self._row(parameters[0]), self._row(parameters[1])
+        away = (self._row(value) - mu) / np.sqrt(variance)
         return float(-0.5 * (np.log(2.0 * np.pi * variance) + away**2).sum())
 
     def posterior_mean(self, statistics: Moments) -> Floats:
         """E[mu], and 1 / E[tau] as the variance: shape (2,) for numbers, (2, D) for vectors."""
-        mean, _, shape, rate = (part[0] for part in self.posterior([statistics]))
-        return np.array([self.outward(mean), self.outward(rate / shape)])
+        mean, _, shape, rate = (part[0] for part in self._posterior([statistics]))
+        return np.array([self._outward(mean), self._outward(rate / shape)])
 
     def example_values(self) -> Any:
         """Five values near zero."""

@@ -107,7 +107,7 @@ class NormalInverseWishartReference(VectorMeasure):
     dof: Any = attrs.field(converter=_dof)
     scale: Any = attrs.field(converter=_scale)
 
-    legal = staticmethod(finite)
+    _legal = staticmethod(finite)
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
@@ -176,13 +176,13 @@ class NormalInverseWishartReference(VectorMeasure):
 
     def add(self, statistics: Moments, value: Any) -> None:
         """Add a value."""
-        statistics.add(self.row(value))
+        statistics.add(self._row(value))
 
     def remove(self, statistics: Moments, value: Any) -> None:
         """Remove a value."""
-        statistics.remove(self.row(value))
+        statistics.remove(self._row(value))
 
-    def posterior(self, statistics: Moments) -> tuple[Floats, float, float, Floats]:
+    def _posterior(self, statistics: Moments) -> tuple[Floats, float, float, Floats]:
         """Mean, strength, dof and scale given the values of a dish (Murphy 2007, equations 251 to 254)."""
         mean, strength, dof, scale = self.numbers
         n = statistics.n
@@ -199,10 +199,10 @@ class NormalInverseWishartReference(VectorMeasure):
 
         Murphy 2007, equation 258.
         """
-        D, x = len(self.mean), self.row(value)
+        D, x = len(self.mean), self._row(value)
         out = np.empty(len(many))
         for k, statistics in enumerate(many):
-            mean, strength, dof, scale = self.posterior(statistics)
+            mean, strength, dof, scale = self._posterior(statistics)
             factor = np.linalg.cholesky(scale * (strength + 1.0) / strength)
             distance = scipy.linalg.solve_triangular(factor, x - mean, lower=True)
             out[k] = (
@@ -218,7 +218,7 @@ class NormalInverseWishartReference(VectorMeasure):
         """Log marginal density of all values of a dish (Murphy 2007, equation 266)."""
         D = len(self.mean)
         _, strength_0, dof_0, scale_0 = self.numbers
-        _, strength, dof, scale = self.posterior(statistics)
+        _, strength, dof, scale = self._posterior(statistics)
         return float(
             scipy.special.multigammaln(dof / 2, D)
             - scipy.special.multigammaln(dof_0 / 2, D)
@@ -230,7 +230,7 @@ class NormalInverseWishartReference(VectorMeasure):
 
     def simulate(self, statistics: Moments, generator: np.random.Generator) -> Floats:
         """Draw a value from the predictive distribution of a dish."""
-        mean, strength, dof, scale = self.posterior(statistics)
+        mean, strength, dof, scale = self._posterior(statistics)
         degrees = dof - len(mean) + 1.0
         factor = np.linalg.cholesky(scale * (strength + 1.0) / strength)
         return mean + factor @ generator.standard_normal(len(mean)) / np.sqrt(generator.chisquare(degrees))
@@ -241,7 +241,7 @@ class NormalInverseWishartReference(VectorMeasure):
         With scale = L L' and A lower triangular, A_ii^2 ~ chi-square(dof - i + 1), i = 1 .. D, and A_ij ~
         N(0, 1) below the diagonal, Sigma^-1 = W' W where W = A' L^-1.
         """
-        mean, strength, dof, scale = self.posterior(statistics)
+        mean, strength, dof, scale = self._posterior(statistics)
         D = len(mean)
         factor = np.linalg.cholesky(scale)
         logs = (np.log(2.0) + source.log_gamma((dof - np.arange(D)) / 2.0)) / 2.0
@@ -256,12 +256,12 @@ class NormalInverseWishartReference(VectorMeasure):
 
     def log_likelihood(self, value: Any, parameters: DrawnNormal) -> float:
         """Log density of a vector given mu and Sigma."""
-        away = parameters.whitener @ (self.row(value) - parameters.mean)
+        away = parameters.whitener @ (self._row(value) - parameters.mean)
         return float(parameters.log_det - 0.5 * (len(away) * np.log(2.0 * np.pi) + away @ away))
 
     def posterior_mean(self, statistics: Moments) -> Floats:
         """E[mu] in the first row, below it the inverse of E[Sigma^-1] as the covariance: (D + 1, D)."""
-        mean, _, dof, scale = self.posterior(statistics)
+        mean, _, dof, scale = self._posterior(statistics)
         return np.vstack([mean, scale / dof])
 
     def example_values(self) -> Any:

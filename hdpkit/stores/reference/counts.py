@@ -4,42 +4,37 @@ from __future__ import annotations
 
 import abc
 import functools
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hdpkit._compiled.stores.frozen_arrays import empty_row
 from hdpkit.arrays import Int32s
+from hdpkit.checks import MISUSE, of_user_code, whole_number, wrap_own
 from hdpkit.errors import HdpkitError, ParameterError
 
 __all__ = ["CountedStore"]
 
-_VERBS = (
-    "join", "open", "remove", "set_tables", "dish_of", "table_at", "table_size", "table_node", "move_table",
-    "customers", "tables", "node_customers", "node_tables", "node_dishes", "table_sizes",
-)  # fmt: skip
-_FOLDER = str(Path(__file__).parent)
+_MOST_CUSTOMERS, _MOST_NODES = 2**31 - 2, 10_000_000
+_REMEDY = "Use a compiled store: those in Python are for small data."
 
 
-def _refusing(verb: Any) -> Any:
+def _refusing(_: str, verb: Any) -> Any:
     """Return a verb that names its arguments if they make it fail; it looks at them only then."""
+    if len(inspect.signature(verb).parameters) < 2:
+        return verb
 
     @functools.wraps(verb)
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
         try:
             return verb(self, *arguments, **named)
-        except (LookupError, ArithmeticError, AttributeError, TypeError, NotImplementedError) as error:
-            last = error.__traceback__
-            while last is not None and last.tb_next is not None:
-                last = last.tb_next
+        except MISUSE as error:
             # Errors of a source, and of a call that doesn't fit the signature, are passed on.
-            inside = last is not error.__traceback__ and last is not None
-            if isinstance(error, HdpkitError) or not inside:
-                raise
-            if not last.tb_frame.f_code.co_filename.startswith(_FOLDER):  # type: ignore[union-attr]
+            inside = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+            if isinstance(error, HdpkitError) or not inside or of_user_code(error):
                 raise
             allowed = "numbers of restaurants, dishes, customers and tables that the store has"
             raise ParameterError(
@@ -54,13 +49,12 @@ class CountedStore(abc.ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        for name in _VERBS:
-            if name in cls.__dict__ and cls.__module__.startswith(__package__):
-                setattr(cls, name, _refusing(cls.__dict__[name]))
+        if cls.__module__.startswith(str(__package__)):
+            wrap_own(cls, None, _refusing)
 
     def __init__(self, n_customers: int, n_nodes: int) -> None:
-        self.n_customers = n_customers
-        self.n_nodes = n_nodes
+        self.n_customers = whole_number("n_customers", n_customers, 0, _MOST_CUSTOMERS, remedy=_REMEDY)
+        self.n_nodes = whole_number("n_nodes", n_nodes, 0, _MOST_NODES, remedy=_REMEDY)
         self.clear()
 
     def clear(self) -> None:
@@ -70,8 +64,11 @@ class CountedStore(abc.ABC):
 
     def grow(self, n_customers: int, n_nodes: int) -> None:
         """Add unseated data customers and empty restaurants, numbered after the existing ones."""
-        if n_customers < self.n_customers or n_nodes < self.n_nodes:
-            raise ValueError(f"{n_customers} customers, {n_nodes} restaurants: a store doesn't shrink")
+        remedy = "A store doesn't shrink."
+        n_customers = whole_number(
+            "n_customers", n_customers, self.n_customers, _MOST_CUSTOMERS, remedy=remedy
+        )
+        n_nodes = whole_number("n_nodes", n_nodes, self.n_nodes, _MOST_NODES, remedy=remedy)
         for counters in (self._customers, self._n_tables):
             counters.extend(Counter() for _ in range(n_nodes - self.n_nodes))
         self._grow_customers(n_customers - self.n_customers)
@@ -135,6 +132,4 @@ class CountedStore(abc.ABC):
         return 0
 
 
-for _name in _VERBS:
-    if _name in CountedStore.__dict__ and _name != "dish_of":
-        setattr(CountedStore, _name, _refusing(CountedStore.__dict__[_name]))
+wrap_own(CountedStore, None, _refusing)
