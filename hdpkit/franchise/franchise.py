@@ -21,6 +21,7 @@ from hdpkit.franchise.fixed_dishes import fold_in as fold_in_new_groups
 from hdpkit.franchise.guard import changes, reopens, unguarded
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.simulate import simulate
+from hdpkit.franchise.statistics import unserved
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
@@ -136,7 +137,15 @@ class Franchise(Copied):
         return RestaurantView(self, number_of(self.declarations, name), name, key)
 
     def snapshot(self) -> Snapshot:
-        """The part of the current state that predictions need; it doesn't change with the franchise."""
+        """The part of the current state that predictions need; it doesn't change with the franchise.
+
+        Raises
+        ------
+        StateError
+            If a dish was opened and has no customers.
+        """
+        if empty := self._open_dishes():
+            raise unserved(empty, "a snapshot")
         return Snapshot(self)
 
     look = look_at  # it takes the lock itself
