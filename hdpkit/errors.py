@@ -20,6 +20,7 @@ __all__ = [
     "ChainError",
     "ChangedDataError",
     "ClosedError",
+    "CopiedFranchiseWarning",
     "CorruptRunError",
     "DataError",
     "DeclarationError",
@@ -229,6 +230,10 @@ class SkippedFilesWarning(UserWarning):
 
 class ManyTopicsWarning(UserWarning):
     """A run of a topic model ended with more topics than an average topic has tokens."""
+
+
+class CopiedFranchiseWarning(UserWarning):
+    """A franchise without dishes was read after a run of several chains, which ran on copies of it."""
 
 
 class RunError(HdpkitError, RuntimeError):

@@ -106,13 +106,13 @@ def run_summaries(topics: RunTopics, run: Run, n_terms: int) -> list[TopicSummar
     return [
         TopicSummary(
             k,
-            tuple(map(str, topics.words(topics.top_terms(k, n_terms)))),
+            tuple(map(str, topics.words(terms))),
             round(float(topics.shares[k]) * corpus.n_tokens),
             float(topics.shares[k]),
             float(present[k] / max(filled, 1)),
             occurrence=None if topics.occurrence is None else float(topics.occurrence[k]),
         )
-        for k in range(topics.n_topics)
+        for k, terms, _ in topics.top_by_topic(n_terms)
     ]
 
 

@@ -18,6 +18,7 @@ from hdpkit.errors import DataError, ParameterError, RunError
 from hdpkit.evaluation.completion import TOLERANCE
 from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves
 from hdpkit.franchise import FixedWeights, Restaurant
+from hdpkit.franchise.sample import rows_at_once
 from hdpkit.random import Purpose, Seed, as_source
 from hdpkit.schedule import open_run
 from hdpkit.schedule.states import ChainState
@@ -61,7 +62,7 @@ class ShardedState:
     Attributes
     ----------
     sweep : int
-    dish_counts : int64 array, shape (K, n_terms)
+    counts : csr_array of int64, shape (K, n_terms)
         Number of tokens of each term in each topic.
     weights : float64 array, shape (K + 1,)
         Weights of the topics at the root; the last entry is the weight of all other topics.
@@ -74,7 +75,7 @@ class ShardedState:
     """
 
     sweep: int
-    dish_counts: Int64s
+    counts: Any
     weights: Floats
     concentration: float
     eta: Floats
@@ -134,7 +135,7 @@ class ShardedState:
         measure: Any = declared.measure
         eta = declared.base_parameters.get("eta", measure.eta)
         return cls(
-            sweep=sample.sweep, dish_counts=sample.counts[order].toarray(),
+            sweep=sample.sweep, counts=sample.counts[order],
             weights=sample.root_weights[[*order.tolist(), -1]],
             concentration=float(declared.concentration("document")),
             eta=np.broadcast_to(np.asarray(eta, np.float64), (run.data.n_terms,)),
@@ -144,13 +145,23 @@ class ShardedState:
     @property
     def n_topics(self) -> int:
         """K."""
-        return len(self.dish_counts)
+        return int(self.counts.shape[0])
+
+    @property
+    def dish_counts(self) -> Int64s:
+        """`counts` as an array: int64, shape (K, n_terms), computed at each access."""
+        found: Int64s = self.counts.toarray()
+        return found
 
     def topics(self) -> Floats:
         """Posterior means of the topics over terms given the state: float64, shape (K, n_terms)."""
-        topics = self.dish_counts + self.eta
-        topics /= topics.sum(axis=1, keepdims=True)
-        return topics
+        return self._rows(slice(None))
+
+    def _rows(self, topics: slice) -> Floats:
+        """Rows of `topics`: all of them may not fit in memory."""
+        rows: Floats = self.counts[topics].toarray() + self.eta
+        rows /= rows.sum(axis=1, keepdims=True)
+        return rows
 
     def top_terms(self, n: int = 10) -> list[list[Any]]:
         """The most probable terms of each topic: words, or ids where the corpus has no vocabulary.
@@ -162,7 +173,9 @@ class ShardedState:
         """
         n = whole_number("n", n, 1, remedy="How many terms of a topic.")
         words = getattr(self.corpus, "vocabulary", None)
-        found = (np.argsort(-topic, kind="stable")[:n].tolist() for topic in self.topics())
+        step = rows_at_once(len(self.eta))
+        blocks = (self._rows(slice(first, first + step)) for first in range(0, self.n_topics, step))
+        found = (np.argsort(-topic, kind="stable")[:n].tolist() for rows in blocks for topic in rows)
         return [[v if words is None else words[v] for v in terms] for terms in found]
 
     def shares(self, number: int) -> dict[str, Any]:
@@ -242,9 +255,9 @@ class ShardedState:
         if held_out is not None:
             _check_halves(data, _check_source("held_out", held_out))
         for name, source in (("data", data), ("held_out", held_out or data)):
-            if source.n_terms != self.dish_counts.shape[1]:
+            if source.n_terms != len(self.eta):
                 raise DataError(
-                    name, f"{source.n_terms} terms", f"{self.dish_counts.shape[1]} terms, those of the run",
+                    name, f"{source.n_terms} terms", f"{len(self.eta)} terms, those of the run",
                     "Give the same terms in the same order.",
                 )  # fmt: skip
         topics = self._fixed(learn)
@@ -262,7 +275,7 @@ class ShardedState:
 
     def _fixed(self, learn: bool) -> FixedTopics:
         prior = self.concentration * self.weights
-        mass = np.append(self.dish_counts.sum(axis=1), 0) + self.eta.sum()
+        mass = np.append(self.counts.sum(axis=1), 0) + self.eta.sum()
         return FixedTopics.of(self.topics(), self.eta / self.eta.sum(), prior, mass if learn else None)
 
     def _number(self, number: Any) -> int:

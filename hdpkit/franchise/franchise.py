@@ -19,6 +19,7 @@ from hdpkit.franchise.fixed_dishes import fold_in as fold_in_new_groups
 from hdpkit.franchise.freezing import Requests, Snapshot
 from hdpkit.franchise.guard import changes, reopens, unguarded
 from hdpkit.franchise.known import Known, KnownValues
+from hdpkit.franchise.seats import unserved
 from hdpkit.franchise.simulate import simulate
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.parts import IntegrablePart
@@ -133,7 +134,15 @@ class Franchise(Extending):
         return RestaurantView(self, number_of(self.declarations, name), name, key)
 
     def snapshot(self) -> Snapshot:
-        """The part of the current state that predictions need; it doesn't change with the franchise."""
+        """The part of the current state that predictions need; it doesn't change with the franchise.
+
+        Raises
+        ------
+        StateError
+            If a dish was opened and has no customers.
+        """
+        if empty := self._open_dishes():
+            raise unserved(empty, "a snapshot")
         return Snapshot(self)
 
     fold_in = fold_in_new_groups  # it takes the lock itself, while it reads

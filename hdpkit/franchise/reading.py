@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import instance, number_array, whole_number
-from hdpkit.errors import ParameterError, StateError
+from hdpkit.errors import CopiedFranchiseWarning, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.sample import Sample, drawn_weights, levels_of, sample_of
@@ -136,12 +138,16 @@ class Drawn(Slices):
 class Reading(Drawn):
     """Properties of the current state."""
 
+    _copied_at: int | None = None  # state of this franchise when several chains ran on copies of it
+
     @property
     def dishes(self) -> Int64s:
         """Dish of each customer, in data order: int64, shape (n_customers,); -1 while unseated.
 
         If dishes are observed they are the values themselves.
         """
+        if self._copied_at is not None:
+            self._warn_of_copies("dishes are -1")
         return self._ranks()[self.seating.dishes()[: self.topology.n_customers]]
 
     def _ranks(self) -> Int64s:
@@ -177,8 +183,29 @@ class Reading(Drawn):
 
     @property
     def n_dishes(self) -> int:
-        """Number of dishes that have customers, K."""
+        """Number of dishes, K; one that was opened and has no customers yet is counted, too."""
+        if self._copied_at is not None:
+            self._warn_of_copies("n_dishes is 0")
         return self._dish_kind.number()
+
+    def _ran_as_copies(self) -> None:
+        """Remember that several chains ran on copies, while this franchise has no customers seated."""
+        self._copied_at = self._changes if self._dish_kind.number() == 0 else None
+
+    def _warn_of_copies(self, what: str) -> None:
+        """Warn a user, once, that this franchise isn't where the states of the chains are."""
+        if self._copied_at != self._changes:  # it has a state of its own by now
+            self._copied_at = None
+            return
+        reader = str(sys._getframe(3).f_globals.get("__name__", ""))  # beyond the property and its guard
+        if reader.partition(".")[0] != "hdpkit":
+            self._copied_at = None
+            warnings.warn(
+                f"{what}: several chains ran on copies of this franchise, which has no customers. The last "
+                "states of the chains are trace.franchises; for instance trace.franchises[0].n_dishes.",
+                CopiedFranchiseWarning,
+                stacklevel=4,
+            )
 
     @property
     def n_tables(self) -> int:

@@ -387,5 +387,5 @@ def unserved(slots: list[int], before: str) -> StateError:
     """The error for dishes that were opened and got no customers."""
     return StateError(
         "open_dish", slots, f"followed by customers for these dishes before {before}",
-        "A move opened a dish without customers: seat a customer at it in the same move.",
+        "Seat a customer at a dish as soon as it is open; clear() or thaw(frozen) removes an empty one.",
     )  # fmt: skip

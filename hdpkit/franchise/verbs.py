@@ -377,8 +377,8 @@ class Verbs(Held):
     def open_dish(self, source: ChoiceSource | None = None) -> int:
         """Create a dish without customers; the caller must seat some immediately.
 
-        Until it has customers, `freeze`, `copy`, `settle` and verbs that need the seating of customers raise
-        a StateError.
+        Until it has customers, `freeze`, `copy`, `snapshot`, `settle`, runs and verbs that need the seating
+        of customers raise a StateError. `clear` and `thaw` remove it.
 
         Parameters
         ----------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
@@ -183,6 +185,24 @@ def summary(
         },
         coords=coords,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
+    with _quiet(arviz):
         return arviz.summary(data, **options)
+
+
+@contextlib.contextmanager
+def _quiet(arviz: Any) -> Iterator[None]:
+    """Without ArviZ's messages about one chain and about constant columns: what it can't compute is NaN."""
+    names = ("arviz", "arviz_stats")
+    loggers = [getattr(arviz, "_log", None), *map(logging.getLogger, names)]
+    with warnings.catch_warnings(), contextlib.ExitStack() as stack:
+        warnings.simplefilter("ignore", FutureWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for logger in loggers:
+            if isinstance(logger, logging.Logger):
+                logger.addFilter(_of_values)
+                stack.callback(logger.removeFilter, _of_values)
+        yield
+
+
+def _of_values(record: logging.LogRecord) -> bool:
+    return "Shape validation failed" not in record.getMessage()

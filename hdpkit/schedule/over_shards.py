@@ -118,13 +118,16 @@ class OverShards:
             return "shards of the corpus are on other disks: their sums are not compared", {}
         slots, n_terms = np.asarray(stored.common["slots"]), self.data.n_terms
         n_slots = int(slots.max()) + 1
-        counts, totals, logs = np.zeros(n_slots * n_terms, dtype=np.int64), [], []
+        totals, logs = [], []
+        counts = scipy.sparse.csr_array((n_slots, n_terms), dtype=np.int64)
         for i, info in enumerate(self.data.shards):
             corpus = self.data.shard(i)
             seating = start.seating(i, info, corpus)
             for first in range(0, info.n_tokens, _CHUNK):
                 dish = seating["dish"][first : first + _CHUNK].astype(np.int64)
-                np.add.at(counts, dish * n_terms + corpus.values[first : first + _CHUNK], 1)
+                there = (dish, corpus.values[first : first + _CHUNK])
+                ones = np.ones(len(dish), dtype=np.int64)
+                counts += scipy.sparse.csr_array((ones, there), shape=counts.shape)
             totals.append(totals_of(seating))
             customers, tables = (
                 np.asarray(seating[f"count_{name}"], np.int64) for name in ("customers", "tables")
@@ -134,7 +137,7 @@ class OverShards:
         franchise = self.state(number, loaded).franchise
         log_likelihood = franchise.log_likelihood()
         log_joint = log_joint_of_all(franchise, log_likelihood) + add_up(logs)
-        same = np.array_equal(counts.reshape(n_slots, n_terms)[slots], stored.counts.toarray())
+        same = not (counts[slots] - stored.counts).data.any()
         same &= np.array_equal(tables[slots], stored.tables) and all(map(np.array_equal, sizes, stored.sizes))
         same &= loaded.sweep == 0 or bool(np.isclose(stored.log_joint, log_joint, rtol=1e-9))
         if not same:

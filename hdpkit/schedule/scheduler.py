@@ -239,9 +239,14 @@ class Scheduler:
         if run_folder is not None:
             job = begin_folder(run_folder, self.moves, franchise, sweeps, streams, init, plan, chains)
             with job:
-                return job.run(franchise, plan, processes)
+                trace = job.run(franchise, plan, processes)
+            if chains is not None:
+                franchise._ran_as_copies()
+            return trace
         if chains is not None:
-            return run_chains(self.moves, franchise, sweeps, streams, init, plan, chains, processes)
+            found = run_chains(self.moves, franchise, sweeps, streams, init, plan, chains, processes)
+            franchise._ran_as_copies()
+            return found
         return collect(self.moves, franchise, sweeps, streams, init, plan, Trace())
 
     def sample(

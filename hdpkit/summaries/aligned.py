@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from hdpkit.franchise import Sample
 from hdpkit.random import Purpose, as_source
 from hdpkit.record.tables import data_frame
 from hdpkit.summaries.diagnosis import sweeps_text
-from hdpkit.summaries.intervals import central, central_of_terms, topic_intervals
+from hdpkit.summaries.intervals import central, central_of_terms, topic_interval
 from hdpkit.summaries.vectors import TermVectors, Vectors
 
 __all__ = ["AlignedTopics"]
@@ -176,23 +175,49 @@ class AlignedTopics:
 
         For data other than terms, the mean of the parameters, shape (T, ...).
         """
-        return self._vectors.dense(self._means)
+        return self._topic_rows(np.arange(len(self)))
+
+    def _topic_rows(self, which: Int64s) -> Floats:
+        """Rows of `topics` for some topics: all of them may not fit in memory."""
+        return self._vectors.dense(self._vectors.take(self._means, which))
 
     @cached_property
     def _topic_ends(self) -> tuple[Floats, Floats]:
-        drawn = topic_intervals(self.samples, self._labels, len(self), self.level, _DRAWS)
+        lower, upper = np.empty_like(self.topics), np.empty_like(self.topics)
+        for topic in range(len(self)):
+            lower[topic], upper[topic] = self._ends_of(topic)
+        return lower, upper
+
+    def _ends_of(self, topic: int) -> tuple[Floats, Floats]:
+        """Rows of `topics_lower` and `topics_upper` for one topic."""
+        members, begins = self._dishes
+        first, last = begins[topic : topic + 2].tolist()
+        of_topic = [(self.samples[i], k) for i, k in members[first:last].tolist()]
+        drawn = None
+        if self.samples[0].counts is not None:
+            drawn = topic_interval(of_topic, topic, self.level, _DRAWS)
         if drawn is not None:
             return drawn
-        rows, labels = self._members()
-        begins = np.searchsorted(labels, np.arange(len(self) + 1)).tolist()
-        lower, upper = np.empty_like(self.topics), np.empty_like(self.topics)
-        for topic, (first, last) in enumerate(pairwise(begins)):
-            here = self._vectors.take(rows, np.arange(first, last))
-            if isinstance(self._vectors, TermVectors):
-                lower[topic], upper[topic] = central_of_terms(here, self._vectors.shape, self.level)
-            else:
-                lower[topic], upper[topic] = central(here, self.level)
-        return lower, upper
+        here = self._vectors.take(self._member_rows, np.arange(first, last))
+        if isinstance(self._vectors, TermVectors):
+            return central_of_terms(here, self._vectors.shape, self.level)
+        return central(here, self.level)
+
+    @cached_property
+    def _dishes(self) -> tuple[Int64s, Int64s]:
+        """Sample and dish of each row of `_members`, and the first row of each topic, and the end."""
+        labels = np.concatenate(self._labels)
+        order = np.argsort(labels, kind="stable")
+        order = order[labels[order] >= 0]
+        sizes = [len(one) for one in self._labels]
+        sample = np.repeat(np.arange(len(sizes)), sizes)
+        dish = np.concatenate([np.arange(n) for n in sizes])
+        begins = np.searchsorted(labels[order], np.arange(len(self) + 1))
+        return np.column_stack([sample, dish])[order], begins
+
+    @cached_property
+    def _member_rows(self) -> Any:
+        return self._members()[0]
 
     @property
     def topics_lower(self) -> Floats:
@@ -220,10 +245,13 @@ class AlignedTopics:
         """
         mean = np.empty((self._n_groups, len(self) + 1))
         for groups in self._chunks(1):
-            mean[groups] = self._of_topics([sample.group_weights(groups) for sample in self.samples]).mean(
-                axis=0
-            )
+            mean[groups] = self._group_rows(groups)
         return mean
+
+    def _group_rows(self, groups: slice) -> Floats:
+        """Rows of `group_shares` for some groups."""
+        found = self._of_topics([sample.group_weights(groups) for sample in self.samples])
+        return np.asarray(found.mean(axis=0), dtype=np.float64)
 
     @property
     def group_shares_lower(self) -> Floats:
@@ -340,9 +368,9 @@ class AlignedTopics:
         return data_frame(rows(n_terms, vocabulary) if table == "topics" else rows())
 
     def _topics_table(self, n_terms: int | None, vocabulary: Any) -> dict[str, Any]:
-        if self.topics.ndim != 2 or any(sample.counts is None for sample in self.samples):
+        if any(sample.counts is None for sample in self.samples):
             raise StateError("table", "topics", "of data that are terms", "See AlignedTopics.topics.")
-        all_terms = self.topics.shape[1]
+        all_terms = int(self.samples[0].counts.shape[1])
         if vocabulary is not None and len(vocabulary) != all_terms:
             raise DataError(
                 "vocabulary",
@@ -351,14 +379,20 @@ class AlignedTopics:
                 "Pass the vocabulary of the corpus.",
             )
         most = all_terms if n_terms is None else min(n_terms, all_terms)
-        terms = np.argsort(-self.topics, axis=1, kind="stable")[:, :most].ravel()
-        topic = np.repeat(np.arange(len(self)), most)
+        terms, numbers = np.empty((len(self), most), dtype=np.int64), np.empty((3, len(self), most))
+        for topic in range(len(self)):
+            row = self._topic_rows(np.array([topic]))[0]
+            terms[topic] = np.argsort(-row, kind="stable")[:most]
+            for out, values in zip(numbers, (row, *self._ends_of(topic)), strict=True):
+                out[topic] = values[terms[topic]]
+        words = terms.ravel()
+        probability, lower, upper = (values.ravel() for values in numbers)
         return {
-            "topic": topic,
-            "term": terms if vocabulary is None else [vocabulary[term] for term in terms.tolist()],
-            "probability": self.topics[topic, terms],
-            "lower": self.topics_lower[topic, terms],
-            "upper": self.topics_upper[topic, terms],
+            "topic": np.repeat(np.arange(len(self)), most),
+            "term": words if vocabulary is None else [vocabulary[term] for term in words.tolist()],
+            "probability": probability,
+            "lower": lower,
+            "upper": upper,
         }
 
     def _shares_table(self) -> dict[str, Any]:
@@ -394,4 +428,4 @@ class AlignedTopics:
         }
 
     def __iter__(self) -> Iterator[Floats]:
-        return iter(self.topics)
+        return (self._topic_rows(np.array([topic]))[0] for topic in range(len(self)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from hdpkit.summaries.vectors import ParameterVectors, TermVectors, Vectors
 
 __all__ = ["MIN_OCCURRENCE", "Distance", "align_topics", "distance_of", "matched", "samples_of", "vectors_of"]
 
+
+_DISTANCES = 1 << 22  # distances that are in memory at once, where each is used by itself
 ROUNDS = 5  # at most; labels usually stop changing after two or three
 
 
@@ -111,7 +113,7 @@ def _refined(
     numbers = _merged(samples, stacked, _renumbered(labels), vectors, threshold)
     n = int(numbers.max(initial=-1)) + 1
     means = vectors.means(stacked, numbers, n)
-    alone = _nearest_other(vectors, means)
+    alone = _nearest_other(vectors, means, n)
     begins, refined, more = _begins(samples), list[Int64s](), 0
     for first, last in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
         own, rows = numbers[first:last].copy(), vectors.take(stacked, np.arange(first, last))
@@ -146,25 +148,43 @@ def _merged(
     for i, one in enumerate(labels):
         there[one, i] = True
     means = vectors.means(stacked, numbers, n)
-    apart = vectors.distances(means, means)
-    one, other = np.nonzero(np.triu(apart <= threshold, 1))
+    in_samples = there.astype(np.float32)
+    pairs: list[tuple[Int64s, Int64s, Floats]] = []
+    for first, apart in _among(vectors, means, n):
+        together = in_samples[first : first + len(apart)] @ in_samples.T > 0  # these stay apart
+        one, other = np.nonzero((apart <= threshold) & ~together)
+        above = other > one + first
+        one, other = one[above], other[above]
+        pairs.append((one + first, other, apart[one, other]))
+    ones, others, distances = (np.concatenate(part) for part in zip(*pairs, strict=True))
     to = np.arange(n)
-    for a, b in sorted(zip(one.tolist(), other.tolist(), strict=True), key=lambda pair: apart[pair]):
-        a, b = to[a], to[b]
+    for place in np.argsort(distances, kind="stable").tolist():
+        a, b = to[ones[place]], to[others[place]]
         if a != b and not (there[a] & there[b]).any():
             there[a] |= there[b]
             to[to == b] = a
     return np.unique(to[numbers], return_inverse=True)[1].astype(np.int64)
 
 
-def _nearest_other(vectors: Vectors, means: Any) -> Floats | None:
+def _nearest_other(vectors: Vectors, means: Any, n: int) -> Floats | None:
     """Angle between each mean and the nearest other one; None if the distance has no angles."""
-    angles = vectors.angles(vectors.distances(means, means))
-    if angles is None:
-        return None
-    np.fill_diagonal(angles, np.inf)
-    nearest: Floats = angles.min(axis=1, initial=np.inf)
+    nearest = np.empty(n)
+    for first, apart in _among(vectors, means, n):
+        angles = vectors.angles(apart)
+        if angles is None:
+            return None
+        own = np.arange(len(angles))
+        angles[own, first + own] = np.inf
+        nearest[first : first + len(angles)] = angles.min(axis=1, initial=np.inf)
     return nearest
+
+
+def _among(vectors: Vectors, rows: Any, n: int) -> Iterator[tuple[int, Floats]]:
+    """Distances of n rows from all of them, some rows at a time, with the number of the first of them."""
+    step = max(1, _DISTANCES // max(n, 1))
+    for first in range(0, n, step):
+        some = vectors.take(rows, np.arange(first, min(first + step, n)))
+        yield first, vectors.distances(some, rows)
 
 
 def _renumbered(labels: Sequence[Int64s]) -> list[Int64s]:

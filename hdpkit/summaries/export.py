@@ -29,7 +29,7 @@ __all__ = [
     "export_trace",
     "new_folder",
     "share_columns",
-    "term_table",
+    "term_tables",
     "topic_table",
 ]
 
@@ -37,6 +37,7 @@ EXPORTS = ("csv", "parquet", "json", "pyldavis", "arviz")
 """Formats to which a run can be exported."""
 
 _DIGITS = 9
+_TOPICS = 64  # topics in a block of the table of terms
 
 
 def share_columns(names: Any, shares: npt.NDArray[np.float64]) -> dict[str, Any]:
@@ -53,26 +54,40 @@ def topic_table(topics: RunTopics, n_terms: int) -> Columns:
     if topics.occurrence is not None:
         columns["occurrence"] = topics.occurrence
     columns["terms"] = [
-        " ".join(map(str, topics.words(topics.top_terms(k, n_terms)))) for k in range(topics.n_topics)
+        " ".join(map(str, topics.words(terms))) for _, terms, _ in topics.top_by_topic(n_terms)
     ]
     return columns
 
 
-def term_table(topics: RunTopics, n_terms: int) -> Columns:
+def term_tables(topics: RunTopics, n_terms: int) -> Iterator[Columns]:
     """A row for each top term of each topic: topic, term, probability and, with samples, its interval."""
-    top = [topics.top_terms(k, n_terms) for k in range(topics.n_topics)]
-    lengths = [len(terms) for terms in top]
-    columns: dict[str, Any] = {
-        "topic": np.repeat(np.arange(1, topics.n_topics + 1), lengths),
-        "rank": np.concatenate([np.arange(1, n + 1) for n in lengths]),
-        "term": [str(word) for terms in top for word in topics.words(terms)],
-        "probability": np.concatenate([topics.topics[k, terms] for k, terms in enumerate(top)]),
+    found: list[Columns] = []
+    for k, terms, probability in topics.top_by_topic(n_terms):
+        columns: dict[str, Any] = {
+            "topic": np.full(len(terms), k + 1),
+            "rank": np.arange(1, len(terms) + 1),
+            "term": [str(word) for word in topics.words(terms)],
+            "probability": probability,
+        }
+        ends = topics.term_intervals(k, terms)
+        if ends is not None:
+            columns["probability_low"], columns["probability_high"] = ends
+        found.append(columns)
+        if len(found) == _TOPICS or k + 1 == topics.n_topics:
+            yield _joined(found)
+            found = []
+    if not topics.n_topics:
+        none = np.empty(0)
+        yield {"topic": none, "rank": none, "term": [], "probability": none}
+
+
+def _joined(blocks: list[Columns]) -> Columns:
+    """The rows of tables with the same columns below each other."""
+    parts = {name: [block[name] for block in blocks] for name in blocks[0]}
+    return {
+        name: np.concatenate(some) if isinstance(some[0], np.ndarray) else [x for one in some for x in one]
+        for name, some in parts.items()
     }
-    ends = [one for k, terms in enumerate(top) if (one := topics.term_intervals(k, terms)) is not None]
-    if ends:
-        columns["probability_low"] = np.concatenate([low for low, _ in ends])
-        columns["probability_high"] = np.concatenate([high for _, high in ends])
-    return columns
 
 
 def document_tables(topics: RunTopics) -> Iterator[Columns]:
@@ -97,7 +112,7 @@ def export_topics(
     if to in ("csv", "parquet"):
         tables: dict[str, Iterable[Columns]] = {
             "topics": [topic_table(topics, min(n_terms, 10))],
-            "terms": [term_table(topics, n_terms)],
+            "terms": term_tables(topics, n_terms),
             "documents": document_tables(topics),
         }
         new_folder(path)
@@ -197,16 +212,15 @@ def _rows(matrix: Iterable[npt.NDArray[np.float64]]) -> Iterator[str]:
 def _json(topics: RunTopics, n_terms: int) -> Iterator[str]:
     facts = {"of": topics.source, "n_topics": topics.n_topics, "n_documents": topics.data.n_documents}
     yield json.dumps(facts, ensure_ascii=False)[:-1] + ', "topics": ['
-    for k in range(topics.n_topics):
+    for k, top, probability in topics.top_by_topic(n_terms):
         topic: dict[str, Any] = {"topic": k + 1, "share": _short(topics.shares[k])}
         if topics.intervals is not None:
             topic["share_interval"] = [_short(end) for end in topics.intervals[k]]
         if topics.occurrence is not None:
             topic["occurrence"] = _short(topics.occurrence[k])
-        top = topics.top_terms(k, n_terms)
         topic["terms"] = [
-            {"term": word, "probability": _short(topics.topics[k, v])}
-            for word, v in zip(topics.words(top), top, strict=True)
+            {"term": word, "probability": _short(value)}
+            for word, value in zip(topics.words(top), probability.tolist(), strict=True)
         ]
         if (ends := topics.term_intervals(k, top)) is not None:
             for one, low, high in zip(topic["terms"], *ends, strict=True):
@@ -243,7 +257,7 @@ def _pyldavis(topics: RunTopics) -> Iterator[str]:
 
     vocabulary = [str(word) for word in topics.words(range(topics.data.n_terms))]
     yield '{"topic_term_dists": '
-    yield from _rows(topics.topics / topics.topics.sum(axis=1, keepdims=True))
+    yield from _rows(row / row.sum() for _, rows in topics.blocks() for row in rows)
     yield ',\n"doc_topic_dists": '
     yield from _rows(shares())
     yield f',\n"doc_lengths": {_numbers(np.array(lengths, dtype=np.int64))}'

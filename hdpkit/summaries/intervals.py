@@ -12,7 +12,7 @@ from hdpkit.franchise import Sample, TopicLaw
 from hdpkit.random import Purpose, as_source
 from hdpkit.summaries.vectors import Rows
 
-__all__ = ["central", "central_of_terms", "topic_intervals"]
+__all__ = ["central", "central_of_terms", "topic_interval"]
 
 
 def central(values: Floats, level: float) -> tuple[Floats, Floats]:
@@ -43,36 +43,48 @@ _SEED = 1
 _AT_ONCE = 1 << 22  # numbers that are drawn at once
 
 
-def topic_intervals(
-    samples: Sequence[Sample], labels: Sequence[Int64s], n_topics: int, level: float, draws: int
+def topic_interval(
+    members: Sequence[tuple[Sample, int]], topic: int, level: float, draws: int
 ) -> tuple[Floats, Floats] | None:
-    """Intervals of each term in each topic: quantiles over draws from all samples that have the topic."""
-    laws: list[list[TopicLaw]] = [[] for _ in range(n_topics)]
-    n_terms = 0
-    for sample, own in zip(samples, labels, strict=True):
-        for dish in np.flatnonzero(own >= 0).tolist():
-            law = sample.topic_law(dish)
-            if law is None:
-                return None
-            laws[own[dish]].append(law)
-            n_terms = sample.counts.shape[1]
-    source = as_source(_SEED, Purpose.OTHER)
-    lower, upper = np.empty((n_topics, n_terms)), np.empty((n_topics, n_terms))
-    for topic, members in enumerate(laws):
-        each = -(-draws // len(members))
-        terms = np.unique(np.concatenate([law.terms for law in members]))
-        # Terms without customers in any sample have the same law where their smoothing is the same.
-        others = np.setdiff1d(np.arange(n_terms), terms, assume_unique=True)
-        smoothing = np.stack([np.broadcast_to(law.smoothing, (n_terms,))[others] for law in members])
-        _, first, kind = np.unique(smoothing, axis=1, return_index=True, return_inverse=True)
-        asked = np.concatenate([terms, others[first]])
-        ends = np.empty((2, len(asked)))
-        step = max(1, _AT_ONCE // (each * len(members)))
-        order = np.argsort(asked)
-        for begin in range(0, len(asked), step):
-            here = order[begin : begin + step]
-            drawn = [law.draw_each(asked[here], each, source) for law in members]
-            ends[:, here] = central(np.concatenate(drawn, axis=1).T, level)
-        lower[topic, terms], upper[topic, terms] = ends[:, : len(terms)]
-        lower[topic, others], upper[topic, others] = ends[:, len(terms) :][:, kind.ravel()]
+    """Intervals of each term in one topic: quantiles over draws from all samples that have it.
+
+    ``members`` are these samples, with the dish that is the topic; ``topic`` is its number, so that topics
+    have different random numbers. None if a sample has only means of its topics.
+    """
+    laws: list[TopicLaw] = []
+    for sample, dish in members:
+        law = sample.topic_law(dish)
+        if law is None:
+            return None
+        laws.append(law)
+    n_terms = laws[0].n_terms
+    source = as_source(_SEED, Purpose.OTHER, topic)
+    each = -(-draws // len(laws))
+    terms = np.unique(np.concatenate([law.terms for law in laws]))
+    # Terms without customers in any sample have the same law where their smoothing is the same.
+    others = np.setdiff1d(np.arange(n_terms), terms, assume_unique=True)
+    first, kind = _kinds([law.smoothing for law in laws], others)
+    asked = np.concatenate([terms, others[first]])
+    ends = np.empty((2, len(asked)))
+    step = max(1, _AT_ONCE // (each * len(laws)))
+    order = np.argsort(asked)
+    for begin in range(0, len(asked), step):
+        here = order[begin : begin + step]
+        drawn = [law.draw_each(asked[here], each, source) for law in laws]
+        ends[:, here] = central(np.concatenate(drawn, axis=1).T, level)
+    lower, upper = np.empty(n_terms), np.empty(n_terms)
+    lower[terms], upper[terms] = ends[:, : len(terms)]
+    lower[others], upper[others] = ends[:, len(terms) :][:, kind]
     return lower, upper
+
+
+def _kinds(smoothings: Sequence[Floats], terms: Int64s) -> tuple[Int64s, Int64s]:
+    """Group terms by their smoothing in all samples: one of each group, and the group of each term."""
+    if not len(terms) or all(one.ndim == 0 for one in smoothings):
+        return np.arange(min(len(terms), 1)), np.zeros(len(terms), dtype=np.int64)
+    n = max(one.size for one in smoothings)
+    table = np.stack([np.broadcast_to(one, (n,))[terms] for one in smoothings])
+    if (table == table[:, :1]).all():
+        return np.zeros(1, dtype=np.int64), np.zeros(len(terms), dtype=np.int64)
+    _, first, kind = np.unique(table, axis=1, return_index=True, return_inverse=True)
+    return first, kind.ravel()

@@ -11,6 +11,7 @@ import numpy as np
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError
 from hdpkit.franchise import Sample
+from hdpkit.franchise.sample import rows_at_once
 from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState
 from hdpkit.summaries.aligned import AlignedTopics
@@ -20,7 +21,9 @@ from hdpkit.summaries.diagnosis import states_of_run
 
 __all__ = ["DocumentShares", "RunTopics", "topics_of_run"]
 
-_BLOCK = 1 << 14  # documents of which there are shares at once
+
+_BLOCK = 1 << 14  # documents of which there are shares at once, at most
+_SHARES = 1 << 22  # shares of documents that are in memory at once
 
 
 @attrs.frozen(eq=False)
@@ -38,7 +41,8 @@ class RunTopics:
 
     source: str  # where the topics are from, in words
     shares: Floats  # share of the tokens of each topic
-    topics: Floats  # posterior mean probabilities (K, n_terms); rows sum to one
+    # given numbers of topics, posterior mean probabilities (n, n_terms), whose rows sum to one; see `blocks`
+    rows: Callable[[Int64s], Floats]
     # all documents in order; one block is in memory at a time
     documents: Callable[[], Iterator[DocumentShares]]
     data: Any  # the corpus of the run
@@ -55,6 +59,29 @@ class RunTopics:
         """Number of topics, K."""
         return len(self.shares)
 
+    @property
+    def n_terms(self) -> int:
+        """Number of terms."""
+        return int(self.data.n_terms)
+
+    @property
+    def topics(self) -> Floats:
+        """All `rows`: float64, shape (K, n_terms), computed at each access."""
+        return self.rows(np.arange(self.n_topics))
+
+    def blocks(self) -> Iterator[tuple[int, Floats]]:
+        """The `rows` of all topics in order, some at a time, with the number of the first of them."""
+        step = rows_at_once(self.n_terms)
+        for first in range(0, self.n_topics, step):
+            yield first, self.rows(np.arange(first, min(first + step, self.n_topics)))
+
+    def top_by_topic(self, n_terms: int) -> Iterator[tuple[int, Int64s, Floats]]:
+        """The number of each topic, its most probable terms (see `top_terms`), and their probabilities."""
+        for first, rows in self.blocks():
+            for topic, row in enumerate(rows, start=first):
+                terms = _largest(row, n_terms)
+                yield topic, terms, row[terms]
+
     def words(self, terms: Iterable[Any]) -> list[Any]:
         """The words of terms, or their numbers if the corpus has no vocabulary."""
         vocabulary = self.data.vocabulary
@@ -62,17 +89,14 @@ class RunTopics:
 
     def top_terms(self, topic: int, n_terms: int) -> Int64s:
         """The most probable terms of a topic in descending order of probability, ties by lower id."""
-        row = self.topics[topic]
-        n_terms = min(n_terms, len(row))
-        some = np.argpartition(-row, n_terms - 1)[:n_terms] if n_terms < len(row) else np.arange(len(row))
-        return np.asarray(some[np.lexsort((some, -row[some]))], dtype=np.int64)
+        return _largest(self.rows(np.array([topic]))[0], n_terms)
 
     def term_intervals(self, topic: int, terms: Int64s) -> tuple[Floats, Floats] | None:
         """Ends of the credible intervals of terms' probabilities in a topic; None if there are no samples."""
         if self.aligned is None or self.common is None:
             return None
-        at = int(self.common[topic])
-        return self.aligned.topics_lower[at, terms], self.aligned.topics_upper[at, terms]
+        lower, upper = self.aligned._ends_of(int(self.common[topic]))
+        return lower[terms], upper[terms]
 
     def gather(self, proportions: Sequence[Floats]) -> Floats:
         """Convert weights over dishes of the chains' states to mean weights over topics."""
@@ -81,6 +105,13 @@ class RunTopics:
             at = np.append(np.where(place < 0, self.n_topics, place), self.n_topics)
             np.add.at(total.T, at, weights.T)
         return total / len(proportions)
+
+
+def _largest(row: Floats, n_terms: int) -> Int64s:
+    """The terms with the largest values, in descending order; ties by lower id."""
+    n_terms = min(n_terms, len(row))
+    some = np.argpartition(-row, n_terms - 1)[:n_terms] if n_terms < len(row) else np.arange(len(row))
+    return np.asarray(some[np.lexsort((some, -row[some]))], dtype=np.int64)
 
 
 def topics_of_run(
@@ -117,13 +148,17 @@ def _of_documents(state: ChainState) -> ChainState:
 
 
 def _in_blocks(
-    data: Any, names: Sequence[Any], shares: Callable[[slice], Floats]
+    data: Any, names: Sequence[Any], shares: Callable[[slice], Floats], width: int
 ) -> Callable[[], Iterator[DocumentShares]]:
-    """The documents of a corpus in memory, in blocks, from a function that has the shares of some."""
+    """The documents of a corpus in memory, in blocks, from a function that has the shares of some.
+
+    ``width`` is the number of dishes or topics of which each document has a share.
+    """
+    step = max(1, min(_BLOCK, _SHARES // (width + 1)))
 
     def documents() -> Iterator[DocumentShares]:
-        for first in range(0, data.n_documents, _BLOCK):
-            chosen = slice(first, min(first + _BLOCK, data.n_documents))
+        for first in range(0, data.n_documents, step):
+            chosen = slice(first, min(first + step, data.n_documents))
             yield DocumentShares(names[chosen], data.document_lengths[chosen], shares(chosen))
 
     return documents
@@ -144,9 +179,12 @@ def _with_intervals(topics: RunTopics, run: Run, number: int, newest: Sample) ->
         topics,
         source=f"{topics.source}, with means and intervals over {len(samples)} samples ({aligned.sweeps})",
         shares=aligned.shares[common],
-        topics=aligned.topics[common],
+        rows=lambda which: aligned._topic_rows(common[which]),
         documents=_in_blocks(
-            topics.data, newest.names, lambda chosen: aligned.group_shares[chosen][:, columns]
+            topics.data,
+            newest.names,
+            lambda chosen: aligned._group_rows(chosen)[:, columns],
+            _width(samples, len(aligned)),
         ),
         occurrence=aligned.occurrence[common],
         intervals=np.column_stack([aligned.shares_lower, aligned.shares_upper])[common],
@@ -155,13 +193,18 @@ def _with_intervals(topics: RunTopics, run: Run, number: int, newest: Sample) ->
     )
 
 
+def _width(samples: Sequence[Sample], n_topics: int) -> int:
+    """Numbers that a block of shares needs for each document: dishes of all samples, and the topics."""
+    return sum(2 * sample.n_dishes + n_topics for sample in samples)
+
+
 def _of_chains(agreed: Consensus, states: Sequence[ChainState], source: str) -> RunTopics:
     newest, data = states[0].sample, states[0].data
     return RunTopics(
         source=source,
         shares=agreed.shares,
-        topics=agreed.topics,
-        documents=_in_blocks(data, newest.names, lambda chosen: agreed.group_shares[chosen]),
+        rows=agreed._topic_rows,
+        documents=_in_blocks(data, newest.names, agreed._group_rows, _width(agreed.samples, agreed.n_topics)),
         data=data,
         term_counts=np.asarray(newest.counts.sum(axis=0), dtype=np.int64),
         places=tuple(agreed.which(state.sample) for state in states),
@@ -186,12 +229,12 @@ def _of_state(state: ChainState, source: str) -> RunTopics:
             def shares(chosen: slice, found: Sample = found) -> Floats:
                 return found.group_weights(chosen)[:, columns]
 
-            yield from _in_blocks(block.corpus, found.names, shares)()
+            yield from _in_blocks(block.corpus, found.names, shares, 2 * sample.n_dishes)()
 
     return RunTopics(
         source=source,
         shares=sample.shares()[order],
-        topics=sample.topics()[order],
+        rows=lambda which: sample._topics_of(order[which]),
         documents=documents,
         data=state.data,
         term_counts=np.asarray(sample.counts.sum(axis=0), dtype=np.int64),

@@ -1,5 +1,10 @@
 """Commands where memory ends: one message and an exit code, and runs that stay what they were."""
 
+import csv
+import json
+import tracemalloc
+
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -90,6 +95,58 @@ def test_a_model_whose_training_ends_for_lack_of_memory_says_how_to_go_on(tmp_pa
     assert result.exit_code == 1
     assert f"hdpkit resume {model}" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """A run whose 865 topics over 20,000 terms are 138 MB as an array, and new documents."""
+    folder = tmp_path_factory.mktemp("many")
+    rng = np.random.default_rng(0)
+    documents = [np.unique(rng.integers(0, 20_000, 10)) for _ in range(200)]
+    lines = [f"{len(terms)} " + " ".join(f"{v}:1" for v in terms) for terms in documents]
+    (folder / "corpus.ldac").write_text("\n".join(lines) + "\n")
+    (folder / "new.ldac").write_text("2 0:1 5:2\n")
+    done = call(
+        "fit", folder / "corpus.ldac", "--moves", "concentration", "--init", "random:1000", "--sweeps", 4,
+        "--samples", 2, "--eta", 0.001, "--out", folder / "run", "--quiet",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    run = hk.open_run(folder / "run")
+    assert run.franchise().n_dishes * run.data.n_terms * 8 > 130e6
+    return folder
+
+
+def most_of(*arguments):
+    """Memory that a command has at once."""
+    tracemalloc.start()
+    try:
+        result = call(*arguments)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert result.exit_code == 0, result.output
+    return most
+
+
+@pytest.mark.filterwarnings("ignore::hdpkit.errors.ManyTopicsWarning")
+@pytest.mark.parametrize("kind", ["infer", "csv", "json", "table"])
+def test_no_command_has_an_array_of_topics_by_terms(many, tmp_path, kind):
+    run, out = many / "run", tmp_path / "out"
+    if kind == "infer":
+        most = most_of("infer", run, many / "new.ldac", "--sweeps", 2, "--burn-in", 1, "--out", f"{out}.csv")
+    elif kind == "table":
+        most = most_of("topics", run)
+    else:
+        most = most_of("export", run, "--to", kind, "--out", out, "--terms", 3)
+    assert most < 60e6
+    if kind == "csv":
+        rows = list(csv.DictReader((out / "terms.csv").open()))
+        assert len(rows) == 3 * len(list(csv.DictReader((out / "topics.csv").open())))
+        assert all(float(row["probability_low"]) <= float(row["probability_high"]) for row in rows)
+    elif kind == "json":
+        topics = json.loads(out.read_text())["topics"]
+        assert [topic["topic"] for topic in topics] == list(range(1, len(topics) + 1))
+        assert all(len(topic["terms"]) == 3 and "interval" in topic["terms"][0] for topic in topics)
 
 
 class Hungry(moves.Move):

@@ -148,6 +148,32 @@ def test_a_dish_without_customers_is_not_saved(store, tmp_path):
     state.audit()
 
 
+@pytest.mark.parametrize("out", ["clear", "thaw"])
+def test_a_dish_opened_outside_a_move_says_how_to_get_rid_of_it(out):
+    state, scheduler = franchise("histogram"), hk.Scheduler([moves.TableGibbs()])
+    scheduler.run(state, 2, rng=0)
+    frozen, n = state.freeze(), state.n_dishes
+    state.open_dish(None)
+    assert state.n_dishes == n + 1
+    assert "no customers yet" in type(state).n_dishes.__doc__
+    for refused in (
+        state.freeze,
+        state.snapshot,
+        lambda: scheduler.run(state, 1, rng=0, init=None),
+        lambda: scheduler.run(state, 1, rng=0),
+    ):
+        with pytest.raises(errors.StateError, match=r"open_dish = \[.*clear\(\) or thaw") as raised:
+            refused()
+        assert "A move" not in str(raised.value)
+    if out == "clear":
+        state.clear()
+    else:
+        state.thaw(frozen)
+    state.snapshot()
+    scheduler.run(state, 1, rng=0, init="auto" if out == "clear" else None)
+    state.audit()
+
+
 @pytest.mark.parametrize("kind", [ExplicitStore, HistogramStore])
 def test_a_store_looks_at_what_it_takes_over(kind):
     state = franchise("explicit" if kind is ExplicitStore else "histogram")

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -47,6 +48,25 @@ def test_only_draws_with_a_log_likelihood_are_exported(trace):
     assert "log_likelihood_document" not in data.posterior
     assert np.isfinite(data.log_likelihood["by_document"].values).all()
     assert len(np.unique(data.log_likelihood["by_document"].values[:, :, 0])) > 30
+
+
+@pytest.mark.parametrize("chains", [1, 2])
+def test_a_summary_is_quiet(chains, capfd):
+    scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
+    record = {"dishes": lambda state: state.dishes, "first": lambda state: state.dishes[:1] * 0}
+    traces = [scheduler.run(franchise(), 40, rng=seed, record=record) for seed in range(chains)]
+    trace = traces[0] if chains == 1 else hk.ChainTrace(traces)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        plain, all_of_it = trace.summary(), trace.summary(var_names=["dishes", "first", "n_dishes"])
+    assert [str(one.message) for one in told] == []
+    assert capfd.readouterr() == ("", "")
+    assert not [name for name in plain.index if name.startswith(("dishes", "first"))]
+    assert len(all_of_it) == 9 + 1 + 1
+    values = np.stack([one["dishes"] for one in traces])
+    means = all_of_it.loc[[f"dishes[{i}]" for i in range(9)], "mean"].astype(float)
+    np.testing.assert_allclose(means, values.mean(axis=(0, 1)), atol=0.006)
+    assert plain["r_hat"].isna().all() == (chains == 1)
 
 
 @pytest.mark.filterwarnings("ignore")  # of Pareto's k, and of Matplotlib's own future

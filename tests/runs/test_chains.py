@@ -39,7 +39,9 @@ def schedule():
 def test_where_the_states_of_chains_are_is_said_where_one_looks():
     given = franchise()
     trace = schedule().run(given, sweeps=2, rng=0, chains=2)
-    assert given.n_dishes == 0
+    with pytest.warns(errors.CopiedFranchiseWarning, match=r"n_dishes is 0.*trace\.franchises") as told:
+        assert given.n_dishes == 0
+    assert [warning.filename for warning in told] == [__file__]
     assert "trace.franchises" in repr(given)
     assert ".franchises" in repr(trace)
     for read in (
@@ -51,6 +53,29 @@ def test_where_the_states_of_chains_are_is_said_where_one_looks():
             read()
     assert "trace.franchises" not in repr(trace.franchises[0])
     assert "franchises" not in repr(trace.chains[0])
+
+
+def test_only_a_franchise_without_a_state_warns_that_chains_ran_on_copies(tmp_path):
+    given, started = franchise(), franchise()
+    quiet = hk.Scheduler([moves.Concentration()])
+    quiet.run(started, sweeps=1, rng=0)
+    for one, options in ((given, {}), (started, {"init": None})):
+        trace = quiet.run(one, sweeps=1, rng=0, chains=2, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", errors.CopiedFranchiseWarning)
+        assert started.n_dishes > 0
+        assert trace.franchises[0].n_dishes > 0
+        _ = repr(given), given._repr_html_(), given.log_joint()  # the package reads these itself
+        other = given.copy()
+        assert other.n_dishes == 0
+    with pytest.warns(errors.CopiedFranchiseWarning, match="dishes are -1"):
+        assert (given.dishes == -1).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", errors.CopiedFranchiseWarning)
+        assert given.n_dishes == 0  # once
+        quiet.run(given, sweeps=1, rng=0, chains=2, folder=tmp_path / "run")
+        quiet.run(given, sweeps=1, rng=0)
+        assert given.n_dishes > 0
 
 
 def test_the_pipes_of_the_processes_are_closed():

@@ -1,6 +1,7 @@
 """Runs over shards of files: their results equal those of one process over the entire corpus."""
 
 import csv
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from shard_cases import SCHEDULE, corpus, restaurant, same
 
 import hdpkit as hk
 from hdpkit import moves, shards
+from hdpkit.cli.verification import verify_run
 from hdpkit.errors import DataError, ParameterError, RunError, ShardError
 from hdpkit.evaluation import ShardedState
 from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves
@@ -82,6 +84,30 @@ def test_topics_and_shares_are_those_of_the_state(finished, tmp_path):
     some = write_shares(state, tmp_path / "some", ".jsonl", [2])
     some += write_shares(state, tmp_path / "some", ".jsonl", (0, 1))
     assert [path.name for path in some] == [f"shares-000{i}.jsonl" for i in (2, 0, 1)]
+
+
+@pytest.mark.filterwarnings("ignore::hdpkit.errors.ManyTopicsWarning")
+def test_many_topics_are_read_without_an_array_of_topics_by_terms(tmp_path):
+    documents = [np.random.default_rng(d).integers(0, 20_000, 10) for d in range(200)]
+    data = hk.Corpus.from_documents(documents, n_terms=20_000)
+    run = tmp_path / "run"
+    shards.run(
+        restaurant(), shards.cut(data, 2), [moves.Concentration()], sweeps=1, rng=0,
+        init=hk.init.Random(1000), folder=run,
+    )  # fmt: skip
+    tracemalloc.start()
+    try:
+        state = ShardedState.open(run)
+        top, shares = state.top_terms(3), state.shares(1)
+        checks = list(verify_run(run))
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert state.n_topics * 20_000 * 8 > 130e6
+    assert most < 60e6
+    assert len(top) == state.n_topics
+    assert shares["tokens"].sum() == state.corpus.shards[1].n_tokens
+    assert all(check.passed for check in checks), checks
 
 
 @pytest.mark.parametrize("learn", [True, False])

@@ -32,7 +32,7 @@ def read_samples(report: ReportData) -> Content | None:
     rows: list[dict[str, Any]] = [
         {
             "number": here.get(j),
-            "terms": [report.words[v] for v in _first(aligned.topics[j])],
+            "terms": [report.words[v] for v in _first(aligned._topic_rows(np.array([j]))[0])],
             "share": float(aligned.shares[j]),
             "lower": float(aligned.shares_lower[j]),
             "upper": float(aligned.shares_upper[j]),
@@ -105,7 +105,8 @@ def _terms(report: ReportData) -> list[list[Any] | None]:
             aligned.occurrence[j], aligned.shares[j], aligned.shares_lower[j], aligned.shares_upper[j],
         ]  # fmt: skip
         terms = report.top_terms(k)
-        ends = (aligned.topics[j, terms], aligned.topics_lower[j, terms], aligned.topics_upper[j, terms])
+        rows = (aligned._topic_rows(np.array([j]))[0], *aligned._ends_of(j))
+        ends = [row[terms] for row in rows]
         words = [x for one in zip(*ends, strict=True) for x in one]
         found.append([*rounded(facts, 3), rounded(words, 3)])
     return found
