@@ -1,16 +1,20 @@
-"""Setting the state of a franchise over a part of a corpus, which all parts have in common."""
+"""A franchise over a part of a corpus: its common state with other parts, and sweeps over all parts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.support.sparse_counts import read_sparse, write_sparse
-from hdpkit.franchise.assigned import Assignment
+from hdpkit.errors import StateError
+from hdpkit.franchise.assigned import Assigned, Assignment
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.slices import KEYS, LEAST, opened_here
+from hdpkit.franchise.verbs import check_source
 from hdpkit.franchise.whole_corpus import Changes, WholeCorpus
 from hdpkit.random import ChoiceSource
 
@@ -30,7 +34,18 @@ __all__ = [
 ]
 
 Ints = npt.NDArray[np.int32]
+F = TypeVar("F", bound=Callable[..., Any])
 COLUMNS = ("count_node", "count_dish", "count_customers", "count_tables")
+
+
+def _within(function: F) -> F:
+    """The function within the lock of the franchise that it is given; moves call such functions."""
+
+    @wraps(function)
+    def within(franchise: Any, *arguments: Any) -> Any:
+        return franchise._within(function, franchise, *arguments)
+
+    return within  # type: ignore[return-value]
 
 
 def part_counts(terms: Ints, n_terms: int, seating: Mapping[str, Ints], n_slots: int) -> Changes:
@@ -117,13 +132,9 @@ def _begin(
         weights.started(franchise, source)
 
 
+@_within
 def common_state(franchise: Franchise) -> dict[str, Any]:
     """The common state of all parts, without counts and tables, which are sums over the parts."""
-    present: dict[str, Any] = franchise._within(_common_state, franchise)
-    return present
-
-
-def _common_state(franchise: Franchise) -> dict[str, Any]:
     return {
         "slots": franchise.slots.occupied_slots(),
         "dish_ids": franchise.slots.ids(),
@@ -147,42 +158,90 @@ def share_topics(franchise: Franchise, memory: Any, part: int, n_parts: int) -> 
     franchise._within(franchise._share_topics, memory, part, n_parts)
 
 
-def draw_part(franchise: Franchise, source: ChoiceSource, proportions: str, threads: int) -> None:
-    """Begin a sweep over the documents of all parts; see `Slices.draw_part`."""
-    franchise._within(franchise._draw_part, source, proportions, threads)
+@_within
+def draw_part(
+    franchise: Any, source: ChoiceSource, proportions: str = "integrated", threads: int = 1
+) -> None:
+    """Begin a sweep over all parts of a corpus, of which this franchise has one: draw labels and topics.
+
+    All parts must have the same source in the same state. If parts share the memory of topics
+    (`share_topics`), each draws some of them, and `sweep_part` may be called only after all have finished.
+    """
+    _begin_sweep(franchise, franchise._plan, source, proportions == "integrated", threads)
 
 
-def sweep_part(franchise: Franchise, n_blocks: int) -> Changes:
-    """Sweep over the documents of this part; see `Slices.sweep_part`."""
-    found: Changes = franchise._within(franchise._sweep_part, n_blocks)
-    return found
+@_within
+def begin_assigned(franchise: Any, source: ChoiceSource) -> None:
+    """Begin a sweep in which a move assigns dishes: draw labels and topics, as `draw_part` does."""
+    _begin_sweep(franchise, partial(franchise._plan, slices=False), source, True, 1)
+    key = source.index(KEYS), source.index(KEYS)
+    plan, _ = franchise._under_way
+    franchise._assigned = Assigned(plan, plan.threshold * LEAST, key)
 
 
-def begin_assigned(franchise: Franchise, source: ChoiceSource) -> None:
-    """Begin a sweep in which a move assigns dishes; see `Slices._begin_assigned`."""
-    franchise._within(franchise._begin_assigned, source)
+def _begin_sweep(franchise: Any, plan_of: Callable[..., Any], source: ChoiceSource, *options: Any) -> None:
+    check_source(source)
+    franchise.expand_cells()
+    plan = plan_of(source, *options)
+    franchise._run_topics(plan, source)
+    franchise._under_way, franchise._assigned = (plan, source), None
 
 
-def assignment(franchise: Franchise) -> Assignment:
-    """The documents of this part to whose customers dishes are to be assigned; see `Slices._assignment`."""
-    found: Assignment = franchise._within(franchise._assignment)
-    return found
+@_within
+def sweep_part(franchise: Any, n_blocks: int) -> Changes:
+    """Sweep over the documents of the franchise given the topics; then call `end_parts`.
 
-
-def assign_part(
-    franchise: Franchise, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int
-) -> Changes:
-    """Assign dishes to customers of this part; see `Slices._assign`."""
-    changes: Changes = franchise._within(franchise._assign, found, rows, n_blocks)
+    Returns changes of the common state, which are not applied here yet, with those of counts in ``n_blocks``
+    blocks of terms; 0: `take_block` returns them.
+    """
+    changes: Changes = franchise._run_part(*_begun(franchise), n_blocks)
     return changes
 
 
-def take_block(franchise: Franchise, block: int, n_blocks: int) -> bytes:
-    """Return changes of counts not returned by `sweep_part`; see `Slices.take_block`."""
-    found: bytes = franchise._within(franchise._take_block, block, n_blocks)
+@_within
+def assignment(franchise: Any) -> Assignment:
+    """The documents of this part to whose customers dishes are to be assigned, when all topics are drawn."""
+    return _assigning(franchise).assignment(franchise, franchise._workspace.topics_of)
+
+
+@_within
+def assign_part(franchise: Any, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int) -> Changes:
+    """Assign dishes to customers of this part; returns the changes of the common state, as `sweep_part`."""
+    assigned = _assigning(franchise)
+    customers, tables = franchise._change(assigned.assign, franchise, found, rows)
+    counts = tuple(assigned.block(block, n_blocks) for block in range(n_blocks))
+    return Changes(customers, tables, opened_here(franchise), counts)
+
+
+@_within
+def take_block(franchise: Any, block: int, n_blocks: int) -> bytes:
+    """Return changes of the counts of a block of terms, once after each sweep over a part.
+
+    Block i of n has the terms i V // n to (i + 1) V // n - 1.
+    """
+    plan, _ = _begun(franchise)
+    if franchise._assigned is not None:
+        return _assigning(franchise).block(block, n_blocks)
+    found: bytes = franchise._workspace.take_changes(int(plan.slots.max()) + 1, block, n_blocks)
     return found
 
 
-def end_parts(franchise: Franchise, total: Changes) -> None:
-    """End a sweep over all parts; see `Slices.end_parts`."""
-    franchise._within(franchise._end_parts, total)
+@_within
+def end_parts(franchise: Any, total: Changes) -> None:
+    """End the sweep that `draw_part` or `begin_assigned` began, given the sum of the changes of all parts."""
+    plan, _ = _begun(franchise)
+    franchise._under_way = franchise._assigned = None
+    franchise._settle_parts(plan, total)
+
+
+def _begun(franchise: Any) -> Any:
+    if franchise._under_way is None:
+        raise StateError("sweep", None, "begun", "Call draw_part first.")
+    return franchise._under_way
+
+
+def _assigning(franchise: Any) -> Assigned:
+    if franchise._assigned is None:
+        raise StateError("sweep", None, "begun", "Call begin_assigned first.")
+    assigned: Assigned = franchise._assigned
+    return assigned
