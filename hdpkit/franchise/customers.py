@@ -17,6 +17,7 @@ from hdpkit.arrays import AnyInts
 from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
+from hdpkit.franchise.frozen import cell_counts, with_one_table_each
 from hdpkit.franchise.kernels import COUNTING_BANKS, VERBS
 from hdpkit.parts import Attached
 from hdpkit.random import ChoiceSource
@@ -145,6 +146,29 @@ class CustomersByCell(Customers):
     def values(self) -> Any:
         """None: the store has the terms of the cells."""
         return None
+
+    def enter(self, runs: AnyInts, dish: AnyInts, count: AnyInts, source: ChoiceSource) -> None:
+        """Seat all customers of an empty franchise, given runs as of `CellsStore.cell_runs`.
+
+        With two levels, tables are drawn given the customers. With more levels every dish of a restaurant has
+        one table until a move draws the numbers of tables.
+        """
+        state = self.state
+        state._change(self._enter, {"cell_runs": runs, "run_dish": dish, "run_count": count})
+        if state.draws_tables:
+            state.draw_tables(0, state.topology.n_nodes, source)
+
+    def _enter(self, runs: dict[str, AnyInts]) -> None:
+        state, topology = self.state, self.state.topology
+        base = int(runs["run_dish"].max()) + 1
+        data = cell_counts(runs, topology.cells, topology, base)
+        keys, customers = with_one_table_each(*data, base, topology)
+        columns = (keys // base, keys % base, customers, np.ones_like(keys))
+        names = ("count_node", "count_dish", "count_customers", "count_tables")
+        counts = {name: column.astype(np.int32) for name, column in zip(names, columns, strict=True)}
+        state.store.thaw({**runs, **counts, "cell_key": np.zeros(4, dtype=np.int32)})
+        state._changes += 1
+        state._recount()
 
     def expand(self) -> None:
         """Draw the order of the customers of each cell, and keep the dish of each."""

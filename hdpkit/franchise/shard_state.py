@@ -1,17 +1,21 @@
-"""The state of a franchise over some shards of a corpus, most of which all workers have in common."""
+"""A franchise over some shards of a corpus: the state it shares with other workers, sweeps over all shards."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit._compiled.support.count_changes import read_sparse, write_sparse
 from hdpkit.arrays import Int32s
-from hdpkit.franchise.assigned import Assignment
+from hdpkit.errors import StateError
+from hdpkit.franchise.assigned import Assigned, Assignment
 from hdpkit.franchise.franchise import Franchise
+from hdpkit.franchise.slices import KEYS, LEAST, opened_here
+from hdpkit.franchise.verbs import check_source
 from hdpkit.franchise.whole_corpus import Changes, WholeCorpus
 from hdpkit.random import ChoiceSource
 
@@ -30,7 +34,18 @@ __all__ = [
     "take_block",
 ]
 
+F = TypeVar("F", bound=Callable[..., Any])
 COLUMNS = ("count_node", "count_dish", "count_customers", "count_tables")
+
+
+def _within(function: F) -> F:
+    """The function within the lock of the franchise that it is given; moves call such functions."""
+
+    @wraps(function)
+    def within(franchise: Any, *arguments: Any) -> Any:
+        return franchise._within(function, franchise, *arguments)
+
+    return within  # type: ignore[return-value]
 
 
 def shard_counts(terms: Int32s, n_terms: int, seating: Mapping[str, Int32s], n_slots: int) -> Changes:
@@ -117,13 +132,9 @@ def _begin(
         weights.started(franchise, source)
 
 
+@_within
 def common_state(franchise: Franchise) -> dict[str, Any]:
     """The common state of all workers, without counts and tables, which are sums over the workers."""
-    common: dict[str, Any] = franchise._within(_common_state, franchise)
-    return common
-
-
-def _common_state(franchise: Franchise) -> dict[str, Any]:
     return {
         "slots": franchise.slots.occupied_slots(),
         "dish_ids": franchise.slots.ids(),
@@ -147,42 +158,90 @@ def share_topics(franchise: Franchise, memory: Any, worker: int, n_workers: int)
     franchise._within(franchise._share_topics, memory, worker, n_workers)
 
 
-def draw_shards(franchise: Franchise, source: ChoiceSource, proportions: str, threads: int) -> None:
-    """Begin a sweep over the documents of all workers; see `Slices._draw_shards`."""
-    franchise._within(franchise._draw_shards, source, proportions, threads)
+@_within
+def draw_shards(
+    franchise: Any, source: ChoiceSource, proportions: str = "integrated", threads: int = 1
+) -> None:
+    """Begin a sweep over all shards, of which this franchise has some: draw labels and topics.
+
+    All workers must have the same source in the same state. If workers share the memory of topics
+    (`share_topics`), each draws some of them, and `sweep_shards` may be called only after all have finished.
+    """
+    _begin_sweep(franchise, franchise._plan, source, proportions == "integrated", threads)
 
 
-def sweep_shards(franchise: Franchise, n_blocks: int) -> Changes:
-    """Sweep over the documents of this worker; see `Slices._sweep_shards`."""
-    found: Changes = franchise._within(franchise._sweep_shards, n_blocks)
-    return found
+@_within
+def begin_assigned(franchise: Any, source: ChoiceSource) -> None:
+    """Begin a sweep in which a move assigns dishes: draw labels and topics, as `draw_shards` does."""
+    _begin_sweep(franchise, partial(franchise._plan, slices=False), source, True, 1)
+    key = source.index(KEYS), source.index(KEYS)
+    plan, _ = franchise._under_way
+    franchise._assigned = Assigned(plan, plan.threshold * LEAST, key)
 
 
-def begin_assigned(franchise: Franchise, source: ChoiceSource) -> None:
-    """Begin a sweep in which a move assigns dishes; see `Slices._begin_assigned`."""
-    franchise._within(franchise._begin_assigned, source)
+def _begin_sweep(franchise: Any, plan_of: Callable[..., Any], source: ChoiceSource, *options: Any) -> None:
+    check_source(source)
+    franchise.expand_cells()
+    plan = plan_of(source, *options)
+    franchise._run_topics(plan, source)
+    franchise._under_way, franchise._assigned = (plan, source), None
 
 
-def assignment(franchise: Franchise) -> Assignment:
-    """The documents of this worker to whose customers dishes are to be assigned; see `Slices._assignment`."""
-    found: Assignment = franchise._within(franchise._assignment)
-    return found
+@_within
+def sweep_shards(franchise: Any, n_blocks: int) -> Changes:
+    """Sweep over the documents of the franchise given the topics; then call `end_shards`.
 
-
-def assign_shards(
-    franchise: Franchise, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int
-) -> Changes:
-    """Assign dishes to customers of this worker; see `Slices._assign`."""
-    changes: Changes = franchise._within(franchise._assign, found, rows, n_blocks)
+    Returns changes of the common state, which are not applied here yet, with those of counts in ``n_blocks``
+    blocks of terms; 0: `take_block` returns them.
+    """
+    changes: Changes = franchise._run_shards(*_begun(franchise), n_blocks)
     return changes
 
 
-def take_block(franchise: Franchise, block: int, n_blocks: int) -> bytes:
-    """Return changes of counts not returned by `sweep_shards`; see `Slices._take_block`."""
-    found: bytes = franchise._within(franchise._take_block, block, n_blocks)
+@_within
+def assignment(franchise: Any) -> Assignment:
+    """The documents of this worker to whose customers dishes are to be assigned; all topics are drawn."""
+    return _assigning(franchise).assignment(franchise, franchise._workspace.topics_of)
+
+
+@_within
+def assign_shards(franchise: Any, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int) -> Changes:
+    """Assign dishes to customers of this worker; returns changes as `sweep_shards` does."""
+    assigned = _assigning(franchise)
+    customers, tables = franchise._change(assigned.assign, franchise, found, rows)
+    counts = tuple(assigned.block(block, n_blocks) for block in range(n_blocks))
+    return Changes(customers, tables, opened_here(franchise), counts)
+
+
+@_within
+def take_block(franchise: Any, block: int, n_blocks: int) -> bytes:
+    """Return changes of the counts of a block of terms, once after each sweep over shards.
+
+    Block i of n has the terms i V // n to (i + 1) V // n - 1.
+    """
+    plan, _ = _begun(franchise)
+    if franchise._assigned is not None:
+        return _assigning(franchise).block(block, n_blocks)
+    found: bytes = franchise._workspace.take_changes(int(plan.slots.max()) + 1, block, n_blocks)
     return found
 
 
-def end_shards(franchise: Franchise, total: Changes) -> None:
-    """End a sweep over all workers; see `Slices._end_shards`."""
-    franchise._within(franchise._end_shards, total)
+@_within
+def end_shards(franchise: Any, total: Changes) -> None:
+    """End the sweep that was begun, given the sum of the changes of all workers."""
+    plan, _ = _begun(franchise)
+    franchise._under_way = franchise._assigned = None
+    franchise._settle_shards(plan, total)
+
+
+def _begun(franchise: Any) -> Any:
+    if franchise._under_way is None:
+        raise StateError("sweep", None, "begun", "Call draw_shards first.")
+    return franchise._under_way
+
+
+def _assigning(franchise: Any) -> Assigned:
+    if franchise._assigned is None:
+        raise StateError("sweep", None, "begun", "Call begin_assigned first.")
+    assigned: Assigned = franchise._assigned
+    return assigned

@@ -33,6 +33,17 @@ MOST_TRIES = 1000  # most states that are drawn until one is accepted
 def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
     """See `Franchise.simulate`."""
     franchise: Franchise = given
+    _check(franchise, keep)
+    prepared, values_of = _DRAWN[franchise._dish_kind.name]
+    seated = prepared(franchise, keep)
+    drawn = None if keep == "seating" else _draw_state(seated, source, keep)
+    values, seating = values_of(seated, drawn, source)
+    made: F = franchise._twin(franchise.data.with_values(values), {**seated.freeze(), **seating})
+    return made
+
+
+def _check(franchise: Franchise, keep: str | None) -> None:
+    """Raise an error if the data of a franchise can't be simulated."""
     if keep is not None:
         choice("keep", keep, KEEP, remedy="None draws everything.")
     franchise._known.require_none(
@@ -43,12 +54,6 @@ def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
         raise DeclarationError(
             "base", type(franchise.measure).__name__, "a base measure with simulate()", "Define simulate()."
         )
-    prepared, values_of = _DRAWN[franchise._dish_kind.name]
-    seated = prepared(franchise, keep)
-    drawn = None if keep == "seating" else _draw_state(seated, source, keep)
-    values, seating = values_of(seated, drawn, source)
-    made: F = franchise._twin(franchise.data.with_values(values), {**seated.freeze(), **seating})
-    return made
 
 
 def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -> F:
@@ -58,8 +63,9 @@ def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -
     counted by cell, a new franchise is returned, or an error raised, as by `simulate`.
     """
     franchise: Franchise = given
-    if franchise._dish_kind.name != "latent" or not franchise._customers.single or franchise._known.n:
+    if franchise._dish_kind.name != "latent" or not franchise._customers.single:
         return simulate(given, source, keep)
+    _check(franchise, keep)
     if keep != "seating":
         _draw_state(franchise, source, keep)
     franchise._take_values(draw_values(franchise, source))

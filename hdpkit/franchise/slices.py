@@ -14,7 +14,7 @@ from hdpkit._compiled.fused_sweeps.slice_workspace import SliceWorkspace
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import choice, whole_number
 from hdpkit.errors import StateError
-from hdpkit.franchise.assigned import Assigned, Assignment
+from hdpkit.franchise.assigned import Assigned
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.known import NoKnown
 from hdpkit.franchise.scores import totals
@@ -195,54 +195,9 @@ class Slices(Blocks):
         remainder = plan.remainder + float(plan.weights[~kept].sum())
         above.take(slots, np.append(plan.weights[kept], remainder))
 
-    def _draw_shards(self, source: ChoiceSource, proportions: str = "integrated", threads: int = 1) -> None:
-        """Begin a sweep over all shards, of which this franchise has some: draw labels and topics.
-
-        All workers must have the same source in the same state. If they share the memory of topics, each
-        draws some of them, and `_sweep_shards` may be called only after all have finished.
-        """
-        check_source(source)
-        self.expand_cells()
-        plan = self._plan(source, proportions == "integrated", threads)
-        self._run_topics(plan, source)
-        self._under_way, self._assigned = (plan, source), None
-
-    def _begin_assigned(self, source: ChoiceSource) -> None:
-        """Begin a sweep in which a move assigns dishes: draw labels and topics, as `_draw_shards` does."""
-        check_source(source)
-        self.expand_cells()
-        plan = self._plan(source, True, 1, slices=False)
-        self._run_topics(plan, source)
-        self._under_way = plan, source
-        self._assigned = Assigned(plan, plan.threshold * LEAST, (source.index(KEYS), source.index(KEYS)))
-
-    def _assignment(self) -> Assignment:
-        """The documents to whose customers dishes are to be assigned; called when all topics are drawn."""
-        return self._assigning().assignment(self, self._workspace.topics_of)
-
-    def _assign(self, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int) -> Changes:
-        """Assign dishes; returns the changes of the common state, as `_sweep_shards` does."""
-        assigned = self._assigning()
-        customers, tables = self._change(assigned.assign, self, found, rows)
-        counts = tuple(assigned.block(block, n_blocks) for block in range(n_blocks))
-        return Changes(customers, tables, opened_here(self), counts)
-
-    def _assigning(self) -> Assigned:
-        if self._assigned is None:
-            raise StateError("sweep", None, "begun", "Call begin_assigned first.")
-        return self._assigned
-
     def _run_topics(self, plan: SlicePlan, source: ChoiceSource) -> None:
         """Draw topics by the common plan of all workers."""
         self._run("draw_shard_topics", self.bank, self._workspace, plan, source=source)
-
-    def _sweep_shards(self, n_blocks: int) -> Changes:
-        """Sweep over the documents of the franchise given the topics; then call `_end_shards`.
-
-        Returns changes of the common state, which are not applied here yet, with those of counts in
-        ``n_blocks`` blocks of terms; 0: `_take_block` returns them.
-        """
-        return self._run_shards(*self._begun(), n_blocks)
 
     def _run_shards(self, plan: SlicePlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
         """Sweep over the shards by the common plan of all workers."""
@@ -252,28 +207,6 @@ class Slices(Blocks):
             self._workspace.take_changes(len(customers), block, n_blocks) for block in range(n_blocks)
         )
         return Changes(customers, tables, opened_here(self), counts)
-
-    def _take_block(self, block: int, n_blocks: int) -> bytes:
-        """Return changes of the counts of a block of terms, once after each sweep over shards.
-
-        Block i of n has the terms i V // n to (i + 1) V // n - 1.
-        """
-        plan, _ = self._begun()
-        if self._assigned is not None:
-            return self._assigned.block(block, n_blocks)
-        found: bytes = self._workspace.take_changes(int(plan.slots.max()) + 1, block, n_blocks)
-        return found
-
-    def _end_shards(self, total: Changes) -> None:
-        """End the sweep that `_draw_shards` began, given the sum of the changes of all workers."""
-        plan, _ = self._begun()
-        self._under_way = self._assigned = None
-        self._settle_shards(plan, total)
-
-    def _begun(self) -> tuple[SlicePlan, ChoiceSource]:
-        if self._under_way is None:
-            raise StateError("sweep", None, "begun", "Call draw_shards first.")
-        return self._under_way
 
     def _share_topics(self, memory: Any, worker: int, n_workers: int) -> None:
         """Draw some of the topics into memory shared by all workers; see `SliceWorkspace.share_topics`."""

@@ -477,14 +477,13 @@ def factor_cells(start: Factors, franchise: Any, source: RandomStream) -> CellSt
 
 def seat_cells(franchise: Any, start: CellStart, source: RandomStream) -> None:
     """Seat all customers with the dishes of a start; tables and weights of the root are drawn given these."""
-    cells = franchise.topology.cells
     totals = np.bincount(start.dish, weights=start.count, minlength=start.n_dishes)
     known = franchise.topology.known
     names = np.flatnonzero(totals[known:]) + known
     franchise.root._check_number("init", known + len(names))
     slots = np.arange(start.n_dishes, dtype=np.int32)  # known components already have theirs
     slots[names] = [franchise.open_dish(source) for _ in names]
-    franchise._enter_by_cell(start.runs, slots[start.dish], start.count, cells, source)
+    franchise._customers.enter(start.runs, slots[start.dish], start.count, source)
 
 
 _CHUNK = 1 << 18  # customers whose dishes are numbered at once

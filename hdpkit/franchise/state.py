@@ -34,7 +34,7 @@ from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.kernels import KERNELS
 from hdpkit.franchise.known import Known, KnownValues, known_of
 from hdpkit.franchise.root import Root, check_root
-from hdpkit.franchise.topology import Tree, build_topology, restaurants_at
+from hdpkit.franchise.topology import Tree, build_topology
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.parts import Part
 from hdpkit.priors import mean_of
@@ -168,13 +168,6 @@ class State(Locked):
             "no components where dishes differ by restaurant",
             f"Their earlier observations have no restaurant: leave known out, or {kind}.",
         )
-        if self.topology.kind != "fixed":
-            raise DeclarationError(
-                "each", self.declarations[-1].name,
-                "restaurants of the data, where dishes differ by restaurant",
-                f"With StateHomes a customer's restaurant changes: use labels of the data, or leave {kind} "
-                "out.",
-            )  # fmt: skip
         if not isinstance(bank, ReadsRestaurants):
             raise DeclarationError(
                 f"bank of {kind}", type(bank).__name__, "one that reads the restaurants of customers",
@@ -191,7 +184,7 @@ class State(Locked):
                 f"the name of a declaration, one of {names}",
                 "Name the restaurants by which dishes differ, for instance 'document'.",
             )  # fmt: skip
-        return restaurants_at(self.topology, names.index(measure.differ_by))
+        return self.topology.restaurants_at(names.index(measure.differ_by))
 
     def _own(self, thing: Any) -> Any:
         """Put an object that compiled code reads under the lock of the franchise."""

@@ -36,7 +36,6 @@ __all__ = [
     "declared",
     "is_context_chain",
     "path_of",
-    "restaurants_at",
 ]
 
 _CONTEXTS = 1 << 16  # customers whose contexts are computed at once
@@ -68,14 +67,6 @@ def path_of(parent: Int32s, node: int) -> list[int]:
     return path
 
 
-def restaurants_at(topology: Any, declaration: int) -> Int32s:
-    """Restaurant of each data customer at a declaration, or the deepest of an outer one on its path."""
-    nodes = topology.home[: topology.n_customers]
-    while np.any(deeper := topology.declaration[nodes] > declaration):
-        nodes = np.where(deeper, topology.parent[nodes], nodes)
-    return nodes.astype(np.int32, copy=False)
-
-
 class FixedHomes:
     """Methods of a tree of which each customer's home is fixed: an array ``home`` of the data."""
 
@@ -86,6 +77,14 @@ class FixedHomes:
     def home_of(self, customer: int, eaten: Eaten | None = None) -> int:
         """Restaurant of a data customer; here ``eaten``, the dishes of customers, is not used."""
         return int(self.home[customer])
+
+    def restaurants_at(self, declaration: int) -> Int32s:
+        """Restaurant of each data customer at a declaration, or the deepest of an outer one on its path."""
+        tree: Any = self
+        nodes: Int32s = tree.home[: tree.n_customers]
+        while np.any(deeper := tree.declaration[nodes] > declaration):
+            nodes = np.where(deeper, tree.parent[nodes], nodes)
+        return nodes.astype(np.int32, copy=False)
 
     def followers(self, customer: int) -> Sequence[int]:
         """Customers whose homes depend on the dish of this one: none."""
@@ -425,6 +424,13 @@ class StateTopology:
     def sizes(self) -> npt.NDArray[np.int64]:
         """Raises a StateError, as `home`."""
         return np.bincount(self.home, minlength=self.n_nodes)
+
+    def restaurants_at(self, declaration: int) -> Int32s:
+        """Raises a DeclarationError: a customer's restaurant changes."""
+        raise DeclarationError(
+            "each", self._rule.name, "restaurants of the data, where dishes differ by restaurant",
+            "With StateHomes a customer's restaurant changes: use labels of the data, or another measure.",
+        )  # fmt: skip
 
     def _state(self, eaten: Eaten, rows: DishRows) -> HomeState:
         return HomeState(eaten, rows, self.first[-1], self._rule.n_fixed)

@@ -16,7 +16,6 @@ from hdpkit.checks import array_in_place, as_float, choice, flag, instance, item
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.declarations import kind_of_root, tables_at_end
-from hdpkit.franchise.frozen import cell_counts, with_one_table_each
 from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.held import Held
 from hdpkit.franchise.kernels import VERBS
@@ -266,32 +265,6 @@ class Verbs(Held):
         self._known.check_possible(self.data, given[first:last], "dishes", first)
         given = self._known.with_own(given)
         self._run("enter_given", self.bank, given, first, last, source=source)
-
-    def _enter_by_cell(
-        self, runs: Int32s, dish: Int32s, count: Int32s, cells: Any, source: ChoiceSource
-    ) -> None:
-        """Seat all customers of an empty franchise, given runs as of `CellsStore.cell_runs`.
-
-        For starts over counts by cell. With two levels, tables are drawn given the customers. With more
-        levels every dish of a restaurant has one table until a move draws the numbers of tables.
-        """
-        check_source(source)
-        self._change(self._enter_cells, runs, dish, count, cells)
-        if self.draws_tables:
-            self.draw_tables(0, self.topology.n_nodes, source)
-
-    def _enter_cells(self, runs: Int32s, dish: Int32s, count: Int32s, cells: Any) -> None:
-        found = {"cell_runs": runs, "run_dish": dish, "run_count": count}
-        base = int(dish.max()) + 1
-        topology: Any = self.topology
-        data = cell_counts(found, cells, topology, base)
-        keys, customers = with_one_table_each(*data, base, topology)
-        columns = (keys // base, keys % base, customers, np.ones_like(keys))
-        names = ("count_node", "count_dish", "count_customers", "count_tables")
-        found |= {name: column.astype(np.int32) for name, column in zip(names, columns, strict=True)}
-        self.store.thaw({**found, "cell_key": np.zeros(4, dtype=np.int32)})
-        self._changes += 1
-        self._recount()
 
     @changes
     def reseat(self, first: int, last: int, source: ChoiceSource) -> None:

@@ -259,16 +259,16 @@ LEVEL = PlantedBug(
     "wrong level",
     "the restaurant one level above the declared one",
     "hdpkit.franchise.topology",
-    "while np.any(deeper := topology.declaration[nodes] > declaration):",
-    "while np.any(deeper := topology.declaration[nodes] > max(declaration - 1, 0)):",
+    "while np.any(deeper := tree.declaration[nodes] > declaration):",
+    "while np.any(deeper := tree.declaration[nodes] > max(declaration - 1, 0)):",
     "test_planted_bugs_are_caught",
 )
 HOME = PlantedBug(
     "the home always",
     "the restaurant where the customer sits, at any level",
     "hdpkit.franchise.topology",
-    "while np.any(deeper := topology.declaration[nodes] > declaration):",
-    "while np.any(deeper := topology.declaration[nodes] > declaration + 9):",
+    "while np.any(deeper := tree.declaration[nodes] > declaration):",
+    "while np.any(deeper := tree.declaration[nodes] > declaration + 9):",
     "test_planted_bugs_are_caught",
 )
 
