@@ -172,7 +172,8 @@ def test_moves_know_no_concrete_store_or_measure():
     for path in MODULES:
         if layer_of(name_of(path)) == "moves":
             assert {layer_of(name) for name in imports(path)} <= {
-                "arrays", "checks", "errors", "franchise", "moves", "numerics", "priors", "random", "registry",
+                "arrays", "checks", "errors", "franchise", "moves", "numerics", "priors", "random",
+                "registry",
             }, path  # fmt: skip
 
 
