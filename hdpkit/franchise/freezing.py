@@ -94,11 +94,7 @@ class Freezing(Reading):
                 "source", source, ChoiceSource, "a choice source, or None", remedy="Moves are given one."
             )
         for name, part in self._parts.by_name.items():
-            if (
-                isinstance(part, IntegrablePart)
-                and source is None
-                and name not in frozen.get("components", {})
-            ):
+            if isinstance(part, IntegrablePart) and source is None and name not in frozen["components"]:
                 raise StateError(
                     "source", None, f"a choice source, where a frozen state has no {name}",
                     "They are drawn. Pass one: thaw(state, source).",
@@ -115,14 +111,14 @@ class Freezing(Reading):
         """Replace everything that changes. If a change ``failed``, nothing is assumed of the state before."""
         if failed:
             self._abandon()
-        streams = Streams(**frozen["streams"]) if frozen.get("streams") else self.streams
+        streams = Streams(**frozen["streams"]) if frozen["streams"] else self.streams
         discount = np.asarray(frozen["discount"], dtype=np.float64)
         seating = frozen["seating"]
         if isinstance(self.store, KeepsCells) and not isinstance(FrozenSeating.of(seating), FrozenCells):
             self._count_by_customer()
         if not isinstance(self.store, KeepsCells):
             seating = self._in_detail(seating, detail_of(self.store), source, discount)
-        values = frozen.get("measure", {})
+        values = frozen["measure"]
         if values != self.base_parameters:
             self.measure = self._with_parameters(values)
         self.bank.adopt(self.measure)
@@ -132,9 +128,9 @@ class Freezing(Reading):
         self.seeded_calls = int(frozen.get("seeded_calls", 0))
         self.streams = streams
         self.held_nodes = self._check_frozen_held(frozen)
-        slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen.get("components", {})
+        slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen["components"]
         ids, births = (None, 0) if self.measure.atomic else (frozen["dish_ids"], frozen["births"])
-        self._replaced(slots, frozen["held"], frozen.get("bank"), parts, source, ids, births)
+        self._replaced(slots, frozen["held"], frozen["bank"], parts, source, ids, births)
 
     def _abandon(self) -> None:
         """End what a failed change had begun outside the seating."""
@@ -163,7 +159,7 @@ class Freezing(Reading):
             self._known.check_frozen(frozen, None if isinstance(kept, FrozenCells) else kept.dishes)
         bank: Any = self.bank
         if isinstance(bank, KeepsParameters):
-            bank.check_frozen(frozen.get("bank"), frozen["slots"])
+            bank.check_frozen(frozen["bank"], frozen["slots"])
         return seating
 
     # ------------------------------------------------------------------ transactions

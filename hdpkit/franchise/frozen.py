@@ -69,11 +69,11 @@ def check_values(
         whole_number("sweep, in the frozen state", frozen["sweep"], remedy=_UNCHANGED)
         calls = frozen.get("seeded_calls", 0)
         whole_number("seeded_calls, in the frozen state", calls, remedy=_UNCHANGED)
-        _check_measure(frozen.get("measure", {}), parameters)
-        _check_streams(frozen.get("streams"))
+        _check_measure(frozen["measure"], parameters)
+        _check_streams(frozen["streams"])
     except ParameterError as error:
         raise DataError(error.parameter, error.value, error.allowed, error.remedy) from None
-    components = frozen.get("components", {})
+    components = frozen["components"]
     if not isinstance(components, Mapping):
         raise _wrong("components", components, "a dict of the components' states")
 
@@ -434,7 +434,8 @@ def check_frozen(
     dict of int32 arrays
         The seating, for a store.
     """
-    keys = ("seating", "slots", "held", "concentration", "discount", "sweep")
+    keys = ["seating", "slots", "held", "concentration", "discount", "measure", "bank", "sweep", "streams"]
+    keys += ["components", *([] if observed is not None else ["dish_ids", "births"])]
     missing = [key for key in keys if not isinstance(frozen, Mapping) or key not in frozen]
     seating = {} if missing else frozen["seating"]
     if not missing and not isinstance(seating, Mapping):
@@ -482,7 +483,7 @@ def check_frozen(
     if observed is not None and np.any((dish >= 0) & (dish != observed[0])):
         raise _wrong("dish", dish, "the customers' values: dishes are observed")
     latent = None if observed is not None else slots
-    topology = topology.placed(Dishes(dish), slots, frozen.get("components"))
+    topology = topology.placed(Dishes(dish), slots, frozen["components"])
     try:
         if by_cell:
             assert isinstance(topology, Topology)  # it has cells
