@@ -115,11 +115,7 @@ class Freezing(Reading):
                 "source", source, ChoiceSource, "a choice source, or None", remedy="Moves are given one."
             )
         for name, part in self._parts.by_name.items():
-            if (
-                isinstance(part, IntegrablePart)
-                and source is None
-                and name not in frozen.get("components", {})
-            ):
+            if isinstance(part, IntegrablePart) and source is None and name not in frozen["components"]:
                 raise StateError(
                     "source", None, f"a choice source, where a frozen state has no {name}",
                     "They are drawn. Pass one: thaw(state, source).",
@@ -136,10 +132,10 @@ class Freezing(Reading):
         """Replace everything that changes. If a change ``failed``, nothing is assumed of the state before."""
         if failed:
             self._abandon()
-        streams = Streams(**frozen["streams"]) if frozen.get("streams") else self.streams
+        streams = Streams(**frozen["streams"]) if frozen["streams"] else self.streams
         discount = np.asarray(frozen["discount"], dtype=np.float64)
         seating = self._customers.adapted(frozen["seating"], source, discount)
-        values = frozen.get("measure", {})
+        values = frozen["measure"]
         if values != self.base_parameters:
             self.measure = self._with_parameters(values)
         self.bank.adopt(self.measure)
@@ -149,9 +145,9 @@ class Freezing(Reading):
         self._seeded_calls = int(frozen.get("seeded_calls", 0))
         self.streams = streams
         self._held = self._held_in(frozen)
-        slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen.get("components", {})
+        slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen["components"]
         ids, births = (None, 0) if self.measure.atomic else (frozen["dish_ids"], frozen["births"])
-        self._replaced(slots, frozen["held"], frozen.get("bank"), parts, source, ids, births)
+        self._replaced(slots, frozen["held"], frozen["bank"], parts, source, ids, births)
 
     def _abandon(self) -> None:
         """End what a failed change had begun outside the seating."""
@@ -178,7 +174,7 @@ class Freezing(Reading):
         self._known.check_frozen(frozen, seating)
         bank: Any = self.bank
         if isinstance(bank, KeepsParameters):
-            bank.check_frozen(frozen.get("bank"), frozen["slots"])
+            bank.check_frozen(frozen["bank"], frozen["slots"])
         return seating
 
     # ------------------------------------------------------------------ transactions

@@ -59,11 +59,11 @@ def check_values(
         whole_number("sweep, in the frozen state", frozen["sweep"], remedy=_UNCHANGED)
         calls = frozen.get("seeded_calls", 0)
         whole_number("seeded_calls, in the frozen state", calls, remedy=_UNCHANGED)
-        _check_measure(frozen.get("measure", {}), parameters)
-        _check_streams(frozen.get("streams"))
+        _check_measure(frozen["measure"], parameters)
+        _check_streams(frozen["streams"])
     except ParameterError as error:
         raise DataError(error.parameter, error.value, error.allowed, error.remedy) from None
-    components = frozen.get("components", {})
+    components = frozen["components"]
     if not isinstance(components, Mapping):
         raise _wrong("components", components, "a dict of the components' states")
 
@@ -324,7 +324,8 @@ def check_frozen(
 
     If dishes are observed, ``observed`` is the dish of each customer and the number of atoms.
     """
-    keys = ("seating", "slots", "held", "concentration", "discount", "sweep")
+    keys = ["seating", "slots", "held", "concentration", "discount", "measure", "bank", "sweep", "streams"]
+    keys += ["components", *([] if observed is not None else ["dish_ids", "births"])]
     missing = [key for key in keys if not isinstance(frozen, Mapping) or key not in frozen]
     seating = {} if missing else frozen["seating"]
     if not missing and not isinstance(seating, Mapping):
@@ -372,7 +373,7 @@ def check_frozen(
     if observed is not None and np.any((dish >= 0) & (dish != observed[0])):
         raise _wrong("dish", dish, "the customers' values: dishes are observed")
     latent = None if observed is not None else slots
-    topology = topology.placed(Dishes(dish), slots, frozen.get("components"))
+    topology = topology.placed(Dishes(dish), slots, frozen["components"])
     try:
         columns = [node, served, *rest]
         if by_cell:

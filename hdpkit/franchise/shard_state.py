@@ -1,4 +1,4 @@
-"""A franchise over some shards of a corpus: the state it shares with other workers, sweeps over all shards."""
+"""A franchise over some shards of a corpus: the state shared with other workers, sweeps over all shards."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class FromState:
             "dish_ids": self.frozen["dish_ids"],
             "births": self.frozen["births"],
             "sweep": 0,
-            "components": self.frozen.get("components", {}),
+            "components": self.frozen["components"],
         }
 
     def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
@@ -185,7 +185,7 @@ def _from_state(frozen: Mapping[str, Any], source: Source) -> FromState:
     """A start from a state; the seating of each shard is checked where it is read."""
     form = frozen.get("seating")
     kept = isinstance(form, Mapping) and {"dish", *COLUMNS} <= set(form)
-    if not kept or not {"slots", "held"} <= set(frozen):
+    if not kept or not {"slots", "held", "dish_ids", "births", "components"} <= set(frozen):
         raise DataError(
             "init", frozen, "a state of a franchise with store='counts', distinguished customers",
             "Call franchise.expand_cells() before franchise.freeze().",
@@ -200,7 +200,7 @@ def _from_state(frozen: Mapping[str, Any], source: Source) -> FromState:
             "init", "a state with held dishes or documents", "one in which nothing is held",
             "Moves over shards update all documents: release them before franchise.freeze().",
         )  # fmt: skip
-    if not isinstance(frozen.get("components", {}), Mapping):
+    if not isinstance(frozen["components"], Mapping):
         raise DataError("init", frozen, "a state of a franchise", "Pass it unchanged.")
     return FromState({**frozen, "seating": seating})
 

@@ -158,8 +158,10 @@ def lacking(key):
     return Made(make)
 
 
+KEYS = ["seating", "slots", "held", "concentration", "discount", "measure", "bank", "sweep", "streams"]
+KEYS += ["components", "dish_ids", "births"]
 NO_STATE = [
-    *[lacking(key) for key in ("seating", "slots", "held", "concentration", "discount", "sweep")],
+    *map(lacking, KEYS),
     changed(concentration=np.array([NAN, 1.0, 1.0, 1.0])),
     changed(concentration=np.array([1.0, 1.0])),
     changed(concentration="1"),
