@@ -333,6 +333,7 @@ class Samples:
         -------
         bool
         """
+        sweep = whole_number("sweep", sweep, remedy="Give the number of a sweep.")
         return sweep > self.after and (sweep - self.after) % self.every == 0
 
     def sweeps(self, last: int) -> range:

@@ -120,7 +120,12 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         if key not in self._values:
             rows = whole_number("rows", rows)
             # Values that aren't arrays of one shape raise an error when they are written.
-            self._values[key] = [np.full(np.shape(value), np.nan)[()]] * rows if rows else []
+            try:
+                unknown = np.full(np.shape(value), np.nan)[()] if rows else None
+            except (TypeError, ValueError, RecursionError):  # ragged
+                remedy = "Record numbers, or arrays of one shape."
+                raise ParameterError("value", value, "a number or an array of numbers", remedy) from None
+            self._values[key] = [unknown] * rows
         return self._values[key]
 
     def append_moves(self, draw: Draw) -> None:
