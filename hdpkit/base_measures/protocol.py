@@ -181,12 +181,12 @@ def missing_method(measure: Any, method: str) -> MissingMethodError:
     )
 
 
-def check_arguments(kind: type) -> None:
-    """Let methods of this class and of the package's measures that derive from it raise typed errors: see
+def check_arguments(kind: type, package: str = str(__package__)) -> None:
+    """Let methods of this class and of a package's measures that derive from it raise typed errors: see
     `_checked`.
     """
     wrap_own(kind, None, _checked)
-    wrap_methods(kind, str(__package__), None, _checked)
+    wrap_methods(kind, package, None, _checked)
 
 
 base_measures: Registry[type] = Registry("base measure")

@@ -212,7 +212,7 @@ def _counts(name: str, half: Any) -> scipy.sparse.csr_array:
         half = sparse_entries(name, half).matrix()
     try:
         made = scipy.sparse.csr_array(half)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         raise DataError(name, half, "a dense or sparse matrix of counts", "See Corpus.to_counts.") from None
     if made.ndim != 2 or made.dtype.kind not in "iufb":
         raise DataError(name, half, "whole numbers, none negative", "Corpus.to_counts() returns such counts.")

@@ -251,7 +251,7 @@ def states_of(states: Any) -> Iterator[Franchise]:
     elif isinstance(states, ChainTrace):
         states = states.franchises
     wrong = isinstance(states, str | bytes | Mapping | Set | type)
-    if wrong or not isinstance(states, Iterable):
+    if wrong or not isinstance(states, Iterable) or getattr(states, "closed", False) is True:
         raise ParameterError("states", states, "a Franchise, or several in an iterable", _REMEDY)
     number = 0
     for state in states:

@@ -76,7 +76,11 @@ class FixedHomes:
 
     def home_of(self, customer: int, eaten: Eaten | None = None) -> int:
         """Restaurant of a data customer; here ``eaten``, the dishes of customers, is not used."""
-        return int(self.home[customer])
+        try:
+            return int(self.home[customer])
+        except (LookupError, TypeError, ValueError, OverflowError):
+            whole_number("customer", customer, 0, len(self.home) - 1, remedy="The number of a data customer.")
+            raise
 
     def restaurants_at(self, declaration: int) -> Int32s:
         """Restaurant of each data customer at a declaration, or the deepest of an outer one on its path."""

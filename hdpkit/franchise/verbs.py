@@ -12,7 +12,17 @@ import numpy.typing as npt
 from hdpkit._compiled.generic_sweeps.units import Units
 from hdpkit._compiled.support.franchise_lock import Block
 from hdpkit.arrays import Int32s
-from hdpkit.checks import array_in_place, as_float, choice, flag, instance, items, whole_number, whole_numbers
+from hdpkit.checks import (
+    array_in_place,
+    as_float,
+    choice,
+    flag,
+    function,
+    instance,
+    items,
+    whole_number,
+    whole_numbers,
+)
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.declarations import kind_of_root, tables_at_end
@@ -188,6 +198,9 @@ class Verbs(Held):
         verb : callable
             Called with the begin and end (excluded) of each piece.
         """
+        function("verb", verb, remedy="Pass a function of the begin and the end of a piece.")
+        first = whole_number("first", first, remedy="The begin of the range.")
+        last = whole_number("last", last, remedy="The end of the range, excluded.")
         start, total, size = first, max(last - first, 1), 256
         # Over counts each piece ends with draws of tables, and the chain must not depend on the machine's
         # speed.

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.base_measures.bank import KeepsParameters
-from hdpkit.checks import whole_number
+from hdpkit.checks import made_by, whole_number
 from hdpkit.errors import BusyError, ClosedError, ParameterError, StateError, printable
 from hdpkit.franchise.guard import Locked, changes
 from hdpkit.franchise.verbs import Verbs
@@ -17,6 +17,7 @@ from hdpkit.random import ChoiceSource, Purpose, Seed
 __all__ = ["RestaurantView"]
 
 
+@made_by("Franchise.restaurant")
 class RestaurantView(Locked):
     """A live view of one restaurant of a franchise, without copies; dishes are numbered as in `dishes`.
 

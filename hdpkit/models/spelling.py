@@ -10,6 +10,7 @@ import attrs
 
 from hdpkit.arrays import Floats
 from hdpkit.base_measures import AtomicMeasure, base_measures
+from hdpkit.base_measures.protocol import check_arguments
 from hdpkit.checks import choice, instance, items, text, validator, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
@@ -238,3 +239,5 @@ class Spelling(AtomicMeasure):
 base_measures.register(
     "spelling", Spelling, lambda: [Spelling(2, words=["a", "ab", "b"], sweeps=2, samples=2)]
 )
+
+check_arguments(AtomicMeasure, str(__package__))

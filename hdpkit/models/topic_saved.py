@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from hdpkit.checks import absolute_path
+from hdpkit.checks import absolute_path, items
 from hdpkit.errors import CorruptRunError, RunError
 from hdpkit.formats.records import Layout
 from hdpkit.franchise import Franchise
@@ -102,7 +102,8 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move], traces: Sequence[T
 def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> SavedModel:
     """Read a folder written by `save`; see `TopicModel.load`."""
     path = absolute_path("folder", folder, remedy="What was given to save.")
-    allowed = allow if isinstance(allow, str) or not isinstance(allow, Iterable) else tuple(allow)
+    several, remedy = isinstance(allow, Iterable) and not isinstance(allow, str), 'allow=["my_module"].'
+    allowed = items("allow", allow, "a list of names", remedy=remedy) if several else allow
     allowed_imports = Allowed(allowed)
     file = path / ESTIMATOR
     payload = RunFolder.open(path).read(ESTIMATOR)

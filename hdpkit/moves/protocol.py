@@ -138,9 +138,9 @@ def _checking(move: Any, state: Any) -> Iterator[None]:
         raise
 
 
-def check_arguments(kind: type) -> None:
-    """Make the moves of the package that derive from this class check their arguments."""
-    wrap_methods(kind, str(__package__), ("apply", "begin", "check", "n_steps", "sweep"), _checked)
+def check_arguments(kind: type, package: str = str(__package__)) -> None:
+    """Make the moves of a package that derive from this class check their arguments."""
+    wrap_methods(kind, package, ("apply", "begin", "check", "n_steps", "sweep"), _checked)
 
 
 def checked_info(move: Move, info: Any, method: str = "apply") -> MoveInfo:

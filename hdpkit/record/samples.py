@@ -380,6 +380,7 @@ class Samples:
         -------
         bool
         """
+        sweep = whole_number("sweep", sweep, remedy="Give the number of a sweep.")
         if self.at is not None:
             return sweep in self.at
         return sweep > self.after and (sweep - self.after) % self.every == 0
