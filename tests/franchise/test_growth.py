@@ -381,7 +381,7 @@ def test_only_trees_grow():
 )
 def test_only_a_continuation_extends(other):
     franchise = franchise_over(ngrams(TINY, 3))
-    with pytest.raises(errors.DataError, match="present customers first"):
+    with pytest.raises(errors.DataError, match="current customers first"):
         franchise.extend(other, rng=1)
     franchise.audit()
 
