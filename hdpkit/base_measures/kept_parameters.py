@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, IntsOrList
-from hdpkit.checks import whole_number
-from hdpkit.errors import DataError, StateError
+from hdpkit.checks import MISUSE, whole_number
+from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.numerics import exp_each, log
 from hdpkit.random import ChoiceSource
 
@@ -123,7 +123,11 @@ class KeptParameters:
 
     def parameter(self, slot: int) -> Any:
         """Parameter of a dish."""
-        return self._of[int(slot)]
+        try:
+            return self._of[int(slot)]
+        except MISUSE as error:
+            allowed = "the slot of a dish that has a parameter"
+            raise ParameterError("slot", slot, allowed, "See Franchise.slots.") from error
 
     def has_parameter(self, slot: int) -> bool:
         """Whether the dish already has a parameter."""

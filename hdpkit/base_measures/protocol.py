@@ -21,7 +21,6 @@ from hdpkit._compiled.measures.measure import CapsuleBank
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
 from hdpkit.checks import (
     MISUSE,
-    instance,
     log_densities,
     number_array,
     of_user_code,
@@ -104,8 +103,10 @@ def _checked(_: str, function: Any) -> Any:
 
         @functools.wraps(function)
         def with_data(self: Any, data: Any) -> Any:
-            remedy = "Build Groups or a Corpus by their class methods."
-            return function(self, instance("data", data, GroupedData, "data", remedy=remedy))
+            if isinstance(data, type) or not hasattr(getattr(data, "values", None), "__len__"):
+                remedy = "Build Groups or a Corpus by their class methods."
+                raise ParameterError("data", data, "data, with values of customers", remedy)
+            return function(self, data)
 
         return with_data
 

@@ -376,7 +376,7 @@ def _place_and_format(path: str | os.PathLike[str], format: str | None) -> tuple
     found = detect_format(place)
     if format is None:
         format = found
-    if format not in FORMATS:
+    if not isinstance(format, str) or format not in FORMATS:
         raise ParameterError("format", format, f"one of {FORMATS}", "Leave it out to have it detected.")
     if (found in _FOLDERS) != (format in _FOLDERS):
         is_one, wanted = ("a file", "a folder") if format in _FOLDERS else ("a folder", "a file")

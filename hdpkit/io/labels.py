@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from hdpkit.checks import items
+from hdpkit.checks import hashable, items, text
 from hdpkit.checks import path as path_of
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.delimited import delimiter_of, read_rows
@@ -58,7 +58,12 @@ def read_labels(
     ParameterError
         If an argument isn't valid.
     """
-    wanted = [str(name) for name in items("names", names, "names of documents", remedy="corpus.names.")]
+    given = items("names", names, "names of documents", remedy="corpus.names.")
+    if not all(map(hashable, given)):
+        raise ParameterError("names", names, "names of documents", "corpus.names.")
+    wanted = [str(name) for name in given]
+    if id_column is not None:
+        text("id_column", id_column, remedy="The name of a column.")
     place = path_of("path", path)
     with reading(place):
         format = detect_format(place)

@@ -526,8 +526,8 @@ def _none_left(why: str) -> DataError:
 
 def _strings(texts: Iterable[str]) -> Iterator[str]:
     """Texts one by one, checked, in composed form."""
-    closed = getattr(texts, "closed", False) is True
-    if isinstance(texts, str | bytes | type) or not isinstance(texts, Iterable) or closed:
+    empty = getattr(texts, "closed", False) is True or getattr(texts, "ndim", 1) == 0
+    if isinstance(texts, str | bytes | type) or not isinstance(texts, Iterable) or empty:
         raise DataError("texts", texts, "a list or a column of strings", "Put a single text into a list.")
     for number, one in enumerate(texts):
         if not isinstance(one, str):

@@ -124,7 +124,13 @@ def _checked(name: str, function: Any) -> Any:
         with _checking(self, state):
             return function(self, state, n_blocks)
 
-    return {"apply": apply, "begin": begin, "sweep": sweep}.get(name, of_state)
+    @functools.wraps(function)
+    def needs_lengths(self: Any, restaurant: Any) -> Any:
+        instance("restaurant", restaurant, Restaurant, "a Restaurant", remedy="See Franchise.declarations.")
+        return function(self, restaurant)
+
+    checked = {"apply": apply, "begin": begin, "sweep": sweep, "needs_lengths": needs_lengths}
+    return checked.get(name, of_state)
 
 
 @contextmanager
@@ -140,7 +146,7 @@ def _checking(move: Any, state: Any) -> Iterator[None]:
 
 def check_arguments(kind: type, package: str = str(__package__)) -> None:
     """Make the moves of a package that derive from this class check their arguments."""
-    wrap_methods(kind, package, ("apply", "begin", "check", "n_steps", "sweep"), _checked)
+    wrap_methods(kind, package, ("apply", "begin", "check", "n_steps", "needs_lengths", "sweep"), _checked)
 
 
 def checked_info(move: Move, info: Any, method: str = "apply") -> MoveInfo:

@@ -85,7 +85,8 @@ class Allowed:
     """
 
     def __init__(self, allow: Iterable[Any] = ()) -> None:
-        if isinstance(allow, str) or not isinstance(allow, Iterable):
+        given = isinstance(allow, Iterable) and not isinstance(allow, str | type)
+        if not given or getattr(allow, "closed", False) is True:
             raise ParameterError(
                 "allow", allow, "a list of module names, classes and functions", 'allow=["my_module"].'
             )

@@ -60,7 +60,8 @@ def check_job(job: ShardedJob) -> None:
                 "discount", declaration.discount, "0, for the root and the documents",
                 "Leave it out, or use hk.Scheduler with TableGibbs over the whole corpus.",
             )  # fmt: skip
-    if not (job.root == "weights" or isinstance(job.root, FixedWeights)):
+    weighed = isinstance(job.root, FixedWeights) or (isinstance(job.root, str) and job.root == "weights")
+    if not weighed:
         raise ParameterError(
             "root", job.root, "'weights' or hk.FixedWeights(K)",
             "Documents are independent only given the weights of the root.",

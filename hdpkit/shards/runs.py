@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from hdpkit.checks import instance, whole_number
+from hdpkit.checks import function, instance, whole_number
 from hdpkit.checks import path as path_of
 from hdpkit.errors import LostPartError, ParameterError, RunError, short_repr
 from hdpkit.franchise import FixedWeights, Franchise, Restaurant
@@ -278,6 +278,8 @@ def run(
     instance("backend", backend, Backend, "a backend", remedy="hdpkit.shards.Local(2), MPI(), Dask(client).")
     whole_number("sweeps", sweeps, 0, remedy="Sweeps from the start of the chain.")
     whole_number("checkpoint", checkpoint, 1, remedy="For instance 10.")
+    if progress is not None:
+        function("progress", progress, remedy="Pass a function of the sweep and its numbers.")
     if not all(hasattr(corpus, name) for name in ("shards", "shard", "n_terms", "digest")):
         raise ParameterError(
             "corpus", corpus, "a corpus in shards", "hk.ShardedCorpus.open(folder), or shards.cut(corpus, n)."

@@ -169,7 +169,7 @@ def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> S
     key = streams.source(STARTS).generator.integers(0, 2**63, size=2).tolist()
     if isinstance(init, Random):
         return StartByDocument((key[0], key[1]), init.n_dishes)
-    if init == "auto":
+    if isinstance(init, str) and init == "auto":
         init = TermClusters()
     if not isinstance(init, TermClusters):
         raise ParameterError(

@@ -91,7 +91,7 @@ def _likely(names: Sequence[str]) -> tuple[int, Channels]:
 
 def given_channels(value: Any) -> Channels | str | None:
     """Check the argument ``channels``: a classification, `ANY`, or None to detect it."""
-    if value is None or isinstance(value, Channels) or value == ANY:
+    if value is None or isinstance(value, Channels) or (isinstance(value, str) and value == ANY):
         return value
     known = (*CHANNELS, ANY)
     return CHANNELS[choice("channels", value, known, remedy="Leave it out to have it detected.")]

@@ -87,7 +87,7 @@ def start_from_part(
     instance("corpus", corpus, Corpus, "a Corpus", remedy="read_spectra(path) returns one.")
     whole_number("chains", chains, 1, remedy="2 is usual.")
     whole_number("sweeps", sweeps, 2, remedy="100 is usual.")
-    whole_number("updates", updates, 0, remedy="5000 is usual.")
+    whole_number("updates", updates, 0, 10_000_000, remedy="5000 is usual.")
     if not 0.0 < real_number("similarity", similarity) < 1.0:
         raise ParameterError("similarity", similarity, "above 0 and below 1", "0.95 is usual.")
     part = downsample(corpus, max_per_sample, rng=rng)

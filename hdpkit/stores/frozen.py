@@ -30,7 +30,7 @@ from hdpkit._compiled.stores import labelled_seating as compiled
 from hdpkit._compiled.stores.cells import dishes_of
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.checks import whole_number
-from hdpkit.errors import StateError
+from hdpkit.errors import DataError, StateError
 from hdpkit.random import ChoiceSource
 from hdpkit.stores.protocol import Detail, Frozen
 from hdpkit.stores.reference import labelled_seating as readable
@@ -118,7 +118,12 @@ class FrozenSeating:
         -------
         FrozenCounts, FrozenSizes, FrozenSeats or FrozenCells
         """
+        if not isinstance(arrays, Mapping):
+            raise DataError("arrays", arrays, "what a store froze", "See freeze() of a store.")
         kind = FrozenSeating.kind_of(arrays)
+        missing = [name for name in kind.names() if name not in arrays]
+        if missing:
+            raise DataError("arrays", list(arrays), f"arrays with {missing}", "See freeze() of a store.")
         return kind(*(arrays[name] for name in kind.names()))
 
     @staticmethod

@@ -76,6 +76,8 @@ class ExactModel:
         self, franchise: Franchise, log_marginal: Callable[[list[Any]], float] | None = None
     ) -> None:
         instance("franchise", franchise, Franchise, "a small Franchise", remedy="See tiny_franchise.")
+        if log_marginal is not None:
+            function("log_marginal", log_marginal, remedy="Leave it out for the chain rule.")
         self.franchise = franchise.copy()
         t = franchise.topology
         self.shape = Shape(parent=tuple(t.parent.tolist()), home=tuple(t.home.tolist()))

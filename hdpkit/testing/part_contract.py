@@ -75,8 +75,8 @@ def check_part(
         instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
     check_keys("shapes", shapes, SHAPES)
     whole_number("seed", seed)
-    whole_number("replicas", replicas, 1)
-    whole_number("rounds", rounds, 1)
+    whole_number("replicas", replicas, 1, 10_000_000)
+    whole_number("rounds", rounds, 1, 10_000_000)
     measure = measure or DirichletMultinomial(0.5, n_terms=3)
     schedule = [TableGibbs(), move]
     family, cases = SampledTests(seed=seed), {}

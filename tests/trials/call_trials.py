@@ -50,10 +50,12 @@ PROTOCOL = {
     "index": (ValueError,),
 }
 SIGNATURE = re.compile(r"(missing|takes) .*arguments?|unexpected keyword argument|multiple values for")
-CALLED = re.compile("'Tick'|with explicit base")
+CALLED = re.compile("'Tick'|ScriptedSource|with explicit base")
 SLOW = {
     "permutation.n": "a permutation of 2**31 takes as long as it takes",
     "check_part.name": "Geweke's test takes longer than other calls, and any name is good",
+    "check_part.measure": "Geweke's test takes longer than other calls",
+    "check_part.seed": "Geweke's test takes longer than other calls",
     "check_part.move": "Geweke's test takes longer than other calls",
 }
 LONG = ("sweeps", "n")  # so many are no mistake
@@ -288,7 +290,8 @@ def judged(name, error, value=None):
         return "signature"
     if isinstance(error, TypeError) and SIGNATURE.search(text_of(error)):
         return "signature"
-    if isinstance(error, TypeError) and all(".pyx:" in frame for frame in found):
+    compiled = all(".pyx:" in frame for frame in found)
+    if compiled and (isinstance(error, TypeError) or text_of(error).startswith("Buffer ")):
         return "signature"
     if "call_cases" in innermost(error) or of_the_value(error, value):
         return "of the value"
