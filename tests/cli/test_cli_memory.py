@@ -11,6 +11,8 @@ from click.testing import CliRunner
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.cli.main import main
+from hdpkit.summaries import AlignedTopics
+from hdpkit.summaries.run_topics import topics_of_run
 
 TOLD = "Unable to allocate 7.45 GiB"
 
@@ -147,6 +149,28 @@ def test_no_command_has_an_array_of_topics_by_terms(many, tmp_path, kind):
         topics = json.loads(out.read_text())["topics"]
         assert [topic["topic"] for topic in topics] == list(range(1, len(topics) + 1))
         assert all(len(topic["terms"]) == 3 and "interval" in topic["terms"][0] for topic in topics)
+
+
+@pytest.mark.parametrize("to", ["csv", "json", "pyldavis"])
+@pytest.mark.parametrize("chains", [1, 2])
+def test_aligned_topics_are_exported_row_by_row(ldac, tmp_path, monkeypatch, chains, to):
+    run, tables = tmp_path / "run", tmp_path / "tables"
+    assert fit(ldac, run, "--chains", chains, "--samples", 3).exit_code == 0
+    topics, _ = topics_of_run(hk.open_run(run), intervals=True)
+    k, terms = topics.n_topics - 1, np.arange(3)
+    lower, upper = topics.term_intervals(k, terms)
+    at = int(topics.common[k])
+    np.testing.assert_array_equal(lower, topics.aligned.topics_lower[at])
+    np.testing.assert_array_equal(upper, topics.aligned.topics_upper[at])
+    np.testing.assert_array_equal(topics.topics, topics.aligned.topics[topics.common])
+    np.testing.assert_array_equal(np.vstack([rows for _, rows in topics.blocks()]), topics.topics)
+    for name in ("topics", "topics_lower", "topics_upper", "group_shares"):
+        monkeypatch.setattr(AlignedTopics, name, property(fails))
+    done = call("export", run, "--to", to, "--out", tables)
+    assert done.exit_code == 0, done.output
+    if chains == 2:
+        assert call("topics", run).exit_code == 0
+        assert call("infer", run, ldac, "--sweeps", 2, "--burn-in", 1).exit_code == 0
 
 
 class Hungry(moves.Move):
