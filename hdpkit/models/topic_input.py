@@ -50,6 +50,10 @@ def _functions(tokenizer: Any) -> list[Any]:
     return [] if tokenizer is None else [tokenizer]
 
 
+class _NotNumbersError(DataError, TypeError):
+    """Entries that aren't numbers: scikit-learn's checks of estimators require a TypeError."""
+
+
 def checked_counts(model: Any, X: Any, *, reset: bool) -> Any:
     """Counts of documents by term as a CSR matrix of floats, by scikit-learn's rules."""
     if scipy.sparse.issparse(X):
@@ -64,7 +68,8 @@ def checked_counts(model: Any, X: Any, *, reset: bool) -> Any:
         )  # fmt: skip
         check_non_negative(checked, type(model).__name__)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise DataError("X", f"<{type(X).__name__}>", "counts of documents by term", str(error)) from error
+        kind = _NotNumbersError if isinstance(error, TypeError) else DataError
+        raise kind("X", f"<{type(X).__name__}>", "counts of documents by term", str(error)) from error
     counts = scipy.sparse.csr_array(checked)
     if not counts.has_canonical_format:
         counts = counts.copy()
