@@ -16,6 +16,11 @@ __all__ = ["states_of"]
 _REMEDY = "For instance [chain_1, chain_2], scheduler.sample(franchise, sweeps), or hk.open_run(folder)."
 
 
+def _empty(states: Any) -> bool:
+    """Whether something is a closed file, or an array without a dimension."""
+    return getattr(states, "closed", False) is True or getattr(states, "ndim", None) == 0
+
+
 def states_of(states: Any) -> Iterator[Franchise]:
     """Franchises in these states, one after another; a generator is advanced when its next state is needed.
 
@@ -29,7 +34,7 @@ def states_of(states: Any) -> Iterator[Franchise]:
     elif isinstance(states, ChainTrace):
         states = states.franchises
     wrong = isinstance(states, str | bytes | Mapping | Set | type)
-    if wrong or not isinstance(states, Iterable) or getattr(states, "closed", False) is True:
+    if wrong or not isinstance(states, Iterable) or _empty(states):
         raise ParameterError("states", states, "a Franchise, or several in an iterable", _REMEDY)
     number = 0
     for state in states:
