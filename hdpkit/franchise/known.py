@@ -87,7 +87,7 @@ def _names(value: Any) -> Any:
         return None
     good = (
         isinstance(value, list | tuple | np.ndarray)
-        and getattr(value, "ndim", True)
+        and not (isinstance(value, np.ndarray) and value.ndim == 0)
         and all(isinstance(name, str) and name for name in value)
     )
     if not good or len(set(value)) < len(value):

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hdpkit.arrays import Int32s
+from hdpkit.checks import LARGEST, whole_number
 from hdpkit.errors import AuditError, DataError, ParameterError, StateError
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
@@ -142,7 +143,8 @@ class HomeState:
         StateError
             If the customer is not seated.
         """
-        dish = int(self._eaten.dish_of(customer))
+        number = whole_number("customer", customer, remedy="The number of a data customer.")
+        dish = int(self._eaten.dish_of(number))
         if dish == -1:
             raise StateError(
                 "customer", customer, "seated: the home of another customer depends on its dish",
@@ -173,6 +175,7 @@ class HomeState:
         StateError
             If there is no such restaurant.
         """
+        number = whole_number("number", number, -LARGEST, remedy="Return state.fixed(j), from 0.")
         if not 0 <= number < self._n_fixed:
             raise StateError(
                 "number", number, f"from 0 to {self._n_fixed - 1}, below n_fixed", "Declare more in n_fixed."

@@ -142,6 +142,8 @@ def check_nested(groups: Mapping[str, Sequence[Any]]) -> None:
     DataError
         The message names a value that lies within several, and what to do.
     """
+    if not isinstance(groups, Mapping):
+        raise DataError("groups", groups, "a dict of labels", "Label -> one value per document.")
     labels = list(groups)
     for outer, inner in pairwise(labels):
         within: dict[Any, Any] = {}

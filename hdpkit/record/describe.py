@@ -86,7 +86,7 @@ class Allowed:
 
     def __init__(self, allow: Iterable[Any] = ()) -> None:
         given = isinstance(allow, Iterable) and not isinstance(allow, str | type)
-        if not given or getattr(allow, "closed", False) is True:
+        if not given or getattr(allow, "closed", False) is True or getattr(allow, "ndim", None) == 0:
             raise ParameterError(
                 "allow", allow, "a list of module names, classes and functions", 'allow=["my_module"].'
             )

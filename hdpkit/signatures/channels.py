@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from hdpkit.checks import choice, items
+from hdpkit.checks import choice, instance, items
 from hdpkit.errors import ParameterError
 
 __all__ = ["CHANNELS", "Channels", "channels_of", "plain_channels"]
@@ -72,6 +72,7 @@ class Channels:
         ----------
         name : str
         """
+        instance("name", name, str, "the name of a channel", remedy="For instance 'A[C>A]A'.")
         return self._places.get(self._key(name))
 
     def ordered_for_sigprofiler(self) -> list[int]:

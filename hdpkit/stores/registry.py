@@ -3,6 +3,7 @@
 from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit._compiled.stores.explicit import ExplicitStore
 from hdpkit._compiled.stores.histogram import HistogramStore
+from hdpkit.checks import instance
 from hdpkit.registry import Registry
 from hdpkit.stores.protocol import Detail, declared_detail
 from hdpkit.stores.reference.explicit import ExplicitReference
@@ -32,4 +33,5 @@ def at_least(detail: Detail) -> list[str]:
     -------
     list of str
     """
+    instance("detail", detail, Detail, "a Detail", remedy="For instance Detail.SIZES.")
     return [name for name, entry in stores.items() if (declared_detail(entry.thing) or 0) >= detail]

@@ -75,7 +75,7 @@ def check_store(store_class: type, *, examples: int = 60, steps: int = 30, shrin
     """
     if not isinstance(store_class, type):
         raise ParameterError("store_class", store_class, "a class", "Pass the class, not an instance.")
-    whole_number("examples", examples, 1, remedy="60 is usual.")
+    whole_number("examples", examples, 1, 1_000_000, remedy="60 is usual.")
     whole_number("steps", steps, 1, remedy="30 is usual.")
     flag("shrink", shrink)
     missing = missing_verbs(store_class)
