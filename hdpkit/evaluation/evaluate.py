@@ -251,7 +251,9 @@ def states_of(states: Any) -> Iterator[Franchise]:
     elif isinstance(states, ChainTrace):
         states = states.franchises
     wrong = isinstance(states, str | bytes | Mapping | Set | type)
-    if wrong or not isinstance(states, Iterable) or getattr(states, "closed", False) is True:
+    # A closed file, or an array without a dimension, is iterable by its class only.
+    empty = getattr(states, "closed", False) is True or getattr(states, "ndim", None) == 0
+    if wrong or empty or not isinstance(states, Iterable):
         raise ParameterError("states", states, "a Franchise, or several in an iterable", _REMEDY)
     number = 0
     for state in states:
