@@ -265,8 +265,9 @@ class ObservedDishes(LatentDishes):
 
     def log_likelihood(self) -> float:
         """Each table of the root is a draw from H: the sum of log H over them."""
-        served = self.state.seating.node_dishes(0)
-        tables = [self.state.seating.tables(0, dish) for dish in served.tolist()]
+        seating = self.state.seating
+        served = seating.node_dishes(0)
+        tables = [seating.tables(0, dish) for dish in served.tolist()]
         return math.fsum(np.array(tables) * self.state.bank.log_base[served])
 
 

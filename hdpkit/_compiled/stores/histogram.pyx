@@ -13,11 +13,26 @@ from libc.string cimport memcpy, memmove
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.stores.arena cimport Arena, arena_bytes, arena_clear, arena_give, arena_room, arena_take
-from hdpkit._compiled.stores.seating cimport ANONYMOUS, Entry, Node, Seating, rename, unused_share
+from hdpkit._compiled.stores.seating cimport ANONYMOUS, ENTRY_WORDS, Entry, Node, Seating, rename, unused_share
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
 from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_range, columns, empty_row
 from hdpkit.errors import StateError
 from hdpkit.random._source cimport choice_source
+
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define HDPKIT_READ_AHEAD(address) __builtin_prefetch(address)
+    #else
+    #define HDPKIT_READ_AHEAD(address) ((void)(address))
+    #endif
+    """
+    void read_ahead "HDPKIT_READ_AHEAD"(const void *address) noexcept nogil
+
+
+cdef enum:
+    AHEAD = 16      # restaurants whose entries are fetched early
 
 
 cdef class HistogramStore(Seating):
@@ -297,30 +312,45 @@ cdef class HistogramStore(Seating):
         cdef int64_t i
         dishes = empty(self.n_customers)
         cdef int32_t[::1] view = dishes
-        for i in range(self.n_customers):
-            view[i] = self.dish_at(<int32_t>i)
+        with nogil:
+            if self.observed:
+                for i in range(self.n_customers):
+                    view[i] = self.value[i] if self.seated[i >> 3] >> (i & 7) & 1 else -1
+            elif self.n_customers:
+                memcpy(&view[0], self.dish_of_customer.data(), self.n_customers * sizeof(int32_t))
         return dishes
 
     def freeze(self, empty=empty_row):
         """Dishes and histograms as arrays (see `hdpkit.stores.frozen`)."""
-        cdef int32_t node, place
-        cdef int64_t i, start
-        cdef vector[int32_t] nodes, dishes, sizes, counts
+        cdef int32_t node, place, i
+        cdef int32_t n_nodes = <int32_t>self.nodes.size()
+        cdef int64_t n = 0
+        cdef int64_t most = self.arena.words.size() // ENTRY_WORDS + self.bins.words.size() // BIN_WORDS
+        cdef Entry *entry
+        cdef Bin *bin
+        # A run freezes after each sweep, so this is one pass. Pages that it doesn't write take no memory.
+        arrays = [np.empty(most, dtype=np.int32) for _ in range(4)]
+        cdef int32_t[::1] nodes = arrays[0]
+        cdef int32_t[::1] dishes = arrays[1]
+        cdef int32_t[::1] sizes = arrays[2]
+        cdef int32_t[::1] counts = arrays[3]
         with nogil:
-            for node in range(<int32_t>self.nodes.size()):
+            for node in range(n_nodes):
+                if node + AHEAD < n_nodes:
+                    read_ahead(self.entries(node + AHEAD))
+                entry = self.entries(node)
                 for place in range(self.nodes[node].n_entries):
-                    start = sizes.size()
-                    self.sizes_of(node, place, &sizes, &counts)
-                    for i in range(start, <int64_t>sizes.size()):
-                        nodes.push_back(node)
-                        dishes.push_back(self.entries(node)[place].dish)
-        return {
-            "dish": self.dishes(empty),
-            "bin_node": as_array(&nodes),
-            "bin_dish": as_array(&dishes),
-            "bin_size": as_array(&sizes),
-            "bin_count": as_array(&counts),
-        }
+                    if entry[place].tables == 1:
+                        nodes[n], dishes[n] = node, entry[place].dish
+                        sizes[n], counts[n] = entry[place].customers, 1
+                        n += 1
+                        continue
+                    bin = self.block(entry[place].extra)
+                    for i in range(1, bin[0].size + 1):
+                        nodes[n], dishes[n], sizes[n], counts[n] = node, entry[place].dish, bin[i].size, bin[i].count
+                        n += 1
+        names = "bin_node", "bin_dish", "bin_size", "bin_count"
+        return {"dish": self.dishes(empty), **{name: array[:n] for name, array in zip(names, arrays)}}
 
     def thaw(self, frozen):
         """Replace the state by frozen dishes and histograms. If it fails after the checks, the store is empty."""
@@ -371,11 +401,3 @@ cdef class HistogramStore(Seating):
             "tables": arena_bytes(&self.bins) + self.weights.capacity() * sizeof(double),
         }
 
-
-cdef as_array(vector[int32_t] *values):
-    cdef size_t i
-    array = np.empty(values.size(), dtype=np.int32)
-    cdef int32_t[::1] view = array
-    for i in range(values.size()):
-        view[i] = values.at(i)
-    return array
