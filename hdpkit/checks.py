@@ -108,7 +108,8 @@ def whole_number(
 ) -> int:
     """Return `value` as an int from `low` to `high` (inclusive)."""
     too_large = False
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+    # An isinstance check of an abstract class takes most of the time of this function.
+    if type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, bool)):
         number = int(value)
         if low <= number <= high:
             return number

@@ -153,7 +153,9 @@ def checked_info(move: Move, info: Any, method: str = "apply") -> MoveInfo:
     """Return the value returned by a method of a move if it is a valid MoveInfo; otherwise raise an error."""
     one_of_kind(move, method, info, MoveInfo, "a MoveInfo")
     counts = (info.tried, info.accepted)
-    whole = all(isinstance(n, numbers.Integral) and not isinstance(n, bool) for n in counts)
+    whole = all(
+        type(n) is int or (isinstance(n, numbers.Integral) and not isinstance(n, bool)) for n in counts
+    )
     if not whole or not 0 <= info.accepted <= info.tried:
         raise refuse(
             move, method, info, "a MoveInfo of whole numbers, 0 <= accepted <= tried",

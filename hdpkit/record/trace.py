@@ -304,20 +304,23 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
 
 
 def _scalars(franchise: Franchise) -> dict[str, Any]:
-    store, n_nodes = franchise.seating, franchise.topology.n_nodes
-    _, tables = totals(store, n_nodes)
+    store, topology = franchise.seating, franchise.topology
+    _, tables = totals(store, topology.n_nodes)
+    n_tables = {
+        f"n_tables/{declaration.name}": int(np.add.reduce(tables[topology.nodes(number)]))
+        for number, declaration in enumerate(franchise.declarations)
+    }
     log_likelihood, parts = franchise._dish_kind.log_likelihood(), franchise._parts
     seated, prior = franchise._log_seating(), franchise._log_prior()
     values: dict[str, Any] = {
         "n_dishes": franchise._dish_kind.number(),
-        "n_tables": int(tables.sum() - (tables[0] if len(tables) > 1 else 0)),
+        "n_tables": int(np.add.reduce(tables[1:] if len(tables) > 1 else tables)),
         "log_likelihood": log_likelihood,
         "log_joint": seated + log_likelihood + prior + parts.log_density(franchise),
     }
     if not franchise.measure.atomic:
-        values["largest_shares"] = largest_shares(data_sizes(store, n_nodes))
-    for number, declaration in enumerate(franchise.declarations):
-        values[f"n_tables/{declaration.name}"] = int(tables[franchise.topology.nodes(number)].sum())
+        values["largest_shares"] = largest_shares(data_sizes(store, topology.n_nodes))
+    values |= n_tables
     values |= hyperparameter_values(franchise)
     for name, part in parts.by_name.items():
         for key, scalar in part.scalars(franchise).items():
