@@ -132,6 +132,7 @@ class Freezing(Reading):
         """Replace everything that changes. If a change ``failed``, nothing is assumed of the state before."""
         if failed:
             self._abandon()
+        self.slots.trouble = None  # an error of a part that no verb has raised yet
         streams = Streams(**frozen["streams"]) if frozen["streams"] else self.streams
         discount = np.asarray(frozen["discount"], dtype=np.float64)
         seating = self._customers.adapted(frozen["seating"], source, discount)
@@ -153,7 +154,7 @@ class Freezing(Reading):
         """End what a failed change had begun outside the seating."""
         self.data.check_unchanged()  # mapped data that have changed must not be read
         self._verb = self._lent = self._on_pulse = None
-        self.slots.source = self.slots.trouble = None
+        self.slots.source = None
         if getattr(self.store, "busy", False):
             self.store.busy = False
         self._walks = {}

@@ -295,3 +295,14 @@ def test_other_threads_are_busy_in_a_transaction():
         thread.start()
         thread.join()
     assert len(seen) == 1
+
+
+def test_a_thawed_state_has_no_error_of_before():
+    """A part's error waits for the end of a verb: here there was none before the state was thawed."""
+    state = franchise(**CASES["weights"])
+    TABLES.run(state, sweeps=1, rng=0)
+    before = state.freeze()
+    state.slots.open([0])  # the weight of a new dish can't be drawn without a source
+    state.thaw(before)
+    state.reseat(0, state.topology.n_customers, RandomStream((1, 2)))
+    state.audit()

@@ -439,8 +439,9 @@ def is_fault(told):
         return False
     if "after a thaw:" in told["after"] or "untyped" in told["after"]:
         return True
-    if told["call"] == "state.open_dish" and told["outcome"] == "accepted":
-        return False  # the dish waits for customers: as the docstring says, the next verb says so
+    if told["call"] in ("state.open_dish", "state.hold") and told["outcome"] == "accepted":
+        # The dish waits for customers, or customers are held: as the docstrings say, the next verb says so.
+        return False
     return not part
 
 
