@@ -215,8 +215,12 @@ class Slices(Blocks):
     def _settle_shards(self, plan: SlicePlan, total: Changes) -> None:
         """Update dishes, the root and its weights after a sweep over all shards by this plan."""
         above: Any = self.root.weights
+        # Arrays from another process may begin at any byte.
+        customers, tables = (
+            np.require(one, requirements=["C", "A"]) for one in (total.customers, total.tables)
+        )
         with above.births_given():
-            self._run("settle_shards", self.bank, plan, total.customers, total.tables, total.counts)
+            self._run("settle_shards", self.bank, plan, customers, tables, total.counts)
         if self._whole_corpus is not None:
             self._whole_corpus.opened = total.opened
         self._weigh(plan)
