@@ -44,7 +44,6 @@ __all__ = [
     "SlowPartError",
     "StateError",
     "StorageError",
-    "importing_extra",
     "printable",
 ]
 

@@ -103,7 +103,9 @@ def _checked(_: str, function: Any) -> Any:
 
         @functools.wraps(function)
         def with_data(self: Any, data: Any) -> Any:
-            if isinstance(data, type) or not hasattr(getattr(data, "values", None), "__len__"):
+            # The values of a corpus made from counts are an array of all customers, which isn't made here.
+            known = isinstance(data, GroupedData)
+            if isinstance(data, type) or not (known or hasattr(getattr(data, "values", None), "__len__")):
                 remedy = "Build Groups or a Corpus by their class methods."
                 raise ParameterError("data", data, "data, with values of customers", remedy)
             return function(self, data)

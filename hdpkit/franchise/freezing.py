@@ -256,7 +256,7 @@ class Freezing(Reading):
         DeclarationError
             If the base measure has no powers, or there are known components, which are not data.
         """
-        self._known.require_none("no components where likelihoods have powers", "Leave known out.")
+        self._known.require_none("no known components where likelihoods have powers", "Leave known out.")
         if not self.measure.supports("tempered"):
             raise DeclarationError(
                 "base", type(self.measure).__name__, "one with powers",

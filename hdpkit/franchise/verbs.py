@@ -353,7 +353,19 @@ class Verbs(Held):
     def leave(self, first: int, last: int, source: ChoiceSource) -> None:
         """Unseat the seated ones of customers first .. last - 1, and every table that closes.
 
-        Parameters and errors are those of `reseat`.
+        Parameters
+        ----------
+        first, last : int
+            Customers first .. last - 1, in data order.
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+
+        Raises
+        ------
+        ParameterError
+            If it isn't a range of customers, or no choice source.
+        StateError
+            If some of them are held.
         """
         self._check_customers(first, last, source)
         self._held.check_free(first, last)

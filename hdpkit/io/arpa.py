@@ -203,8 +203,6 @@ class ArpaModel:
         """
         (word,) = self._listed((instance("word", word, str, "a string", remedy="Give a word."),))
         before = items("context", context, "a tuple of words", remedy='Write it as ("of", "the").')
-        for one in before:
-            instance("context", one, str, "a tuple of words", remedy='Write it as ("of", "the").')
         near = self._listed(before[max(len(before) - self.order + 1, 0) :])
         weights = 0.0
         while (ngram := (*near, word)) not in self.orders[len(near)]:

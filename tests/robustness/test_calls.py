@@ -61,7 +61,7 @@ MADE = {
 }
 
 
-def test_arguments_of_draws_moves_and_traces():
+def test_arguments_of_draws_and_moves():
     law = tiny().sample().topic_law(0)
     assert law.draw_each([0, 2], 3, RandomStream((1, 2))).shape == (2, 3)
     for arguments in ((None, 1), ([0], -1), ([9], 1), ([0], 1, None)):
@@ -71,9 +71,6 @@ def test_arguments_of_draws_moves_and_traces():
         for arguments in ((None, tiny()), (hk.moves.TableGibbs(), 5)):
             with pytest.raises(ParameterError):
                 check(*arguments)
-    for arguments in ((5, 1.0, 1), ("a", 1.0, -1), ("a", 1.0, 2**64), ([], 1.0, 1)):
-        with pytest.raises(ParameterError):
-            hk.Trace().column(*arguments)
 
 
 @pytest.mark.parametrize("name", MADE)
