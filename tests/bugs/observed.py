@@ -185,7 +185,7 @@ BUGS: tuple[PlantedBug, ...] = (
         "H once a value",
         "log p(data | seating) has log H for every value that the root serves, not for every table.",
         _DISHES,
-        "tables = [self.state.seating.tables(0, dish) for dish in served.tolist()]",
+        "tables = [seating.tables(0, dish) for dish in served.tolist()]",
         "tables = [1 for dish in served.tolist()]",
         "check_observed_scores",
     ),
