@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 import hdpkit
-from hdpkit.cli.compare import compare
 from hdpkit.cli.convert import convert
 from hdpkit.cli.demo import demo
 from hdpkit.cli.export import export
@@ -24,6 +23,7 @@ from hdpkit.cli.options import ARGUMENTS
 from hdpkit.cli.output import say
 from hdpkit.cli.report import report
 from hdpkit.cli.runs import resume, topics, verify
+from hdpkit.cli.schedules import schedules
 from hdpkit.cli.signatures import signatures
 from hdpkit.errors import (
     ChainError,
@@ -40,6 +40,8 @@ __all__ = ["FriendlyGroup", "main"]
 
 _FAILURES = (ChainError, CorruptRunError, LockedRunError, StateError, StorageError)
 """Errors that aren't caused by the input."""
+_FORMER = {"compare": ("schedules", "")}
+"""Former names of commands: the new name, and what else to say."""
 
 
 class _Mistake(click.ClickException):
@@ -69,6 +71,16 @@ class FriendlyGroup(click.Group):
             context = super().make_context(*args, **options)
         context.meta.setdefault(ARGUMENTS, given)
         return context
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; one that is called by its former name runs, and its new name is printed."""
+        if self is main and args and args[0] in _FORMER:
+            new, more = _FORMER[args[0]]
+            say(f"hdpkit {args[0]} is now called hdpkit {new}.{more}", err=True)
+            args = [new, *args[1:]]
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; errors of the package become a message and an exit code."""
@@ -117,7 +129,7 @@ def main() -> None:
       hdpkit verify run
       hdpkit report run
       hdpkit signatures cohort.SBS96.all --levels types.csv --out run
-      hdpkit compare ap.dat --seconds 60
+      hdpkit schedules ap.dat --seconds 60
       hdpkit lm train text.txt --into model
       hdpkit lm score model other.txt
 
@@ -125,5 +137,5 @@ def main() -> None:
     """
 
 
-for command in (demo, fit, topics, report, infer, export, resume, verify, signatures, convert, compare, lm):
+for command in (demo, fit, topics, report, infer, export, resume, verify, signatures, convert, schedules, lm):
     main.add_command(command)

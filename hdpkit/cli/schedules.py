@@ -1,4 +1,4 @@
-"""``hdpkit compare``: several schedules over one corpus for the same time."""
+"""``hdpkit schedules``: several schedules over one corpus for the same time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from hdpkit.models.topic_parts import updates_of
 from hdpkit.moves import Move
 from hdpkit.record.inference_data import load_arviz
 
-__all__ = ["compare"]
+__all__ = ["schedules"]
 
 _DEFAULT = "crf-explicit,crf-histogram,direct"
 
@@ -99,7 +99,7 @@ def _parse_own(text: str) -> tuple[str, list[Move]]:
 @click.option("--states", type=path_type, metavar="FILE", help="Write all recorded states to this file.")
 @click.option("--plot", type=path_type, metavar="FILE", help="Write a figure to this file: .png, .pdf, .svg.")
 @quiet_option
-def compare(corpus: Path, **options: Any) -> None:
+def schedules(corpus: Path, **options: Any) -> None:
     """Compare schedules by the effective draws per second from the posterior of CORPUS.
 
     For each schedule the table has: effective draws per second (ESS/s) of the log joint, the number of
@@ -118,10 +118,10 @@ def compare(corpus: Path, **options: Any) -> None:
 
     \b
     Examples:
-      hdpkit compare reports/ --seconds 30
-      hdpkit compare ap.dat --schedules all --chains 3 --csv table.csv --plot schedules.png
-      hdpkit compare ap.dat --eta 0.1 --schedules crf-histogram,direct+split-merge --init one,random:100
-      hdpkit compare ap.dat --own "often=table-gibbs,split-merge:repeat=10,concentration"
+      hdpkit schedules reports/ --seconds 30
+      hdpkit schedules ap.dat --schedules all --chains 3 --csv table.csv --plot schedules.png
+      hdpkit schedules ap.dat --eta 0.1 --schedules crf-histogram,direct+split-merge --init one,random:100
+      hdpkit schedules ap.dat --own "often=table-gibbs,split-merge:repeat=10,concentration"
     """
     import hdpkit as hk
 
@@ -141,18 +141,18 @@ def compare(corpus: Path, **options: Any) -> None:
     read = given_corpus(corpus, options, quiet)
     data, groups = read.corpus, group_labels(read, options)
     restaurant = restaurants_of(base, options, groups)
-    schedules = ready_made(
+    candidates = ready_made(
         options["schedules"],
         restaurant,
         data,
         lambda: updates_of(restaurant),
         options["threads"],
     )
-    schedules |= {name: Candidate(Franchise(restaurant, data), moves) for name, moves in own.items()}
+    candidates |= {name: Candidate(Franchise(restaurant, data), moves) for name, moves in own.items()}
     with _Progress(quiet) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", InterruptedRunWarning)  # printed below
         comparison = hk.compare_schedules(
-            schedules, seconds=options["seconds"], chains=options["chains"], rng=options["seed"],
+            candidates, seconds=options["seconds"], chains=options["chains"], rng=options["seed"],
             inits=options["init"], burn_in=options["burn_in"], clock=options["clock"], progress=progress,
         )  # fmt: skip
     say(str(comparison))

@@ -1,4 +1,4 @@
-"""``hdpkit compare``."""
+"""``hdpkit schedules``."""
 
 import csv
 import importlib.util
@@ -23,14 +23,14 @@ def ldac(tmp_path):
     return path
 
 
-def compare(*arguments):
-    return CliRunner().invoke(main, ["compare", *(str(argument) for argument in arguments)])
+def run(*arguments):
+    return CliRunner().invoke(main, ["schedules", *(str(argument) for argument in arguments)])
 
 
 def test_table_csv_states_and_picture(ldac, tmp_path):
     pytest.importorskip("matplotlib")
     table, states, picture = (tmp_path / name for name in ("t.csv", "s.csv", "p.png"))
-    result = compare(
+    result = run(
         ldac, "--seconds", 0.02, "--schedules", "crf-histogram,direct+split-merge", "--eta", 0.5,
         "--csv", table, "--states", states, "--plot", picture, "--chains", 3, "--init", "one,random:3",
         "--seed", 5, "--own", "mine=table-gibbs,split-merge:repeat=2",
@@ -49,8 +49,19 @@ def test_table_csv_states_and_picture(ldac, tmp_path):
     assert "seeds from 5" in result.stdout
 
 
+def test_the_former_name_runs_and_tells_the_new_one(ldac):
+    given = ["compare", str(ldac), "--seconds", "0.01", "--schedules", "direct", "--chains", "1"]
+    result = CliRunner().invoke(main, given)
+    assert result.exit_code == 0, result.output
+    assert "hdpkit compare is now called hdpkit schedules" in result.stderr
+    assert "| schedule" in result.stdout
+    listed = CliRunner().invoke(main, ["--help"]).output
+    assert "  schedules " in listed
+    assert "  compare " not in listed
+
+
 def test_quiet_prints_the_table_alone(ldac):
-    result = compare(ldac, "--seconds", 0.01, "--schedules", "direct", "--chains", 1, "--quiet")
+    result = run(ldac, "--seconds", 0.01, "--schedules", "direct", "--chains", 1, "--quiet")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
 
@@ -74,7 +85,7 @@ def test_quiet_prints_the_table_alone(ldac):
     ],
 )
 def test_mistakes_are_told_before_anything_runs(ldac, arguments, told):
-    result = compare(ldac, "--seconds", "1000", *arguments)
+    result = run(ldac, "--seconds", "1000", *arguments)
     assert result.exit_code in (1, 2)
     assert told in result.output
     assert "Traceback" not in result.output
@@ -83,7 +94,7 @@ def test_mistakes_are_told_before_anything_runs(ldac, arguments, told):
 
 def test_without_arviz_the_extra_is_named(ldac, monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz", None)
-    result = compare(ldac)
+    result = run(ldac)
     assert result.exit_code == 2
     assert "hdpkit[arviz]" in result.output
 
@@ -93,14 +104,14 @@ def test_ctrl_c_shows_what_was_done(ldac, monkeypatch):
         if standing.chain == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("hdpkit.cli.compare._Progress.__call__", stop)
-    result = compare(ldac, "--seconds", 0.01, "--schedules", "direct,table-gibbs")
+    monkeypatch.setattr("hdpkit.cli.schedules._Progress.__call__", stop)
+    result = run(ldac, "--seconds", 0.01, "--schedules", "direct,table-gibbs")
     assert result.exit_code == 130
     assert "Ctrl-C ended the comparison early" in result.stdout
 
 
 def test_every_ready_made_schedule_runs(ldac):
-    result = compare(ldac, "--seconds", 0.001, "--schedules", "all", "--chains", 1)
+    result = run(ldac, "--seconds", 0.001, "--schedules", "all", "--chains", 1)
     assert result.exit_code == 0, result.output
     for name in all_names():
         assert f"| {name} " in result.stdout
@@ -123,7 +134,7 @@ def test_threads_do_not_change_the_chains(ldac):
     columns = []
     for threads in (1, 2):
         place = ldac.parent / f"states-{threads}.csv"
-        result = compare(ldac, *options, place, "--threads", threads)
+        result = run(ldac, *options, place, "--threads", threads)
         assert result.exit_code == 0, result.output
         rows = place.read_text(encoding="utf-8").splitlines()
         drop = rows[0].split(",").index("seconds")
@@ -154,7 +165,7 @@ def test_a_schedule_that_fails_is_told_and_the_others_shown(ldac):
 
     registry.register("failing", Failing)
     try:
-        result = compare(ldac, "--seconds", 0.01, "--schedules", "direct", "--own", "bad=table-gibbs,failing")
+        result = run(ldac, "--seconds", 0.01, "--schedules", "direct", "--own", "bad=table-gibbs,failing")
     finally:
         registry.remove("failing")
     assert result.exit_code == 1
