@@ -236,7 +236,8 @@ def align_topics(
     ----------
     samples : sequence of Sample, Trace, ChainTrace or Run
         Of one chain or several, over the same data. Of a trace or a run the samples after the burn-in are
-        used, which is the first half of its recorded sweeps, as in `diagnose`; of a sequence all.
+        used: after the first half of its recorded sweeps, as in `diagnose`, or later, if the log joint of a
+        chain was still on its way (docs/summaries.md). Of a sequence all are used.
     distance : "cosine", "hellinger" or function
         Dissimilarity of two topics: 1 - cosine of their distributions over terms, or the Hellinger distance
         between them. For data other than terms, a function that takes the parameters of two sets of

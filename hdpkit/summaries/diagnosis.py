@@ -36,21 +36,47 @@ def burn_in(trace: Trace | ChainTrace) -> int:
     return int(np.asarray(chains[0]["sweep"])[n // 2 - 1]) if n > 1 else 0
 
 
+_PART = 20  # draws of a chain are compared in twentieths
+_APART = 3.0  # standard deviations
+
+
+def _settled_after(trace: Trace | ChainTrace) -> int:
+    """The last sweep before all chains had settled, from the end of the burn-in to three quarters.
+
+    A chain has settled when the mean log joint of every later twentieth of its draws is within three standard
+    deviations of that of its last quarter. With fewer than 20 draws in a quarter nothing is judged.
+    """
+    after = burn_in(trace)
+    chains = trace.chains if isinstance(trace, ChainTrace) else [trace]
+    n = min((chain.n_draws for chain in chains), default=0)
+    size, first = n // _PART, n // 2
+    if n // 4 < FEWEST_DRAWS:
+        return after
+    for chain in chains:
+        values = np.asarray(chain["log_joint"][first:n], dtype=np.float64)
+        end = values[-(n // 4) :]
+        parts = values[: (len(values) - len(end)) // size * size].reshape(-1, size).mean(axis=1)
+        off = np.flatnonzero(np.abs(parts - end.mean()) > _APART * end.std())
+        if len(off):
+            after = max(after, int(chain["sweep"][first + (off[-1] + 1) * size - 1]))
+    return after
+
+
 def settled_samples(given: Trace | ChainTrace | Run) -> Sequence[Sample]:
-    """The kept samples of a run after its burn-in; all of them if none is later."""
+    """The kept samples of a run after its chains settled; all of them if none is later."""
     if isinstance(given, Run):
-        after, stored = burn_in(given.trace), given.samples
+        after, stored = _settled_after(given.trace), given.samples
         return StoredSamples(file for file in stored.files if file.sweep > after) or stored
-    after, samples = burn_in(given), given.samples
+    after, samples = _settled_after(given), given.samples
     return tuple(sample for sample in samples if sample.sweep > after) or samples
 
 
 def states_of_run(run: Run, chain: int | None = None) -> tuple[list[Sample], list[ChainState]]:
-    """The kept samples of a run after its burn-in with the newest states of its chains; and these states."""
+    """The kept samples of a run after its chains settled, with their newest states; and these states."""
     standing = [number for number, sweep in enumerate(run.sweeps) if sweep is not None]
     states = [run.state(number) for number in (standing or [0] if chain is None else [chain])]
     newest = [state.sample for state in states]
-    after, chains = burn_in(run.trace), {one.chain for one in newest}
+    after, chains = _settled_after(run.trace), {one.chain for one in newest}
     of = {(one.chain, one.sweep): one for one in newest}
     for file in run.samples.files:
         if file.sweep > after and isinstance(one := file.read(), Sample) and one.chain in chains:
@@ -134,7 +160,8 @@ def diagnose(trace: Any, after: int | None = None, *, rule: ConvergenceRule | No
         For one chain the rank-normalised R-hat is that of its two halves, for several that of all chains.
     after : int, optional
         Leave out the sweeps up to this one; by default the first half of the recorded draws. Summaries leave
-        out the samples of the same sweeps.
+        out the samples of these sweeps too, and of later ones if a chain had not settled by then
+        (`align_topics`).
     rule : ConvergenceRule, optional
         By default R-hat at most 1.05, 50 effective draws per chain, and halves at most one standard deviation
         apart.

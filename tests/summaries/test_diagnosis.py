@@ -115,17 +115,20 @@ def test_without_arviz_the_extra_is_named(monkeypatch):
     assert "run about 30 more" in hk.summaries.diagnose(noise(10)).sentence
 
 
-@pytest.fixture(scope="module")
-def resumed(tmp_path_factory):
-    """Two chains of 20 sweeps with samples of the second half, continued for 40 sweeps."""
+def continued(folder, sweeps):
+    """Two chains of 20 sweeps with samples of the second half, continued for as many sweeps."""
     corpus = hk.Corpus.from_documents(RNG.integers(0, 9, (12, 20)).tolist(), n_terms=9)
     root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
     franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each="document"), corpus)
-    folder = tmp_path_factory.mktemp("resumed") / "run"
     scheduler = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
     scheduler.run(franchise, 20, rng=0, chains=2, samples=5, folder=folder)
-    hk.open_run(folder).resume(40)
+    hk.open_run(folder).resume(sweeps)
     return hk.open_run(folder)
+
+
+@pytest.fixture(scope="module")
+def resumed(tmp_path_factory):
+    return continued(tmp_path_factory.mktemp("resumed") / "run", 40)
 
 
 def test_summaries_use_the_states_after_the_burn_in(resumed):
@@ -163,3 +166,35 @@ def test_early_samples_are_used_where_there_are_no_others():
     hk.Scheduler([moves.TableGibbs()]).run(franchise, 3, rng=0)
     trace.keep(franchise.sample())
     assert len(hk.summaries.align_topics(trace).samples) == 1
+
+
+def late(n, settles):
+    """Log joints of a chain of n sweeps that falls until this sweep and then stays."""
+    return RNG.normal(size=n) + 5.0 * np.maximum(settles - np.arange(1, n + 1), 0)
+
+
+def test_the_samples_of_a_chain_before_it_settled_are_left_out(tmp_path, monkeypatch):
+    resumed = continued(tmp_path / "run", 80)
+    trace = resumed.trace
+    every = [one.sweep for one in trace.chains[1].samples]
+
+    def used(*log_joints):
+        for chain, values in zip(trace.chains, log_joints, strict=True):
+            chain.columns()["log_joint"] = list(values)
+        found = hk.summaries.align_topics(trace)
+        return {one.sweep for one in found.samples}
+
+    flat = RNG.normal(size=100)
+    assert used(flat, flat) == {sweep for sweep in every if sweep > 50}
+    # Chain 1 fell until sweep 65: of both chains the states after it are used.
+    first = min(used(flat, late(100, 65)))
+    assert 60 < first <= 72
+    # The same of a folder, which all commands read.
+    monkeypatch.setattr(type(resumed), "trace", property(lambda run: trace))
+    assert min(one.sweep for one in hk.summaries.align_topics(resumed).samples) == first
+    assert min(one.sweep for one in topics_of_run(resumed)[0].aligned.samples) == first
+    assert min(one.sweep for one in signatures_of_run(resumed)[0].components.samples) == first
+    # A chain that never settles: its last quarter is nearest to where it goes.
+    assert min(used(flat, late(100, 100))) >= 66
+    # The verdict still judges the second half.
+    assert hk.summaries.diagnose(trace).after == 50
