@@ -19,6 +19,7 @@ from hdpkit.cli.fit import fit
 from hdpkit.cli.folders import INTERRUPTED, memory_message
 from hdpkit.cli.infer import infer
 from hdpkit.cli.lm import lm
+from hdpkit.cli.match import match
 from hdpkit.cli.options import ARGUMENTS
 from hdpkit.cli.output import say
 from hdpkit.cli.report import report
@@ -40,7 +41,7 @@ __all__ = ["FriendlyGroup", "main"]
 
 _FAILURES = (ChainError, CorruptRunError, LockedRunError, StateError, StorageError)
 """Errors that aren't caused by the input."""
-_FORMER = {"compare": ("schedules", "")}
+_FORMER = {"compare": ("schedules", " Two runs are compared by hdpkit match RUN1 RUN2.")}
 """Former names of commands: the new name, and what else to say."""
 
 
@@ -128,6 +129,7 @@ def main() -> None:
       hdpkit resume run --sweeps 200
       hdpkit verify run
       hdpkit report run
+      hdpkit match run other-run
       hdpkit signatures cohort.SBS96.all --levels types.csv --out run
       hdpkit schedules ap.dat --seconds 60
       hdpkit lm train text.txt --into model
@@ -137,5 +139,19 @@ def main() -> None:
     """
 
 
-for command in (demo, fit, topics, report, infer, export, resume, verify, signatures, convert, schedules, lm):
+for command in (
+    demo,
+    fit,
+    topics,
+    report,
+    infer,
+    export,
+    resume,
+    verify,
+    match,
+    signatures,
+    convert,
+    schedules,
+    lm,
+):
     main.add_command(command)

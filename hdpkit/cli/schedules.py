@@ -30,13 +30,13 @@ from hdpkit.cli.options import (
 from hdpkit.cli.output import say, shown_path
 from hdpkit.comparison.candidates import Candidate
 from hdpkit.comparison.chains import CLOCKS, Standing
-from hdpkit.comparison.picture import check_picture
 from hdpkit.comparison.ready_made import all_names, parts_of, ready_made
 from hdpkit.errors import InterruptedRunWarning, ParameterError, printable
 from hdpkit.formats.writing import check_place
 from hdpkit.franchise import Franchise
 from hdpkit.models.topic_parts import updates_of
 from hdpkit.moves import Move
+from hdpkit.plots.canvas import check_picture
 from hdpkit.record.inference_data import load_arviz
 
 __all__ = ["schedules"]

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hdpkit.errors import ParameterError
-from hdpkit.formats.writing import check_place, save
-from hdpkit.plots.canvas import LINES, evenly, load_matplotlib, plain
+from hdpkit.plots.canvas import LINES, check_picture, evenly, plain, save_picture
 
-__all__ = ["check_picture", "draw_picture"]
+__all__ = ["draw_picture"]
 
 _MOST_POINTS = 2_000
 
 
-def check_picture(path: Path) -> str:
-    """The format given by a picture's file name, after checking that it can be drawn and written there."""
-    known = sorted(load_matplotlib().figure.Figure().canvas.get_supported_filetypes())
-    ending = path.suffix.removeprefix(".").lower()
-    if ending not in known:
-        raise ParameterError("path", str(path), f"a name that ends in one of {known}", "For instance a.png.")
-    check_place(path)
-    return ending
-
-
 def draw_picture(comparison: Any, path: Path) -> None:
     """Draw and write log joint by time, K by time and effective draws per second."""
-    ending = check_picture(path)
+    check_picture(path)
     from matplotlib import colormaps
     from matplotlib.figure import Figure
 
@@ -58,9 +45,7 @@ def draw_picture(comparison: Any, path: Path) -> None:
         low = min(low, comparison.target)
         joint.set_ylim(low - 0.05 * (high - low) - 1.0, high + 0.05 * (high - low) + 1.0)
     _draw_bars(bars, comparison, colours)
-    data = io.BytesIO()
-    figure.savefig(data, format=ending, dpi=90)
-    save(path, data.getvalue())
+    save_picture(figure, path)
 
 
 def _axes(axes: Any, title: str, seconds: float) -> None:

@@ -7,13 +7,14 @@ that draw several panels take ``figure`` and return the Figure.
 from hdpkit.plots.moves import acceptance, move_times
 from hdpkit.plots.partitions import co_clustering, dendrogram
 from hdpkit.plots.scores import perplexity
-from hdpkit.plots.topics import similarity, topics
+from hdpkit.plots.topics import match, similarity, topics
 from hdpkit.plots.traces import topic_shares, trace, traces
 
 __all__ = [
     "acceptance",
     "co_clustering",
     "dendrogram",
+    "match",
     "move_times",
     "perplexity",
     "similarity",

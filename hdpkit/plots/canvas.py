@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit.checks import instance
-from hdpkit.errors import importing_extra, printable
+from hdpkit.errors import ParameterError, importing_extra, printable
+from hdpkit.formats.writing import check_place, save
 
-__all__ = ["LINES", "colours", "evenly", "given_axes", "given_figure", "load_matplotlib", "plain"]
+__all__ = [
+    "LINES",
+    "check_picture",
+    "colours",
+    "evenly",
+    "given_axes",
+    "given_figure",
+    "load_matplotlib",
+    "plain",
+    "save_picture",
+]
 
 LINES = ("-", "--", ":", "-.")
 """Line styles, so that chains can be told apart without colour."""
@@ -23,6 +36,23 @@ def load_matplotlib() -> Any:
         import matplotlib
         import matplotlib.figure
     return matplotlib
+
+
+def check_picture(path: Path) -> str:
+    """The format given by a picture's file name, after checking that it can be drawn and written there."""
+    known = sorted(load_matplotlib().figure.Figure().canvas.get_supported_filetypes())
+    ending = path.suffix.removeprefix(".").lower()
+    if ending not in known:
+        raise ParameterError("path", str(path), f"a name that ends in one of {known}", "For instance a.png.")
+    check_place(path)
+    return ending
+
+
+def save_picture(figure: Any, path: Path, dpi: int = 90) -> None:
+    """Write a figure in the format of the file's name, completely or not at all."""
+    data = io.BytesIO()
+    figure.savefig(data, format=check_picture(path), dpi=dpi)
+    save(path, data.getvalue())
 
 
 def given_axes(ax: Any, size: tuple[float, float] = (6.4, 4.0)) -> Any:

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from hdpkit.checks import whole_number
-from hdpkit.errors import DataError
+from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.plots.canvas import colours, evenly, given_axes, given_figure, plain
 from hdpkit.plots.readings import named, term_names, topic_weights
 
-__all__ = ["similarity", "topics"]
+__all__ = ["match", "similarity", "topics"]
 
 _COLUMNS = 4
 _MOST_PAIRS = 20_000
+_MOST_NAMED = 60
 
 
 def topics(
@@ -125,4 +126,57 @@ def similarity(topics: Any, *, rng: int = 0, ax: Any = None) -> Any:
     ax.set_ylim(len(pairs) - 0.5, -0.5)
     ax.set_xlim(-0.02, 1.02)
     ax.set_xlabel("cosine similarity of two topics")
+    return ax
+
+
+def match(found: Any, *, ax: Any = None) -> Any:
+    """Plot the cosines of the topics of two runs as a heat map, pairs first.
+
+    Rows are the topics of the first run, columns those of the second: first the pairs, by descending share in
+    the first run, which are outlined, then those without a partner.
+
+    Parameters
+    ----------
+    found : TopicMatch
+        `hdpkit.summaries.match_topics` returns it.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default, a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ParameterError
+        If this isn't such a match.
+    MissingExtraError
+        If Matplotlib is not installed.
+    """
+    parts: Any = [
+        getattr(found, name, None) for name in ("cosines", "pairs", "unmatched", "names", "sources")
+    ]
+    if isinstance(found, type) or any(part is None for part in parts):
+        raise ParameterError(
+            "found", found, "a match of two runs", "hdpkit.summaries.match_topics(one, other)."
+        )
+    cosines, pairs, unmatched, names, sources = parts
+    orders = [np.concatenate([pairs[:, side], unmatched[side]]).astype(np.int64) for side in (0, 1)]
+    size = [1.6 + 0.17 * min(len(order), _MOST_NAMED) for order in orders]
+    ax = given_axes(ax, (max(4.8, size[1] + 1.2), max(3.6, size[0])))
+    image = ax.imshow(cosines[np.ix_(*orders)], vmin=0.0, vmax=1.0, cmap="viridis", interpolation="nearest")
+    ax.figure.colorbar(image, ax=ax, label="cosine")
+    for place in range(len(pairs)):
+        square = ([place - 0.5, place + 0.5, place + 0.5, place - 0.5, place - 0.5],
+                  [place - 0.5, place - 0.5, place + 0.5, place + 0.5, place - 0.5])  # fmt: skip
+        ax.plot(*square, color="white", linewidth=0.8)
+    axes = ((ax.set_yticks, ax.set_ylabel), (ax.set_xticks, ax.set_xlabel))
+    for order, own, source, (ticks, label) in zip(orders, names, sources, axes, strict=True):
+        shown = [plain(own[k]) for k in order] if len(order) <= _MOST_NAMED else []
+        ticks(np.arange(len(shown)), shown, fontsize=6)
+        label(f"topics of {plain(source)}")
+    ax.set_xlim(-0.5, len(orders[1]) - 0.5)
+    ax.set_ylim(len(orders[0]) - 0.5, -0.5)
+    if any(len(name) > 3 for name in names[1]):
+        ax.tick_params(axis="x", rotation=90)
     return ax

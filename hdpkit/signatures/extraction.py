@@ -17,6 +17,7 @@ from hdpkit.schedule import Run
 from hdpkit.signatures.channels import Channels, channels_of
 from hdpkit.signatures.known import Decomposition, KnownSignatures, Matches, check_channels
 from hdpkit.summaries import Consensus, Exposures, exposures, extract_components, reconstruction
+from hdpkit.summaries.vectors import ComponentSet, first_terms
 
 __all__ = ["REST", "Signatures", "extract_signatures", "names_of_signatures"]
 
@@ -138,6 +139,24 @@ class Signatures:
             If its channels differ.
         """
         return check_channels(known, self.vocabulary).decompose(self.matrix, least=least)
+
+    def component_set(self, source: str) -> ComponentSet:
+        """The signatures as `hdpkit.summaries.match_topics` compares them.
+
+        Parameters
+        ----------
+        source : str
+            What they are signatures of, in messages.
+        """
+
+        def words(signature: int, n: int) -> list[str]:
+            (top,) = first_terms(self.matrix[[signature]], min(n, len(self.vocabulary)))
+            return [self.vocabulary[v] for v in top.tolist()]
+
+        return ComponentSet(
+            source=source, names=self.names, shares=self.components.shares, columns=self.vocabulary,
+            rows=lambda which: self.matrix[which], words=words,
+        )  # fmt: skip
 
     # ------------------------------------------------------------------ tables
 

@@ -7,6 +7,7 @@ from hdpkit.summaries.consensus import Consensus, consensus
 from hdpkit.summaries.diagnosis import Diagnosis, diagnose
 from hdpkit.summaries.exposures import Exposures, exposures, reconstruction
 from hdpkit.summaries.grouping import TopicGroups, group_topics
+from hdpkit.summaries.matching import TopicMatch, match_topics
 from hdpkit.summaries.merging import extract_components, merge_components
 from hdpkit.summaries.partitions import PointPartition, co_clustering, point_partition
 from hdpkit.summaries.scores import diversity, exclusivity
@@ -18,6 +19,7 @@ __all__ = [
     "Exposures",
     "PointPartition",
     "TopicGroups",
+    "TopicMatch",
     "align_topics",
     "co_clustering",
     "coherence",
@@ -28,6 +30,7 @@ __all__ = [
     "exposures",
     "extract_components",
     "group_topics",
+    "match_topics",
     "merge_components",
     "point_partition",
     "reconstruction",

@@ -16,7 +16,7 @@ from hdpkit.random import Purpose, as_source
 from hdpkit.record.tables import data_frame
 from hdpkit.summaries.diagnosis import sweeps_text
 from hdpkit.summaries.intervals import central, central_of_terms, topic_interval
-from hdpkit.summaries.vectors import TermVectors, Vectors
+from hdpkit.summaries.vectors import ComponentSet, TermVectors, Vectors
 
 __all__ = ["AlignedTopics"]
 
@@ -426,6 +426,35 @@ class AlignedTopics:
             "id": self.ids_by_sample[sample, topic],
             "share": self.shares_by_sample[sample, topic],
         }
+
+    def component_set(self, source: str) -> ComponentSet:
+        """The topics as `hdpkit.summaries.match_topics` compares them.
+
+        Parameters
+        ----------
+        source : str
+            What they are topics of, in messages.
+
+        Raises
+        ------
+        StateError
+            If the data are not terms.
+        """
+        if any(sample.counts is None for sample in self.samples):
+            raise StateError("topics", "of data that are no terms", "of words", "Match runs of topics.")
+
+        def words(topic: int, n: int) -> list[str]:
+            row = self._topic_rows(np.array([topic]))[0]
+            return [str(v) for v in np.argsort(-row, kind="stable")[:n]]
+
+        return ComponentSet(
+            source=source,
+            names=tuple(str(topic + 1) for topic in range(len(self))),
+            shares=self.shares,
+            columns=int(self.samples[0].counts.shape[1]),
+            rows=self._topic_rows,
+            words=words,
+        )
 
     def __iter__(self) -> Iterator[Floats]:
         return (self._topic_rows(np.array([topic]))[0] for topic in range(len(self)))

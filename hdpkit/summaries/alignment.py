@@ -19,7 +19,16 @@ from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.diagnosis import settled_samples
 from hdpkit.summaries.vectors import ParameterVectors, TermVectors, Vectors
 
-__all__ = ["MIN_OCCURRENCE", "Distance", "align_topics", "distance_of", "matched", "samples_of", "vectors_of"]
+__all__ = [
+    "MIN_OCCURRENCE",
+    "Distance",
+    "align_topics",
+    "assigned",
+    "distance_of",
+    "matched",
+    "samples_of",
+    "vectors_of",
+]
 
 
 _DISTANCES = 1 << 22  # distances that are in memory at once, where each is used by itself
@@ -51,7 +60,7 @@ def _by_chain(samples: Sequence[Sample], stacked: Any, vectors: Vectors, thresho
         means = vectors.means(vectors.stack(of_chain), np.concatenate(own), n_own)
         to = np.arange(n_own)
         if so_far is not None:
-            to = _assigned(vectors.distances(means, so_far), threshold)
+            to = assigned(vectors.distances(means, so_far), threshold)
             to[to < 0] = n + np.arange(np.count_nonzero(to < 0))
         # A component is represented by the last chain that has it; refinement uses the means over all chains.
         fresh = np.flatnonzero(to >= n)
@@ -86,7 +95,7 @@ def _along(
         free = np.setdiff1d(np.arange(n), own)
         if len(left) and len(free):
             apart = vectors.distances(vectors.take(rows, left), vectors.take(latest, free))
-            place = _assigned(apart, threshold)
+            place = assigned(apart, threshold)
             own[left[place >= 0]] = free[place[place >= 0]]
         left = np.flatnonzero(own < 0)
         own[left] = n + np.arange(len(left))
@@ -129,7 +138,7 @@ def _refined(
         if len(left):
             free = np.setdiff1d(np.arange(n), own[~asked])
             among = vectors.take(rows, left)
-            place = _assigned(vectors.distances(among, vectors.take(means, free)), threshold)
+            place = assigned(vectors.distances(among, vectors.take(means, free)), threshold)
             own[left[place >= 0]] = free[place[place >= 0]]
             fresh = np.flatnonzero(place < 0)
             own[left[fresh]] = n + more + np.arange(len(fresh))
@@ -197,7 +206,7 @@ def _split(numbers: Int64s, labels: Sequence[Int64s]) -> list[Int64s]:
     return np.split(numbers, np.cumsum([len(one) for one in labels])[:-1])
 
 
-def _assigned(apart: Floats, threshold: float) -> Int64s:
+def assigned(apart: Floats, threshold: float) -> Int64s:
     """Assigned column of each row, all different and within the threshold; -1 for none."""
     to = np.full(len(apart), -1, dtype=np.int64)
     if apart.size:

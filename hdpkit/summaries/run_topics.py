@@ -18,6 +18,7 @@ from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import align_topics
 from hdpkit.summaries.consensus import Consensus, consensus
 from hdpkit.summaries.diagnosis import states_of_run
+from hdpkit.summaries.vectors import ComponentSet
 
 __all__ = ["DocumentShares", "RunTopics", "topics_of_run"]
 
@@ -97,6 +98,18 @@ class RunTopics:
             return None
         lower, upper = self.aligned._ends_of(int(self.common[topic]))
         return lower[terms], upper[terms]
+
+    def component_set(self, source: str) -> ComponentSet:
+        """The topics, to be matched with those of another run; names count from 1."""
+        vocabulary = self.data.vocabulary
+        return ComponentSet(
+            source=source,
+            names=tuple(str(k + 1) for k in range(self.n_topics)),
+            shares=self.shares,
+            columns=self.n_terms if vocabulary is None else vocabulary,
+            rows=self.rows,
+            words=lambda topic, n: list(map(str, self.words(self.top_terms(topic, n)))),
+        )
 
     def gather(self, proportions: Sequence[Floats]) -> Floats:
         """Convert weights over dishes of the chains' states to mean weights over topics."""

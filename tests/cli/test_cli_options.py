@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.cli.schedules import schedules
 from hdpkit.cli.fit import fit
 from hdpkit.cli.lm_train import train
 from hdpkit.cli.main import main
@@ -27,6 +26,7 @@ from hdpkit.cli.options import (
     positive,
     read_config,
 )
+from hdpkit.cli.schedules import schedules
 from hdpkit.cli.signatures import signatures
 from hdpkit.errors import DataError, HdpkitError, ParameterError
 from hdpkit.moves.registry import moves as registry

@@ -9,6 +9,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves, plots
+from hdpkit.summaries.vectors import ComponentSet
 
 pytest.importorskip("matplotlib").use("agg")
 
@@ -89,6 +90,29 @@ def test_similarity_has_a_dot_a_pair():
     assert sorted(ax.lines[0].get_xdata().round(6)) == [0.0, 0.707107, 0.707107]
     assert ax.lines[1].get_xdata().tolist() == [0.0]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["ours", "theirs"]
+
+
+def test_cosines_of_two_runs_have_their_pairs_on_the_diagonal():
+    class Planted:
+        def __init__(self, rows):
+            self.rows = np.asarray(rows, dtype=float)
+
+        def component_set(self, source):
+            names = tuple(f"${k + 1}$" for k in range(len(self.rows)))
+            return ComponentSet(
+                source=source, names=names, shares=np.ones(len(names)) / len(names), columns=3,
+                rows=lambda which: self.rows[which], words=lambda k, n: [],
+            )  # fmt: skip
+
+    found = hk.summaries.match_topics(
+        Planted([[1, 0, 0], [0, 1, 0]]), Planted([[0, 0, 1], [0, 9, 1], [5, 1, 0]])
+    )
+    ax = plots.match(found)
+    shown = np.asarray(ax.images[0].get_array())
+    np.testing.assert_allclose(np.diag(shown), found.cosine)
+    assert shown.shape == (2, 3)
+    assert [label.get_text() for label in ax.get_xticklabels()] == [r"\$3\$", r"\$2\$", r"\$1\$"]
+    assert len(ax.lines) == 2
 
 
 def test_acceptance_is_accepted_over_tried(run):

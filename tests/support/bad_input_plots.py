@@ -16,6 +16,14 @@ def traced():
     return hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()]).run(tiny(), sweeps=4, rng=0)
 
 
+@functools.cache
+def matched():
+    franchise = tiny()
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=2, rng=0)
+    aligned = hk.summaries.align_topics([franchise.sample()])
+    return hk.summaries.match_topics(aligned, aligned)
+
+
 NO_TRACE = [None, 5, "trace", [], {}, hk.Trace, Told(hk.Trace(), "with at least one sweep")]
 NO_AXES = [5, "ax", [], {}, object()]
 NO_TOPICS = [
@@ -97,6 +105,10 @@ PLOTS = {
             "rng": whole(0),
             "ax": NO_AXES,
         },
+    ),
+    "plots.match": Row(
+        drawn("match", found=matched),
+        {"found": [None, 5, "found", [], {}, WEIGHTS, hk.summaries.TopicMatch], "ax": NO_AXES},
     ),
     "plots.perplexity": Row(
         drawn("perplexity", curves={"a": ([1.0, 2.0], [30.0, 20.0])}),

@@ -75,6 +75,22 @@ SUMMARIES = {
             "chains": SHARE,
         },
     ),
+    "summaries.match_topics": Row(
+        lambda franchise: (
+            hk.summaries.match_topics,
+            {
+                "one": hk.summaries.align_topics([franchise.sample()]),
+                "other": hk.summaries.align_topics([franchise.sample()]),
+                "min_cosine": 0.5,
+            },
+        ),
+        {
+            "one": [None, 5, "", [], {}, hk.Trace(), hk.Sample],
+            "other": [None, 5, "", [], {}, hk.Trace(), hk.Sample],
+            "min_cosine": SHARE,
+        },
+        aliases={"one": ("one", "folder", "run"), "other": ("other", "folder", "run")},
+    ),
     "summaries.extract_components": Row(
         lambda franchise: (
             hk.summaries.extract_components,

@@ -1,0 +1,179 @@
+"""``hdpkit match``: the topics or signatures of two runs, matched with each other."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hdpkit.cli.folders import allow_option, worked_on
+from hdpkit.cli.options import path_type, positive
+from hdpkit.cli.output import SHOWN, WIDTH_OF_A_FILE, json_text, say, shown_path
+from hdpkit.cli.runs import open_corpus_run
+from hdpkit.errors import printable
+from hdpkit.io.tables import table_text
+from hdpkit.plots import match as draw
+from hdpkit.plots.canvas import check_picture, load_matplotlib, save_picture
+from hdpkit.record.run_folder import SIGNATURES
+from hdpkit.signatures.runs import Nouns, load_settings, nouns_of, signatures_of_run
+from hdpkit.summaries.matching import MIN_COSINE, TopicMatch, match_topics
+from hdpkit.summaries.run_topics import topics_of_run
+from hdpkit.summaries.vectors import ComponentSet
+
+__all__ = ["match"]
+
+
+@click.command()
+@click.argument("run", type=path_type, metavar="RUN1", callback=worked_on)
+@click.argument("other", type=path_type, metavar="RUN2")
+@click.option(
+    "--min-cosine", type=click.FloatRange(0, 1),
+    help=f"Smallest cosine of two that are the same.  [default: {MIN_COSINE:g}; of signatures the similarity "
+    "by which RUN1 merges components]",
+)  # fmt: skip
+@click.option("--terms", type=positive, default=6, show_default=True, help="Terms to print for each topic.")
+@click.option("--all", "every", is_flag=True, help=f"Print all rows of the table, not {SHOWN} of each kind.")
+@click.option(
+    "--format", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True,
+    help="CSV and JSON have all rows.",
+)  # fmt: skip
+@click.option(
+    "--plot",
+    type=path_type,
+    metavar="FILE",
+    help="Write a figure of the cosines to this file: .png, .pdf, .svg.",
+)
+@allow_option
+def match(run: Path, other: Path, allow: tuple[str, ...], **options: Any) -> None:
+    """Match the topics of two runs: which are in both, which only RUN1 has, which are new in RUN2.
+
+    Topics are those that hdpkit topics prints, with the same numbers: the consensus of several chains, or the
+    newest state of one. Each has at most one partner; pairs have the largest sum of cosines. Terms are
+    matched by name, so the two runs may be over different corpora: a term that only one of them has counts as
+    zero in the other. Runs of hdpkit signatures are matched by their signatures.
+
+    \b
+    Examples:
+      hdpkit match run-2024 run-2025
+      hdpkit match run other-run --format csv > matched.csv
+      hdpkit match run other-run --plot cosines.png
+    """
+    if options["plot"] is not None:
+        check_picture(options["plot"])
+    first, second = _Side(run, allow), _Side(other, allow)
+    least = options["min_cosine"]
+    found = match_topics(first, second, min_cosine=first.least if least is None else least)
+    facts = _facts(found)
+    if options["format"] == "csv":
+        for text in table_text(found.table(options["terms"])):
+            say(text, nl=False)
+    elif options["format"] == "json":
+        rows = found.table(options["terms"])
+        listed = [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
+        say(json_text({**facts, "rows": listed}, indent=1))
+    else:
+        _echo(found, first.nouns, options["terms"], None if options["every"] else SHOWN)
+        say(_sentence(found, facts, first.nouns))
+    if options["plot"] is not None:
+        figure = load_matplotlib().figure.Figure(figsize=_size(found), layout="constrained")
+        draw(found, ax=figure.add_subplot())
+        save_picture(figure, options["plot"], dpi=120)
+        say(f"written: {shown_path(options['plot'])}", err=True)
+
+
+class _Side:
+    """One of the two runs: topics, or signatures if `hdpkit signatures` made it."""
+
+    def __init__(self, folder: Path, allow: tuple[str, ...]) -> None:
+        self.source = shown_path(folder)
+        self._run = open_corpus_run(folder, allow)
+        self.nouns = nouns_of(self._run.data, folder)
+        self._signatures = os.path.lexists(folder / SIGNATURES)
+        settings = load_settings(folder) if self._signatures else None
+        self.least = MIN_COSINE if settings is None else settings.similarity
+
+    def component_set(self, source: str) -> ComponentSet:
+        """The components, named by the folder as it was given."""
+        if self._signatures:
+            return signatures_of_run(self._run)[0].component_set(self.source)
+        return topics_of_run(self._run)[0].component_set(self.source)
+
+
+def _facts(found: TopicMatch) -> dict[str, Any]:
+    """Numbers of the match, by name."""
+    own, others, common = found.n_columns
+    return {
+        "run_1": found.sources[0],
+        "run_2": found.sources[1],
+        "min_cosine": found.min_cosine,
+        "n_matched": len(found.pairs),
+        "n_missing": len(found.missing),
+        "n_new": len(found.new),
+        "share_matched_1": found.shared[0],
+        "share_matched_2": found.shared[1],
+        "n_terms_1": own,
+        "n_terms_2": others,
+        "n_terms_common": common,
+    }
+
+
+def _sentence(found: TopicMatch, facts: dict[str, Any], nouns: Nouns) -> str:
+    one, other = found.sources
+    own, others, common = found.n_columns
+    text = (
+        f"{facts['n_matched']} {nouns.topics} in both (cosine at least {found.min_cosine:g}): "
+        f"{facts['share_matched_1']:.1%} of the {nouns.tokens} of {one}, "
+        f"{facts['share_matched_2']:.1%} of {other}\n"
+        f"{facts['n_missing']} only in {one}, {facts['n_new']} only in {other}"
+    )
+    if not own == others == common:
+        text += f"\n{common:,} {nouns.terms} in common, of {own:,} in {one} and {others:,} in {other}"
+    return text
+
+
+def _size(found: TopicMatch) -> tuple[float, float]:
+    """Width and height of the figure in inches."""
+    rows, columns = (min(len(names), 60) for names in found.names)
+    return max(5.0, 2.6 + 0.17 * columns), max(3.6, 1.4 + 0.17 * rows)
+
+
+def _echo(found: TopicMatch, nouns: Nouns, n_terms: int, most: int | None) -> None:
+    """Print the table: pairs, then what only one of the runs has."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    one, other = (printable(source) for source in found.sources)
+    for title in (one, other, "cosine", f"share of\n{one}", f"share of\n{other}"):
+        table.add_column(Text(title), justify="right", overflow="fold", max_width=14)
+    for source in (one, other):
+        table.add_column(Text(f"top {nouns.terms} of {source}"), overflow="fold")
+    rows = found.table(n_terms)
+    shown: dict[str, int] = {}
+    listed = list(zip(*rows.values(), strict=True))
+    for place, row in enumerate(listed):
+        of = dict(zip(rows, row, strict=True))
+        shown[of["status"]] = shown.get(of["status"], 0) + 1
+        if most is not None and shown[of["status"]] > most:
+            continue
+        last = place + 1 == len(listed) or listed[place + 1][0] != of["status"]
+        table.add_row(*_cells(of), end_section=last)
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
+    console.print(table)
+    if most is not None and (hidden := sum(max(0, n - most) for n in shown.values())):
+        say(f"and {hidden} rows that --all prints\n")
+
+
+def _cells(row: dict[str, Any]) -> list[Text]:
+    cosine = "" if row["cosine"] is None else f"{row['cosine']:.3f}"
+    shares = ["" if row[name] is None else f"{row[name]:.2%}" for name in ("share_1", "share_2")]
+    terms = ["" if row[name] is None else printable(row[name]) for name in ("terms_1", "terms_2")]
+    if row["nearest"] is not None:
+        side = 1 if row["topic_1"] is not None else 0
+        terms[side] = f"(nearest: {printable(row['nearest'])}, cosine {row['nearest_cosine']:.2f})"
+    names = [printable(row[name] or "") for name in ("topic_1", "topic_2")]
+    return [Text(cell) for cell in (*names, cosine, *shares, *terms)]

@@ -1,0 +1,97 @@
+"""``hdpkit match``."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from hdpkit.cli.main import main
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    place = tmp_path_factory.mktemp("match")
+    rng = np.random.default_rng(0)
+    found = []
+    for name, subjects in (("first", ["sea", "[bold]moon"]), ("second", ["moon", "sea"])):
+        texts = [" ".join(f"{subjects[i % 2]}{j}" for j in rng.integers(6, size=30)) for i in range(30)]
+        file = place / f"{name}.txt"
+        file.write_text("\n".join(texts), encoding="utf-8")
+        result = run("fit", file, "--sweeps", 40, "--chains", 2, "--quiet", "--out", place / name)
+        assert result.exit_code == 0, result.output
+        found.append(place / name)
+    return found
+
+
+def test_the_table_says_what_is_in_both_and_what_in_one(folders, monkeypatch):
+    monkeypatch.chdir(folders[0].parent)
+    result = run("match", "first", "second", "--terms", 3)
+    assert result.exit_code == 0, result.output
+    assert "sea" in result.stdout
+    assert "in both (cosine at least 0.5)" in result.stdout
+    assert "of the tokens of first" in result.stdout
+    assert "only in second" in result.stdout
+
+
+def test_csv_and_json_have_every_row(folders):
+    result = run("match", *folders, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    told = json.loads(run("match", *folders, "--format", "json").stdout)
+    assert len(rows) == len(told["rows"]) == told["n_matched"] + told["n_missing"] + told["n_new"]
+    assert [row["status"] for row in rows] == [row["status"] for row in told["rows"]]
+    assert 0.0 < told["share_matched_1"] <= 1.0
+    topics = json.loads(run("topics", folders[0], "--format", "json").stdout)
+    ours = {row["topic_1"]: row["share_1"] for row in told["rows"] if row["topic_1"]}
+    assert ours == {str(one["topic"]): pytest.approx(one["token_share"]) for one in topics["topics"]}
+
+
+def test_a_picture(folders, tmp_path):
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "cosines.png"
+    result = run("match", *folders, "--plot", picture)
+    assert result.exit_code == 0, result.output
+    assert picture.stat().st_size > 2000
+    assert run("match", *folders, "--plot", tmp_path / "a.docx").exit_code == 2
+
+
+def test_mistakes(folders, tmp_path):
+    assert run("match", folders[0]).exit_code == 2
+    missing = run("match", folders[0], tmp_path / "nowhere")
+    assert missing.exit_code in (1, 2)
+    assert "nowhere" in missing.output
+    assert "Traceback" not in missing.output
+    assert run("match", *folders, "--min-cosine", 1.5).exit_code == 2
+    former = run("compare", *folders)
+    assert "hdpkit match RUN1 RUN2" in former.output
+
+
+def test_signatures_are_matched_by_name(tmp_path, monkeypatch):
+    channels = [
+        f"{a}[{b}]{c}" for b in ("C>A", "C>G", "C>T", "T>A", "T>C", "T>G") for a in "ACGT" for c in "ACGT"
+    ]
+    rng = np.random.default_rng(0)
+    laws = rng.dirichlet(np.full(96, 0.1), size=3)
+    monkeypatch.chdir(tmp_path)
+    for name, kept in (("one", [0, 1]), ("two", [1, 2])):
+        counts = np.array([rng.multinomial(800, s @ laws[kept]) for s in rng.dirichlet([0.3, 0.3], size=15)])
+        lines = ["\t".join(["MutationType", *(f"s{i}" for i in range(15))])]
+        lines += ["\t".join([channel, *map(str, counts[:, v])]) for v, channel in enumerate(channels)]
+        (tmp_path / f"{name}.tsv").write_text("\n".join(lines), encoding="utf-8")
+        result = run("signatures", f"{name}.tsv", "--sweeps", 100, "--chains", 2, "--quiet", "--out", name)
+        assert result.exit_code == 0, result.output
+    result = run("match", "one", "two", "--format", "json")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told["min_cosine"] == 0.9
+    assert (told["n_matched"], told["n_missing"], told["n_new"]) == (1, 1, 1)
+    assert told["rows"][0]["topic_1"].startswith("SBS96")
+    assert told["rows"][0]["cosine"] > 0.95
+    table = run("match", "one", "two").stdout
+    assert "of the mutations of one" in table

@@ -1,0 +1,150 @@
+"""Runs matched with each other: pairs, what is missing and new, terms by name."""
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.summaries import match_topics
+from hdpkit.summaries.vectors import ComponentSet
+
+
+class Planted:
+    """Components with known rows."""
+
+    def __init__(self, rows, columns, shares=None, names=None):
+        self.rows = np.asarray(rows, dtype=float)
+        self.columns = columns
+        n = len(self.rows)
+        self.shares = np.full(n, 1 / n) if shares is None else np.asarray(shares)
+        self.names = names or tuple(str(k + 1) for k in range(n))
+
+    def component_set(self, source):
+        def words(k, n):
+            return [str(v) for v in np.argsort(-self.rows[k], kind="stable")[:n]]
+
+        return ComponentSet(
+            source=source, names=self.names, shares=self.shares, columns=self.columns,
+            rows=lambda which: self.rows[which], words=words,
+        )  # fmt: skip
+
+
+def run_over(documents, folder, seed=0, chains=2):
+    corpus = hk.Corpus.from_documents(documents)
+    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=hk.Gamma(1.0, 1.0))
+    franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each="document"), corpus)
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
+    schedule.run(
+        franchise, sweeps=60, rng=seed, chains=chains, samples=10, folder=folder, init=hk.init.Random(3)
+    )
+    return hk.open_run(folder)
+
+
+def documents_of(subjects, rng, n=30):
+    return [
+        [
+            f"{subjects[i]}{j}"
+            for i, j in zip(rng.choice(len(subjects), 40, p=shares), rng.integers(6, size=40), strict=True)
+        ]
+        for shares in rng.dirichlet(np.full(len(subjects), 0.2), size=n)
+    ]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    place = tmp_path_factory.mktemp("runs")
+    first = run_over(documents_of(["sea", "bread", "moon"], rng), place / "first")
+    second = run_over(documents_of(["bread", "sea", "horse"], rng), place / "second", seed=1)
+    return first, second
+
+
+def test_pairs_are_the_assignment_with_the_largest_sum():
+    one = Planted([[1, 0.9, 0, 0], [0.9, 1, 0.3, 0], [0, 0, 0, 1.0]], "abcd", [0.5, 0.3, 0.2])
+    other = Planted([[0, 1, 0.4, 0], [1, 1, 0, 0]], "abcd", [0.6, 0.4])
+    found = match_topics(one, other)
+    assert found.pairs.tolist() == [[0, 1], [1, 0]]
+    # Row 1 is most like column 1 too, but that one is row 0's.
+    assert found.cosines[1, 1] > found.cosines[1, 0]
+    assert found.missing.tolist() == [2]
+    assert found.new.tolist() == []
+    assert found.shared == pytest.approx((0.8, 1.0))
+    units = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (one.rows, other.rows)]
+    np.testing.assert_allclose(found.cosines, units[0] @ units[1].T, atol=1e-12)
+    np.testing.assert_allclose(found.cosine, found.cosines[[0, 1], [1, 0]])
+
+
+def test_terms_are_matched_by_name():
+    one = Planted([[3.0, 4.0, 0.0]], ["bread", "salt", "wine"])
+    other = Planted([[4.0, 3.0, 0.0], [0.0, 0.0, 1.0]], ["salt", "bread", "horse"])
+    found = match_topics(one, other)
+    assert found.cosines.tolist() == [[pytest.approx(1.0), 0.0]]
+    assert found.n_columns == (3, 3, 2)
+    # What only one of them has counts as zero in the other.
+    apart = match_topics(one, Planted([[3.0, 4.0]], ["bread", "horse"]))
+    assert apart.cosines[0, 0] == pytest.approx(9 / 25)
+
+
+def test_the_smallest_cosine_of_a_pair():
+    one, other = Planted([[1.0, 0.0]], "ab"), Planted([[0.6, 0.8]], "ab")
+    assert len(match_topics(one, other, min_cosine=0.6).pairs) == 1
+    assert len(match_topics(one, other, min_cosine=0.61).pairs) == 0
+    table = match_topics(one, other, min_cosine=0.61).table()
+    assert table["status"] == ["missing", "new"]
+    assert table["nearest"] == ["1", "1"]
+    assert table["nearest_cosine"] == pytest.approx([0.6, 0.6])
+
+
+def test_terms_that_cannot_be_matched_are_refused():
+    named, numbered = Planted([[1.0, 0.0]], ["a", "b"]), Planted([[1.0, 0.0]], 2)
+    with pytest.raises(DataError, match="names"):
+        match_topics(named, numbered)
+    with pytest.raises(DataError, match="equally many"):
+        match_topics(numbered, Planted([[1.0, 0.0, 0.0]], 3))
+    with pytest.raises(DataError, match="in common"):
+        match_topics(named, Planted([[1.0]], ["c"]))
+    assert match_topics(numbered, numbered).cosine.tolist() == [1.0]
+    with pytest.raises(ParameterError, match="one ="):
+        match_topics(5, named)
+
+
+def test_two_runs_over_corpora_with_other_words(runs):
+    first, second = runs
+    found = match_topics(*runs)
+    assert found.sources == ("first", "second")
+    pairs = {(found.words(0, i, 1)[0][:-1], found.words(1, j, 1)[0][:-1]) for i, j in found.pairs.tolist()}
+    assert {("sea", "sea"), ("bread", "bread")} <= pairs
+    assert all(one == other for one, other in pairs)
+    # The largest without a partner; a consensus can have smaller topics of the same words.
+    assert found.words(0, found.missing[0], 1)[0][:-1] == "moon"
+    assert found.words(1, found.new[0], 1)[0][:-1] == "horse"
+    assert found.n_columns == (18, 18, 12)
+    again = match_topics(second.folder, first.folder)
+    assert sorted(again.pairs[:, ::-1].tolist()) == sorted(found.pairs.tolist())
+    np.testing.assert_allclose(again.cosines, found.cosines.T, atol=1e-12)
+    assert "missing in second" in str(found)
+
+
+def test_a_run_has_every_topic_of_itself(runs):
+    found = match_topics(runs[0], runs[0])
+    assert found.pairs.tolist() == [[k, k] for k in range(len(found.names[0]))]
+    np.testing.assert_allclose(found.cosine, 1.0)
+    assert found.shared[0] == found.shared[1]
+
+
+def test_topics_in_common_are_matched_by_the_number_of_terms(runs):
+    aligned = hk.summaries.align_topics(runs[0])
+    found = match_topics(aligned, hk.summaries.consensus(aligned))
+    assert (found.cosine > 0.99).all()
+
+
+def test_the_table_has_a_row_for_every_topic(runs):
+    pytest.importorskip("pandas")
+    found = match_topics(*runs)
+    table = found.to_pandas(n_terms=3)
+    assert list(table["status"]).count("matched") == len(found.pairs)
+    assert list(table["status"]).count("missing") == len(found.missing)
+    assert sorted(table["topic_1"].dropna().astype(int)) == list(range(1, len(found.names[0]) + 1))
+    assert sorted(table["topic_2"].dropna().astype(int)) == list(range(1, len(found.names[1]) + 1))
+    assert all(len(words.split()) == 3 for words in table["terms_1"].dropna())
