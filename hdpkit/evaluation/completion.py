@@ -211,13 +211,12 @@ def _counts(name: str, half: Any) -> scipy.sparse.csr_array:
     if scipy.sparse.issparse(half):
         half = sparse_entries(name, half).matrix()
     try:
-        made = scipy.sparse.csr_array(half)
+        made = scipy.sparse.coo_array(half)  # entries of one cell are checked before they add up
     except (TypeError, ValueError, OverflowError, RecursionError):
         raise DataError(name, half, "a dense or sparse matrix of counts", "See Corpus.to_counts.") from None
     if made.ndim != 2 or made.dtype.kind not in "iufb":
         raise DataError(name, half, "whole numbers, none negative", "Corpus.to_counts() returns such counts.")
-    entries = made.tocoo()
-    check_whole(name, entries.row, entries.col, entries.data, None)
+    check_whole(name, made.row, made.col, made.data, None)
     counts = scipy.sparse.csr_array(made.astype(np.int64))
     counts.sum_duplicates()
     return counts

@@ -12,7 +12,7 @@ import scipy
 from hdpkit.arrays import Floats
 from hdpkit.checks import check_unmasked, instance, real_number
 from hdpkit.data import Corpus
-from hdpkit.data.matrices import sparse_entries
+from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.evaluation.completion import TOLERANCE, completion_perplexity
 from hdpkit.evaluation.fixed_topics import FixedTopics
@@ -155,7 +155,7 @@ class Consensus(AlignedTopics):
         if scipy.sparse.issparse(given):
             given = sparse_entries(name, given).matrix()
         try:
-            counts = scipy.sparse.csr_array(given.to_counts() if isinstance(given, Corpus) else given)
+            counts = scipy.sparse.coo_array(given.to_counts() if isinstance(given, Corpus) else given)
         except (TypeError, ValueError, OverflowError, RecursionError):
             raise DataError(name, given, "a Corpus, or a matrix of counts", "See Corpus.to_counts.") from None
         n_terms = self.topics.shape[1]
@@ -165,7 +165,8 @@ class Consensus(AlignedTopics):
                 name, f"counts of shape {counts.shape}", f"whole numbers, none negative, of {n_terms} terms",
                 "Build new documents with vocabulary=corpus.vocabulary, or with n_terms.",
             )  # fmt: skip
-        return counts  # numbers that are no counts are refused by `completion_perplexity`
+        check_whole(name, counts.row, counts.col, counts.data, None)  # before entries of one cell add up
+        return scipy.sparse.csr_array(counts)
 
     def _need_terms(self) -> None:
         if not isinstance(self._vectors, TermVectors):
