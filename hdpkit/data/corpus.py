@@ -454,6 +454,21 @@ class Corpus(GroupedData):
         terms.setflags(write=False)
         return attrs.evolve(self, tokens=Tokens(terms), origin=None, files=None)
 
+    def _with_cells(self, cells: Cells) -> Self:
+        """Return the same documents with other counts of terms, whose sums by document are the same.
+
+        Raises
+        ------
+        DataError
+            If the sums differ.
+        """
+        if not np.array_equal(cells.lengths, self.document_lengths):
+            raise DataError(
+                "cells", cells.n_customers, f"{len(self)} tokens, each document as many as before",
+                "Pass counts of these documents.",
+            )  # fmt: skip
+        return attrs.evolve(self, tokens=Tokens(cells=cells), origin=None, files=None)
+
     def plus(self, more: Corpus) -> Corpus:
         """Return these documents followed by others over the same terms.
 

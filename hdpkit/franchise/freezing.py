@@ -364,12 +364,11 @@ def _unpickled(
         return kind(restaurant, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
 
 
-def maker(
-    franchise: Any, data: GroupedData, measure: BaseMeasure | None = None
-) -> Callable[[dict[str, Any]], Any]:
+def maker(franchise: Any, data: GroupedData, measure: BaseMeasure | None = None) -> Callable[..., Any]:
     """Return a function that makes a `Franchise` like this one over data of the same shape, in a given state.
 
-    Parts are cloned twice: now, because the franchise may continue in another thread, and for each copy.
+    Given a choice source, too, it draws parts that are missing in the state. Parts are cloned twice: now,
+    because the franchise may continue in another thread, and for each copy.
     """
     kind, declared, measure = type(franchise), franchise.declarations[-1], measure or franchise.measure
     store, kernel, root = franchise._store_type, franchise._forced_kernel, franchise.root.declared
@@ -378,11 +377,11 @@ def maker(
     # States frozen by the package's compiled stores are complete, unless the store was changed directly.
     whole = franchise._store_type in COMPILED_STORES and not getattr(franchise.store, "touched", True)
 
-    def make(frozen: dict[str, Any]) -> Any:
+    def make(frozen: dict[str, Any], source: ChoiceSource | None = None) -> Any:
         twin = kind(declared, data, store=store, kernel=kernel, root=root, measure=measure, known=known)
         for name, part in parts.items():
             twin.register(name, cloned(name, part, twin))
-        (twin._take_over if whole else twin.thaw)(frozen)
+        (twin._take_over if whole else twin.thaw)(frozen, source)
         return twin
 
     return make

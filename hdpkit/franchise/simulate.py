@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from hdpkit.base_measures import ByRestaurant, Placed
 from hdpkit.base_measures.bank import ReadsParts
 from hdpkit.checks import choice
 from hdpkit.errors import DeclarationError, ParameterError
+from hdpkit.franchise.simulate_cells import simulate_cells, terms_of, topics_of
 from hdpkit.numerics import add_up, exp, exp_each
 from hdpkit.priors import Prior, draw_from
 from hdpkit.random import ChoiceSource
@@ -20,13 +22,15 @@ __all__ = [
     "draw_seating",
     "draw_values",
     "redraw_atoms",
+    "redraw_values",
     "simulate",
     "simulate_in_place",
 ]
 
 Franchise = Any  # the module of that class imports this one
 F = TypeVar("F")
-KEEP = ("hyperparameters", "seating")
+KEEP = ("hyperparameters", "seating", "dishes")
+_SEATED = ("seating", "dishes")  # with which the seating is kept
 MOST_TRIES = 1000  # most states that are drawn until one is accepted
 
 
@@ -34,10 +38,19 @@ def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
     """See `Franchise.simulate`."""
     franchise: Franchise = given
     _check(franchise, keep)
+    if not franchise._customers.single:
+        if keep is None:
+            franchise = franchise.copy()
+            draw_hyperparameters(franchise, source)
+        return simulate_cells(franchise, source, keep)
+    seating: dict[str, Any]
     prepared, values_of = _DRAWN[franchise._dish_kind.name]
     seated = prepared(franchise, keep)
-    drawn = None if keep == "seating" else _draw_state(seated, source, keep)
-    values, seating = values_of(seated, drawn, source)
+    if keep == "dishes":
+        values, seating = redraw_values(seated, source), {}
+    else:
+        drawn = None if keep == "seating" else _draw_state(seated, source, keep)
+        values, seating = values_of(seated, drawn, source)
     made: F = franchise._twin(franchise.data.with_values(values), {**seated.freeze(), **seating})
     return made
 
@@ -54,6 +67,11 @@ def _check(franchise: Franchise, keep: str | None) -> None:
         raise DeclarationError(
             "base", type(franchise.measure).__name__, "a base measure with simulate()", "Define simulate()."
         )
+    if keep == "dishes" and franchise._dish_kind.name != "latent":
+        raise ParameterError(
+            "keep", keep, "None, 'hyperparameters' or 'seating', because dishes are observed",
+            "The data are the dishes: there is nothing to draw that would keep them.",
+        )  # fmt: skip
 
 
 def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -> F:
@@ -66,9 +84,9 @@ def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -
     if franchise._dish_kind.name != "latent" or not franchise._customers.single:
         return simulate(given, source, keep)
     _check(franchise, keep)
-    if keep != "seating":
+    if keep not in _SEATED:
         _draw_state(franchise, source, keep)
-    franchise._take_values(draw_values(franchise, source))
+    franchise._take_values((redraw_values if keep == "dishes" else draw_values)(franchise, source))
     franchise._forget_workspace()
     return given
 
@@ -111,7 +129,7 @@ def _begun(franchise: Franchise, slots: Any) -> list[Any]:
 
 def _seated_latent(franchise: Franchise, keep: str | None) -> Franchise:
     """Values given the seating are drawn without changes of the state: no copy is needed."""
-    return franchise if keep == "seating" else franchise.copy()
+    return franchise if keep in _SEATED else franchise.copy()
 
 
 def _values_latent(
@@ -211,13 +229,41 @@ def _refuse_remainder(measure: Any) -> None:
 
 def draw_values(franchise: Franchise, source: ChoiceSource) -> list[object]:
     """Draw all data given the dishes, dish parameters integrated out (by the chain rule within a dish)."""
-    measure = franchise.measure
     dishes = franchise.seating.dishes()
     slots = np.unique(dishes)
-    statistics = dict(zip(slots.tolist(), _begun(franchise, slots), strict=True))
+    return _by_chain_rule(franchise, dishes, slots, _begun(franchise, slots), 0, source)
+
+
+def redraw_values(franchise: Franchise, source: ChoiceSource) -> Any:
+    """Draw all data given the dishes and their data: new values of the same dishes.
+
+    The parameters of each dish are drawn from their posterior. They are integrated out where a measure has no
+    topics to draw: each value is drawn given the data and the values before it. If dishes differ by
+    restaurant, the values are drawn in new restaurants, one for each that there is.
+    """
+    dishes = franchise.seating.dishes()
+    slots = np.unique(dishes)
+    topics = topics_of(franchise, slots, source)
+    if topics is not None:
+        order = np.argsort(dishes, kind="stable")
+        ends = np.searchsorted(dishes[order], slots, side="right").tolist()
+        values = np.empty(len(dishes), dtype=np.int32)
+        for topic, first, last in zip(topics, [0, *ends[:-1]], ends, strict=True):
+            values[order[first:last]] = terms_of(topic, last - first, source.generator)
+        return values
+    there = copy.deepcopy(franchise.bank.statistics(slots, franchise._customers.dishes()))
+    return _by_chain_rule(franchise, dishes, slots, there, franchise.topology.n_nodes, source)
+
+
+def _by_chain_rule(
+    franchise: Franchise, dishes: Any, slots: Any, begun: list[Any], shift: int, source: ChoiceSource
+) -> list[object]:
+    """Draw each value given the statistics and the values before it; ``shift`` is added to restaurants."""
+    measure = franchise.measure
+    statistics = dict(zip(slots.tolist(), begun, strict=True))
     values: list[object] = []
     if isinstance(measure, ByRestaurant):
-        restaurants = franchise._restaurants_of(measure).tolist()
+        restaurants = (franchise._restaurants_of(measure) + np.int32(shift)).tolist()
         for slot, restaurant in zip(dishes.tolist(), restaurants, strict=True):
             value = measure.simulate_in(statistics[slot], restaurant, source.generator)
             measure.add(statistics[slot], Placed(value, restaurant))

@@ -550,3 +550,14 @@ def test_homes_that_depend_on_the_state():
     rows = hk.Restaurant(hk.Restaurant(Own(differ_by="before")), each=Before())
     data = hk.Groups.from_labels([0, 1, 0], {})
     refused(DeclarationError, "where dishes differ by restaurant", lambda: hk.Franchise(rows, data))
+
+
+def test_values_drawn_again_are_in_new_restaurants():
+    """With one vector, restaurants tell nothing of each other: new values depend on no value of the data."""
+    corpus = hk.Corpus.from_documents([[0, 0, 0, 0]], n_terms=3)
+    root = hk.Restaurant(base=Own(ONE), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(base=root, concentration=1.0, each="document"), corpus)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 1, rng=0, init="one")
+    first = [franchise.simulate(seed, keep="dishes").data.values[0] for seed in range(400)]
+    expected = 1.2 / sum(ONE[0])
+    assert abs(np.mean(np.array(first) == 0) - expected) < 4 * math.sqrt(expected * (1 - expected) / 400)
