@@ -72,7 +72,7 @@ def export(
         told = f"{len(found)} signatures"
     else:
         topics, _ = topics_of_run(there, chain, intervals=True)
-        told = f"{topics.n_topics} {nouns_of(there.data, run).topics} of {topics.source}"
+        told = f"{topics.n_topics} {nouns_of(there.data, run).dishes} of {topics.source}"
         written = export_topics(topics, to, out, terms, raw=raw)
     if not quiet:
         say(f"{told}: {', '.join(shown_path(path) for path in written)}", err=True)

@@ -38,6 +38,8 @@ __all__ = [
     "run_summaries",
     "say",
     "shown_path",
+    "signatures_csv",
+    "signatures_json",
     "state_facts",
     "state_topics",
     "topics_csv",
@@ -150,7 +152,7 @@ def echo_table(topics: Sequence[TopicSummary], shown: Sequence[TopicSummary], no
     rest = topics[len(shown) :]
     if rest:
         share = sum(topic.token_share for topic in rest)
-        say(f"and {len(rest)} smaller {nouns.topics}, {share:.1%} of the {nouns.tokens} together\n")
+        say(f"and {len(rest)} smaller {nouns.dishes}, {share:.1%} of the {nouns.tokens} together\n")
 
 
 def state_facts(state: ChainState, seed: int | None) -> dict[str, Any]:
@@ -258,3 +260,17 @@ def echo_signatures(found: Signatures, settings: Settings) -> None:
     if found.totals is not None:
         n = int((found.totals > found.corpus.document_lengths).sum())
         say(f"exposures are of all mutations of a sample; of {plural(n, 'sample')} some were not drawn")
+
+
+def signatures_csv(found: Signatures, settings: Settings, n: int | None = None) -> str:
+    """A line per signature with the columns of `Signatures.overview`."""
+    table = found.overview(settings.known)
+    return table_of_rows([list(table), *list(zip(*table.values(), strict=True))[:n]])
+
+
+def signatures_json(found: Signatures, settings: Settings, n: int | None = None) -> str:
+    """The number of signatures, the share of the mutations in none, and under ``signatures`` the table."""
+    table = {name: np.asarray(values).tolist() for name, values in found.overview(settings.known).items()}
+    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    facts = {"n_signatures": len(found), "share_of_no_signature": found.components.rest}
+    return json_text({**facts, "signatures": rows[:n]}, indent=1) + "\n"

@@ -29,6 +29,8 @@ from hdpkit.cli.output import (
     echo_table,
     run_summaries,
     say,
+    signatures_csv,
+    signatures_json,
     state_facts,
     state_topics,
     topics_csv,
@@ -44,6 +46,7 @@ from hdpkit.record.run_folder import COMMAND, ESTIMATOR, MODEL, READING, RUN, SI
 from hdpkit.schedule import Run, open_run
 from hdpkit.schedule.progress import ProgressBar
 from hdpkit.schedule.states import ChainState
+from hdpkit.signatures.runs import TOPICS as FIELD_OF_TOPICS
 from hdpkit.signatures.runs import Nouns, load_settings, nouns_of, signatures_of_run
 from hdpkit.summaries import diagnose
 from hdpkit.summaries.run_topics import topics_of_run
@@ -57,14 +60,20 @@ terms_option = click.option(
 
 
 def carry_out(
-    run: Callable[[Any], Any], folder: Path, n_terms: int | None, quiet: bool, allow: tuple[str, ...] = ()
+    run: Callable[[Any], Any],
+    folder: Path,
+    n_terms: int | None,
+    quiet: bool,
+    allow: tuple[str, ...] = (),
+    *,
+    unit: str = "tokens",
 ) -> None:
     """Run with a progress bar, print topics and facts, and print how to continue an interrupted run."""
     again = f"Go on with it: {resume_command(folder)}"
     trace, interrupted = None, False
     click.get_current_context().meta[WORKED_ON] = (folder, True)
     try:
-        with ProgressBar() as bar:
+        with ProgressBar(unit=unit) as bar:
             trace = run(None if quiet else bar)
         interrupted = bool(trace.interrupted)
     except KeyboardInterrupt:
@@ -124,7 +133,7 @@ def _verdict(trace: Any) -> str:
 
 def _facts_text(state: ChainState, seed: int | None, nouns: Nouns) -> str:
     facts = state_facts(state, seed)
-    parts = [f"K = {facts['n_topics']} {nouns.topics}"]
+    parts = [f"K = {facts['n_topics']} {nouns.dishes}"]
     for key, value in facts.items():
         if "/" in key and not isinstance(value, list):
             what, name = key.split("/", 1)
@@ -170,10 +179,11 @@ def topics(
     format: str,
     allow: tuple[str, ...],
 ) -> None:
-    """Print the topics of a run at its newest checkpoint.
+    """Print the topics of a run at its newest checkpoint, or the signatures of a cohort.
 
     Topics of several chains are aligned. A topic is printed if at least half of the chains have it in at
-    least half of their samples. Shares are means over the samples.
+    least half of their samples. Shares are means over the samples. Of a run of hdpkit signatures this
+    prints its signatures; with --chain the components of one chain.
 
     \b
     Examples:
@@ -184,13 +194,21 @@ def topics(
     """
     there = open_corpus_run(run, allow)
     nouns = nouns_of(there.data, run)
+    if nouns is not FIELD_OF_TOPICS and chain is None and not hasattr(there.data, "shards"):
+        found_signatures, settings = signatures_of_run(there)
+        if format == "table":
+            echo_signatures(found_signatures, settings)
+        else:
+            write = signatures_csv if format == "csv" else signatures_json
+            say(write(found_signatures, settings, n_topics), nl=False)
+        return
     if chain is None and sum(sweep is not None for sweep in there.sweeps) > 1:
         agreed = topics_of_run(there)[0]
         found = run_summaries(agreed, there, terms)
         rest = max(0.0, 1.0 - float(agreed.shares.sum()))
         facts = {"of": agreed.source, "n_topics": agreed.n_topics, "share_of_no_topic": rest}
         text = (
-            f"K = {agreed.n_topics} {nouns.topics} of {agreed.source}; "
+            f"K = {agreed.n_topics} {nouns.dishes} of {agreed.source}; "
             f"{rest:.1%} of the {nouns.tokens} are in none of them"
         )
     else:
@@ -236,7 +254,7 @@ def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[
             return
         carry_out(
             lambda progress: there.resume(sweeps, progress=progress, backend=backend),
-            run, n_terms, quiet, allow,
+            run, n_terms, quiet, allow, unit="mutations" if of_signatures else "tokens",
         )  # fmt: skip
     if of_signatures:
         echo_signatures(*signatures_of_run(open_run(run, allow)))

@@ -223,7 +223,7 @@ def signatures(matrix: Path, **options: Any) -> None:
         )
 
     with held_for_a_run(folder, {SIGNATURES: settings.as_data()}):
-        carry_out(run, folder, None, quiet)
+        carry_out(run, folder, None, quiet, unit="mutations")
     echo_signatures(*signatures_of_run(open_run(folder)))
 
 
@@ -301,7 +301,7 @@ def _start(sample: Any, corpus: Corpus, known: Known | None, options: dict[str, 
     quiet = options["quiet"]
     if not quiet:
         say("a start by two chains over at most 300 mutations of each sample", err=True)
-    with ProgressBar() as bar:
+    with ProgressBar(unit="mutations") as bar:
         start = start_from_part(
             sample, corpus, known=known, rng=options["seed"], progress=None if quiet else bar
         )

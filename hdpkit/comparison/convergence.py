@@ -26,7 +26,7 @@ __all__ = [
     "worst_of",
 ]
 
-_NAMES = {"log_joint": "log joint", "n_dishes": "K"}
+_NAMES = {"log_joint": "log probability", "n_dishes": "K"}
 
 FEWEST_DRAWS = 20  # of a chain; with fewer nothing is estimated
 
@@ -175,7 +175,7 @@ def reasons_of(
         return (f"{kept.n_draws} states a chain after burn-in, at least {FEWEST_DRAWS} are needed",)
     if math.isnan(diagnoses["log_joint"].ess):
         where = "never changes" if math.isnan(diagnoses["log_joint"].rhat) else "is constant in each chain"
-        return (f"the log joint {where}",)
+        return (f"the log probability {where}",)
     # A number that never changes isn't judged.
     judged = {
         key: one for key, one in diagnoses.items() if not (math.isnan(one.ess) and math.isnan(one.rhat))

@@ -7,7 +7,7 @@ for names like "constructor".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hdpkit.signatures.runs import Nouns
@@ -15,11 +15,13 @@ from hdpkit.signatures.runs import Nouns
 __all__ = [
     "AREAS",
     "bars",
+    "boxes",
     "channel_bars",
     "cosines",
     "heat",
     "intervals",
     "lines",
+    "samples",
     "scatter",
     "stacked",
     "tree",
@@ -35,11 +37,15 @@ def _no_key(value: Any) -> Any:
     return "\u2060__proto__" if value == "__proto__" else value
 
 
+def _rows(values: Sequence[Any]) -> list[dict[str, Any]]:
+    return [{key: _no_key(value) for key, value in row.items()} for row in values]
+
+
 def _chart(height: Any, values: Sequence[Any], **parts: Any) -> dict[str, Any]:
     return {
         "width": "container",
         "height": height,
-        "data": {"values": [{key: _no_key(value) for key, value in row.items()} for row in values]},
+        "data": {"values": _rows(values)},
         **parts,
     }
 
@@ -98,8 +104,13 @@ def intervals(
     )
 
 
-def lines(values: Sequence[Any], value: str, title: str, by: str | None, form: str = "~s") -> dict[str, Any]:
-    """A value by sweep, with one line for each value of ``by``, distinguished by colour and dashes."""
+def lines(
+    values: Sequence[Any], value: str, title: str, by: str | None, form: str = "~s", legend: bool = True
+) -> dict[str, Any]:
+    """A value by sweep, with one line for each value of ``by``, distinguished by colour and dashes.
+
+    Of charts with the same lines only the first needs a legend.
+    """
     encoding: dict[str, Any] = {
         "x": {"field": "sweep", "type": "quantitative", "axis": {"title": "sweep", "tickMinStep": 1}},
         "y": _quantitative(value, title, form, scale={"zero": False}),
@@ -109,8 +120,9 @@ def lines(values: Sequence[Any], value: str, title: str, by: str | None, form: s
         ],
     }
     if by is not None:
-        encoding["color"] = {"field": by, "type": "nominal", "legend": {"title": None, "orient": "bottom"}}
-        encoding["strokeDash"] = {"field": by, "type": "nominal"}
+        shown = {"title": None, "orient": "top", "columns": 8} if legend else None
+        encoding["color"] = {"field": by, "type": "nominal", "legend": shown}
+        encoding["strokeDash"] = {"field": by, "type": "nominal", "legend": shown}
         encoding["tooltip"].append({"field": by, "type": "nominal"})
     return _chart(190, values, mark={"type": "line", "interpolate": "linear"}, encoding=encoding)
 
@@ -218,35 +230,149 @@ def tree(branches: Sequence[Any], leaves: Sequence[Any], farthest: float) -> dic
     return _chart(max(26 * len(leaves), 80), branches, layer=[line, words])
 
 
-def channel_bars(values: Sequence[Any], colours: Mapping[str, str], height: int = 130) -> dict[str, Any]:
-    """Shares of channels as bars, coloured by group, with intervals as lines."""
-    x = {
-        "field": "channel", "type": "nominal", "sort": None,
-        "axis": {"title": None, "labels": False, "ticks": False},
-    }  # fmt: skip
+_STRIP = (-13, -3)
+"""Upper and lower end of the coloured strips above a spectrum, in pixels from its top."""
+
+
+def channel_bars(
+    values: Sequence[Any], blocks: Sequence[Any], headings: Sequence[Any] = (), height: int = 130
+) -> dict[str, Any]:
+    """A spectrum: shares of channels as bars with intervals as lines, below coloured strips by group.
+
+    Rows of ``values`` have the channel, its group, label and colour, its place from 0, and share, low and
+    high; those of ``blocks`` and ``headings`` have a label, the places of the first channel and of the one
+    after the last, and blocks a colour.
+    """
+    axis = {"title": None, "labels": False, "ticks": False, "grid": False}
+    scale = {"domain": [-0.6, len(values) - 0.4], "nice": False, "zero": False}
+
+    def x(field: str) -> dict[str, Any]:
+        return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+
+    def label(field: str, top: int, **more: Any) -> dict[str, Any]:
+        encoding = {"x": x(field), "y": {"value": top}, "text": {"field": "label", "type": "nominal"}}
+        return {"mark": {"type": "text", "style": "on-chart", **more}, "encoding": encoding}
+
     tooltip = [
-        {"field": "channel", "type": "nominal"},
+        *({"field": name, "type": "nominal"} for name in ("group", "channel")),
         *({"field": name, "type": "quantitative", "format": ".2%"} for name in ("share", "low", "high")),
     ]
-    shown = dict.fromkeys(value["group"] for value in values)
+    colour = {"field": "colour", "type": "nominal", "scale": None}
+    rows = [{**value, "left": i - 0.38, "right": i + 0.38, "place": i} for i, value in enumerate(values)]
+    over = [
+        [{**one, "left": one["first"] - 0.45, "right": one["end"] - 0.55,
+          "middle": (one["first"] + one["end"] - 1) / 2} for one in some]
+        for some in (blocks, headings)
+    ]  # fmt: skip
+    share = {"axis": {"title": None, "tickCount": 4, "format": ".0%"}, "stack": None}
     bar = {
         "mark": {"type": "bar"},
         "encoding": {
-            "x": x,
-            "y": _quantitative("share", "share", ".0%", stack=None),
-            "color": {
-                "field": "group", "type": "nominal", "sort": None,
-                "scale": {"range": [colours[group] for group in shown]},
-                "legend": {"title": None, "orient": "top", "columns": 16, "symbolType": "square"},
-            },
-            "tooltip": tooltip,
+            "x": x("left"), "x2": {"field": "right"}, "color": colour, "tooltip": tooltip,
+            "y": {"field": "share", "type": "quantitative", **share}, "y2": {"datum": 0},
         },
     }  # fmt: skip
     line = {
-        "mark": {"type": "rule", "strokeWidth": 0.8, "opacity": 0.7},
-        "encoding": {"x": x, "y": _quantitative("low", "share", ".0%"), "y2": {"field": "high"}},
+        "mark": {"type": "rule", "strokeWidth": 0.9, "color": "#555555"},
+        "encoding": {
+            "x": x("place"), "y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"},
+            "tooltip": tooltip,
+        },
+    }  # fmt: skip
+    strip = {
+        "mark": {"type": "rect"},
+        "encoding": {"x": x("left"), "x2": {"field": "right"}, "color": colour,
+                     "y": {"value": _STRIP[0]}, "y2": {"value": _STRIP[1]}},
+    }  # fmt: skip
+    turned = {"angle": 270, "align": "right", "baseline": "middle", "fontSize": 7.5, "font": "monospace"}
+    layers = [bar, line, label("place", height + 4, **turned)]
+    for one, data in (
+        (strip, over[0]),
+        (label("middle", _STRIP[0] - 3, baseline="bottom", fontSize=11), over[0]),
+        (label("middle", _STRIP[0] - 19, baseline="bottom", fontSize=11), over[1]),
+    ):
+        layers += [{"data": {"values": _rows(data)}, **one}] if data else []
+    # Colours of the field are made for white paper: one of them is black.
+    return _chart(height, rows, layer=layers, view={"fill": "white", "stroke": None})
+
+
+def boxes(values: Sequence[Any], level: str) -> dict[str, Any]:
+    """Boxes of shares, a row for each value of a level: quartiles, median, and lines from 5 % to 95 %."""
+    y = {"field": "level", "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": 170}}
+    names = {"low": "5 %", "first": "first quartile", "middle": "median", "third": "third quartile",
+             "high": "95 %"}  # fmt: skip
+    tooltip = [
+        {"field": "level", "type": "nominal", "title": level},
+        *({"field": name, "type": "quantitative", "format": ".1%", "title": told}
+          for name, told in names.items()),
+        {"field": "samples", "type": "quantitative", "title": "samples with it", "format": ","},
+    ]  # fmt: skip
+    x = _quantitative("low", None, ".0%", scale={"zero": True})
+    span = {"mark": {"type": "rule", "strokeWidth": 1}, "encoding": {"x": x, "x2": {"field": "high"}}}
+    box = {
+        "mark": {"type": "bar", "height": 11, "opacity": 0.75},
+        "encoding": {"x": _quantitative("first", None, ".0%", stack=None), "x2": {"field": "third"}},
     }
-    return _chart(height, values, layer=[bar, line])
+    median = {
+        "mark": {"type": "tick", "thickness": 2, "height": 15, "style": "median"},
+        "encoding": {"x": _quantitative("middle", None, ".0%")},
+    }
+    return _chart(
+        _ROW * len(values), values, encoding={"y": y, "tooltip": tooltip}, layer=[span, box, median]
+    )
+
+
+def samples(
+    values: Sequence[Any], columns: Sequence[Any], ends: Sequence[Any], n_parts: int, height: int = 220
+) -> dict[str, Any]:
+    """Stacked bars of the shares of parts, one column for each sample; samples of a level are neighbours.
+
+    Rows of ``values`` are in the order of the parts within a sample, which has its place from 0; ``columns``
+    have names of samples by place (none if there are too many), ``ends`` those of levels, with the places of
+    the first sample and of the one after the last.
+    """
+    n = 1 + max((value["place"] for value in values), default=0)
+    scale = {"domain": [0, n], "nice": False, "zero": False}
+    axis = {"title": None, "labels": False, "ticks": False, "grid": False}
+
+    def x(field: str) -> dict[str, Any]:
+        return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+
+    gap = 0.08 if n <= 120 else 0.0
+    placed = [{**value, "left": value["place"] + gap, "right": value["place"] + 1 - gap}
+              for value in _stacked(values, "place")]  # fmt: skip
+    text = {"type": "text", "style": "on-chart"}
+    bars_ = {
+        "mark": {"type": "bar"},
+        "encoding": {
+            "x": x("left"), "x2": {"field": "right"}, "color": _parts(n_parts, 70 if columns else 12),
+            "y": {**_quantitative("start", "share of the mutations", ".0%", scale={"domain": [0, 1]})},
+            "y2": {"field": "end"},
+            "tooltip": [
+                *({"field": name, "type": "nominal"} for name in ("sample", "level", "signature")),
+                {"field": "share", "type": "quantitative", "format": ".1%"},
+                {"field": "mutations", "type": "quantitative", "format": ",", "title": "mutations of it"},
+            ],
+        },
+    }  # fmt: skip
+    names = {
+        "data": {"values": _rows(columns)},
+        "mark": {**text, "angle": 270, "align": "right", "baseline": "middle", "fontSize": 9, "limit": 90},
+        "encoding": {"x": x("middle"), "y": {"value": height + 4},
+                     "text": {"field": "name", "type": "nominal"}},
+    }  # fmt: skip
+    lines_ = {
+        "data": {"values": _rows(ends)},
+        "mark": {"type": "rule", "strokeWidth": 1, "style": "border"},
+        "encoding": {"x": x("first"), "y": {"value": -6}, "y2": {"value": height}},
+    }
+    levels = {
+        "data": {"values": _rows(ends)},
+        "mark": {**text, "angle": 325, "align": "left", "baseline": "middle", "fontSize": 11, "limit": 130},
+        "encoding": {"x": x("middle"), "y": {"value": -8}, "text": {"field": "level", "type": "nominal"}},
+    }
+    layers = [bars_, *([names] if columns else []), *([lines_, levels] if ends else [])]
+    return _chart(height, placed, layer=layers)
 
 
 _TABLEAU20 = (
@@ -261,31 +387,40 @@ def _distinct(n: int) -> list[str]:
     return [_TABLEAU20[i % len(_TABLEAU20)] for i in range(n - 1)] + ["#9a9a9a"]
 
 
+def _stacked(values: Sequence[Any], of: str) -> list[dict[str, Any]]:
+    """Rows with the start and the end of each share in its bar; rows of a bar are in the order of parts."""
+    ends: dict[Any, float] = {}
+    placed = []
+    for value in values:
+        start = ends.get(value[of], 0.0)
+        ends[value[of]] = end = start + value["share"]
+        placed.append({**value, "start": start, "end": end})
+    return placed
+
+
+def _parts(n_parts: int, offset: int = 0) -> dict[str, Any]:
+    """Colours of the parts of stacked bars; the last part is grey."""
+    return {
+        "field": "signature", "type": "nominal", "sort": None, "scale": {"range": _distinct(n_parts)},
+        "legend": {"title": None, "orient": "bottom", "columns": 8, "offset": offset},
+    }  # fmt: skip
+
+
 def stacked(values: Sequence[Any], n_rows: int, n_parts: int) -> dict[str, Any]:
     """Stacked bars of the shares of parts, one row each; they sum to one, and the last part is grey.
 
     Values of a row are in the order of the parts.
     """
-    ends: dict[str, float] = {}
-    placed = []
-    for value in values:
-        start = ends.get(value["level"], 0.0)
-        ends[value["level"]] = end = start + value["share"]
-        placed.append({**value, "start": start, "end": end})
     return _chart(
         _ROW * n_rows,
-        placed,
+        _stacked(values, "level"),
         mark={"type": "bar"},
         encoding={
             "y": {"field": "level", "type": "nominal", "sort": None,
                   "axis": {"title": None, "labelLimit": 240}},
             "x": _quantitative("start", "mean share of the mutations", ".0%", scale={"domain": [0, 1]}),
             "x2": {"field": "end"},
-            "color": {
-                "field": "signature", "type": "nominal", "sort": None,
-                "scale": {"range": _distinct(n_parts)},
-                "legend": {"title": None, "orient": "bottom", "columns": 8},
-            },
+            "color": {**_parts(n_parts), "legend": None},  # `samples` has it
             "tooltip": [
                 {"field": "level", "type": "nominal"},
                 {"field": "signature", "type": "nominal"},

@@ -17,7 +17,8 @@ from hdpkit.franchise import Franchise, Sample
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState
-from hdpkit.signatures.runs import Nouns, nouns_of
+from hdpkit.signatures import Signatures, extract_signatures
+from hdpkit.signatures.runs import TOPICS, Nouns, Settings, nouns_of, signatures_of_run
 from hdpkit.summaries import AlignedTopics, TopicGroups, align_topics, diagnose, group_topics
 from hdpkit.summaries.diagnosis import settled_samples, states_of_run
 
@@ -147,9 +148,28 @@ class ReportData:
         return labels
 
     @cached_property
-    def nouns(self) -> Nouns:
-        """What topics, tokens, documents and terms are called: of mutations their own words."""
+    def _field(self) -> Nouns:
         return nouns_of(self.corpus, None if self.run is None else self.run.folder)
+
+    @cached_property
+    def nouns(self) -> Nouns:
+        """What the page calls topics, tokens, documents and terms: of mutations their own words."""
+        found = self._field
+        return found if self.signatures is not None else attrs.evolve(found, topic=found.dish)
+
+    @cached_property
+    def signatures(self) -> tuple[Signatures, Settings] | None:
+        """Signatures of a cohort, and how they were found; None for other data, or a cohort in shards.
+
+        A page of signatures shows these in place of the topics of one state.
+        """
+        if self._field is TOPICS or hasattr(self.corpus, "shards"):  # signatures need all samples at once
+            return None
+        if self.run is not None:
+            return signatures_of_run(self.run)
+        samples = () if self.trace is None else settled_samples(self.trace)
+        samples = samples or [self.franchise.sample()]
+        return extract_signatures(samples, self.corpus, declared=self.franchise.known), Settings()
 
     @cached_property
     def words(self) -> list[str]:
@@ -308,7 +328,10 @@ def rounded(values: Any, digits: int = 4) -> Any:
 
 
 _COLUMNS = ("Quantity", "Mean", "Standard deviation", "R-hat", "Effective draws", "Drift")
-_NAMES = {"log_joint": "log joint", **{f"share_{i}": f"share of number {i}" for i in range(2, 10)}}
+_NAMES = {
+    "log_joint": "log probability of model and data",
+    **{f"share_{i}": f"share of number {i}" for i in range(2, 10)},
+}
 
 
 @attrs.frozen
@@ -337,7 +360,7 @@ def _reached(report: ReportData) -> Verdict:
     except HdpkitError as error:
         return Verdict(None, f"Convergence could not be judged. {error.remedy}")
     nouns = report.nouns
-    names = {**_NAMES, "n_dishes": nouns.topics, "share_1": f"share of the largest {nouns.topic}"}
+    names = {**_NAMES, "n_dishes": nouns.dishes, "share_1": f"share of the largest {nouns.dish}"}
     rows = tuple(
         (names.get(key, key), *map(_shown, (one.mean, one.sd, one.rhat, one.ess, one.drift)))
         for key, one in diagnosis.numbers.items()

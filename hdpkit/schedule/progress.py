@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ import attrs
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from hdpkit.checks import as_float, function, instance
+from hdpkit.checks import as_float, function, instance, text
 from hdpkit.errors import ParameterError
 
 __all__ = [
@@ -177,21 +178,21 @@ def format_seconds(seconds: float | None) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def format_tick(tick: Tick) -> str:
-    """One line of plain text: sweep, dishes, log joint, tokens per second, time left.
+def format_tick(tick: Tick, unit: str = "tokens") -> str:
+    """One line of plain text: sweep, K, log probability, tokens per second, time left.
 
-    The log joint rises while a chain converges; the log likelihood can fall. If dishes are observed, their
-    number is left out.
+    The log probability of model and data (the log joint) rises while a chain converges; the log likelihood
+    can fall. If dishes are observed, their number K is left out.
     """
     chain = f"chain {tick.chain}: " if tick.chains > 1 else ""
     parts = [f"{chain}sweep {tick.sweep}/{tick.sweeps}"]
     if not tick.observed:
-        parts.append(f"{tick.n_dishes} dishes")
+        parts.append(f"K = {tick.n_dishes}")
     if tick.log_joint is not None:
-        parts.append(f"log joint {tick.log_joint:,.0f}")
+        parts.append(f"log probability {tick.log_joint:,.0f}")
     # The first sweep also seats all customers, so its speed doesn't predict the others.
     if tick.customers_per_second is not None and tick.sweep > 0:
-        parts.append(f"{tick.customers_per_second:,.0f} tokens/s")
+        parts.append(f"{tick.customers_per_second:,.0f} {unit}/s")
     if not tick.finished and tick.sweep > 0:
         parts.append(f"{format_seconds(tick.seconds_left)} left")
     return ", ".join(parts)
@@ -221,6 +222,8 @@ class ProgressBar:
         The shortest time between plain lines if there is no terminal.
     clock : callable
         A clock in seconds, for tests.
+    unit : str
+        What a customer is called in the plural.
     """
 
     def __init__(
@@ -229,6 +232,7 @@ class ProgressBar:
         *,
         seconds_between_lines: float = 5.0,
         clock: Callable[[], float] = time.monotonic,
+        unit: str = "tokens",
     ) -> None:
         if file is not None and (isinstance(file, type) or not callable(getattr(file, "write", None))):
             raise ParameterError("file", file, "a text file open for writing, or None", "Leave it out.")
@@ -240,6 +244,7 @@ class ProgressBar:
         self._file = file
         self._seconds_between_lines = seconds_between_lines
         self._clock = clock
+        self._format = functools.partial(format_tick, unit=text("unit", unit, remedy="For instance tokens."))
         self._console: Console | None = None
         self._bar: Progress | None = None
         self._notebook: NotebookBars | None = None
@@ -284,7 +289,7 @@ class ProgressBar:
                 self._tasks[tick.chain],
                 total=tick.sweeps,
                 completed=min(tick.sweep + tick.fraction, tick.sweeps),
-                description=format_tick(tick),
+                description=self._format(tick),
                 refresh=True,
             )
         else:
@@ -306,7 +311,7 @@ class ProgressBar:
     def _start(self) -> None:
         self._tasks, self._last_line, self._finished = {}, {}, set()
         self._console = Console(file=self._file or sys.stderr)
-        self._notebook = notebook_bars(format_tick) if self._file is None else None
+        self._notebook = notebook_bars(self._format) if self._file is None else None
         if self._notebook is None and self._console.is_terminal:
             # Redrawn by ticks, not by a thread, so nothing keeps running if the bar isn't closed.
             self._bar = Progress(
@@ -324,5 +329,5 @@ class ProgressBar:
         last = self._last_line.get(tick.chain, -float("inf"))
         if self._console is not None and (tick.finished or now - last >= self._seconds_between_lines):
             self._last_line[tick.chain] = now
-            self._console.file.write(format_tick(tick) + "\n")
+            self._console.file.write(self._format(tick) + "\n")
             self._console.file.flush()

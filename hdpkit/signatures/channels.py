@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
+import numpy.typing as npt
 
 from hdpkit.checks import choice, instance, items
 from hdpkit.errors import ParameterError
@@ -31,6 +34,18 @@ _ID_COLOURS = (
     "#fdbe6f", "#ff8002", "#b0dd8b", "#36a12e", "#fdcab5", "#fc8a6a", "#f14432", "#bc191a", "#d0e1f2",
     "#94c4df", "#4a98c9", "#1764ab", "#e2e2ef", "#b6b6d8", "#8683bd", "#62409b",
 )  # fmt: skip
+
+
+@attrs.frozen
+class Block:
+    """Neighbouring channels of one group, which have one colour and one strip above them in a plot."""
+
+    group: str
+    first: int  # place of the first channel
+    width: int  # number of channels
+    colour: str
+    label: str  # short, for the strip
+    heading: str  # over several blocks; the same for all of them, empty if there is none
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -74,6 +89,54 @@ class Channels:
         """
         instance("name", name, str, "the name of a channel", remedy="For instance 'A[C>A]A'.")
         return self._places.get(self._key(name))
+
+    def order_of(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Indices that bring names of all these channels into the order of `names`: shape (n_channels,).
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names or alternative names, each channel once.
+        """
+        return np.argsort(np.array([self.find(name) for name in names], dtype=np.int64))
+
+    @functools.cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Label of each channel within its block: its context, the new doublet, or the number of units."""
+        return tuple(self._label(name) for name in self.names)
+
+    def _label(self, name: str) -> str:
+        if self.name.startswith("SBS"):
+            before, _, rest = name.partition("[")
+            return before + rest[0] + rest.partition("]")[2]
+        if self.name == "ID83":
+            _, kind, what, number = name.split(":")
+            # Units that are there before a deletion, and after which "or more" holds.
+            n = int(number) + (kind == "Del" and what != "M")
+            return f"{n}+" if number == "5" else str(n)
+        return name.partition(">")[2] if self.name == "DBS78" else name
+
+    @functools.cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Channels of the same group, in order; none if there is only one group without a name."""
+        found: list[Block] = []
+        for group, members in itertools.groupby(self.groups if any(self.groups) else ()):
+            first = found[-1].first + found[-1].width if found else 0
+            label, heading = self._titles(group)
+            found.append(Block(group, first, len(list(members)), self.colours[group], label, heading))
+        return tuple(found)
+
+    def _titles(self, group: str) -> tuple[str, str]:
+        if self.name == "DBS78":
+            return f"{group}>NN", ""
+        if self.name != "ID83":
+            return group, ""
+        size, kind, what = group.split(":")
+        change = {"Del": "deletion", "Ins": "insertion"}[kind]
+        if size == "1":
+            return what, f"1 bp {change}"
+        where = "with microhomology" if what == "M" else "at repeats"
+        return f"{size}+" if size == "5" else size, f">1 bp {change} {where}"
 
     def ordered_for_sigprofiler(self) -> list[int]:
         """Indices of the channels in the order of SigProfiler's files: by context, then by substitution."""

@@ -79,9 +79,9 @@ def write_signatures(
 
 def _by_channel(signatures: Signatures) -> dict[str, Any]:
     channels = signatures.channels
-    order = (
-        list(range(len(signatures.vocabulary))) if channels is None else channels.ordered_for_sigprofiler()
-    )
+    order = signatures.in_order
+    if channels is not None:
+        order = order[channels.ordered_for_sigprofiler()]
     rows = {"MutationType": [signatures.vocabulary[i] for i in order]}
     return rows | {name: signatures.matrix[k, order] for k, name in enumerate(signatures.names)}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.arrays import Floats
+from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import instance, items, made_by, real_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
@@ -89,6 +89,13 @@ class Signatures:
     def matrix(self) -> Floats:
         """Mean share of each channel: float64, shape (T, n_channels); rows sum to one."""
         return self.components.topics
+
+    @cached_property
+    def in_order(self) -> Int64s:
+        """Columns of `matrix` in the order of plots: int64, shape (n_channels,)."""
+        if self.channels is None:
+            return np.arange(len(self.vocabulary))
+        return self.channels.order_of(self.vocabulary)
 
     @property
     def lower(self) -> Floats:

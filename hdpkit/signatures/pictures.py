@@ -13,24 +13,14 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import choice, instance, items, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.plots.canvas import colours, given_axes, given_figure, plain
-from hdpkit.signatures.channels import CHANNELS, Channels, plain_channels
+from hdpkit.signatures.channels import CHANNELS, Block, Channels, plain_channels
 from hdpkit.signatures.extraction import REST, Signatures
 from hdpkit.signatures.known import KnownSignatures
 
-__all__ = ["levels_of", "plot_cosines", "plot_exposures", "plot_spectra", "short_channel"]
+__all__ = ["levels_of", "ordered_samples", "plot_cosines", "plot_exposures", "plot_spectra"]
 
 _MOST_TICKS = 100
 _REST_COLOUR = "#d9d9d9"
-
-
-def short_channel(name: str, channels: Channels) -> str:
-    """Axis label of a channel within its group: its context, the new doublet, or the number of units."""
-    if channels.name == "other":
-        return name
-    if channels.name.startswith("SBS"):
-        before, _, rest = name.partition("[")
-        return before + rest[0] + rest.partition("]")[2]
-    return name.rpartition(":")[2] if channels.name == "ID83" else name.partition(">")[2]
 
 
 def plot_spectra(
@@ -100,9 +90,12 @@ def plot_spectra(
 
 def _values(spectra: Any) -> tuple[Floats, tuple[Floats, Floats] | None, Sequence[str]]:
     if isinstance(spectra, Signatures):
-        return spectra.matrix, (spectra.lower, spectra.upper), spectra.names
+        order = spectra.in_order
+        return spectra.matrix[:, order], (spectra.lower[:, order], spectra.upper[:, order]), spectra.names
     if isinstance(spectra, KnownSignatures):
-        return spectra.matrix, None, spectra.names
+        known = spectra.channels
+        matrix = spectra.matrix if known is None else spectra.matrix[:, known.order_of(spectra.vocabulary)]
+        return matrix, None, spectra.names
     found = number_array(spectra)
     if (
         found is None
@@ -127,28 +120,34 @@ def _draw(ax: Any, values: Floats, ends: tuple[Floats, Floats] | None, channels:
     ax.set_ylim(0.0, None)
     ax.tick_params(axis="y", labelsize=7)
     ax.spines[["top", "right"]].set_visible(False)
-    ticks = [short_channel(name, channels) for name in channels.names] if n <= _MOST_TICKS else []
-    ax.set_xticks(np.arange(len(ticks)), ticks, fontsize=4.5, rotation=90, family="monospace")
-    ax.tick_params(axis="x", length=0, pad=1)
-    first = 0
-    for group, members in groupby(channels.groups if channels.name != "other" else ()):
-        width = sum(1 for _ in members)
-        _strip(ax, first, width, group, channels.colours[group])
-        first += width
+    ticks = channels.labels if n <= _MOST_TICKS else ()
+    ax.set_xticks(np.arange(len(ticks)), [plain(label) for label in ticks], rotation=90, family="monospace")
+    ax.tick_params(axis="x", length=0, pad=1, labelsize=4.5)
+    for block in channels.blocks:
+        _strip(ax, block)
+    for heading, members in groupby(channels.blocks, key=lambda block: block.heading):
+        blocks = list(members)
+        centre = (blocks[0].first + blocks[-1].first + blocks[-1].width) / 2
+        _above(ax, heading, centre, 1.22, 6)
 
 
-def _strip(ax: Any, first: int, width: int, group: str, colour: str) -> None:
-    """A coloured strip with the group's name above its bars."""
+def _strip(ax: Any, block: Block) -> None:
+    """A coloured strip with the label of the block above its bars."""
     from matplotlib.patches import Rectangle
 
-    place = (first - 0.4, 1.02)
+    place, across = (block.first - 0.4, 1.02), ax.get_xaxis_transform()
     ax.add_patch(
-        Rectangle(place, width - 0.2, 0.05, color=colour, transform=ax.get_xaxis_transform(), clip_on=False)
+        Rectangle(place, block.width - 0.2, 0.05, color=block.colour, transform=across, clip_on=False)
     )
-    ax.text(
-        first + width / 2 - 0.5, 1.09, plain(group), transform=ax.get_xaxis_transform(), ha="center",
-        va="bottom", fontsize=6 if width > 3 else 3.5,
-    )  # fmt: skip
+    _above(ax, block.label, block.first + block.width / 2, 1.09, 6 if block.width > 3 else 3.5)
+
+
+def _above(ax: Any, text: str, centre: float, height: float, size: float) -> None:
+    if text:
+        ax.text(
+            centre - 0.5, height, plain(text), transform=ax.get_xaxis_transform(), ha="center", va="bottom",
+            fontsize=size,
+        )  # fmt: skip
 
 
 def levels_of(signatures: Signatures, label: str | None) -> tuple[list[str], list[list[int]]]:
@@ -207,7 +206,8 @@ def plot_exposures(
     else:
         n_all = sum(map(len, members))
         kept = [
-            _ordered(shares, group, max(1, round(most * len(group) / max(n_all, most)))) for group in members
+            ordered_samples(shares, group, max(1, round(most * len(group) / max(n_all, most))))
+            for group in members
         ]
         rows = shares[np.concatenate(kept)]
         bounds = np.concatenate([[0], np.cumsum([len(group) for group in kept])])
@@ -228,7 +228,7 @@ def plot_exposures(
     return ax
 
 
-def _ordered(shares: Floats, group: list[int], most: int) -> npt.NDArray[np.int64]:
+def ordered_samples(shares: Floats, group: list[int], most: int) -> npt.NDArray[np.int64]:
     """Some samples of a level, ordered by their largest signature and then by its share."""
     chosen = np.asarray(group)[np.unique(np.linspace(0, len(group) - 1, min(most, len(group))).astype(int))]
     largest = np.argmax(shares[chosen], axis=1)

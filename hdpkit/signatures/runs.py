@@ -27,7 +27,8 @@ class Nouns:
     """The nouns of a field. Each also has its plural: ``nouns.topics``."""
 
     title: str  # what a page about the run is titled
-    topic: str
+    topic: str  # what states and chains have in common
+    dish: str  # a dish of one state
     token: str
     document: str
     term: str
@@ -36,6 +37,11 @@ class Nouns:
     def topics(self) -> str:
         """Plural of ``topic``."""
         return f"{self.topic}s"
+
+    @property
+    def dishes(self) -> str:
+        """Plural of ``dish``."""
+        return f"{self.dish}s"
 
     @property
     def tokens(self) -> str:
@@ -57,10 +63,9 @@ class Nouns:
         return self.document if name == "document" else name
 
 
-TOPICS = Nouns("Topics", "topic", "token", "document", "term")
+TOPICS = Nouns("Topics", "topic", "topic", "token", "document", "term")
 """Of models of texts."""
-# A dish of a state is a component; signatures are what states and chains have in common.
-_MUTATIONS = Nouns("Signatures", "component", "mutation", "sample", "channel")
+_MUTATIONS = Nouns("Signatures", "signature", "component", "mutation", "sample", "channel")
 
 
 def nouns_of(data: Any, folder: str | os.PathLike[str] | None = None) -> Nouns:

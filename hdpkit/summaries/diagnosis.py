@@ -243,8 +243,8 @@ class _Facts:
     def what(self) -> str:
         n_shares = sum(key.startswith("share_") for key in self.numbers)
         if not n_shares:
-            return "the log joint" if len(self.numbers) == 1 else "the log joint and K"
-        return f"the log joint, K and the {n_shares} largest shares"
+            return "the log probability" if len(self.numbers) == 1 else "the log probability and K"
+        return f"the log probability, K and the {n_shares} largest shares"
 
 
 def _settled(facts: _Facts) -> str:

@@ -89,14 +89,14 @@ def test_ess_is_that_of_an_autoregression():
 @pytest.mark.parametrize(
     ("both", "reason"),
     [
-        ([noise(0, level=0), noise(1, level=9)], "R-hat above 1.05: log joint"),
+        ([noise(0, level=0), noise(1, level=9)], "R-hat above 1.05: log probability"),
         (
             [noise(0, persistence=0.999), noise(0, persistence=0.999)],
-            "fewer than 100 effective draws: log joint",
+            "fewer than 100 effective draws: log probability",
         ),
         (
             [noise(0) + np.linspace(0, 9, 1000), noise(1) + np.linspace(0, 9, 1000)],
-            "halves of a chain more than 1 standard deviations apart: log joint",
+            "halves of a chain more than 1 standard deviations apart: log probability",
         ),
         ([np.zeros(1000), np.zeros(1000)], "never changes"),
         ([np.zeros(1000), np.ones(1000)], "is constant in each chain"),
@@ -429,7 +429,7 @@ def toy():
 def test_the_report_has_it_all(toy):
     text = str(toy)
     assert "from auto, one" in text
-    assert "bad has not converged: R-hat above 1.05: log joint" in text
+    assert "bad has not converged: R-hat above 1.05: log probability" in text
     assert "Processor time over wall-clock time: 0.50 (good) to 0.50 (good)." in text
     assert "good has not converged" not in text
     assert toy.moves_table() in text

@@ -1,7 +1,7 @@
 """One run, and one page of it, for all tests of pages."""
 
 import pytest
-from report_cases import hostile_run
+from report_cases import cohort_run, hostile_run
 
 import hdpkit.report
 
@@ -16,3 +16,10 @@ def page(run, tmp_path_factory):
     pytest.importorskip("vl_convert")
     path = tmp_path_factory.mktemp("pages") / "page.html"
     return hdpkit.report.write_report(run, path, command="hdpkit fit <corpus> --out run")
+
+
+@pytest.fixture(scope="session")
+def cohort_page(tmp_path_factory):
+    pytest.importorskip("vl_convert")
+    folder = tmp_path_factory.mktemp("cohort")
+    return hdpkit.report.write_report(cohort_run(folder / "run"), folder / "page.html")

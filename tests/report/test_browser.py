@@ -1,5 +1,7 @@
 """The page in a browser: nothing is fetched or fails, no mouse is needed, texts of the corpus stay texts."""
 
+import re
+
 import pytest
 from browser import axe_violations, browser, messages, requests, wait_for
 from report_cases import HOSTILE
@@ -25,6 +27,18 @@ def shown(driver, page):
     requests(driver)
     driver.get("about:blank")
     driver.get(page.as_uri())
+    wait_for(driver, "document.documentElement.dataset.ready")
+    return driver
+
+
+@pytest.fixture
+def cohort(driver, cohort_page):
+    """The page of a cohort as it is when it has just been opened."""
+    driver.get(cohort_page.as_uri())
+    driver.execute_script("localStorage.clear()")  # another test may have chosen light or dark
+    driver.get("about:blank")
+    messages(driver)
+    driver.get(cohort_page.as_uri())
     wait_for(driver, "document.documentElement.dataset.ready")
     return driver
 
@@ -97,7 +111,35 @@ def charts_of_names():
         "lines": charts.lines(rows, "value", "value", "chain"),
         "scatter": charts.scatter(rows, NAMES, NOUNS),
         "tree": charts.tree(rows, rows, 1.0),
-        "channels": charts.channel_bars(rows, dict.fromkeys(NAMES, "#123456")),
+        "channels": charts.channel_bars(
+            [{**row, "colour": "#123456"} for row in rows],
+            [{"label": name, "first": i, "end": i + 1, "colour": "#123456"} for i, name in enumerate(NAMES)],
+        ),
+        "boxes": charts.boxes(
+            [
+                {
+                    "level": name,
+                    "low": 0.1,
+                    "first": 0.2,
+                    "middle": 0.3,
+                    "third": 0.4,
+                    "high": 0.5,
+                    "samples": 1,
+                }
+                for name in NAMES
+            ],
+            "kind",
+        ),
+        "samples": charts.samples(
+            [
+                {"place": i, "sample": a, "level": a, "signature": b, "share": 1 / n, "mutations": 1}
+                for i, a in enumerate(NAMES)
+                for b in NAMES
+            ],
+            [{"name": name, "middle": i + 0.5} for i, name in enumerate(NAMES)],
+            [{"level": name, "first": i, "middle": i + 0.5} for i, name in enumerate(NAMES)],
+            n,
+        ),
         "heat": charts.heat([{"topic": a, "label": b, "share": 0.1} for a, b in pairs], n, "kind", NOUNS),
         "cosines": charts.cosines([{"signature": a, "known": b, "cosine": 0.1} for a, b in pairs], n),
         "stacked": charts.stacked([{"level": a, "signature": b, "share": 1 / n} for a, b in pairs], n, n),
@@ -234,3 +276,69 @@ def test_narrow_pages_do_not_scroll_sideways(shown):
         assert shown.execute_script("return document.documentElement.scrollWidth") <= 320
     finally:
         shown.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+OTHER_FIELD = re.compile(r"\b((topic|token|document|term|customer)s?|dish(es)?|log joint)\b", re.IGNORECASE)
+
+
+def test_a_cohort_has_the_words_of_its_field_and_no_others(cohort):
+    """Also in what the script writes: search, titles and names of charts, labels that are read out."""
+    cohort.execute_script("for (const one of document.querySelectorAll('main details')) one.open = true;")
+    cohort.execute_script("document.querySelectorAll('#reproduce pre').forEach((one) => one.remove());")
+    texts = [cohort.execute_script("return document.body.innerText")]
+    for query in ("sbs", "a[c>a]", "3"):
+        cohort.execute_script("byId('query').value = arguments[0]; search();", query)
+        texts.append(cohort.execute_script("return byId('results').innerText"))
+        texts.append(cohort.execute_script("return byId('search-status').textContent"))
+    labels = "return [...document.querySelectorAll('[aria-label], [placeholder]')].map("
+    texts += cohort.execute_script(labels + "(one) => one.ariaLabel + ' ' + one.placeholder)")
+    # Drawn texts are no text of the page for the browser; values of tooltips are data.
+    texts += cohort.execute_script(
+        "return [...document.querySelectorAll('svg text')].map((one) => one.textContent)"
+    )
+    found = [text[max(0, hit.start() - 40) :][:90] for text in texts for hit in OTHER_FIELD.finditer(text)]
+    assert found == []
+    assert "3 signatures" in texts[2]
+    assert messages(cohort) == []
+
+
+def test_a_cohort_is_searched_and_its_samples_lead_to_signatures(cohort):
+    press(cohort, "/", "sbs96b")
+    assert wait_for(cohort, "byId('search-status').textContent").startswith("1 signature,")
+    press(cohort, "ARROW_DOWN", "ENTER")
+    wait_for(cohort, "location.hash === '#topic-2'")
+    row = "document.querySelector('#document-table tbody tr')"
+    assert cohort.execute_script(f"return {row}.querySelector('a').textContent").startswith("SBS96")
+    cohort.execute_script("location.hash = 'document-24'")
+    wait_for(cohort, "document.querySelector('#document-table tr.chosen')")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_in_a_cohort(cohort, theme):
+    emulated = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    cohort.execute_cdp_cmd("Emulation.setEmulatedMedia", emulated)
+    try:
+        wait_for(cohort, f"charts.dark === {str(theme == 'dark').lower()}")
+        cohort.execute_script("for (const one of document.querySelectorAll('details')) one.open = true;")
+        cohort.execute_script("byId('query').value = 'sbs'; search();")
+        assert axe_violations(cohort) == {}
+    finally:
+        cohort.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_legends_are_shown_once(cohort):
+    """Charts of a section with the same colours have one legend: traces of chains, exposures."""
+    legends = "return [...document.querySelectorAll('#{} .role-legend')].length"
+    assert cohort.execute_script(legends.format("convergence")) == 1
+    assert cohort.execute_script(legends.format("exposures")) == 1
+    assert cohort.execute_script(legends.format("signatures")) == 1  # of the cosines
+
+
+@pytest.mark.parametrize("width", [320, 400, 1400])
+def test_a_cohort_does_not_scroll_sideways(cohort, width):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    cohort.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        assert cohort.execute_script("return document.documentElement.scrollWidth") <= width
+    finally:
+        cohort.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

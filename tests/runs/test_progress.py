@@ -47,13 +47,14 @@ def test_durations(seconds, text):
 
 def test_a_tick_in_words():
     assert format_tick(TICK) == (
-        "sweep 3/10, 42 dishes, log joint -1,234,568, 650,000 tokens/s, 2 min 05 s left"
+        "sweep 3/10, K = 42, log probability -1,234,568, 650,000 tokens/s, 2 min 05 s left"
     )
+    assert "650,000 mutations/s" in format_tick(TICK, "mutations")
 
 
 def test_where_dishes_are_observed_the_log_joint_is_shown():
     tick = attrs.evolve(TICK, observed=True, log_joint=-7654321.0)
-    assert format_tick(tick) == "sweep 3/10, log joint -7,654,321, 650,000 tokens/s, 2 min 05 s left"
+    assert format_tick(tick) == "sweep 3/10, log probability -7,654,321, 650,000 tokens/s, 2 min 05 s left"
     assert format_tick(attrs.evolve(TICK, observed=True, sweep=0, log_joint=None)) == "sweep 0/10"
 
 
@@ -70,7 +71,7 @@ def test_ticks_of_a_run_say_whether_dishes_are_observed_and_the_log_joint():
 
 def test_unknown_values_are_left_out():
     first = attrs.evolve(TICK, sweep=0, log_joint=None, customers_per_second=3.0)
-    assert format_tick(first) == "sweep 0/10, 42 dishes"
+    assert format_tick(first) == "sweep 0/10, K = 42"
     assert "left" not in format_tick(attrs.evolve(TICK, finished=True))
 
 
@@ -122,7 +123,7 @@ def test_the_terminal_is_left_in_order(terminal, how):
         bar(TICK)
         del bar
     text = terminal.getvalue()
-    assert "42 dishes" in text
+    assert "K = 42" in text
     assert text.count(hide) == text.count(show) == 1
     assert text.index(hide) < text.index(show)
 
@@ -131,8 +132,8 @@ def test_a_bar_can_be_used_again(terminal):
     bar = ProgressBar(terminal)
     for n_dishes in (17, 23):
         bar(attrs.evolve(TICK, n_dishes=n_dishes, finished=True))
-    assert "17 dishes" in terminal.getvalue()
-    assert "23 dishes" in terminal.getvalue()
+    assert "K = 17" in terminal.getvalue()
+    assert "K = 23" in terminal.getvalue()
 
 
 def test_closing_twice_or_before_the_start_does_nothing():

@@ -13,7 +13,7 @@ from hdpkit.signatures import (
     plot_exposures,
     plot_spectra,
 )
-from hdpkit.signatures.pictures import levels_of, short_channel
+from hdpkit.signatures.pictures import levels_of
 
 pytest.importorskip("matplotlib").use("agg")
 
@@ -58,7 +58,7 @@ def test_bars_stand_in_the_order_and_the_colours_of_the_field(name):
         channels.colours[group] for group in channels.groups
     ]
     texts = [text.get_text() for text in figure.axes[0].texts]
-    assert texts == list(channels.colours)
+    assert [text for text in texts if " " not in text] == [block.label for block in channels.blocks]
     assert len(figure.axes[0].get_xticklabels()) == (len(channels) if len(channels) <= 100 else 0)
 
 
@@ -79,9 +79,26 @@ def test_where_there_is_no_signature(signatures):
     plot_exposures(none)
 
 
-def test_short_names_of_channels():
-    found = [short_channel(CHANNELS[name].names[-1], CHANNELS[name]) for name in CHANNELS]
-    assert found == ["TTT", "N:TTT", "TTTTT", "GG", "5"]
+def test_labels_of_channels_and_blocks_are_those_of_the_field():
+    assert [CHANNELS[name].labels[-1] for name in CHANNELS] == ["TTT", "N:TTT", "TTTTT", "GG", "5+"]
+    assert CHANNELS["ID83"].labels[:12:5] == ("1", "6+", "5")  # units of C before their deletion
+    blocks = CHANNELS["ID83"].blocks
+    assert [block.label for block in blocks] == [*"CTCT", *(["2", "3", "4", "5+"] * 3)]
+    assert list(dict.fromkeys(block.heading for block in blocks)) == [
+        "1 bp deletion", "1 bp insertion", ">1 bp deletion at repeats", ">1 bp insertion at repeats",
+        ">1 bp deletion with microhomology",
+    ]  # fmt: skip
+    assert [block.label for block in CHANNELS["DBS78"].blocks][:2] == ["AC>NN", "AT>NN"]
+    for channels in CHANNELS.values():
+        assert sum(block.width for block in channels.blocks) == len(channels)
+
+
+def test_channels_in_another_order_are_drawn_in_that_of_the_field():
+    order = np.random.default_rng(1).permutation(96)
+    values = np.random.default_rng(0).dirichlet(np.ones(96))
+    known = KnownSignatures(("a",), tuple(SBS96.names[i] for i in order), values[None, order], SBS96)
+    (ax,) = plot_spectra(known).axes
+    np.testing.assert_allclose([bar.get_height() for bar in ax.containers[0]], values)
 
 
 def test_signatures_have_intervals(signatures):

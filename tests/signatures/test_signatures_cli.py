@@ -14,7 +14,8 @@ from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError
 from hdpkit.record.files import text_of
 from hdpkit.report import write_report
-from hdpkit.signatures import CHANNELS, start_from_part
+from hdpkit.signatures import CHANNELS, extract_signatures, start_from_part
+from hdpkit.signatures.export import _by_channel
 from hdpkit.signatures.runs import load_settings, signatures_of_run
 from hdpkit.stores import KeepsCells
 
@@ -41,7 +42,9 @@ def files(tmp_path_factory):
     return folder
 
 
-OTHER_FIELD = re.compile(r"\b(topic|token|document|term|word)s?\b", re.IGNORECASE)
+OTHER_FIELD = re.compile(
+    r"\b((topic|token|document|term|word|customer)s?|dish(es)?|log joint)\b", re.IGNORECASE
+)
 
 
 def call(*arguments):
@@ -78,32 +81,94 @@ def test_the_run_is_resumed_exported_and_reported(run, tmp_path):
     assert "SBS96A" in told.output  # the table of signatures
     assert "states of 1 chain (sweeps " in told.output
     assert " components, " in told.output
-    told = told.output + call("topics", folder).output
-    assert "top channels" in told
+    shown = call("topics", folder)
+    assert "largest channels" in shown.output
+    of_chain = call("topics", folder, "--chain", 0).output
+    assert "top channels" in of_chain
+    assert re.search(r"K = \d+ components", of_chain)
+    told = told.output + shown.output + of_chain
     assert not OTHER_FIELD.search(told), OTHER_FIELD.search(told)
     assert call("verify", folder).exit_code == 0
     result = call("export", folder, "--to", "signatures", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert (tmp_path / "out" / "signatures.tsv").read_text().startswith("MutationType\tSBS96A")
     assert "decomposition" in (tmp_path / "out" / "overview.csv").read_text()
-    page = write_report(folder, tmp_path / "page.html").read_text()
-    assert "Signatures (SBS96)" in page
+    rows = call("topics", folder, "--format", "csv").output.splitlines()
+    assert rows[0].startswith("signature,mutations,share,")
+    assert rows[1].startswith("SBS96A,")
+    held = json.loads(call("topics", folder, "--format", "json", "--topics", 1).output)
+    assert [row["signature"] for row in held["signatures"]] == ["SBS96A"]
+    assert held["n_signatures"] == len(rows) - 1
+
+
+def shown_texts(page):
+    """What a page shows before its script runs, without code and licences."""
     body = page.split("<body>")[1].split("<script")[0]
     body = re.sub(r"<details><summary>Software.*?</details>|<pre.*?</pre>", "", body, flags=re.DOTALL)
-    shown = re.sub(r"<[^>]*>", " ", body) + " ".join(
-        re.findall(r'(?:aria-label|placeholder)="([^"]*)"', body)
-    )
+    return re.sub(r"<[^>]*>", " ", body) + " ".join(re.findall(r'(?:aria-label|placeholder)="([^"]*)"', body))
+
+
+def test_the_page_shows_signatures_in_the_words_of_their_field(run, tmp_path):
+    page = write_report(run[0], tmp_path / "page.html").read_text()
+    assert "Signatures (SBS96)" in page
+    shown = shown_texts(page)
     assert not OTHER_FIELD.search(shown), shown[OTHER_FIELD.search(shown).start() - 60 :][:120]
     assert "Signatures of run" in shown
-    assert "Components over states" in shown
+    headings = re.findall(r"<h2 id[^>]*>([^<]*)<", page)
+    assert headings == [
+        "Overview",
+        "Signatures",
+        "Exposures",
+        "Samples",
+        "Convergence",
+        "How to reproduce this",
+    ]
     data = json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
-    chart = data["charts"]["signatures-0"]
-    assert len(chart["data"]["values"]) == 96
     titles = re.findall(r'"(?:title|noun)": "([^"]*)"', json.dumps(data["charts"]))
     assert not OTHER_FIELD.search(" ".join(titles))
-    assert list(data["nouns"].values()) == ["component", "mutation", "sample", "channel"]
-    assert chart["layer"][0]["encoding"]["color"]["scale"]["range"] == list(SBS96.colours.values())
-    assert {"signatures-levels", "signatures-cosines"} <= set(data["charts"])
+    assert list(data["nouns"].values()) == ["signature", "mutation", "sample", "channel"]
+    assert {"exposures-levels", "exposures-samples", "signatures-cosines"} <= set(data["charts"])
+    assert data["topics"][0] == {"label": "SBS96A"}
+    assert [row[:2] for row in data["documents"]] == [[f"T{i}", 300] for i in range(12)]
+
+
+def test_spectra_have_the_colours_strips_and_contexts_of_the_field(run, tmp_path):
+    page = write_report(run[0], tmp_path / "page.html").read_text()
+    data = json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+    chart, (found, _) = data["charts"]["signatures-0"], signatures_of_run(hk.open_run(run[0]))
+    rows = chart["data"]["values"]
+    assert [row["channel"] for row in rows] == list(SBS96.names)
+    assert [row["label"] for row in rows][:2] == ["ACA", "ACC"]
+    assert [row["colour"] for row in rows] == [SBS96.colours[group] for group in SBS96.groups]
+    np.testing.assert_allclose([row["share"] for row in rows], found.matrix[0], rtol=1e-3)
+    (strip, _) = [layer["data"]["values"] for layer in chart["layer"] if "data" in layer]
+    assert [(one["label"], one["colour"]) for one in strip] == list(SBS96.colours.items())
+    boxes = data["charts"]["exposures-0"]["data"]["values"]
+    assert [row["level"] for row in boxes] == ["lung (6)", "skin (6)"]
+    np.testing.assert_allclose(
+        [row["middle"] for row in boxes],
+        [np.median(found.exposures.shares[group, 0]) for group in (slice(6), slice(6, 12))], atol=1e-3,
+    )  # fmt: skip
+    bars = data["charts"]["exposures-samples"]["data"]["values"]
+    assert len({row["sample"] for row in bars}) == 12
+    assert all(row["end"] <= 1.0 + 1e-2 for row in bars)
+
+
+def test_channels_in_another_order_keep_their_names(tmp_path):
+    order = np.random.default_rng(1).permutation(96)
+    counts = np.random.default_rng(0).multinomial(400, LAWS[0], size=8)
+    corpus = hk.Corpus.from_counts(counts[:, order], vocabulary=[SBS96.names[i] for i in order])
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
+    hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, 5, rng=0)
+    page = write_report(franchise, tmp_path / "page.html").read_text()
+    data = json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+    rows = data["charts"]["signatures-0"]["data"]["values"]
+    assert [row["channel"] for row in rows] == list(SBS96.names)
+    assert np.argmax([row["share"] for row in rows]) == np.argmax(LAWS[0])
+    found = extract_signatures([franchise.sample()], corpus)
+    table = _by_channel(found)
+    assert np.argmax(table["SBS96A"]) == table["MutationType"].index(SBS96.names[np.argmax(LAWS[0])])
 
 
 def test_a_cohort_whose_short_chains_agree_on_nothing_starts_with_factors(files, tmp_path, monkeypatch):

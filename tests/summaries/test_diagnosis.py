@@ -38,7 +38,7 @@ def test_chains_that_agree_have_settled():
     assert found.reasons == ()
     assert str(found) == found.sentence
     assert found.sentence.startswith("Converged: over sweeps 201 to 400 of 3 chains R-hat is at most 1.0")
-    assert "the log joint, K and the 5 largest shares" in found.sentence
+    assert "the log probability, K and the 5 largest shares" in found.sentence
     assert (found.n_chains, found.n_draws, found.after, found.last) == (3, 200, 200, 400)
     assert list(found.table.index) == ["log_joint", "n_dishes", *(f"share_{i}" for i in range(1, 6))]
     assert (found.table["rhat"] < 1.05).all()
@@ -52,7 +52,7 @@ def test_one_chain_is_judged_by_its_halves_and_says_what_it_cant_show():
     found = hk.summaries.diagnose(trace_of(np.linspace(0.0, 100.0, 400)))
     assert not found.settled
     assert found.sentence.startswith(
-        "Not converged over sweeps 201 to 400 of one chain (R-hat above 1.05: log joint"
+        "Not converged over sweeps 201 to 400 of one chain (R-hat above 1.05: log probability"
     )
     assert "several chains" in found.sentence
 
@@ -70,7 +70,7 @@ def test_few_draws_and_frozen_chains_say_so():
     assert "5 states a chain after burn-in, at least 20 are needed" in found.sentence
     assert "run about 30 more sweeps" in found.sentence
     found = hk.summaries.diagnose(trace_of(np.zeros(60)))
-    assert "the log joint never changes" in found.sentence
+    assert "the log probability never changes" in found.sentence
     assert "a move that changes the dishes" in found.sentence
 
 

@@ -4,8 +4,9 @@ import numpy as np
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.signatures import CHANNELS
 
-__all__ = ["HOSTILE", "hostile_corpus", "hostile_run"]
+__all__ = ["HOSTILE", "cohort_run", "hostile_corpus", "hostile_run"]
 
 HOSTILE = [
     "</script><script>window.hacked=1</script>",
@@ -41,4 +42,23 @@ def hostile_run(folder):
     schedule = [moves.TableGibbs(), moves.SplitMerge(), moves.Concentration()]
     scheduler = hk.Scheduler(schedule)
     scheduler.run(franchise, sweeps=20, rng=0, init=np.arange(1200) % 6, chains=2, folder=folder, samples=3)
+    return hk.open_run(folder)
+
+
+def cohort_run(folder):
+    """A run over a simulated cohort of two types, with names of samples and types that look like markup."""
+    rng = np.random.default_rng(5)
+    laws = rng.dirichlet(np.full(96, 0.1), size=3)
+    shares = rng.dirichlet([0.4, 0.4, 0.4], size=24)
+    counts = np.stack([rng.multinomial(400, share @ laws) for share in shares])
+    corpus = hk.Corpus.from_counts(
+        counts, vocabulary=CHANNELS["SBS96"].names, names=[f"{HOSTILE[d % 14]} {d}" for d in range(24)],
+        groups={"<i>type</i>": [[HOSTILE[1], "__proto__"][d % 2] for d in range(24)]},
+    )  # fmt: skip
+    root = hk.Restaurant(hk.DirichletMultinomial(eta=0.5), concentration=hk.Gamma(1.0, 1.0))
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus, store="counts", root="weights")
+    schedule = [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights(), moves.Concentration()]
+    hk.Scheduler(schedule).run(
+        franchise, sweeps=40, rng=0, init=hk.init.Random(3), chains=2, folder=folder, samples=4
+    )
     return hk.open_run(folder)

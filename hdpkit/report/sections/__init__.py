@@ -1,6 +1,12 @@
 """The sections of the page, in its order."""
 
-from hdpkit.report.section import Section
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from hdpkit.report.report_data import ReportData
+from hdpkit.report.section import Content, Section
 from hdpkit.report.sections.convergence import read_convergence
 from hdpkit.report.sections.documents import read_documents
 from hdpkit.report.sections.groups import read_groups
@@ -8,31 +14,60 @@ from hdpkit.report.sections.labels import read_labels
 from hdpkit.report.sections.overview import read_overview
 from hdpkit.report.sections.reproduce import read_reproduce
 from hdpkit.report.sections.samples import read_samples
-from hdpkit.report.sections.signatures import read_signatures_section
+from hdpkit.report.sections.signatures import (
+    read_cohort,
+    read_cohort_samples,
+    read_exposures,
+    read_signatures_section,
+)
 from hdpkit.report.sections.topic_map import read_map
 from hdpkit.report.sections.topics import read_topics
 
 __all__ = ["SECTIONS"]
 
+
+def _of_topics(read: Callable[[ReportData], Content | None]) -> Callable[[ReportData], Content | None]:
+    """A function for the topics of a state, which a page of signatures doesn't show."""
+
+    @functools.wraps(read)
+    def of_topics(report: ReportData) -> Content | None:
+        return read(report) if report.signatures is None else None
+
+    return of_topics
+
+
 SECTIONS = (
-    Section(key="overview", title="Overview", template="overview.html", read=read_overview),
+    Section(key="overview", title="Overview", template="overview.html", read=_of_topics(read_overview)),
+    Section(key="cohort", title="Overview", template="cohort.html", read=read_cohort),
     Section(key="signatures", title="Signatures", template="signatures.html", read=read_signatures_section),
-    Section(key="topics", title="{{ nouns.topics | capitalize }}", template="topics.html", read=read_topics),
+    Section(key="exposures", title="Exposures", template="exposures.html", read=read_exposures),
+    Section(
+        key="topics",
+        title="{{ nouns.topics | capitalize }}",
+        template="topics.html",
+        read=_of_topics(read_topics),
+    ),
     Section(
         key="samples",
         title="{{ nouns.topics | capitalize }} over states",
         template="samples.html",
-        read=read_samples,
+        read=_of_topics(read_samples),
     ),
-    Section(key="map", title="Map of {{ nouns.topics }}", template="map.html", read=read_map),
-    Section(key="groups", title="Groups of {{ nouns.topics }}", template="groups.html", read=read_groups),
-    Section(key="labels", title="Shares by label", template="labels.html", read=read_labels),
+    Section(key="map", title="Map of {{ nouns.topics }}", template="map.html", read=_of_topics(read_map)),
+    Section(
+        key="groups",
+        title="Groups of {{ nouns.topics }}",
+        template="groups.html",
+        read=_of_topics(read_groups),
+    ),
+    Section(key="labels", title="Shares by label", template="labels.html", read=_of_topics(read_labels)),
     Section(
         key="documents",
         title="{{ nouns.documents | capitalize }}",
         template="documents.html",
-        read=read_documents,
+        read=_of_topics(read_documents),
     ),
+    Section(key="cohort-samples", title="Samples", template="documents.html", read=read_cohort_samples),
     Section(key="convergence", title="Convergence", template="convergence.html", read=read_convergence),
     Section(key="reproduce", title="How to reproduce this", template="reproduce.html", read=read_reproduce),
 )

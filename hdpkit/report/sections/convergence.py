@@ -20,18 +20,19 @@ def read_convergence(report: ReportData) -> Content | None:
     if not report.traces:
         return None
     charts: dict[str, Any] = {}
-    panels = []
+    panels: list[dict[str, Any]] = []
     nouns = report.nouns
     first = (
-        ("log_joint", "log joint (nats)", "Log probability of the state and the data together."),
-        ("n_dishes", nouns.topics, f"Number of {nouns.topics} that have {nouns.tokens}."),
+        ("log_joint", "log probability (nats)", "Log probability of the model and the data together."),
+        ("n_dishes", nouns.dishes, f"Number of {nouns.dishes} that have {nouns.tokens}."),
     )
     for key, title, meaning in [*first, *_hyperparameters(report)]:
         values, ends = _points(report, key)
         if not values:
             continue
         name = f"trace-{len(charts)}"
-        charts[name] = lines(values, "value", title, "chain" if len(report.traces) > 1 else None)
+        several = "chain" if len(report.traces) > 1 else None
+        charts[name] = lines(values, "value", title, several, legend=not panels)
         panels.append({"chart": name, "title": title, "meaning": meaning, "ends": ends})
     moves = _moves(report)
     if moves:

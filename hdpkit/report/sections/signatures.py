@@ -1,100 +1,218 @@
-"""Mutational signatures, if the terms are channels: spectra, exposures by level, cosines."""
+"""Mutational signatures in place of topics: what a cohort has, spectra, exposures, cosines, samples."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from hdpkit.errors import printable
-from hdpkit.report.charts import channel_bars, cosines, stacked
-from hdpkit.report.report_data import ReportData, rounded
+from hdpkit.report.charts import boxes, channel_bars, cosines, samples, stacked
+from hdpkit.report.report_data import ReportData, diagnosis_of, rounded
 from hdpkit.report.section import Content
-from hdpkit.signatures import Signatures, channels_of, extract_signatures
+from hdpkit.signatures import Signatures
+from hdpkit.signatures.channels import plain_channels
 from hdpkit.signatures.extraction import REST
-from hdpkit.signatures.pictures import levels_of
-from hdpkit.signatures.runs import Settings, signatures_of_run
-from hdpkit.summaries.diagnosis import settled_samples
+from hdpkit.signatures.pictures import levels_of, ordered_samples
+from hdpkit.signatures.runs import Settings
 
-__all__ = ["read_signatures_section"]
+__all__ = ["read_cohort", "read_cohort_samples", "read_exposures", "read_signatures_section"]
 
 _MOST = 40  # signatures that are drawn
 _MOST_LEVELS = 40
 _MOST_SAMPLES = 500  # rows of the table of samples
+_MOST_DRAWN = 400  # samples that are drawn
+_MOST_NAMED = 70  # of which there are names below the bars
 _MOST_KNOWN = 60
+_MOST_LABELLED = 100  # channels that have labels
+_LEAST = 0.002  # share of a sample that is drawn
+_IN_PAGE = 15
+_PARTS = 6
+
+
+def read_cohort(report: ReportData) -> Content | None:
+    """Sizes of a cohort, and its largest signatures; None for other data."""
+    if report.signatures is None:
+        return None
+    found, settings = report.signatures
+    corpus, nouns = report.corpus, report.nouns
+    tiles = [
+        (f"{nouns.topics} found", f"{len(found):,}"),
+        (nouns.documents, f"{corpus.n_documents:,}"),
+        (nouns.tokens, f"{corpus.n_tokens:,}"),
+        (nouns.terms, f"{corpus.n_terms:,}"),
+        ("sweeps", f"{report.franchise.sweep:,}"),
+    ]
+    if len(report.traces) > 1:
+        tiles.append(("chains", str(len(report.traces))))
+    table = found.overview(settings.known)
+    rows = [{name: values[k] for name, values in table.items()} for k in range(len(found))]
+    return Content(
+        values={
+            "tiles": tiles,
+            "verdict": diagnosis_of(report),
+            "rows": rows[:_MOST],
+            "rest": found.components.rest,
+            "known": settings.known is not None,
+        }
+    )
 
 
 def read_signatures_section(report: ReportData) -> Content | None:
-    """The section for a run over channels of mutations; None for any other."""
-    channels = channels_of(report.corpus.vocabulary or ())
-    if channels is None or hasattr(report.corpus, "shards"):  # signatures need all samples at once
+    """Spectra of the signatures, and a table; None for other data."""
+    if report.signatures is None:
         return None
-    found, settings = _found(report)
-    charts: dict[str, Any] = {}
-    rows = []
+    found, settings = report.signatures
+    channels = found.channels or plain_channels(found.vocabulary)
+    order, charts, rows = found.in_order, {}, []
+    strips = [
+        {"label": block.label, "colour": block.colour, "first": block.first, "end": block.first + block.width}
+        for block in channels.blocks
+    ]
+    headings = [
+        {"label": heading, "first": some[0].first, "end": some[-1].first + some[-1].width}
+        for heading, some in ((h, list(g)) for h, g in groupby(channels.blocks, lambda one: one.heading))
+        if heading
+    ]
+    names = [printable(name) for name in channels.names]
+    labels = (
+        [printable(label) for label in channels.labels] if len(names) <= _MOST_LABELLED else [""] * len(names)
+    )
     table = found.overview(settings.known)
     for k in range(min(len(found), _MOST)):
         values = [
-            {"channel": name, "group": group, "share": share, "low": low, "high": high}
-            for name, group, share, low, high in zip(
-                channels.names, channels.groups, rounded(found.matrix[k]), rounded(found.lower[k]),
-                rounded(found.upper[k]), strict=True,
+            {"channel": name, "label": label, "group": group, "colour": channels.colours[group],
+             "share": share, "low": low, "high": high}
+            for name, label, group, share, low, high in zip(
+                names, labels, channels.groups, rounded(found.matrix[k, order]),
+                rounded(found.lower[k, order]), rounded(found.upper[k, order]), strict=True,
             )
         ]  # fmt: skip
-        charts[f"signatures-{k}"] = channel_bars(values, channels.colours)
+        charts[f"signatures-{k}"] = channel_bars(values, strips, headings)
         top = np.argsort(-found.matrix[k], kind="stable")[:5]
         rows.append(
             {name: values[k] for name, values in table.items()}
             | {
                 "chart": f"signatures-{k}",
-                "channels": [(channels.names[v], float(found.matrix[k, v])) for v in top],
+                "channels": [(printable(found.vocabulary[v]), float(found.matrix[k, v])) for v in top],
             }
         )
-    charts["signatures-levels"] = _levels(found)
     if len(found) > 1 or (len(found) == 1 and settings.known is not None):
         charts["signatures-cosines"] = _cosines(found, settings)
-    lengths = report.document_lengths
-    label = next((name for name in report.corpus.label_names if name != "document"), None)
     return Content(
         values={
             "rows": rows,
-            "classification": channels.name,
+            "classification": "" if found.channels is None else found.channels.name,
             "n_hidden": max(0, len(found) - _MOST),
             "rest": found.components.rest,
-            "extrapolated": 0 if found.totals is None else int((found.totals > lengths).sum()),
             "n_samples": len(found.components.samples),
             "sweeps": found.components.sweeps,
             "n_chains": len(found.components.chain_numbers),
             "settings": settings,
             "known": settings.known is not None,
-            "label": printable(label or "all samples"),
-            "samples": _samples(found, report),
-            "n_hidden_samples": max(0, report.corpus.n_documents - _MOST_SAMPLES),
             "has_cosines": "signatures-cosines" in charts,
+        },
+        charts=charts,
+        data={"named": True, "topics": [{"label": printable(name)} for name in found.names[:_MOST]],
+              **_searched(found, min(len(found), _MOST))},
+    )  # fmt: skip
+
+
+def _searched(found: Signatures, n: int) -> dict[str, Any]:
+    """For each channel the signatures of its mutations, the most frequent first: [signature, share, ...]."""
+    weights = found.matrix[:n] * found.components.shares[:n, None]
+    weights = weights / np.maximum(weights.sum(axis=0), 1e-300)
+    rows: list[list[float]] = []
+    for column in weights.T:
+        top = [int(k) for k in np.argsort(-column, kind="stable")[:3] if column[k] > 0]
+        rows.append([part for k in top for part in (k + 1, *rounded([column[k]], 2))])
+    return {"words": [printable(name) for name in found.vocabulary], "searched": rows}
+
+
+def read_exposures(report: ReportData) -> Content | None:
+    """Shares of the signatures in single samples, by level as boxes, and as means; None for other data."""
+    if report.signatures is None:
+        return None
+    found, _ = report.signatures
+    keys, members = levels_of(found, None)
+    label = next((name for name in report.corpus.label_names if name != "document"), None)
+    charts: dict[str, Any] = {"exposures-samples": _drawn(found, keys, members, label)}
+    levels = [
+        (f"{printable(key)} ({len(group):,})", group)
+        for key, group in list(zip(keys, members, strict=True))[:_MOST_LEVELS]
+    ]
+    panels = []
+    for k, name in enumerate(found.names[:_MOST]):
+        charts[f"exposures-{k}"] = boxes(_boxes(found, k, levels), printable(label or "samples"))
+        panels.append({"chart": f"exposures-{k}", "name": printable(name)})
+    if len(levels) > 1:
+        charts["exposures-levels"] = _means(found, levels)
+    lengths = report.document_lengths
+    return Content(
+        values={
+            "label": None if label is None else printable(label),
+            "panels": panels,
+            "n_drawn": min(report.corpus.n_documents, _MOST_DRAWN),
+            "n_samples": report.corpus.n_documents,
+            "n_levels": len(levels),
+            "n_all_levels": len(keys),
+            "extrapolated": 0 if found.totals is None else int((found.totals > lengths).sum()),
+            "level": found.exposures.level,
+            "samples": _samples(found, report),
+            "n_hidden": max(0, report.corpus.n_documents - _MOST_SAMPLES),
         },
         charts=charts,
     )
 
 
-def _found(report: ReportData) -> tuple[Signatures, Settings]:
-    if report.run is not None:
-        return signatures_of_run(report.run)
-    samples = () if report.trace is None else settled_samples(report.trace)
-    samples = samples or [report.franchise.sample()]
-    return extract_signatures(samples, report.corpus, declared=report.franchise.known), Settings()
+def _drawn(found: Signatures, keys: Any, members: Any, label: str | None) -> dict[str, Any]:
+    """Samples by level and, within a level, by their largest signature."""
+    shares, totals = found.exposures.shares, found.exposures.totals
+    names = [printable(name) for name in (*found.names, f"component {REST}")]
+    values, columns, ends, place = [], [], [], 0
+    n_all = sum(map(len, members))
+    for key, group in zip(keys, members, strict=True):
+        chosen = ordered_samples(
+            shares, group, max(1, round(_MOST_DRAWN * len(group) / max(n_all, _MOST_DRAWN)))
+        )
+        level = printable(key)
+        ends.append({"level": level, "first": place, "middle": place + len(chosen) / 2})
+        for i in chosen.tolist():
+            name = printable(str(found.exposures.names[i]))
+            columns.append({"name": name, "middle": place + 0.5})
+            # The first sample has all parts, so that colours are in the order of the parts.
+            values += [
+                {"place": place, "sample": name, "level": level, "signature": part, "share": share,
+                 "mutations": round(share * float(totals[i]))}
+                for part, share in zip(names, rounded(shares[i], 3), strict=True)
+                if share >= _LEAST or place == 0
+            ]  # fmt: skip
+            place += 1
+    named = columns if len(columns) <= _MOST_NAMED else []
+    return samples(values, named, ends if label is not None else [], len(names))
 
 
-def _levels(found: Signatures) -> dict[str, Any]:
-    keys, members = levels_of(found, None)
+def _boxes(found: Signatures, k: int, levels: Any) -> list[dict[str, Any]]:
+    """Quartiles of the share of a signature in the samples of each level."""
+    column, there = found.exposures.shares[:, k], ~found.exposures.zero[:, k]
+    parts = ("low", "first", "middle", "third", "high")
+    return [
+        {"level": name, "samples": int(there[group].sum())}
+        | dict(zip(parts, rounded(np.quantile(column[group], [0.05, 0.25, 0.5, 0.75, 0.95]), 3), strict=True))
+        for name, group in levels
+    ]
+
+
+def _means(found: Signatures, levels: Any) -> dict[str, Any]:
     shares = found.exposures.shares
-    names = [*found.names, REST]
-    columns = [f"{printable(key)} ({len(group)})" for key, group in zip(keys, members, strict=True)]
+    names = [printable(name) for name in (*found.names, f"component {REST}")]
     values = [
-        {"level": column, "signature": name, "share": share}
-        for column, group in zip(columns[:_MOST_LEVELS], members, strict=False)
+        {"level": level, "signature": name, "share": share}
+        for level, group in levels
         for name, share in zip(names, rounded(shares[group].mean(axis=0)), strict=True)
     ]
-    return stacked(values, min(len(columns), _MOST_LEVELS), len(names))
+    return stacked(values, len(levels), len(names))
 
 
 def _cosines(found: Signatures, settings: Settings) -> dict[str, Any]:
@@ -104,9 +222,9 @@ def _cosines(found: Signatures, settings: Settings) -> dict[str, Any]:
     else:
         products = found.match(settings.known).cosines
         kept = np.sort(np.argsort(-products.max(axis=0), kind="stable")[:_MOST_KNOWN])
-        names, products = [printable(settings.known.names[i]) for i in kept], products[:, kept]
+        names, products = [settings.known.names[i] for i in kept], products[:, kept]
     values = [
-        {"signature": one, "known": other, "cosine": value}
+        {"signature": printable(one), "known": printable(other), "cosine": value}
         for one, row in zip(found.names, rounded(products, 3), strict=True)
         for other, value in zip(names, row, strict=True)
     ]
@@ -132,3 +250,24 @@ def _samples(found: Signatures, report: ReportData) -> list[dict[str, Any]]:
             }
         )  # fmt: skip
     return rows
+
+
+def read_cohort_samples(report: ReportData) -> Content | None:
+    """All samples with their largest signatures, for the script, which shows them in pages."""
+    if report.signatures is None:
+        return None
+    held = report.signatures[0].exposures
+    rows = []
+    for i, name in enumerate(report.names):
+        order = np.argsort(-held.mean[i, :-1], kind="stable")[:_PARTS]
+        parts = [
+            part
+            for k in order
+            if not held.zero[i, k]
+            for part in (int(k) + 1, *rounded([held.shares[i, k]], 2))
+        ]
+        rows.append([name, round(float(held.totals[i])), *parts])
+    return Content(
+        values={"n_documents": len(rows), "n_shown": len(rows), "in_page": _IN_PAGE},
+        data={"documents": rows, "numbers": None},
+    )

@@ -24,7 +24,7 @@ function chartConfig() {
     },
     axisY: { domain: false, ticks: false, labelPadding: 6 },
     legend: { labelColor: ink, titleColor: quiet, titleFontWeight: "normal", labelFontSize: 12, symbolStrokeWidth: 2 },
-    style: { "on-chart": { fill: ink, fontSize: 12 }, guide: { fill: ink } },
+    style: { "on-chart": { fill: ink, fontSize: 12 }, guide: { fill: ink }, median: { color: ink }, border: { color: ink } },
     bar: { color: accent }, rule: { color: accent }, line: { color: accent, strokeWidth: 1.8 }, circle: { color: accent }, text: { color: ink },
     range: { category: palette, heatmap: [pageColour("low"), accent], ramp: [pageColour("low"), accent] },
   };

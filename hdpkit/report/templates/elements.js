@@ -18,9 +18,11 @@ function element(name, properties = {}, ...children) {
 const bdi = (text) => element("bdi", {}, text);
 const byId = (id) => document.getElementById(id);
 const percent = (share, digits = 1) => (100 * share).toFixed(digits) + "%";
+const nouns = page.data.nouns;
+/** What a topic is called in a text: its name where topics have names, as signatures do, or its number. */
+const topicName = (number) => page.data.named ? page.data.topics[number - 1].label : nouns.topic + " " + number;
 const topicLink = (number, text = null) =>
   element("a", { href: "#topic-" + number, class: "topic" },
-    element("span", { class: "number" }, String(number)), text === null ? null : " ", text === null ? null : bdi(text));
-const nouns = page.data.nouns;
+    page.data.named ? null : element("span", { class: "number" }, String(number)), page.data.named || text === null ? null : " ", text === null ? null : bdi(text));
 const titled = (noun) => noun[0].toUpperCase() + noun.slice(1);
 const count = (number, one, many = one + "s") => number.toLocaleString("en") + " " + (number === 1 ? one : many);

@@ -36,7 +36,7 @@ function search() {
     resultList(titled(nouns.term) + "s", termPlaces.length, termPlaces.slice(0, MOST_RESULTS).map((place) => {
       const links = [], row = searched[place];
       for (let i = 0; i < row.length; i += 2) {
-        const link = element("a", { href: "#topic-" + row[i], "data-term": words[place], "aria-label": words[place] + " in " + nouns.topic + " " + row[i] + ", " + percent(row[i + 1], 0) + " of its " + nouns.token + "s" }, nouns.topic + " " + row[i]);
+        const link = element("a", { href: "#topic-" + row[i], "data-term": words[place], "aria-label": words[place] + " in " + topicName(row[i]) + ", " + percent(row[i + 1], 0) + " of its " + nouns.token + "s" }, topicName(row[i]));
         links.push(" ", link, " " + percent(row[i + 1], 0));
       }
       return element("li", {}, bdi(words[place]), element("span", { class: "quiet" }, ...links));

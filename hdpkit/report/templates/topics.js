@@ -1,7 +1,7 @@
 // The details of one topic.
 function showTopic(number, focus) {
   const topics = page.data.topics, topic = topics && topics[number - 1];
-  if (!topic) return false;
+  if (!topic || !byId("topic")) return false;
   page.topic = number;
   for (const row of document.querySelectorAll("#topic-table tbody tr")) {
     const chosen = Number(row.dataset.topic) === number, link = row.querySelector("a");
