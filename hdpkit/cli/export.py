@@ -10,8 +10,9 @@ from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import not_negative, path_type, positive, quiet_option, raw_option
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
-from hdpkit.signatures import write_signatures
-from hdpkit.signatures.runs import nouns_of, signatures_of_run
+from hdpkit.errors import ParameterError
+from hdpkit.signatures import write_pages, write_signatures
+from hdpkit.signatures.runs import TOPICS, nouns_of, signatures_of_run
 from hdpkit.summaries.export import EXPORTS, export_topics, export_trace
 from hdpkit.summaries.run_topics import topics_of_run
 
@@ -20,10 +21,10 @@ __all__ = ["export"]
 
 @click.command()
 @run_argument
-@click.option("--to", type=click.Choice([*EXPORTS, "signatures"]), required=True, help="The format.")
+@click.option("--to", type=click.Choice([*EXPORTS, "signatures", "pdf"]), required=True, help="The format.")
 @click.option(
     "--out", type=path_type, required=True, metavar="PATH",
-    help="A new folder (csv, parquet, signatures), or a file (json, pyldavis; arviz: .nc, or .zarr).",
+    help="A new folder (csv, parquet, signatures), or a file (json, pyldavis, pdf; arviz: .nc, or .zarr).",
 )  # fmt: skip
 @click.option("--terms", type=positive, default=100, show_default=True, help="Terms to write for each topic.")
 @click.option("--chain", type=not_negative, help="Use the topics of this chain only.")
@@ -51,6 +52,7 @@ def export(
     arviz         the trace, for arviz.from_netcdf
     signatures    a folder with signatures and exposures in the format of SigProfiler, and tables with
                   intervals
+    pdf           one file with a page for each signature: spectrum, best match, exposures
 
     Topics are numbered from 1 in descending order of their shares. Topics of several chains are aligned: a
     topic is written if at least half of the chains have it, and its share, terms and documents are averages
@@ -62,13 +64,21 @@ def export(
       hdpkit export run --to csv --out tables
       hdpkit export run --to pyldavis --out topics.json
       hdpkit export run --to arviz --out trace.nc
+      hdpkit export cohort --to pdf --out signatures.pdf
     """
     there = open_corpus_run(run, allow)
     if to == "arviz":
         written, told = [export_trace(there.trace, out)], "the trace"
-    elif to == "signatures":
+    elif to in ("signatures", "pdf"):
+        if nouns_of(there.data, run) is TOPICS:
+            raise ParameterError(
+                "to", to, "another format for topics", "This one is for runs of hdpkit signatures."
+            )
         found, settings = signatures_of_run(there)
-        written = write_signatures(found, out, known=settings.known, raw=raw)
+        if to == "pdf":
+            written = [write_pages(found, out, known=settings.known)]
+        else:
+            written = write_signatures(found, out, known=settings.known, raw=raw)
         told = f"{len(found)} signatures"
     else:
         topics, _ = topics_of_run(there, chain, intervals=True)

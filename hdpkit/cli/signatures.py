@@ -103,6 +103,10 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
     ),
     click.option("--known-names", metavar="NAME,...", help="Only these of FILE."),
     click.option(
+        "--names-from", type=share, metavar="COSINE",
+        help="Give a signature the name of its best match in FILE if their cosine is at least this.",
+    ),
+    click.option(
         "--pseudo-counts", type=above_zero, default=1000.0, show_default=True,
         help="With --known-as prior: mutations that a known signature is worth.",
     ),
@@ -194,13 +198,16 @@ def signatures(matrix: Path, **options: Any) -> None:
         check_channels(known, corpus.vocabulary or ())
         if options["known_names"] is not None:
             known = known.chosen([name.strip() for name in options["known_names"].split(",")])
-    elif options["known_as"] != "match" or options["known_names"] is not None:
-        raise ParameterError(
-            "known-as", options["known_as"], "left out without --known", "Give --known FILE."
-        )
+    else:
+        for name in ("known_as", "known_names", "names_from"):
+            if options[name] not in (None, "match"):
+                raise ParameterError(
+                    name.replace("_", "-"), options[name], "left out without --known", "Give --known FILE."
+                )
     settings = Settings(
         similarity=options["similarity"], occurrence=options["occurrence"], chains=options["agreement"],
-        level=options["interval"], min_samples=options["min_samples"], known=known, totals=totals,
+        level=options["interval"], min_samples=options["min_samples"], known=known,
+        names_from=options["names_from"], totals=totals,
     )  # fmt: skip
     sample = _restaurants(levels, options)
     franchise, schedule = _model(sample, corpus, known, options)

@@ -97,8 +97,20 @@ class Channels:
         ----------
         names : sequence of str
             Names or alternative names, each channel once.
+
+        Raises
+        ------
+        ParameterError
+            If these aren't all channels, each once.
         """
-        return np.argsort(np.array([self.find(name) for name in names], dtype=np.int64))
+        given = items("names", names, "names of all channels", remedy="For instance corpus.vocabulary.")
+        places = [self.find(name) for name in given]
+        if sorted(-1 if place is None else place for place in places) != list(range(len(self))):
+            raise ParameterError(
+                "names", names, f"the {len(self)} channels of {self.name}, each once",
+                "hdpkit.signatures.channels_of(names) says what they are.",
+            )  # fmt: skip
+        return np.argsort(np.array(places, dtype=np.int64))
 
     @functools.cached_property
     def labels(self) -> tuple[str, ...]:

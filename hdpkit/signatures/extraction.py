@@ -165,6 +165,38 @@ class Signatures:
             rows=lambda which: self.matrix[which], words=words,
         )  # fmt: skip
 
+    def named_after(self, known: KnownSignatures, *, least: float = 0.9) -> Signatures:
+        """The same signatures with the names of the known ones that they match.
+
+        A known name goes to the signature most similar to it, if that is its best match and their cosine is
+        at least ``least``. The other signatures keep their names.
+
+        Parameters
+        ----------
+        known : KnownSignatures
+        least : float
+            From 0 to 1.
+
+        Returns
+        -------
+        Signatures
+
+        Raises
+        ------
+        DataError
+            If its channels differ.
+        ParameterError
+            If ``least`` isn't from 0 to 1.
+        """
+        if not 0.0 <= real_number("least", least) <= 1.0:
+            raise ParameterError("least", least, "from 0 to 1", "0.9 is usual.")
+        found, names, taken = self.match(known), list(self.names), set(self.names)
+        for k in np.argsort(-found.cosine, kind="stable").tolist():
+            if found.cosine[k] >= least and found.names[k] not in taken:
+                names[k] = found.names[k]
+                taken.add(found.names[k])
+        return Signatures(self.components, self.corpus, tuple(names), self.totals)
+
     # ------------------------------------------------------------------ tables
 
     def overview(self, known: KnownSignatures | None = None) -> Columns:

@@ -12,12 +12,20 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats
 from hdpkit.checks import choice, instance, items, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.plots.canvas import colours, given_axes, given_figure, plain
+from hdpkit.plots.canvas import colours, given_axes, given_figure, load_matplotlib, plain
 from hdpkit.signatures.channels import CHANNELS, Block, Channels, plain_channels
 from hdpkit.signatures.extraction import REST, Signatures
 from hdpkit.signatures.known import KnownSignatures
 
-__all__ = ["levels_of", "ordered_samples", "plot_cosines", "plot_exposures", "plot_spectra"]
+__all__ = [
+    "draw_spectrum",
+    "levels_of",
+    "ordered_samples",
+    "plot_activity",
+    "plot_cosines",
+    "plot_exposures",
+    "plot_spectra",
+]
 
 _MOST_TICKS = 100
 _REST_COLOUR = "#d9d9d9"
@@ -83,7 +91,7 @@ def plot_spectra(
     axes = figure.subplots(n, 1, squeeze=False)[:, 0]
     for k, ax in enumerate(axes):
         both = None if ends is None else (ends[0][k], ends[1][k])
-        _draw(ax, values[k], both, known)
+        draw_spectrum(ax, values[k], both, known)
         ax.set_title(plain(titles[k]), loc="left", fontsize=9, pad=14)
     return figure
 
@@ -111,7 +119,8 @@ def _values(spectra: Any) -> tuple[Floats, tuple[Floats, Floats] | None, Sequenc
     return found, None, [str(number + 1) for number in range(len(found))]
 
 
-def _draw(ax: Any, values: Floats, ends: tuple[Floats, Floats] | None, channels: Channels) -> None:
+def draw_spectrum(ax: Any, values: Floats, ends: tuple[Floats, Floats] | None, channels: Channels) -> None:
+    """Bars in the order and the colours of the field, with intervals, below the strips of their groups."""
     n = len(values)
     ax.bar(np.arange(n), values, width=0.75, color=[channels.colours[group] for group in channels.groups])
     if ends is not None:
@@ -226,6 +235,79 @@ def plot_exposures(
     ax.set_ylabel("share of the mutations")
     ax.legend(fontsize=6, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=1 + len(signatures) // 20)
     return ax
+
+
+def plot_activity(
+    signatures: Signatures, signature: int | str, level: str | None = None, *, most: int = 40, ax: Any = None
+) -> Any:
+    """Draw the shares of a signature in the samples of each level as boxes.
+
+    Boxes reach from the first to the third quartile with the median; lines reach from 5 % to 95 % of the
+    samples.
+
+    Parameters
+    ----------
+    signatures : Signatures
+    signature : int or str
+        Its number from 0, or its name.
+    level : str, optional
+        Label of the samples; by default the first label of the corpus.
+    most : int
+        The largest number of values of the level that are drawn; those with most samples.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default, a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ParameterError
+        If an argument is not valid.
+    MissingExtraError
+        Without matplotlib.
+    """
+    instance("signatures", signatures, Signatures, "Signatures", remedy="extract_signatures(run, corpus).")
+    if isinstance(signature, str):
+        remedy = "Check the name."
+        number = signatures.names.index(choice("signature", signature, signatures.names, remedy=remedy))
+    else:
+        remedy = "Signatures are numbered from 0."
+        number = whole_number("signature", signature, 0, len(signatures) - 1, remedy=remedy)
+    whole_number("most", most, 1, remedy="40 fit into one picture.")
+    keys, members = levels_of(signatures, level)
+    keys, members = keys[:most], members[:most]
+    column = signatures.exposures.shares[:, number]
+    ax = given_axes(ax, (6.4, 0.8 + 0.26 * len(keys)))
+    boxes = [
+        dict(
+            zip(("whislo", "q1", "med", "q3", "whishi"), np.quantile(column[group], _QUANTILES), strict=True)
+        )
+        for group in members
+    ]
+    ax.bxp(
+        boxes, showfliers=False, patch_artist=True, widths=0.6, **_turned(),
+        boxprops={"facecolor": "#9ecae9", "edgecolor": "#333333", "linewidth": 0.8},
+        medianprops={"color": "#333333", "linewidth": 1.6},
+    )  # fmt: skip
+    names = [f"{plain(key)} ({len(group):,})" for key, group in zip(keys, members, strict=True)]
+    ax.set_yticks(np.arange(1, len(keys) + 1), names, fontsize=7)
+    ax.invert_yaxis()
+    ax.set_xlim(left=0.0)
+    ax.set_xlabel(f"share of {plain(signatures.names[number])} in the mutations of a sample", fontsize=8)
+    ax.tick_params(axis="x", labelsize=7)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def _turned() -> dict[str, Any]:
+    """The argument by which boxes lie: Matplotlib renamed it in version 3.10."""
+    version = tuple(int(part) for part in load_matplotlib().__version__.split(".")[:2])
+    return {"orientation": "horizontal"} if version >= (3, 10) else {"vert": False}
 
 
 def ordered_samples(shares: Floats, group: list[int], most: int) -> npt.NDArray[np.int64]:

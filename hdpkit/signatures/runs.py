@@ -88,6 +88,8 @@ class Settings:
     level: float = 0.9
     min_samples: int = 1
     known: KnownSignatures | None = None  # for comparison
+    # cosine from which a signature has the name of a known one (`Signatures.named_after`)
+    names_from: float | None = None
     # mutations of each sample before downsampling; None if the run has all
     totals: tuple[int, ...] | None = None
 
@@ -100,6 +102,8 @@ class Settings:
                 "channels": list(self.known.vocabulary),
                 "shares": self.known.matrix.tolist(),
             }
+        if self.names_from is not None:
+            content["names_from"] = self.names_from
         if self.totals is not None:
             content["mutations"] = [int(total) for total in self.totals]
         return content
@@ -118,7 +122,9 @@ def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
             if name != "min_samples"
         }
         numbers["min_samples"] = whole_number("min_samples", content["min_samples"])
-        known = totals = None
+        known = totals = names_from = None
+        if "names_from" in content:
+            names_from = numbers_between("names_from", content["names_from"], 0.0, 1.0, remedy="").item()
         if "mutations" in content:
             totals = tuple(whole_number("mutations", total) for total in content["mutations"])
         if "known" in content:
@@ -130,7 +136,7 @@ def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
                 tuple(map(str, held["names"])), tuple(map(str, held["channels"])), matrix,
                 channels_of(list(map(str, held["channels"]))),
             )  # fmt: skip
-        return Settings(**numbers, known=known, totals=totals)
+        return Settings(**numbers, known=known, names_from=names_from, totals=totals)
 
 
 def signatures_of_run(run: Run, settings: Settings | None = None) -> tuple[Signatures, Settings]:
@@ -148,4 +154,6 @@ def signatures_of_run(run: Run, settings: Settings | None = None) -> tuple[Signa
         level=used.level, min_samples=used.min_samples, declared=states[0].franchise.known,
         totals=used.totals,
     )  # fmt: skip
+    if used.known is not None and used.names_from is not None:
+        found = found.named_after(used.known, least=used.names_from)
     return found, used

@@ -1,5 +1,7 @@
 """Plots of signatures show their data."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,11 @@ from hdpkit.signatures import (
     CHANNELS,
     KnownSignatures,
     extract_signatures,
+    plot_activity,
     plot_cosines,
     plot_exposures,
     plot_spectra,
+    write_pages,
 )
 from hdpkit.signatures.pictures import levels_of
 
@@ -159,3 +163,39 @@ def test_bad_arguments(signatures):
     for call in (lambda: plot_cosines(signatures, other), lambda: plot_spectra(np.ones((1, 5)), "SBS96")):
         with pytest.raises(DataError):
             call()
+
+
+def test_activity_is_drawn_as_quartiles_by_level(signatures):
+    ax = plot_activity(signatures, 0)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["b (6)", "a (3)"]
+    shares = signatures.exposures.shares[:, 0]
+    medians = [line.get_xdata()[0] for line in ax.lines if line.get_linewidth() > 1.5]
+    np.testing.assert_allclose(
+        medians, [np.median(np.delete(shares, [0, 3, 6])), np.median(shares[::3])], rtol=1e-12
+    )
+    by_name = plot_activity(signatures, signatures.names[0], "type", most=1)
+    assert len(by_name.get_yticklabels()) == 1
+    for call in (
+        lambda: plot_activity(None, 0),
+        lambda: plot_activity(signatures, len(signatures)),
+        lambda: plot_activity(signatures, "SBS99"),
+        lambda: plot_activity(signatures, 0, "stage"),
+        lambda: plot_activity(signatures, 0, most=0),
+    ):
+        with pytest.raises(ParameterError):
+            call()
+
+
+@pytest.mark.parametrize("matched", [False, True])
+def test_a_pdf_has_a_page_for_each_signature_and_one_for_the_samples(signatures, matched, tmp_path):
+    known = KnownSignatures(
+        ("a", "b"), SBS96.names, np.random.default_rng(0).dirichlet(np.ones(96), 2), SBS96
+    )
+    path = write_pages(signatures, tmp_path / "pages.pdf", known=known if matched else None)
+    content = path.read_bytes()
+    assert content.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type /Page\b", content)) == len(signatures) + 1
+    none = extract_signatures(signatures.components.samples, signatures.corpus, min_samples=10)
+    with pytest.raises(DataError, match="at least one"):
+        write_pages(none, tmp_path / "none.pdf")
+    assert not (tmp_path / "none.pdf").exists()

@@ -93,6 +93,9 @@ def test_the_run_is_resumed_exported_and_reported(run, tmp_path):
     assert result.exit_code == 0, result.output
     assert (tmp_path / "out" / "signatures.tsv").read_text().startswith("MutationType\tSBS96A")
     assert "decomposition" in (tmp_path / "out" / "overview.csv").read_text()
+    result = call("export", folder, "--to", "pdf", "--out", tmp_path / "out.pdf")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF")
     rows = call("topics", folder, "--format", "csv").output.splitlines()
     assert rows[0].startswith("signature,mutations,share,")
     assert rows[1].startswith("SBS96A,")
@@ -179,6 +182,24 @@ def test_a_cohort_whose_short_chains_agree_on_nothing_starts_with_factors(files,
     assert result.exit_code == 0, result.output
     assert "the chains agree on no signature: the start is a factorisation of all counts" in result.stderr
     assert call("verify", tmp_path / "run").exit_code == 0
+
+
+def test_names_are_those_of_the_known_signatures_that_match(files, tmp_path):
+    given = ("--known", files / "known.txt", "--chains", 1, "--out", tmp_path / "run")
+    result = call("signatures", files / "cohort.SBS96.all", *given, "--names-from", 0.9, *SHORT)
+    assert result.exit_code == 0, result.output
+    found, settings = signatures_of_run(hk.open_run(tmp_path / "run"))
+    assert settings.names_from == 0.9
+    matches = found.match(settings.known)
+    expected = {found.names[k] for k in range(len(found)) if matches.cosine[k] >= 0.9} & {"SBS1", "SBS2"}
+    assert expected == {"SBS1", "SBS2"} & set(found.names) != set()
+    for k, name in enumerate(found.names):  # nobody has the name of another's match
+        assert name.startswith("SBS96") or name == matches.names[k]
+    assert "SBS1" in write_report(tmp_path / "run", tmp_path / "page.html").read_text()
+    assert found.named_after(settings.known, least=1.0).names == found.names
+    result = call("signatures", files / "cohort.SBS96.all", "--names-from", 0.9, "--out", tmp_path / "b")
+    assert result.exit_code == 2
+    assert "--known FILE" in result.output
 
 
 def test_levels_stand_above_the_samples(files, tmp_path):
