@@ -36,7 +36,15 @@ from hdpkit.priors import Prior, mean_of
 from hdpkit.random import ChoiceSource
 from hdpkit.registry import Registry
 
-__all__ = ["BaseMeasure", "Resampled", "base_measures", "check_arguments", "missing_method", "parameter"]
+__all__ = [
+    "BaseMeasure",
+    "Resampled",
+    "base_measures",
+    "by_entry",
+    "check_arguments",
+    "missing_method",
+    "parameter",
+]
 
 
 class Resampled(float):
@@ -194,6 +202,22 @@ def check_arguments(kind: type, package: str = str(__package__)) -> None:
 
 base_measures: Registry[type] = Registry("base measure")
 """Their examples are for data that are terms 0, 1, 2, or numbers."""
+
+
+def by_entry(
+    name: str, values: npt.NDArray[Any], columns: Sequence[str] | None = None
+) -> dict[str, npt.NDArray[Any]]:
+    """The entries of parameters of shape (n, ...) by name: "mean[0]", "mean[1]", or "mean" for numbers.
+
+    Dimensions as long as ``columns`` are named by these.
+    """
+    shape = values.shape[1:]
+    words = [columns if columns is not None and len(columns) == n else range(n) for n in shape]
+    found = {}
+    for place in np.ndindex(shape):
+        inside = ",".join(str(own[i]) for own, i in zip(words, place, strict=True))
+        found[f"{name}[{inside}]" if shape else name] = values[(slice(None), *place)]
+    return found
 
 
 class BaseMeasure(abc.ABC):
@@ -581,6 +605,42 @@ class BaseMeasure(abc.ABC):
         except ValueError:  # ragged
             shapes = sorted({str(np.shape(mean)) for mean in means})
             raise refuse(self, "posterior_mean", shapes, "of the same shape for every dish") from None
+
+    def named_parameters(
+        self, means: npt.NDArray[Any], columns: Sequence[str] | None = None
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Parameters of dishes by name, as tables and pages show them; by default "parameter[i]".
+
+        Parameters
+        ----------
+        means : array, shape (n, ...)
+            As `posterior_means` returns them.
+        columns : sequence of str, optional
+            Names of the dimensions of the data, instead of their numbers.
+
+        Returns
+        -------
+        dict
+            Name -> array of shape (n,).
+        """
+        return by_entry("parameter", np.asarray(means), columns)
+
+    def moments(
+        self, means: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Mean and covariance of an observation under each dish (pictures of components need them).
+
+        Parameters
+        ----------
+        means : array, shape (n, ...)
+            As `posterior_means` returns them.
+
+        Returns
+        -------
+        mean, covariance : float64 arrays, shape (n, D) and (n, D, D)
+            D is 1 if observations are numbers.
+        """
+        raise missing_method(self, "moments")
 
     def term_means(
         self,

@@ -17,7 +17,7 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.priors import Prior, mean_of
 
-__all__ = ["LARGEST_VALUE", "VectorMeasure", "finite_numbers", "positive", "positive_numbers", "real"]
+__all__ = ["LARGEST_VALUE", "VectorMeasure", "diagonal", "finite_numbers", "positive", "positive_numbers", "real"]
 
 SMALLEST, LARGEST = 1e-50, 1e50  # range of positive parameters
 LARGEST_VALUE = 1e100  # so that squares of values, multiplied or divided by parameters, don't overflow
@@ -156,6 +156,12 @@ class VectorMeasure(BaseMeasure):
     def _matrix(self, data: GroupedData) -> npt.NDArray[Any]:
         """All values, shape (n, D)."""
         return np.asarray(data.values).reshape(len(data), -1)
+
+
+def diagonal(variances: Floats) -> Floats:
+    """Diagonal covariance matrices, shape (n, D, D), from variances, shape (n, D)."""
+    covariances: Floats = variances[:, :, None] * np.eye(variances.shape[1])
+    return covariances
 
 
 def _of(n_dims: int | None) -> str:

@@ -274,9 +274,12 @@ class Groups(GroupedData):
         Number of customers.
     labels : dict
         Label name -> (codes, keys); see `GroupedData.labels`.
+    columns : tuple of str, length p, or None
+        Names of the dimensions of vectors, if the data were a table with named columns (a DataFrame).
     """
 
     values: npt.NDArray[Any]
+    columns: tuple[str, ...] | None = None
 
     @classmethod
     def from_arrays(cls, arrays: Any, names: Any = None, groups: Any = None, label: str = "group") -> Groups:
@@ -286,7 +289,7 @@ class Groups(GroupedData):
         ----------
         arrays : sequence of array-like
             Observations of each group: shape (n_j,) for scalars, (n_j, p) for vectors. Empty arrays are
-            groups without customers.
+            groups without customers. The columns of the first DataFrame name the dimensions.
         names : sequence, optional
             Names of the groups, all different; by default 0, 1, ...
         groups : dict, optional
@@ -303,10 +306,8 @@ class Groups(GroupedData):
         check_label_name(label)
         if isinstance(arrays, np.ndarray) and arrays.ndim > 1:
             arrays = list(arrays)
-        parts = [
-            _as_values(f"arrays, {label} {j}", array)
-            for j, array in enumerate(as_sequence("arrays", arrays, "arrays, one per group"))
-        ]
+        given = as_sequence("arrays", arrays, "arrays, one per group")
+        parts = [_as_values(f"arrays, {label} {j}", array) for j, array in enumerate(given)]
         if not parts:
             raise DataError(
                 "arrays", arrays, "at least one array: the data are empty", "Give one array per group."
@@ -317,7 +318,8 @@ class Groups(GroupedData):
         if names is not None:
             keys = list(check_names("names", names, len(parts), "array", strings=False))
         by_array = encode_all("groups", groups, len(parts), "array", taken=[label])
-        return cls(values=values, labels=spread(label, keys, lengths, by_array))
+        columns = next((own for own in map(_columns, given) if own is not None), None)
+        return cls(values=values, labels=spread(label, keys, lengths, by_array), columns=columns)
 
     @classmethod
     def from_labels(cls, values: Any, labels: Any = None) -> Groups:
@@ -326,7 +328,8 @@ class Groups(GroupedData):
         Parameters
         ----------
         values : array-like
-            Observations, shape (n,) for scalars, (n, p) for vectors.
+            Observations, shape (n,) for scalars, (n, p) for vectors. Columns of a DataFrame name the
+            dimensions.
         labels : dict, optional
             Label name -> n values; None, NaN, NaT or pandas.NA if it is missing (-1 is a value like any
             other). By default, or if empty: data for a flat mixture.
@@ -344,6 +347,7 @@ class Groups(GroupedData):
         return cls(
             values=checked,
             labels=encode_all("labels", {} if labels is None else labels, len(checked), "customer"),
+            columns=_columns(values),
         )
 
     def with_values(self, values: Any) -> Self:
@@ -364,7 +368,8 @@ class Groups(GroupedData):
             raise DataError(
                 "values", f"{len(checked)} values", f"{len(self)} values", "Give one value per customer."
             )
-        return type(self)(values=checked, labels=self._labels)
+        same = checked.shape[1:] == self.values.shape[1:]
+        return type(self)(values=checked, labels=self._labels, columns=self.columns if same else None)
 
     def __repr__(self) -> str:
         shape = "x".join(map(str, self.values.shape))
@@ -398,6 +403,16 @@ def _as_values(parameter: str, values: Any) -> npt.NDArray[Any]:
             array = _as_objects(items)
     array.setflags(write=False)
     return array
+
+
+def _columns(values: Any) -> tuple[str, ...] | None:
+    """Names of the columns of a table; None for anything else."""
+    names = getattr(values, "columns", None)
+    shape = getattr(values, "shape", ())
+    if isinstance(values, type) or names is None or len(shape) != 2:
+        return None
+    named = tuple(str(name) for name in names)
+    return named if len(named) == shape[1] else None
 
 
 def _as_objects(values: list[Any]) -> npt.NDArray[Any]:

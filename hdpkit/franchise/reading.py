@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.base_measures import BaseMeasure
-from hdpkit.checks import instance, number_array, whole_number
+from hdpkit.checks import instance, number_array, refuse, whole_number
 from hdpkit.errors import CopiedFranchiseWarning, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
@@ -146,8 +146,7 @@ class Reading(Drawn):
 
         If dishes are observed they are the values themselves.
         """
-        if self._copied_at is not None:
-            self._warn_of_copies("dishes are -1")
+        self._warn_of_copies("dishes are -1")
         return self._ranks()[self.seating.dishes()[: self.topology.n_customers]]
 
     def _ranks(self) -> Int64s:
@@ -179,13 +178,13 @@ class Reading(Drawn):
         StateError
             If dishes are observed.
         """
+        self._warn_of_copies("the sample has no dishes")
         return sample_of(self)
 
     @property
     def n_dishes(self) -> int:
         """Number of dishes, K; one that was opened and has no customers yet is counted, too."""
-        if self._copied_at is not None:
-            self._warn_of_copies("n_dishes is 0")
+        self._warn_of_copies("n_dishes is 0")
         return self._dish_kind.number()
 
     def _ran_as_copies(self) -> None:
@@ -194,6 +193,8 @@ class Reading(Drawn):
 
     def _warn_of_copies(self, what: str) -> None:
         """Warn a user, once, that this franchise isn't where the states of the chains are."""
+        if self._copied_at is None:
+            return
         if self._copied_at != self._changes:  # it has a state of its own by now
             self._copied_at = None
             return
@@ -210,6 +211,7 @@ class Reading(Drawn):
     @property
     def n_tables(self) -> int:
         """Total number of tables in all restaurants except the root, or of the root if it is the only one."""
+        self._warn_of_copies("n_tables is 0")
         tables = self.totals()[1]
         return int(tables.sum() - tables[0]) if self.topology.n_nodes > 1 else int(tables[0])
 
@@ -303,13 +305,29 @@ class Reading(Drawn):
     @property
     def dish_counts(self) -> Int64s:
         """Counts of terms by dish: int64, shape (K, V). For data that are terms."""
+        self._warn_of_copies("there are no dishes")
         self._dish_kind.check_counted()
         return self._customers.term_counts()
 
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""
+        self._warn_of_copies("there are no dishes")
         means = self.measure.posterior_means(self.bank, self.slots.occupied_slots(), self._customers.dishes())
         return self._known.put_topics(means)
+
+    def named_parameters(self) -> dict[str, npt.NDArray[Any]]:
+        """Posterior mean parameters of the dishes by name: "mean[0]", "sd[0]"; each of shape (K,).
+
+        Columns of a DataFrame in `Groups` name the dimensions: "mean[weight]". `BaseMeasure.named_parameters`
+        gives the names; ``pandas.DataFrame(franchise.named_parameters())`` has a row for each dish.
+        """
+        columns = getattr(self.data, "columns", None)
+        found = self.measure.named_parameters(self.dish_parameters(), columns)
+        wrong = not isinstance(found, dict) or any(np.shape(one)[:1] != (self.n_dishes,) for one in found.values())
+        if wrong:
+            allowed = "a dict: name -> values, one for each dish"
+            raise refuse(self.measure, "named_parameters", found, allowed)
+        return found
 
     def selected_terms(self) -> Floats:
         """Expected number of terms that each dish selects, given its data: float64, shape (K,).
@@ -339,12 +357,14 @@ class Reading(Drawn):
 
         If dishes are observed, the weights of all V atoms, and of all other values.
         """
+        self._warn_of_copies("all weight is that of a new dish")
         row = self.walk().prior_row(0)
         return row[:-1], float(row[-1])
 
     def group_weights(self, name: str) -> Floats:
         """Posterior mean weights in each restaurant of a declaration: shape (n, K + 1), a new dish last."""
         nodes = np.arange(self.topology.n_nodes)[self._nodes_of(name)]
+        self._warn_of_copies("all weight is that of a new dish")
         walk = self.walk()
         return np.array([walk.prior_row(node) for node in nodes.tolist()])
 

@@ -83,6 +83,7 @@ def _tree(data: RunData) -> dict[str, Any]:
             "values": values,
             "objects": data.values.dtype == object,
             "labels": [[n, *data.labels[n]] for n in data.label_names],
+            **({} if data.columns is None else {"columns": list(data.columns)}),
         }
     else:
         raise RunError("data", type(data).__name__, "a Corpus, NGrams or Groups", "Convert the data.")
@@ -122,7 +123,14 @@ def _data(tree: dict[str, Any]) -> RunData:
             objects[i] = value
         values = objects
     _check(isinstance(values, np.ndarray) and values.ndim >= 1)
-    return Groups(values=_fixed(values), labels=_labels(tree["labels"], len(values)))
+    columns = tree.get("columns")
+    _check(columns is None or (isinstance(columns, list) and values.shape[1:] == (len(columns),)))
+    _check(columns is None or all(type(name) is str for name in columns))
+    return Groups(
+        values=_fixed(values),
+        labels=_labels(tree["labels"], len(values)),
+        columns=None if columns is None else tuple(columns),
+    )
 
 
 def _most_terms(n_tokens: int) -> int:

@@ -55,6 +55,25 @@ def test_where_the_states_of_chains_are_is_said_where_one_looks():
     assert "franchises" not in repr(trace.chains[0])
 
 
+READS = {
+    "dish_parameters": lambda given: given.dish_parameters(),
+    "dish_counts": lambda given: given.dish_counts,
+    "sample": lambda given: given.sample(),
+    "n_tables": lambda given: given.n_tables,
+    "root_weights": lambda given: given.root_weights(),
+    "group_weights": lambda given: given.group_weights("document"),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_whatever_is_read_of_it_the_empty_franchise_says_where_the_states_are(read):
+    given = franchise()
+    schedule().run(given, sweeps=1, rng=0, chains=2)
+    with pytest.warns(errors.CopiedFranchiseWarning, match=r"trace\.franchises") as told:
+        READS[read](given)
+    assert [warning.filename for warning in told] == [__file__]
+
+
 def test_only_a_franchise_without_a_state_warns_that_chains_ran_on_copies(tmp_path):
     given, started = franchise(), franchise()
     quiet = hk.Scheduler([moves.Concentration()])

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Floats
-from hdpkit.base_measures.vectors import VectorMeasure, positive
+from hdpkit.base_measures.protocol import by_entry
+from hdpkit.base_measures.vectors import VectorMeasure, diagonal, positive
 from hdpkit.random import ChoiceSource
 
 __all__ = ["BetaBernoulliReference", "BitCounts"]
@@ -115,6 +116,15 @@ class BetaBernoulliReference(VectorMeasure):
         """Mean of each bit's probability: a float for single bits, shape (D,) for vectors."""
         a, b = (part[0] for part in self._posterior([statistics]))
         return self._outward(a / (a + b))
+
+    def named_parameters(self, means: Floats, columns: Sequence[str] | None = None) -> dict[str, Floats]:
+        """Probability of a one by dimension."""
+        return by_entry("probability", np.asarray(means, dtype=np.float64), columns)
+
+    def moments(self, means: Floats) -> tuple[Floats, Floats]:
+        """Probability of a one, and its variance."""
+        p = np.asarray(means, dtype=np.float64).reshape(len(means), -1)
+        return p, diagonal(p * (1.0 - p))
 
     def example_values(self) -> Any:
         """Five vectors."""

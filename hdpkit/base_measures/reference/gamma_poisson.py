@@ -11,7 +11,8 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Floats
-from hdpkit.base_measures.vectors import VectorMeasure, positive
+from hdpkit.base_measures.protocol import by_entry
+from hdpkit.base_measures.vectors import VectorMeasure, diagonal, positive
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
 from hdpkit.random import ChoiceSource
@@ -144,6 +145,15 @@ class GammaPoissonReference(VectorMeasure):
         """Mean of the rate: a float for numbers, shape (D,) for vectors."""
         shape, rate = (part[0] for part in self._posterior([statistics]))
         return self._outward(shape / rate)
+
+    def named_parameters(self, means: Floats, columns: Sequence[str] | None = None) -> dict[str, Floats]:
+        """Rates by dimension."""
+        return by_entry("rate", np.asarray(means, dtype=np.float64), columns)
+
+    def moments(self, means: Floats) -> tuple[Floats, Floats]:
+        """Rates, which are means and variances."""
+        rates = np.asarray(means, dtype=np.float64).reshape(len(means), -1)
+        return rates, diagonal(rates)
 
     def example_values(self) -> Any:
         """Five counts."""

@@ -11,7 +11,8 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.base_measures.moments import Moments, finite
-from hdpkit.base_measures.vectors import LARGEST_VALUE, VectorMeasure, positive, real
+from hdpkit.base_measures.protocol import by_entry
+from hdpkit.base_measures.vectors import LARGEST_VALUE, VectorMeasure, diagonal, positive, real
 from hdpkit.random import ChoiceSource
 
 __all__ = ["NormalGammaReference"]
@@ -140,6 +141,16 @@ class NormalGammaReference(VectorMeasure):
         """E[mu], and 1 / E[tau] as the variance: shape (2,) for numbers, (2, D) for vectors."""
         mean, _, shape, rate = (part[0] for part in self._posterior([statistics]))
         return np.array([self._outward(mean), self._outward(rate / shape)])
+
+    def named_parameters(self, means: Floats, columns: Sequence[str] | None = None) -> dict[str, Floats]:
+        """Means and standard deviations by dimension."""
+        means = np.asarray(means, dtype=np.float64)
+        return by_entry("mean", means[:, 0], columns) | by_entry("sd", np.sqrt(means[:, 1]), columns)
+
+    def moments(self, means: Floats) -> tuple[Floats, Floats]:
+        """Mean and diagonal covariance matrix."""
+        means = np.asarray(means, dtype=np.float64).reshape(len(means), 2, -1)
+        return means[:, 0], diagonal(means[:, 1])
 
     def example_values(self) -> Any:
         """Five values near zero."""

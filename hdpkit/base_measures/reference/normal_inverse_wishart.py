@@ -12,6 +12,7 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.base_measures.moments import Moments, finite
+from hdpkit.base_measures.protocol import by_entry
 from hdpkit.base_measures.vectors import LARGEST_VALUE, VectorMeasure, finite_numbers, positive_numbers
 from hdpkit.checks import number_array
 from hdpkit.errors import DataError, ParameterError
@@ -263,6 +264,21 @@ class NormalInverseWishartReference(VectorMeasure):
         """E[mu] in the first row, below it the inverse of E[Sigma^-1] as the covariance: (D + 1, D)."""
         mean, _, dof, scale = self._posterior(statistics)
         return np.vstack([mean, scale / dof])
+
+    def named_parameters(self, means: Floats, columns: Sequence[str] | None = None) -> dict[str, Floats]:
+        """Means and standard deviations by dimension, then correlations of pairs of dimensions."""
+        mean, covariance = self.moments(means)
+        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        correlation = covariance / (sd[:, :, None] * sd[:, None, :])
+        pairs = by_entry("correlation", correlation, columns)
+        upper = np.triu(np.ones(correlation.shape[1:], dtype=bool), 1).ravel()
+        kept = {name: value for (name, value), own in zip(pairs.items(), upper, strict=True) if own}
+        return by_entry("mean", mean, columns) | by_entry("sd", sd, columns) | kept
+
+    def moments(self, means: Floats) -> tuple[Floats, Floats]:
+        """Mean and covariance matrix."""
+        means = np.asarray(means, dtype=np.float64)
+        return means[:, 0], means[:, 1:]
 
     def example_values(self) -> Any:
         """Five values near zero."""
