@@ -17,7 +17,15 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.priors import Prior, mean_of
 
-__all__ = ["LARGEST_VALUE", "VectorMeasure", "diagonal", "finite_numbers", "positive", "positive_numbers", "real"]
+__all__ = [
+    "LARGEST_VALUE",
+    "VectorMeasure",
+    "diagonal",
+    "finite_numbers",
+    "positive",
+    "positive_numbers",
+    "real",
+]
 
 SMALLEST, LARGEST = 1e-50, 1e50  # range of positive parameters
 LARGEST_VALUE = 1e100  # so that squares of values, multiplied or divided by parameters, don't overflow

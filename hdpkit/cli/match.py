@@ -24,7 +24,7 @@ from hdpkit.plots.canvas import check_picture, load_matplotlib, save_picture
 from hdpkit.record.run_folder import SIGNATURES
 from hdpkit.signatures.runs import Nouns, load_settings, nouns_of, signatures_of_run
 from hdpkit.summaries.matching import MIN_COSINE, TopicMatch, match_topics
-from hdpkit.summaries.run_topics import topics_of_run
+from hdpkit.summaries.run_topics import component_set_of_run
 from hdpkit.summaries.vectors import ComponentSet
 
 __all__ = ["match"]
@@ -103,7 +103,7 @@ class _Side:
         """The components, named by the folder as it was given."""
         if self._signatures:
             return signatures_of_run(self._run)[0].component_set(self.source)
-        return topics_of_run(self._run)[0].component_set(self.source)
+        return component_set_of_run(self._run, self.source)
 
 
 def _facts(found: TopicMatch) -> dict[str, Any]:

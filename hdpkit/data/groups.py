@@ -408,7 +408,7 @@ def _as_values(parameter: str, values: Any) -> npt.NDArray[Any]:
 def _columns(values: Any) -> tuple[str, ...] | None:
     """Names of the columns of a table; None for anything else."""
     names = getattr(values, "columns", None)
-    shape = getattr(values, "shape", ())
+    shape: tuple[int, ...] = getattr(values, "shape", ())
     if isinstance(values, type) or names is None or len(shape) != 2:
         return None
     named = tuple(str(name) for name in names)

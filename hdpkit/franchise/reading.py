@@ -323,8 +323,8 @@ class Reading(Drawn):
         """
         columns = getattr(self.data, "columns", None)
         found = self.measure.named_parameters(self.dish_parameters(), columns)
-        wrong = not isinstance(found, dict) or any(np.shape(one)[:1] != (self.n_dishes,) for one in found.values())
-        if wrong:
+        n = len(self.slots.occupied_slots())
+        if not isinstance(found, dict) or any(np.shape(one) != (n,) for one in found.values()):
             allowed = "a dict: name -> values, one for each dish"
             raise refuse(self.measure, "named_parameters", found, allowed)
         return found

@@ -341,7 +341,7 @@ class Sample:
     """The part of a state after a sweep that summaries of the posterior need. It never changes.
 
     It doesn't refer to the franchise or the data, and the size of its arrays is that of the counts, not of
-    the data (but for ``dishes`` of a flat mixture).
+    the data (but for ``dishes``, where they are kept).
 
     Attributes
     ----------
@@ -370,8 +370,8 @@ class Sample:
     group_counts : csr_array of int64, shape (n_groups, K)
         Number of customers of each dish in each group.
     dishes : int32 array, shape (n_customers,), or None
-        Dish of each customer, in data order; -1 while unseated. Only of a flat mixture (one restaurant) of at
-        most 2**20 customers: its items are customers, while those of other models are groups.
+        Dish of each customer, in data order; -1 while unseated. Only of a flat mixture (one restaurant), or
+        of data that are no terms, and of at most 2**20 customers.
     hyperparameters : dict
         Concentrations, discounts and parameters of the base measure, by the keys of a trace.
     log_joint : float
@@ -622,7 +622,7 @@ def _weights(level: Level, above: Floats, chosen: slice) -> Floats:
     return rows
 
 
-_CUSTOMERS = 1 << 20  # customers of a flat mixture whose dishes are kept
+_CUSTOMERS = 1 << 20  # customers whose dishes are kept, at most
 
 
 def hyperparameter_values(state: State) -> dict[str, Any]:
@@ -685,6 +685,7 @@ def sample_of(state: Any, log_joint: float | None = None) -> Sample:
     counts, means, parameters = _of_dishes(state, slots)
     weights, rest = state.root_weights()
     streams = state.streams
+    keeps = topology.n_customers <= _CUSTOMERS and (counts is None or not levels)
     return Sample(
         chain=0 if streams is None else streams.chain,
         sweep=state.sweep,
@@ -697,7 +698,7 @@ def sample_of(state: Any, log_joint: float | None = None) -> Sample:
         label=state.declarations[deepest].label or state.declarations[deepest].name,
         names=topology.keys_of(deepest),
         group_counts=levels[-1].counts if levels else scipy.sparse.csr_array(sizes[None, :]),
-        dishes=None if levels or topology.n_customers > _CUSTOMERS else state.dishes.astype(np.int32),
+        dishes=state.dishes.astype(np.int32) if keeps else None,
         hyperparameters=hyperparameter_values(state),
         log_joint=float(state.log_joint() if log_joint is None else log_joint),
         term_means=means,

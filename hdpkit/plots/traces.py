@@ -74,7 +74,8 @@ def traces(trace: Any, keys: Any = None, *, after: int = 0, figure: Any = None) 
     ----------
     trace : Trace or ChainTrace
     keys : sequence of str, optional
-        By default the log joint, the number of dishes, and every other number that isn't constant.
+        By default the log joint, the number of dishes, and every other number that isn't constant and differs
+        from those before it (in a flat mixture the number of tables is that of dishes).
     after : int
         Leave out the sweeps up to this one.
     figure : matplotlib.figure.Figure, optional
@@ -92,7 +93,9 @@ def traces(trace: Any, keys: Any = None, *, after: int = 0, figure: Any = None) 
     chains = chains_of(trace)
     if keys is None:
         chosen = [key for key in _FIRST if key in chains[0][1]]
-        chosen += [key for key in chains[0][1] if key not in (*_FIRST, "sweep") and _changes(chains, key)]
+        for key in chains[0][1]:
+            if key not in (*_FIRST, "sweep") and _changes(chains, key) and not _same_as(chains, key, chosen):
+                chosen.append(key)
     else:
         chosen = list(
             items("keys", keys, "a sequence of keys of the trace", remedy='For instance ["n_dishes"].')
@@ -117,6 +120,11 @@ def _changes(chains: Any, key: str) -> bool:
     if any(column.dtype == object or column.ndim != 1 for column in columns):
         return False
     return len(np.unique(np.concatenate(columns))) > 1
+
+
+def _same_as(chains: Any, key: str, others: Any) -> bool:
+    """Whether a key has the values of one of the others in every sweep of every chain."""
+    return any(all(np.array_equal(chain[key], chain[other]) for _, chain in chains) for other in others)
 
 
 def topic_shares(samples: Any, *, ax: Any = None) -> Any:

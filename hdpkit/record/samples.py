@@ -176,7 +176,7 @@ def _unpacked(tree: Mapping[str, Any]) -> Sample:
     dishes = tree["dishes"]
     if dishes is not None:
         dishes = np.asarray(dishes, dtype=np.int32)
-        _check(dishes.ndim == 1 and not levels)
+        _check(dishes.ndim == 1)
         _check(int(dishes.min(initial=0)) >= -1 and int(dishes.max(initial=-1)) < k)
         _check(np.array_equal(np.bincount(dishes[dishes >= 0], minlength=k), sizes))
     return Sample(

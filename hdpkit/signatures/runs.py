@@ -19,7 +19,7 @@ from hdpkit.signatures.extraction import Signatures, extract_signatures
 from hdpkit.signatures.known import KnownSignatures
 from hdpkit.summaries.diagnosis import states_of_run
 
-__all__ = ["TOPICS", "Nouns", "Settings", "load_settings", "nouns_of", "signatures_of_run"]
+__all__ = ["POINTS", "TOPICS", "Nouns", "Settings", "load_settings", "nouns_of", "signatures_of_run"]
 
 
 @attrs.frozen
@@ -65,13 +65,17 @@ class Nouns:
 
 TOPICS = Nouns("Topics", "topic", "topic", "token", "document", "term")
 """Of models of texts."""
+POINTS = Nouns("Components", "component", "component", "observation", "group", "dimension")
+"""Of mixtures of numbers."""
 _MUTATIONS = Nouns("Signatures", "signature", "component", "mutation", "sample", "channel")
 
 
 def nouns_of(data: Any, folder: str | os.PathLike[str] | None = None) -> Nouns:
-    """The nouns for a run: those of mutational signatures if it is one, otherwise those of topic models."""
+    """The nouns for a run: of mutational signatures, of mixtures of numbers, otherwise of topic models."""
     declared = folder is not None and (Path(folder) / SIGNATURES).exists()
-    terms = (data.vocabulary or ()) if hasattr(data, "n_documents") else ()
+    if not hasattr(data, "n_documents"):
+        return POINTS
+    terms = data.vocabulary or ()
     return _MUTATIONS if declared or channels_of(terms) is not None else TOPICS
 
 

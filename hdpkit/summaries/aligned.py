@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
+from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import choice, instance, items, made_by, whole_number
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise import Sample
@@ -24,7 +25,7 @@ _AT_ONCE = 1 << 24  # shares of groups that are in memory at once
 _DRAWS = 400  # of the shares of each group, for intervals
 _DRAWS_OF_A_STATE = 5  # at least
 _SEED = 0
-_TABLES = ("topics", "shares", "weights", "trace")
+_TABLES = ("topics", "parameters", "shares", "weights", "trace")
 _NOBODY = -1
 
 
@@ -201,7 +202,7 @@ class AlignedTopics:
         here = self._vectors.take(self._member_rows, np.arange(first, last))
         if isinstance(self._vectors, TermVectors):
             return central_of_terms(here, self._vectors.shape, self.level)
-        return central(here, self.level)
+        return central(self._vectors.dense(here), self.level)
 
     @cached_property
     def _dishes(self) -> tuple[Int64s, Int64s]:
@@ -234,6 +235,42 @@ class AlignedTopics:
     def topics_upper(self) -> Floats:
         """Upper ends of the intervals of `topics`: shape (T, n_terms)."""
         return self._topic_ends[1]
+
+    # ------------------------------------------------------------------ customers
+
+    @property
+    def memberships(self) -> Floats:
+        """Posterior probability of each topic for each customer: float64, shape (n_customers, T + 1).
+
+        The share of the samples in which the customer is in the topic; the last column is the rest, and rows
+        sum to one. Computed at each access.
+
+        Raises
+        ------
+        StateError
+            If samples don't have the dishes of customers: of words in documents, or of too many customers.
+        """
+        return self._memberships(np.arange(len(self) + 1)).T
+
+    def _memberships(self, which: Int64s) -> Floats:
+        """Rows of some topics, shape (n, n_customers); number T is the rest."""
+        place = np.full(len(self) + 1, -1, dtype=np.int64)
+        place[which] = np.arange(len(which))
+        found: Floats | None = None
+        for sample, own in zip(self.samples, self._labels, strict=True):
+            if sample.dishes is None:
+                raise StateError(
+                    "samples", "without the dishes of customers", "of numbers, or of a flat mixture",
+                    "See group_shares for documents and other groups.",
+                )  # fmt: skip
+            if found is None:
+                found = np.zeros((len(which), len(sample.dishes)))
+            of_dish = np.where(own >= 0, own, len(self))
+            rows = place[np.append(of_dish, len(self))[sample.dishes]]
+            there = np.flatnonzero(rows >= 0)
+            found[rows[there], there] += 1.0 / len(self.samples)
+        assert found is not None
+        return found
 
     # ------------------------------------------------------------------ groups
 
@@ -333,20 +370,67 @@ class AlignedTopics:
 
     # ------------------------------------------------------------------ tables
 
-    def to_pandas(self, table: str = "topics", *, n_terms: int | None = 20, vocabulary: Any = None) -> Any:
+    def named_parameters(self, measure: BaseMeasure, columns: Any = None) -> dict[str, Floats]:
+        """Parameters of the topics by name, with intervals, for data other than terms.
+
+        Parameters
+        ----------
+        measure : BaseMeasure
+            That of the model, ``franchise.measure``, which gives the names: "mean[0]", "sd[0]".
+        columns : sequence of str, optional
+            Names of the dimensions of the data: ``franchise.data.columns``.
+
+        Returns
+        -------
+        dict
+            Name -> float64 array, shape (T, 3): the mean over the samples that have the topic, and the ends
+            of the interval over these samples.
+
+        Raises
+        ------
+        StateError
+            If the data are terms.
+        """
+        instance("measure", measure, BaseMeasure, "a base measure", remedy="franchise.measure.")
+        if columns is not None:
+            columns = items("columns", columns, "names of the dimensions", remedy="Leave it out for numbers.")
+        if self.samples[0].counts is not None:
+            raise StateError("samples", "of terms", "of numbers", "See AlignedTopics.topics.")
+        rows = self._vectors.dense(self._member_rows)
+        _, begins = self._dishes
+        found = {}
+        for name, values in measure.named_parameters(rows, columns).items():
+            parts = np.split(np.asarray(values, dtype=np.float64), begins[1:-1])
+            rows_of = [[part.mean(), *np.ravel(central(part[:, None], self.level))] for part in parts]
+            found[name] = np.array(rows_of, dtype=np.float64).reshape(len(self), 3)
+        return found
+
+    def to_pandas(
+        self,
+        table: str = "topics",
+        *,
+        n_terms: int | None = 20,
+        vocabulary: Any = None,
+        measure: BaseMeasure | None = None,
+    ) -> Any:
         """A tidy table: one row per observation.
 
         Parameters
         ----------
         table : str
             "topics": a row per topic and probable term: topic, term, probability, lower, upper.
+            "parameters": a row per topic and parameter, for data other than terms: topic, parameter, value,
+            lower, upper (`named_parameters`).
             "shares": a row per topic: topic, share, lower, upper, occurrence, chains (that have it), spread.
             "weights": a row per group and topic: the name of the groups, topic, share, lower, upper; the rest
             is topic "rest". "trace": a row per sample and topic that it has: chain, sweep, topic, id, share.
         n_terms : int, optional
             Number of terms per topic in "topics"; None for all.
         vocabulary : sequence of str, optional
-            Words of the terms, for "topics": ``corpus.vocabulary``. Without it terms are numbers.
+            Words of the terms, for "topics": ``corpus.vocabulary``. Without it terms are numbers. For
+            "parameters" names of the dimensions.
+        measure : BaseMeasure, optional
+            For "parameters": ``franchise.measure``.
 
         Returns
         -------
@@ -364,8 +448,20 @@ class AlignedTopics:
             whole_number("n_terms", n_terms, 1, remedy="None for all of them.")
         if vocabulary is not None:
             vocabulary = items("vocabulary", vocabulary, "a sequence of words", remedy="corpus.vocabulary.")
+        if table == "parameters":
+            return data_frame(self._parameters_table(measure, vocabulary))
         rows = getattr(self, f"_{table}_table")
         return data_frame(rows(n_terms, vocabulary) if table == "topics" else rows())
+
+    def _parameters_table(self, measure: Any, columns: Any) -> dict[str, Any]:
+        found = self.named_parameters(measure, columns)
+        n = len(found)
+        values = np.array(list(found.values())).reshape(n, len(self), 3)
+        return {
+            "topic": np.repeat(np.arange(len(self)), n),
+            "parameter": list(found) * len(self),
+            **{key: values[:, :, i].T.ravel() for i, key in enumerate(("value", "lower", "upper"))},
+        }
 
     def _topics_table(self, n_terms: int | None, vocabulary: Any) -> dict[str, Any]:
         if any(sample.counts is None for sample in self.samples):
@@ -428,7 +524,7 @@ class AlignedTopics:
         }
 
     def component_set(self, source: str) -> ComponentSet:
-        """The topics as `hdpkit.summaries.match_topics` compares them.
+        """The topics as `hdpkit.summaries.match_topics` compares them: by terms, or else by customers.
 
         Parameters
         ----------
@@ -438,10 +534,15 @@ class AlignedTopics:
         Raises
         ------
         StateError
-            If the data are not terms.
+            If the samples have neither terms nor the dishes of customers.
         """
-        if any(sample.counts is None for sample in self.samples):
-            raise StateError("topics", "of data that are no terms", "of words", "Match runs of topics.")
+        names = tuple(str(topic + 1) for topic in range(len(self)))
+        if self.samples[0].counts is None:
+            last = self._memberships(np.array([len(self)]))  # raises a StateError if there are none
+            return ComponentSet(
+                source=source, names=names, shares=self.shares, columns=last.shape[1], rows=self._memberships,
+                words=lambda topic, n: [],
+            )  # fmt: skip
 
         def words(topic: int, n: int) -> list[str]:
             row = self._topic_rows(np.array([topic]))[0]
@@ -449,7 +550,7 @@ class AlignedTopics:
 
         return ComponentSet(
             source=source,
-            names=tuple(str(topic + 1) for topic in range(len(self))),
+            names=names,
             shares=self.shares,
             columns=int(self.samples[0].counts.shape[1]),
             rows=self._topic_rows,

@@ -17,7 +17,7 @@ from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Run
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.diagnosis import settled_samples
-from hdpkit.summaries.vectors import ParameterVectors, TermVectors, Vectors
+from hdpkit.summaries.vectors import MemberVectors, ParameterVectors, TermVectors, Vectors
 
 __all__ = [
     "MIN_OCCURRENCE",
@@ -249,8 +249,9 @@ def align_topics(
         chain was still on its way (docs/summaries.md). Of a sequence all are used.
     distance : "cosine", "hellinger" or function
         Dissimilarity of two topics: 1 - cosine of their distributions over terms, or the Hellinger distance
-        between them. For data other than terms, a function that takes the parameters of two sets of
-        components, shape (n, ...) and (m, ...), and returns distances, shape (n, m).
+        between them. For data other than terms, "cosine" compares the customers of two components (of at most
+        2**20); or give a function that takes the parameters of two sets of components, shape (n, ...) and (m,
+        ...), and returns distances, shape (n, m).
     threshold : float, optional
         The largest distance between dishes of the same topic: by default 0.5 for cosine, 0.6 for Hellinger;
         required for a function.
@@ -278,7 +279,7 @@ def align_topics(
     if not 0.0 <= min_occurrence <= 1.0:
         raise ParameterError("min_occurrence", min_occurrence, "from 0 to 1", "0 keeps every topic.")
     threshold = distance_of(distance, threshold)
-    labels = matched(given, vectors := vectors_of(given, distance), threshold)
+    labels = matched(given, vectors := vectors_of(given, distance, members=True), threshold)
     n = int(max(one.max(initial=-1) for one in labels)) + 1
     there = np.bincount(np.concatenate(labels), minlength=n) / len(given)
     often = there >= min_occurrence
@@ -326,11 +327,13 @@ def distance_of(distance: str | Distance, threshold: float | None) -> float:
     return positive_number("threshold", threshold)
 
 
-def vectors_of(samples: tuple[Sample, ...], distance: str | Distance) -> Vectors:
-    """Components of samples as vectors with a distance."""
+def vectors_of(samples: tuple[Sample, ...], distance: str | Distance, *, members: bool = False) -> Vectors:
+    """Components of samples as vectors with a distance; of numbers by their customers, if ``members``."""
     if not isinstance(distance, str):
         return ParameterVectors(samples, distance)
     if samples[0].counts is None:
+        if members and distance == "cosine" and all(sample.dishes is not None for sample in samples):
+            return MemberVectors(samples)
         raise ParameterError(
             "distance", distance, "a function, where the data are no terms",
             "For instance lambda a, b: abs(a[:, None, 0] - b[None, :, 0]), and a threshold.",

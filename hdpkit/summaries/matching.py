@@ -16,7 +16,7 @@ from hdpkit.io.tables import Columns
 from hdpkit.record.tables import data_frame
 from hdpkit.schedule import Run, open_run
 from hdpkit.summaries.alignment import assigned
-from hdpkit.summaries.run_topics import topics_of_run
+from hdpkit.summaries.run_topics import component_set_of_run
 from hdpkit.summaries.vectors import ComponentSet, Matchable
 
 __all__ = ["TopicMatch", "match_topics"]
@@ -44,8 +44,9 @@ class TopicMatch:
     shares : (float64 array, float64 array)
         Share of each topic in the data of its run.
     cosines : float64 array, shape (T1, T2)
-        Cosine of each topic of the first run with each of the second. Terms that only one run has count as
-        zero in the other.
+        Cosine of each topic of the first run with each of the second: of their distributions over terms,
+        where terms that only one run has count as zero in the other; or of the probabilities with which
+        customers are in them.
     pairs : int64 array, shape (n, 2)
         Numbers of the topics that are matched, by descending share in the first run.
     min_cosine : float
@@ -192,7 +193,8 @@ def match_topics(one: Any, other: Any, *, min_cosine: float = MIN_COSINE) -> Top
     Each topic has at most one partner; pairs are chosen so that the sum of their cosines is largest
     (`scipy.optimize.linear_sum_assignment`). The topics of a run are those that ``hdpkit topics`` prints: the
     consensus of several chains, or the newest state of one. Terms are matched by name, so the runs may be
-    over different corpora.
+    over different corpora. Components of numbers are compared by the customers that they have, so both runs
+    must be over the same data.
 
     Parameters
     ----------
@@ -211,7 +213,8 @@ def match_topics(one: Any, other: Any, *, min_cosine: float = MIN_COSINE) -> Top
     ParameterError
         If an argument is out of range.
     DataError
-        If the two have no term in common, or only one has names of terms.
+        If the two have no term in common, only one has names of terms, or they are components of numbers over
+        different data.
     """
     min_cosine = real_number("min_cosine", min_cosine)
     if not 0.0 <= min_cosine <= 1.0:
@@ -238,8 +241,7 @@ def _components(name: str, given: Any) -> ComponentSet:
     if isinstance(given, str | os.PathLike):
         given = open_run(given)
     if isinstance(given, Run):
-        source = printable(given.folder.name)
-        given = topics_of_run(given)[0]
+        return component_set_of_run(given, printable(given.folder.name))
     instance(name, given, Matchable, _ALLOWED, remedy=_REMEDY)
     found: ComponentSet = given.component_set(source)
     return found
@@ -248,6 +250,11 @@ def _components(name: str, given: Any) -> ComponentSet:
 def _in_common(first: ComponentSet, second: ComponentSet) -> tuple[Int64s, Int64s]:
     """Numbers of the columns that both have, in either."""
     one, other = first.columns, second.columns
+    if first.data != second.data:
+        raise DataError(
+            "one and other", "of different data", "of the same data, if components are of numbers",
+            "They are compared by the customers that they have. Match runs over one data set.",
+        )  # fmt: skip
     if isinstance(one, int) or isinstance(other, int):
         if one != other:
             raise DataError(

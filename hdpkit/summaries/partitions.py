@@ -13,6 +13,9 @@ from hdpkit.checks import choice, items, number_array, whole_number, whole_numbe
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise import Sample
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.schedule import Run
+from hdpkit.summaries.diagnosis import settled_samples
 from hdpkit.summaries.salso import Search, canonical
 
 __all__ = ["PointPartition", "co_clustering", "point_partition"]
@@ -29,10 +32,12 @@ def co_clustering(labels: Any, *, items: Any = None) -> Floats:
 
     Parameters
     ----------
-    labels : int array of shape (n_samples, n_items), or sequence of Sample
+    labels : int array of shape (n_samples, n_items), sequence of Sample, Trace, ChainTrace or Run
         Cluster of each item in each sample; the numbering of clusters is arbitrary. For `Sample` objects the
         items are the groups (documents), and the cluster of a group is its largest dish. For a flat mixture
-        (one restaurant) they are the customers, and the clusters are the dishes.
+        (one restaurant) they are the customers, and the clusters are the dishes. Of a trace or a run the
+        samples after the burn-in are used. Customers of data that are numbers, in groups:
+        ``np.array([sample.dishes for sample in trace.samples])``.
     items : int array of shape (n,), optional
         Which items; by default all. At most 10,000.
 
@@ -109,7 +114,7 @@ def point_partition(
 
     Parameters
     ----------
-    labels : int array of shape (n_samples, n_items), or sequence of Sample
+    labels : int array of shape (n_samples, n_items), sequence of Sample, Trace, ChainTrace or Run
         As for `co_clustering`. Time and memory grow with samples times items; a few hundred samples are
         enough.
     loss : "vi" or "binder"
@@ -170,6 +175,10 @@ def _of_samples(labels: Any) -> Int64s | None:
 
     None if the argument is no sequence of samples.
     """
+    if isinstance(labels, Trace | ChainTrace | Run):
+        labels = settled_samples(labels)
+        if not labels:
+            raise DataError("labels", labels, "a run that kept samples", "Run it with samples=100.")
     if not isinstance(labels, Sequence) or isinstance(labels, str | bytes):
         return None
     samples = items("labels", labels, _ALLOWED, remedy=_REMEDY)

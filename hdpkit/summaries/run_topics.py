@@ -20,7 +20,7 @@ from hdpkit.summaries.consensus import Consensus, consensus
 from hdpkit.summaries.diagnosis import states_of_run
 from hdpkit.summaries.vectors import ComponentSet
 
-__all__ = ["DocumentShares", "RunTopics", "topics_of_run"]
+__all__ = ["DocumentShares", "RunTopics", "component_set_of_run", "topics_of_run"]
 
 
 _BLOCK = 1 << 14  # documents of which there are shares at once, at most
@@ -145,6 +145,22 @@ def topics_of_run(
     agreed = consensus(align_topics(samples))
     source = f"the consensus of {len(standing)} chains ({len(samples)} samples of {agreed.sweeps})"
     return _of_chains(agreed, states, source), states
+
+
+def component_set_of_run(run: Run, source: str) -> ComponentSet:
+    """The topics of a run, or its components if its data are numbers, to be matched with those of another."""
+    if hasattr(run.data, "n_documents"):
+        return topics_of_run(run)[0].component_set(source)
+    samples, states = states_of_run(run)
+    agreed = consensus(align_topics(samples))
+    measure, columns = states[0].franchise.measure, getattr(run.data, "columns", None)
+    parameters = agreed.named_parameters(measure, columns)
+
+    def words(component: int, n: int) -> list[str]:
+        shown = [f"{name}={values[component, 0]:.3g}" for name, values in parameters.items()]
+        return shown[:n]
+
+    return attrs.evolve(agreed.component_set(source), words=words, data=run.data_digest)
 
 
 def _of_documents(state: ChainState) -> ChainState:

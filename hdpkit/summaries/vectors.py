@@ -15,7 +15,16 @@ from hdpkit.errors import DataError, ReturnValueError
 from hdpkit.franchise import Sample
 from hdpkit.franchise.sample import rows_at_once
 
-__all__ = ["ComponentSet", "Matchable", "ParameterVectors", "Rows", "TermVectors", "Vectors", "first_terms"]
+__all__ = [
+    "ComponentSet",
+    "Matchable",
+    "MemberVectors",
+    "ParameterVectors",
+    "Rows",
+    "TermVectors",
+    "Vectors",
+    "first_terms",
+]
 
 
 class Vectors(Protocol):
@@ -161,6 +170,74 @@ class TermVectors:
         return found
 
 
+@attrs.frozen(eq=False)
+class Members:
+    """Components of numbers: the customers of each, (n, n_customers), and its parameters, (n, ...)."""
+
+    customers: Any  # csr_array; of a mean the share of the samples in which it has each customer
+    parameters: Floats
+
+
+class MemberVectors:
+    """Components of numbers of one set of customers; distances are 1 - cosine of the customers they have."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        _same([len(sample.dishes) for sample in samples if sample.dishes is not None])
+        self._parameters = ParameterVectors(samples, lambda a, b: np.zeros((len(a), len(b))))
+
+    def rows(self, sample: Sample) -> Members:
+        """The components of a sample."""
+        assert sample.dishes is not None
+        seated = np.flatnonzero(sample.dishes >= 0)
+        where = (sample.dishes[seated], seated)
+        shape = (sample.n_dishes, len(sample.dishes))
+        customers = scipy.sparse.csr_array((np.ones(len(seated)), where), shape=shape)
+        return Members(customers, self._parameters.rows(sample))
+
+    def take(self, rows: Members, which: Int64s) -> Members:
+        """Some of these rows."""
+        return Members(rows.customers[which], rows.parameters[which])
+
+    def stack(self, parts: Sequence[Members]) -> Members:
+        """Rows below each other."""
+        customers = scipy.sparse.vstack([part.customers for part in parts], format="csr")
+        parameters = self._parameters.stack([part.parameters for part in parts])
+        return Members(scipy.sparse.csr_array(customers), parameters)
+
+    def means(self, rows: Members, labels: Int64s, n: int) -> Members:
+        """Mean of the rows of each label."""
+        each = 1.0 / np.bincount(labels, minlength=n)
+        where = (labels, np.arange(len(labels)))
+        chooser = scipy.sparse.csr_array((each[labels], where), shape=(n, len(labels)))
+        customers = scipy.sparse.csr_array(chooser @ rows.customers)
+        return Members(customers, self._parameters.means(rows.parameters, labels, n))
+
+    def distances(self, rows: Members, others: Members) -> Floats:
+        """1 - cosine."""
+        products = (_unit_rows(rows.customers) @ _unit_rows(others.customers).T).toarray()
+        return np.maximum(1.0 - products, 0.0)
+
+    def paired(self, rows: Members, others: Members) -> Floats:
+        """Distances between rows at the same index."""
+        products = _unit_rows(rows.customers).multiply(_unit_rows(others.customers)).sum(axis=1)
+        return np.maximum(1.0 - np.asarray(products, dtype=np.float64).ravel(), 0.0)
+
+    def angles(self, distances: Floats) -> Floats:
+        """The angle between the unit vectors."""
+        return np.asarray(np.arccos(np.clip(1.0 - distances, -1.0, 1.0)))
+
+    def dense(self, rows: Members) -> Floats:
+        """Parameters, shape (n, ...)."""
+        return rows.parameters
+
+
+def _unit_rows(matrix: Any) -> Any:
+    """Sparse rows divided by their norms; rows of zeros stay."""
+    norms = np.sqrt(np.asarray(matrix.power(2).sum(axis=1), dtype=np.float64).ravel())
+    scale = 1.0 / np.where(norms > 0.0, norms, 1.0)
+    return scipy.sparse.csr_array(scipy.sparse.diags_array(scale) @ matrix)
+
+
 class ParameterVectors:
     """Components by their parameters, of any shape; ``distance`` of (n, ...) and (m, ...) is (n, m)."""
 
@@ -237,6 +314,8 @@ class ComponentSet:
     columns: Sequence[Any] | int  # names of the columns, or their number if they have none
     rows: Callable[[Int64s], Floats]  # weights of some components, shape (n, n_columns)
     words: Callable[[int, int], Sequence[str]]  # of a component, at most so many that describe it
+    # Where columns are customers: what the data are, so that customers of other data aren't compared.
+    data: Any = None
 
     def blocks(self) -> list[Int64s]:
         """Numbers of the components, as many at a time as fit into memory."""

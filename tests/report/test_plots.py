@@ -170,3 +170,14 @@ def test_without_matplotlib_the_extra_is_named(run, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[plots\]"):
         plots.trace(run[1])
+
+
+def test_equal_traces_are_one_panel():
+    flat = hk.Franchise(
+        hk.Restaurant(hk.NormalGamma(0, 0.1, 2, 0.5), concentration=1.0), hk.Groups.from_labels([0.0, 5, 6])
+    )
+    trace = hk.Scheduler([moves.TableGibbs()]).run(flat, sweeps=20, rng=0)
+    assert (trace["n_tables"] == trace["n_dishes"]).all()
+    labels = [ax.get_ylabel() for ax in plots.traces(trace).axes]
+    assert labels == ["log joint (nats)", "topics (dishes with customers)", "log_likelihood"]
+    assert len(plots.traces(trace, ["n_dishes", "n_tables"]).axes) == 2  # those that are asked for

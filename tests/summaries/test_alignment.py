@@ -320,7 +320,9 @@ def test_components_of_any_measure():
         aligned.to_pandas()
     assert len(aligned.to_pandas("shares")) == len(aligned)
     with pytest.raises(ParameterError, match="function"):
-        align_topics(trace)
+        align_topics(trace, distance="hellinger")
+    with pytest.raises(ParameterError, match="function"):
+        align_topics([attrs.evolve(one, dishes=None) for one in trace.samples])
     with pytest.raises(ParameterError, match="threshold"):
         align_topics(trace, distance=apart)
     for wrong in (lambda a, b: apart(a, b)[:, :0], lambda a, b: -apart(a, b), lambda a, b: "far"):
@@ -390,3 +392,82 @@ def test_traces_as_tables(fitted):
     )
     assert list(recorded.to_pandas().columns) == ["chain", "sweep", "pair[0]", "pair[1]", "ragged"]
     assert hk.Trace().to_pandas().empty
+
+
+# ---------------------------------------------------------------------- components of numbers
+
+
+def clustered(groups, seed=0, chains=2, **options):
+    """A run over four clusters in the plane, of which each group has some."""
+    rng = np.random.default_rng(seed)
+    centres = np.array([[0.0, 0], [6, 0], [0, 6], [6, 6]])
+    truth = rng.integers(4, size=160)
+    X = centres[truth] + rng.normal(0, 0.7, size=(160, 2))
+    labels = {"farm": [f"farm {i % 4}" for i in range(160)]} if groups else {}
+    measure = hk.NormalInverseWishart.weakly_informative(X)
+    root = hk.Restaurant(measure, concentration=1.0)
+    top = hk.Restaurant(root, concentration=1.0, each="farm") if groups else root
+    franchise = hk.Franchise(top, hk.Groups.from_labels(X, labels))
+    steps = [moves.TableGibbs(), moves.SplitMerge(), *([moves.DishGibbs()] if groups else [])]
+    return truth, hk.Scheduler(steps).run(
+        franchise, sweeps=40, rng=seed, chains=chains, samples=10, **options
+    )
+
+
+@pytest.mark.parametrize("groups", [False, True])
+def test_components_of_numbers_are_aligned_by_their_customers(groups):
+    truth, trace = clustered(groups)
+    aligned = align_topics(trace)
+    found = consensus(aligned, chains=1.0)
+    assert len(found) == 4
+    probability = found.memberships
+    assert probability.shape == (160, 5)
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+    label = probability[:, :-1].argmax(axis=1)
+    assert sum(np.bincount(truth[label == k]).max() for k in range(4)) >= 158
+    for k in range(4):
+        assert found.shares[k] == pytest.approx(probability[:, k].mean(), abs=0.02)
+        centre = np.array([[0.0, 0], [6, 0], [0, 6], [6, 6]])[np.bincount(truth[label == k]).argmax()]
+        np.testing.assert_allclose(found.topics[k][0], centre, atol=0.5)
+        assert (found.topics_lower[k] <= found.topics[k] + 1e-9).all()
+    # What a function of the parameters finds, too.
+    apart = lambda a, b: np.linalg.norm(a[:, None, 0] - b[None, :, 0], axis=2)  # noqa: E731
+    other = consensus(align_topics(trace, distance=apart, threshold=2.0), chains=1.0)
+    np.testing.assert_allclose(other.shares[:4], found.shares, atol=0.02)
+
+
+def test_parameters_have_names_and_intervals():
+    pytest.importorskip("pandas")
+    _, trace = clustered(False)
+    found = consensus(align_topics(trace), chains=1.0)
+    measure = trace.franchises[0].measure
+    named = found.named_parameters(measure, ["x", "y"])
+    assert list(named) == ["mean[x]", "mean[y]", "sd[x]", "sd[y]", "correlation[x,y]"]
+    for values in named.values():
+        assert values.shape == (4, 3)
+        assert ((values[:, 1] <= values[:, 0]) & (values[:, 0] <= values[:, 2])).all()
+    np.testing.assert_allclose(named["mean[x]"][:, 0], found.topics[:, 0, 0])
+    table = found.to_pandas("parameters", measure=measure)
+    assert list(table.columns) == ["topic", "parameter", "value", "lower", "upper"]
+    assert len(table) == 4 * 5
+    row = table[(table["topic"] == 2) & (table["parameter"] == "sd[1]")].iloc[0]
+    assert row["value"] == named["sd[y]"][2, 0]
+    with pytest.raises(ParameterError, match="measure"):
+        found.to_pandas("parameters")
+
+
+def test_words_have_no_named_parameters(fitted):
+    aligned = align_topics(fitted[0])
+    with pytest.raises(StateError, match="terms"):
+        aligned.named_parameters(hk.NormalGamma(0, 1, 1, 1))
+    with pytest.raises(StateError, match="customers"):
+        _ = aligned.memberships
+
+
+def test_samples_of_numbers_in_groups_are_kept_with_their_dishes(tmp_path):
+    _, trace = clustered(True, folder=tmp_path / "run")
+    stored = hk.open_run(tmp_path / "run").samples
+    for one, other in zip(trace.samples, stored, strict=True):
+        assert len(one.dishes) == 160
+        np.testing.assert_array_equal(one.dishes, other.dishes)
+        np.testing.assert_array_equal(np.bincount(one.dishes), one.sizes)

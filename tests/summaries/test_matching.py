@@ -148,3 +148,29 @@ def test_the_table_has_a_row_for_every_topic(runs):
     assert sorted(table["topic_1"].dropna().astype(int)) == list(range(1, len(found.names[0]) + 1))
     assert sorted(table["topic_2"].dropna().astype(int)) == list(range(1, len(found.names[1]) + 1))
     assert all(len(words.split()) == 3 for words in table["terms_1"].dropna())
+
+
+def mixture(folder, X, seed, groups=None):
+    root = hk.Restaurant(hk.NormalInverseWishart.weakly_informative(X), concentration=1.0)
+    top = root if groups is None else hk.Restaurant(root, each="farm")
+    franchise = hk.Franchise(top, hk.Groups.from_labels(X, groups))
+    hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()]).run(
+        franchise, sweeps=40, rng=seed, samples=10, folder=folder
+    )
+    return hk.open_run(folder)
+
+
+def test_components_of_numbers_are_matched_by_their_customers(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(m, 0.5, size=(40, 2)) for m in ([0, 0], [5, 0], [0, 5])])
+    one, other = mixture(tmp_path / "one", X, 0), mixture(tmp_path / "other", X, 1)
+    found = match_topics(one, other)
+    assert len(found.pairs) == 3
+    assert (found.cosine > 0.95).all()
+    for i, j in found.pairs.tolist():
+        first, second = (
+            float(found.words(side, k, 1)[0].removeprefix("mean[0]=")) for side, k in ((0, i), (1, j))
+        )
+        assert first == pytest.approx(second, abs=0.3)
+    with pytest.raises(DataError, match="same data"):
+        match_topics(one, mixture(tmp_path / "third", X + 1.0, 0))

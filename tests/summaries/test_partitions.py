@@ -122,3 +122,21 @@ def test_of_a_flat_mixture_the_customers_are_partitioned(tmp_path):
 def test_too_many_items_are_refused():
     with pytest.raises(errors.ParameterError, match="10000"):
         co_clustering(np.zeros((1, 10_001), dtype=int))
+
+
+def test_a_flat_mixture_is_a_partition_of_its_customers_straight_from_a_run(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(m, 0.4, size=(30, 2)) for m in ([0, 0], [5, 0], [0, 5])])
+    root = hk.Restaurant(hk.NormalInverseWishart.weakly_informative(X), concentration=1.0)
+    franchise = hk.Franchise(root, hk.Groups.from_labels(X))
+    trace = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()]).run(
+        franchise, sweeps=30, rng=0, chains=2, samples=10, folder=tmp_path / "run"
+    )
+    for given in (trace, hk.open_run(tmp_path / "run"), trace.samples):
+        found = hk.summaries.point_partition(given)
+        assert sorted(found.sizes.tolist()) == [30, 30, 30]
+        assert [len(set(found.labels[30 * k : 30 * k + 30])) for k in range(3)] == [1, 1, 1]
+    assert hk.summaries.co_clustering(trace).shape == (90, 90)
+    without = hk.Scheduler([moves.TableGibbs()]).run(franchise.copy(), sweeps=2, rng=0)
+    with pytest.raises(errors.DataError, match="samples"):
+        hk.summaries.point_partition(without)
