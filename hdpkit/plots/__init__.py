@@ -4,6 +4,7 @@ Every function draws into ``ax`` if it is given, otherwise into a new figure, an
 that draw several panels take ``figure`` and return the Figure.
 """
 
+from hdpkit.plots.components import components
 from hdpkit.plots.moves import acceptance, move_times
 from hdpkit.plots.partitions import co_clustering, dendrogram
 from hdpkit.plots.scores import perplexity
@@ -13,6 +14,7 @@ from hdpkit.plots.traces import topic_shares, trace, traces
 __all__ = [
     "acceptance",
     "co_clustering",
+    "components",
     "dendrogram",
     "match",
     "move_times",

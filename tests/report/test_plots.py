@@ -181,3 +181,62 @@ def test_equal_traces_are_one_panel():
     labels = [ax.get_ylabel() for ax in plots.traces(trace).axes]
     assert labels == ["log joint (nats)", "topics (dishes with customers)", "log_likelihood"]
     assert len(plots.traces(trace, ["n_dishes", "n_tables"]).axes) == 2  # those that are asked for
+
+
+def mixture(X, measure, **options):
+    franchise = hk.Franchise(hk.Restaurant(measure, concentration=1.0), hk.Groups.from_labels(X))
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()])
+    return franchise, schedule.run(franchise, sweeps=30, rng=0, samples=5, **options)
+
+
+def test_components_are_points_and_ellipses():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(m, [0.4, 0.8], size=(n, 2)) for m, n in (([0, 0], 60), ([6, 0], 40))])
+    franchise, trace = mixture(X, hk.NormalInverseWishart.weakly_informative(X))
+    ax = plots.components(franchise)
+    points, ellipses = ax.lines[::2], ax.lines[1::2]
+    sizes = np.sort(np.bincount(franchise.dishes))[::-1]
+    assert [len(line.get_xdata()) for line in points] == sizes.tolist()
+    assert [text.get_text() for text in ax.texts] == [str(k + 1) for k in range(len(sizes))]
+    order = np.argsort(-np.bincount(franchise.dishes), kind="stable")
+    for line, k in zip(ellipses, order, strict=True):
+        mean, covariance = franchise.dish_parameters()[k][0], franchise.dish_parameters()[k][1:]
+        away = np.column_stack(line.get_data()) - mean
+        squares = np.einsum("ni,ij,nj->n", away, np.linalg.inv(covariance), away)
+        np.testing.assert_allclose(squares, 4.0)  # two standard deviations
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("dimension 0", "dimension 1")
+    agreed = hk.summaries.consensus(hk.summaries.align_topics(trace))
+    ax = plots.components(franchise, agreed, axes=(1, 0))
+    assert ax.get_xlabel() == "dimension 1"
+    np.testing.assert_allclose(ax.texts[0].get_position(), agreed.topics[0][0, ::-1])
+    with pytest.raises(errors.DataError, match="topics"):
+        plots.components(globals()["franchise"]())
+    with pytest.raises(errors.StateError, match=r"trace\.franchises"):
+        plots.components(
+            hk.Franchise(hk.Restaurant(hk.NormalGamma(0, 1, 1, 1), concentration=1.0), franchise.data)
+        )
+
+
+def test_more_dimensions_are_drawn_on_principal_components():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4)) * [1.0, 50.0, 1.0, 1.0]
+    X[:40, 2:] += 8.0
+    franchise, _ = mixture(X, hk.NormalInverseWishart.weakly_informative(X))
+    ax = plots.components(franchise)
+    assert ax.get_xlabel().startswith("first principal component (")
+    drawn = np.concatenate([np.column_stack(line.get_data()) for line in ax.lines[::2]])
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    values = np.linalg.eigvalsh(np.cov(scaled.T, bias=True))
+    np.testing.assert_allclose(np.sort(drawn.var(axis=0)), values[-2:])
+
+
+def test_numbers_are_drawn_as_rows_of_ticks():
+    franchise, _ = mixture([0.0, 0.1, 0.2, 9.0, 9.1], hk.NormalGamma(0, 0.1, 2, 0.5))
+    ax = plots.components(franchise)
+    assert ax.get_xlabel() == "value"
+    assert len(ax.get_yticklabels()) == franchise.n_dishes
+    largest = np.argmax(np.bincount(franchise.dishes))
+    parameters = franchise.dish_parameters()[largest]
+    assert ax.lines[0].get_xdata().tolist() == franchise.data.values[franchise.dishes == largest].tolist()
+    ends = ax.lines[1].get_xdata()
+    assert np.ptp(ends) == pytest.approx(4.0 * np.sqrt(parameters[1]))

@@ -17,6 +17,14 @@ def traced():
 
 
 @functools.cache
+def mixture():
+    root = hk.Restaurant(hk.NormalGamma(0.0, 0.1, 2.0, [0.5, 0.5]), concentration=1.0)
+    franchise = hk.Franchise(root, hk.Groups.from_labels([[0.1, 0.2], [0.3, 0.1], [5.0, 4.0]]))
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=2, rng=0)
+    return franchise
+
+
+@functools.cache
 def matched():
     franchise = tiny()
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=2, rng=0)
@@ -109,6 +117,15 @@ PLOTS = {
     "plots.match": Row(
         drawn("match", found=matched),
         {"found": [None, 5, "found", [], {}, WEIGHTS, hk.summaries.TopicMatch], "ax": NO_AXES},
+    ),
+    "plots.components": Row(
+        drawn("components", franchise=mixture, axes=(1, 0)),
+        {
+            "franchise": [None, 5, "franchise", [], {}, hk.Franchise, WEIGHTS],
+            "aligned": [5, "aligned", [], {}, WEIGHTS, hk.summaries.AlignedTopics],
+            "axes": [5, "01", [0], [0, 0], [0, 2], [0, -1], [0.5, 1], ["x", "y"], [True, 0], {0, 1}],
+            "ax": NO_AXES,
+        },
     ),
     "plots.perplexity": Row(
         drawn("perplexity", curves={"a": ([1.0, 2.0], [30.0, 20.0])}),
