@@ -11,7 +11,9 @@ from hdpkit.cli.options import not_negative, path_type, positive, quiet_option, 
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.errors import ParameterError
+from hdpkit.io.tables import write_workbook
 from hdpkit.signatures import write_pages, write_signatures
+from hdpkit.signatures.export import signature_tables
 from hdpkit.signatures.runs import TOPICS, nouns_of, signatures_of_run
 from hdpkit.summaries.export import EXPORTS, export_topics, export_trace
 from hdpkit.summaries.run_topics import topics_of_run
@@ -24,7 +26,7 @@ __all__ = ["export"]
 @click.option("--to", type=click.Choice([*EXPORTS, "signatures", "pdf"]), required=True, help="The format.")
 @click.option(
     "--out", type=path_type, required=True, metavar="PATH",
-    help="A new folder (csv, parquet, signatures), or a file (json, pyldavis, pdf; arviz: .nc, or .zarr).",
+    help="A new folder (csv, parquet, signatures), or a file (excel, json, pyldavis, pdf; arviz: .nc, or .zarr).",
 )  # fmt: skip
 @click.option("--terms", type=positive, default=100, show_default=True, help="Terms to write for each topic.")
 @click.option("--chain", type=not_negative, help="Use the topics of this chain only.")
@@ -47,7 +49,9 @@ def export(
     csv, parquet  a folder with three tables: topics (share, top terms), terms (their probabilities) and
                   documents (one column per topic); if the run kept samples, also credible intervals of
                   shares and probabilities, and the share of the samples that have a topic
-    json          one file with the same content
+    excel         one workbook (.xlsx) with the same tables as sheets; of a run of hdpkit signatures, those
+                  of the format signatures
+    json          one file with the same content as csv
     pyldavis      one JSON file with the arguments of pyLDAvis.prepare(**data)
     arviz         the trace, for arviz.from_netcdf
     signatures    a folder with signatures and exposures in the format of SigProfiler, and tables with
@@ -69,7 +73,7 @@ def export(
     there = open_corpus_run(run, allow)
     if to == "arviz":
         written, told = [export_trace(there.trace, out)], "the trace"
-    elif to in ("signatures", "pdf"):
+    elif to in ("signatures", "pdf") or (to == "excel" and nouns_of(there.data, run) is not TOPICS):
         if nouns_of(there.data, run) is TOPICS:
             raise ParameterError(
                 "to", to, "another format for topics", "This one is for runs of hdpkit signatures."
@@ -77,6 +81,10 @@ def export(
         found, settings = signatures_of_run(there)
         if to == "pdf":
             written = [write_pages(found, out, known=settings.known)]
+        elif to == "excel":
+            tables = signature_tables(found, settings.known)
+            write_workbook(out, {name: [columns] for name, columns in tables.items()})
+            written = [out]
         else:
             written = write_signatures(found, out, known=settings.known, raw=raw)
         told = f"{len(found)} signatures"

@@ -44,7 +44,13 @@ from hdpkit.stores import stores
 __all__ = ["fit"]
 
 
-@click.command(cls=Command)
+_COMMON = (
+    "out", "text_column", "id_column", "group_column", "stop_words", "min_documents", "max_document_share",
+    "sweeps", "chains", "seed", "eta", "terms",
+)  # fmt: skip
+
+
+@click.command(cls=Command, first=_COMMON)
 @corpus_argument
 @click.option(
     "--out", required=True, type=path_type, metavar="RUN", help="Folder for the run; must be new or empty."

@@ -130,15 +130,25 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Command(click.Command):
-    """A command whose help shows its options in groups, those of no group first."""
+    """A command whose help shows its options in groups, those of no group first.
+
+    ``first`` are names of the options that come before all others, whatever their groups.
+    """
+
+    def __init__(self, *args: Any, first: tuple[str, ...] = (), **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.first = first
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options of each group under its title."""
         groups: dict[str, list[tuple[str, str]]] = {"Options": []}
-        for param in self.get_params(ctx):
+        place = {name: i for i, name in enumerate(self.first)}
+        params = sorted(self.get_params(ctx), key=lambda param: place.get(str(param.name), len(place)))
+        for param in params:
             record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
-                groups.setdefault(getattr(param, "group", "Options"), []).append(record)
+                title = "Options" if param.name in place else getattr(param, "group", "Options")
+                groups.setdefault(title, []).append(record)
         for title, records in groups.items():
             if records:
                 with formatter.section(title):

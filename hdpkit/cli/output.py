@@ -34,6 +34,7 @@ __all__ = [
     "echo_signatures",
     "echo_table",
     "json_text",
+    "listed",
     "plural",
     "run_summaries",
     "say",
@@ -139,10 +140,16 @@ def topics_table(
     for rank, topic in enumerate(topics, start=1):
         # As text, so that a term like "[bold]" isn't markup, and escape sequences don't reach the terminal.
         words = Text(" ".join(printable(term) for term in topic.terms))
-        selection = [f"{topic.distinct_terms:,}", f"{topic.sparsity:.2%}"] if sparse else []
+        selection = [f"{topic.distinct_terms:,}", f"{max(topic.sparsity or 0.0, 0.0):.2%}"] if sparse else []
         selection += [f"{topic.occurrence:.0%}"] if aligned else []
         table.add_row(str(rank), words, f"{topic.token_share:.2%}", f"{topic.document_share:.2%}", *selection)
     return table
+
+
+def listed(topics: Sequence[TopicSummary], most: int | None = None) -> Sequence[TopicSummary]:
+    """The topics of a table: the first ones, and without a number those that are worth a row."""
+    worth = sum(topic.token_share >= WORTH_A_ROW for topic in topics)
+    return topics[: min(SHOWN, max(worth, 1)) if most is None else most]
 
 
 def echo_table(topics: Sequence[TopicSummary], shown: Sequence[TopicSummary], nouns: Nouns = TOPICS) -> None:

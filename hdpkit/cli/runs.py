@@ -25,8 +25,10 @@ from hdpkit.cli.lm_train import resume_training
 from hdpkit.cli.options import not_negative, path_type, positive, quiet_option
 from hdpkit.cli.output import (
     SHOWN,
+    WORTH_A_ROW,
     echo_signatures,
     echo_table,
+    listed,
     run_summaries,
     say,
     signatures_csv,
@@ -118,7 +120,7 @@ def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...
             continue
         if place == 0 and n_terms is not None:
             found = state_topics(state, n_terms)
-            echo_table(found, found[:SHOWN], nouns_of(state.data, folder))
+            echo_table(found, listed(found), nouns_of(state.data, folder))
         which = f"chain {number}: " if hasattr(trace, "numbers") else ""
         say(which + _facts_text(state, trace.seed, nouns_of(state.data, folder)))
 
@@ -156,7 +158,10 @@ def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
 @click.command()
 @run_argument
 @terms_option
-@click.option("--topics", "n_topics", type=positive, help=f"Topics to print.  [default: {SHOWN}]")
+@click.option(
+    "--topics", "n_topics", type=positive,
+    help=f"Topics to print.  [default: those with at least {WORTH_A_ROW:.1%} of the tokens, {SHOWN} at most]",
+)  # fmt: skip
 @click.option("--all", "every", is_flag=True, help="Print all topics.")
 @click.option(
     "--chain", type=not_negative,
@@ -220,7 +225,7 @@ def topics(
     elif format == "json":
         say(topics_json(found[:n_topics], facts), nl=False)
     else:
-        echo_table(found, found if every else found[: n_topics or SHOWN], nouns)
+        echo_table(found, found if every else listed(found, n_topics), nouns)
         say(text)
 
 

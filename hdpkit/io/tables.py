@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from hdpkit.errors import DataError, ParameterError, importing_extra
+from hdpkit.errors import DataError, ParameterError, importing_extra, printable
 from hdpkit.formats.delimited import table_of_rows
 from hdpkit.formats.writing import written_aside
 from hdpkit.record.files import refusals
 
-__all__ = ["TABLE_SUFFIXES", "Columns", "table_suffix", "table_text", "write_blocks", "write_table"]
+__all__ = [
+    "TABLE_SUFFIXES",
+    "Columns",
+    "table_suffix",
+    "table_text",
+    "write_blocks",
+    "write_table",
+    "write_workbook",
+]
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl")
 """File suffixes of the table formats."""
@@ -52,6 +61,48 @@ def write_blocks(path: Path, blocks: Iterable[Columns], *, raw: bool = False) ->
         for number, columns in enumerate(blocks):
             for text in _texts(columns, suffix, raw, head=number == 0):
                 file.write(text.encode("utf-8", "backslashreplace"))
+
+
+_SHEET_ROWS, _SHEET_COLUMNS = 1_048_576, 16_384
+"""Size of a sheet of Excel."""
+
+
+def write_workbook(path: Path, sheets: Mapping[str, Iterable[Columns]]) -> None:
+    """Write tables, each in blocks of rows, as the sheets of a workbook of Excel (.xlsx).
+
+    Texts are cells of text, so nothing is evaluated; control characters are escaped.
+    """
+    with importing_extra("openpyxl", "pandas", ", to write workbooks of Excel", " Or write CSV."):
+        import openpyxl
+        from openpyxl.cell import WriteOnlyCell
+    if path.suffix.lower() != ".xlsx":
+        raise ParameterError("out", str(path), "a file that ends in .xlsx", "Choose such a name.")
+
+    def cell(sheet: Any, value: Any) -> Any:
+        if isinstance(value, float) and not math.isfinite(value):
+            return None
+        if not isinstance(value, str):
+            return value
+        made = WriteOnlyCell(sheet, value=printable(value))
+        made.data_type = "s"  # otherwise "=1+1" is a formula
+        return made
+
+    book = openpyxl.Workbook(write_only=True)
+    for title, blocks in sheets.items():
+        sheet = book.create_sheet(title)
+        n = 0
+        for columns in blocks:
+            head = [list(columns)] if n == 0 else []
+            for row in (*head, *(row for piece in _pieces(columns) for row in zip(*piece, strict=True))):
+                n += 1
+                if n > _SHEET_ROWS or len(row) > _SHEET_COLUMNS:
+                    raise DataError(
+                        f"sheet {title}", f"{n:,} rows of {len(row):,} columns or more",
+                        f"at most {_SHEET_ROWS:,} rows and {_SHEET_COLUMNS:,} columns", "Write CSV or Parquet.",
+                    )  # fmt: skip
+                sheet.append([cell(sheet, value) for value in row])
+    with refusals(path, "write a file"), written_aside(path) as file:
+        book.save(file)
 
 
 def table_text(columns: Columns) -> Iterator[str]:

@@ -6,19 +6,19 @@ that draw several panels take ``figure`` and return the Figure.
 
 from hdpkit.plots.components import components
 from hdpkit.plots.moves import acceptance, move_times
-from hdpkit.plots.partitions import co_clustering, dendrogram
+from hdpkit.plots.partitions import dendrogram, posterior_similarity
 from hdpkit.plots.scores import perplexity
 from hdpkit.plots.topics import match, similarity, topics
 from hdpkit.plots.traces import topic_shares, trace, traces
 
 __all__ = [
     "acceptance",
-    "co_clustering",
     "components",
     "dendrogram",
     "match",
     "move_times",
     "perplexity",
+    "posterior_similarity",
     "similarity",
     "topic_shares",
     "topics",

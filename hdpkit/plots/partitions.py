@@ -1,4 +1,4 @@
-"""Co-clustering, and groups of topics as a dendrogram."""
+"""The posterior similarity matrix of a partition, and groups of topics as a dendrogram."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.plots.canvas import given_axes, plain
 
-__all__ = ["co_clustering", "dendrogram"]
+__all__ = ["dendrogram", "posterior_similarity"]
 
 _MOST = 5_000
 _MOST_NAMED = 60
 
 
-def co_clustering(matrix: Any, *, labels: Any = None, ordered: bool = True, ax: Any = None) -> Any:
-    """Plot the probability that two customers share a dish, as a heat map.
+def posterior_similarity(matrix: Any, *, labels: Any = None, ordered: bool = True, ax: Any = None) -> Any:
+    """Plot the posterior similarity matrix, the probability that two items share a cluster, as a heat map.
+
+    `hdpkit.summaries.co_clustering` computes it from samples of a run.
 
     Parameters
     ----------

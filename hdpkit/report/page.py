@@ -81,7 +81,8 @@ def _environment() -> Any:
         undefined=jinja2.StrictUndefined,
         lstrip_blocks=True,
     )
-    environment.filters["percent"] = lambda value, digits=1: f"{value:.{digits}%}"
+    # Adding zero makes -0.0, to which a tiny negative number is rounded, 0.0.
+    environment.filters["percent"] = lambda value, digits=1: f"{round(value, digits + 2) + 0.0:.{digits}%}"
     environment.filters["grouped"] = lambda value: f"{value:,}"
     environment.filters["short"] = lambda value, digits=4: f"{value:,.{digits}g}"
     return environment

@@ -32,6 +32,8 @@ __all__ = [
 ]
 
 _TERMS = 2_000
+_SMALLEST = 0.00005
+"""Topics with a smaller share, which would be shown as 0.00 %, are only counted."""
 
 
 def distances(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -190,7 +192,9 @@ class ReportData:
 
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:
-        return np.argsort(-np.asarray(self._all_counts.sum(axis=1)), kind="stable")[: self.most_topics]
+        sizes = np.asarray(self._all_counts.sum(axis=1))
+        n = max(int((sizes >= _SMALLEST * sizes.sum()).sum()), 1)
+        return np.argsort(-sizes, kind="stable")[: min(n, self.most_topics)]
 
     @cached_property
     def _all_counts(self) -> scipy.sparse.csr_array:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from hdpkit.checks import flag, instance
-from hdpkit.io.tables import write_table
+from hdpkit.io.tables import Columns, write_table
 from hdpkit.signatures.extraction import Signatures
 from hdpkit.signatures.known import KnownSignatures
 from hdpkit.summaries.export import new_folder
 
-__all__ = ["write_signatures"]
+__all__ = ["signature_tables", "write_signatures"]
 
 
 def write_signatures(
@@ -61,20 +61,28 @@ def write_signatures(
         "what extract_signatures returned",
         remedy="Call extract_signatures first.",
     )
-    tables = {
-        "signatures.tsv": _by_channel(signatures),
-        "exposures.tsv": _activities(signatures),
-        "overview.csv": signatures.overview(known),
-        "channels.csv": signatures.channel_table(),
-        "exposure_intervals.csv": signatures.exposure_table(),
-        "samples.csv": signatures.sample_table(),
-    }
+    tables = signature_tables(signatures, known)
     path = Path(folder)
     new_folder(path)
-    files = [path / name for name in tables]
+    files = [path / (f"{name}.tsv" if name in _OF_SIGPROFILER else f"{name}.csv") for name in tables]
     for file, table in zip(files, tables.values(), strict=True):
         write_table(file, table, raw=flag("raw", raw))
     return files
+
+
+_OF_SIGPROFILER = ("signatures", "exposures")
+
+
+def signature_tables(signatures: Signatures, known: KnownSignatures | None) -> dict[str, Columns]:
+    """The tables by name; the first two have the layout of SigProfiler's files."""
+    return {
+        "signatures": _by_channel(signatures),
+        "exposures": _activities(signatures),
+        "overview": signatures.overview(known),
+        "channels": signatures.channel_table(),
+        "exposure_intervals": signatures.exposure_table(),
+        "samples": signatures.sample_table(),
+    }
 
 
 def _by_channel(signatures: Signatures) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from hdpkit.franchise import Sample
 from hdpkit.random import Purpose, as_source
 from hdpkit.record.tables import data_frame
 from hdpkit.summaries.diagnosis import sweeps_text
-from hdpkit.summaries.intervals import central, central_of_terms, topic_interval
+from hdpkit.summaries.intervals import central, central_of_terms, holding, topic_interval
 from hdpkit.summaries.vectors import ComponentSet, TermVectors, Vectors
 
 __all__ = ["AlignedTopics"]
@@ -41,7 +41,8 @@ class AlignedTopics:
     samples : tuple of Sample
     level : float
         Probability of the intervals: ``X_lower`` and ``X_upper`` are quantiles of X over the samples and, for
-        ``topics`` and ``group_shares``, over draws of them given each sample.
+        ``topics`` and ``group_shares``, over draws of them given each sample. An end beyond which the mean
+        lies, as it can for a long tail, is moved to the mean.
     shares, shares_lower, shares_upper : float64 arrays, shape (T,)
         Share of the customers in each topic: mean and interval over all samples; 0 in samples without the
         topic.
@@ -87,7 +88,7 @@ class AlignedTopics:
             [there[of_chain == c].mean(axis=0) for c in self.chain_numbers]
         )
         self.shares: Floats = shares.mean(axis=0)
-        self.shares_lower, self.shares_upper = central(shares, level)
+        self.shares_lower, self.shares_upper = holding(central(shares, level), self.shares)
         self.label, self.names = self.samples[0].label, self.samples[0].names
         for array in (self.shares_by_sample, self.ids_by_sample, self.shares, self.occurrence):
             array.setflags(write=False)
@@ -191,6 +192,9 @@ class AlignedTopics:
 
     def _ends_of(self, topic: int) -> tuple[Floats, Floats]:
         """Rows of `topics_lower` and `topics_upper` for one topic."""
+        return holding(self._quantiles_of(topic), self._topic_rows(np.array([topic]))[0])
+
+    def _quantiles_of(self, topic: int) -> tuple[Floats, Floats]:
         members, begins = self._dishes
         first, last = begins[topic : topic + 2].tolist()
         of_topic = [(self.samples[i], k) for i, k in members[first:last].tolist()]
@@ -315,7 +319,8 @@ class AlignedTopics:
                 self._of_topics([sample.draw_group_weights(source, groups) for sample in self.samples])
                 for _ in range(each)
             ]
-            lower[groups], upper[groups] = central(np.concatenate(drawn), self.level)
+            ends = central(np.concatenate(drawn), self.level)
+            lower[groups], upper[groups] = holding(ends, self._group_rows(groups))
         return lower, upper
 
     @property

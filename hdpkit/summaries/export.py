@@ -17,7 +17,7 @@ import numpy.typing as npt
 from hdpkit.checks import choice, flag, whole_number
 from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError
 from hdpkit.formats.writing import written_aside
-from hdpkit.io.tables import Columns, write_blocks
+from hdpkit.io.tables import Columns, write_blocks, write_workbook
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.files import refusals
 from hdpkit.summaries.run_topics import RunTopics
@@ -33,7 +33,7 @@ __all__ = [
     "topic_table",
 ]
 
-EXPORTS = ("csv", "parquet", "json", "pyldavis", "arviz")
+EXPORTS = ("csv", "parquet", "excel", "json", "pyldavis", "arviz")
 """Formats to which a run can be exported."""
 
 _DIGITS = 9
@@ -106,15 +106,18 @@ def export_topics(
     raw: bool = False,
 ) -> list[Path]:
     """Write topics and the shares of the documents."""
-    choice("to", to, EXPORTS[:4], remedy="export_trace writes for ArviZ.")
+    choice("to", to, EXPORTS[:-1], remedy="export_trace writes for ArviZ.")
     n_terms = whole_number("n_terms", n_terms, 1, remedy="How many terms of a topic are written.")
     path = Path(out)
-    if to in ("csv", "parquet"):
+    if to in ("csv", "parquet", "excel"):
         tables: dict[str, Iterable[Columns]] = {
             "topics": [topic_table(topics, min(n_terms, 10))],
             "terms": term_tables(topics, n_terms),
             "documents": document_tables(topics),
         }
+        if to == "excel":
+            write_workbook(path, tables)
+            return [path]
         new_folder(path)
         files = [path / f"{name}.{to}" for name in tables]
         for file, blocks in zip(files, tables.values(), strict=True):

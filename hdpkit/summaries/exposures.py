@@ -14,7 +14,7 @@ from hdpkit.data import Corpus
 from hdpkit.errors import DataError
 from hdpkit.random import Purpose, as_source
 from hdpkit.summaries.aligned import AlignedTopics
-from hdpkit.summaries.intervals import central
+from hdpkit.summaries.intervals import central, holding
 
 __all__ = ["Exposures", "exposures", "reconstruction"]
 
@@ -38,8 +38,8 @@ class Exposures:
         Probability of the intervals.
     mean, lower, upper : float64 arrays, shape (n_groups, T + 1)
         Customers of each group that belong to each component and, last, to the rest: mean and interval over
-        the samples. Means of a group sum to its number of customers (before downsampling, if totals are
-        given).
+        the samples, which always contains the mean. Means of a group sum to its number of customers (before
+        downsampling, if totals are given).
     """
 
     label: str
@@ -140,7 +140,7 @@ def exposures(aligned: AlignedTopics, totals: Any = None) -> Exposures:
             weights = aligned._of_topics([one.draw_group_weights(source, groups) for one in aligned.samples])
             each += source.generator.multinomial(more[groups], np.maximum(weights, 0.0))
         mean[groups] = each.mean(axis=0)
-        lower[groups], upper[groups] = central(each, aligned.level)
+        lower[groups], upper[groups] = holding(central(each, aligned.level), mean[groups])
     return Exposures(aligned.label, aligned.names, aligned.level, mean, lower, upper)
 
 

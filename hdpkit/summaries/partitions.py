@@ -30,6 +30,8 @@ _REMEDY = 'For instance np.array([state.dishes for state in states]), or trace["
 def co_clustering(labels: Any, *, items: Any = None) -> Floats:
     """Posterior probability that two items share a cluster.
 
+    `hdpkit.plots.posterior_similarity` draws it.
+
     Parameters
     ----------
     labels : int array of shape (n_samples, n_items), sequence of Sample, Trace, ChainTrace or Run

@@ -296,6 +296,15 @@ def test_help_shows_every_option_in_a_group_the_common_ones_first(names):
         assert set(param.opts) & set(listed)
 
 
+def test_the_options_that_most_fits_need_come_first():
+    common = help_of("fit")["Options"]
+    assert common[:7] == [
+        "--out", "--text-column", "--id-column", "--group-column", "--stop-words", "--min-documents",
+        "--max-document-share",
+    ]  # fmt: skip
+    assert len(common) < 20
+
+
 def test_an_option_that_mirrors_a_parameter_has_its_default_and_description():
     def declared(number: int = 7, *, quiet: bool = False, plain: bool = True, level=None):
         """Do it.

@@ -16,12 +16,12 @@ from click.testing import CliRunner
 
 import hdpkit as hk
 from hdpkit.cli.main import main
-from hdpkit.errors import CorruptRunError, DataError, MissingExtraError, RunError
+from hdpkit.errors import CorruptRunError, DataError, MissingExtraError, RunError, printable
 from hdpkit.formats.delimited import escaped, read_rows, unescaped
 from hdpkit.formats.records import Layout, ReadingNotes
 from hdpkit.io.corpora import ReadingSettings
 from hdpkit.io.reading import load_reading, read_like
-from hdpkit.io.tables import write_table
+from hdpkit.io.tables import write_table, write_workbook
 from hdpkit.io.text_options import TextCounter
 from hdpkit.record.files import text_of
 from hdpkit.record.run_folder import READING, holding, kept
@@ -544,3 +544,36 @@ def test_tables_without_rows_and_of_unknown_kinds(tmp_path):
     assert (tmp_path / "a.csv").read_text() == "document,share\n"
     with pytest.raises(ValueError, match=r"\.parquet"):
         write_table(tmp_path / "a.xls", {"document": []})
+
+
+def test_a_workbook_has_the_tables_as_sheets(folder, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    done("export", folder / "run", "--to", "csv", "--out", tmp_path / "csv")
+    done("export", folder / "run", "--to", "excel", "--out", tmp_path / "run.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "run.xlsx")
+    assert book.sheetnames == ["topics", "terms", "documents"]
+    for sheet in book:
+        head, *rows = sheet.iter_rows(values_only=True)
+        table = read_table(tmp_path / "csv" / f"{sheet.title}.csv")
+        assert list(head) == list(table[0])
+        assert len(rows) == len(table)
+        for row, expected in zip(rows, table, strict=True):
+            for value, text in zip(row, expected.values(), strict=True):
+                assert value == pytest.approx(float(text)) if isinstance(value, float) else str(value) == text
+    assert ".xlsx" in refused("export", folder / "run", "--to", "excel", "--out", tmp_path / "run.xls")
+
+
+def test_cells_of_a_workbook_are_never_evaluated(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    words = ["=1+1", "@SUM(A1)", "\x1b[31m", "plain", "half\ud800pair", "'quoted"]
+    write_workbook(
+        tmp_path / "a.xlsx", {"words": [{"word": words, "share": [0.5, float("nan"), 1, 2, 3, 4]}]}
+    )
+    sheet = openpyxl.load_workbook(tmp_path / "a.xlsx")["words"]
+    cells = [row[0] for row in sheet.iter_rows(min_row=2)]
+    assert [cell.data_type for cell in cells] == ["s"] * 6
+    assert [cell.value for cell in cells] == [printable(word) for word in words]
+    assert [row[1].value for row in sheet.iter_rows(min_row=2)][:2] == [0.5, None]
+    with pytest.raises(DataError, match="sheet words"):
+        write_workbook(tmp_path / "b.xlsx", {"words": [{str(i): [0] for i in range(16_385)}]})
+    assert not (tmp_path / "b.xlsx").exists()

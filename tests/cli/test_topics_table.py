@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from hdpkit.cli.demo import RunFacts, facts_text
-from hdpkit.cli.output import topics_table
+from hdpkit.cli.output import echo_table, listed, topics_table
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.io.topics import document_shares, summarise_topics, token_shares, top_terms
 
@@ -46,6 +46,25 @@ def test_document_shares_agree_with_counting_one_by_one(pairs, at_least):
         present = [tokens > 0 and tokens >= at_least * length for tokens, length in held]
         expected.append(sum(present) / max(len(filled), 1))
     np.testing.assert_allclose(document_shares(dishes, document, 5, 6, at_least), expected)
+
+
+def test_topics_of_hardly_any_token_are_counted_and_not_listed(capsys):
+    """A chain over shards ends with dishes of a few tokens: 147 rows of one term and 0.00 % helped nobody."""
+    counts = np.vstack([COUNTS[:2] * 100_000, np.tile([[0, 0, 0, 1]], (147, 1))])
+    found = summarise_topics(counts, (), (), VOCABULARY, document_counts=(), n_documents=0)
+    assert [topic.dish for topic in listed(found)] == [1, 0]
+    assert len(listed(found, 40)) == 40
+    assert len(listed(found[2:])) == 1  # all are small: the largest is shown
+    echo_table(found, listed(found))
+    assert "and 147 smaller topics, 0.0% of the tokens together" in capsys.readouterr().out
+
+
+def test_a_sparsity_rounded_below_zero_is_shown_as_zero():
+    found = summarise_topics(COUNTS[:1], (), (), VOCABULARY, document_counts=(), n_documents=0,
+                             selected_terms=[4 + 1e-9])  # fmt: skip
+    table = io.StringIO()
+    Console(file=table, width=120).print(topics_table(found))
+    assert "-0.00%" not in table.getvalue()
 
 
 def test_summary_is_sorted_by_size():

@@ -136,12 +136,17 @@ def test_perplexity_by_time():
     assert ax.get_legend().get_texts()[0].get_text() == r"a\$b"
 
 
-def test_co_clustering_puts_clusters_together():
+def test_posterior_similarity_puts_clusters_together():
     together = np.array([[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1]], dtype=float)
-    shown = plots.co_clustering(together, labels=list("abcd")).images[0].get_array()
+    shown = plots.posterior_similarity(together, labels=list("abcd")).images[0].get_array()
     assert shown[:2, :2].all()
     assert shown[2:, 2:].all()
-    assert plots.co_clustering(together, ordered=False).images[0].get_array()[0].tolist() == [1, 0, 1, 0]
+    assert plots.posterior_similarity(together, ordered=False).images[0].get_array()[0].tolist() == [
+        1,
+        0,
+        1,
+        0,
+    ]
 
 
 def test_dendrogram_names_its_leaves():

@@ -18,7 +18,7 @@ from hdpkit import errors, moves
 from hdpkit.cli.main import main
 from hdpkit.record.run_folder import load_command
 from hdpkit.report import SECTIONS, Content, Section, write_report
-from hdpkit.report.page import as_json
+from hdpkit.report.page import _environment, as_json
 
 
 class Page(HTMLParser):
@@ -303,3 +303,9 @@ def test_bad_input_is_refused_before_anything_is_written(small, run, tmp_path):
         with pytest.raises(errors.ParameterError):
             Section(**{"key": "a", "title": "A", "template": "a", "read": len, **wrong})
     assert not list(tmp_path.iterdir())
+
+
+def test_percentages_that_round_to_zero_have_no_sign():
+    percent = _environment().filters["percent"]
+    assert [percent(value) for value in (-1e-9, -0.0, 0.00049, -0.01)] == ["0.0%", "0.0%", "0.0%", "-1.0%"]
+    assert percent(0.125, 0) == f"{0.125:.0%}"

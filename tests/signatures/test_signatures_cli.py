@@ -93,6 +93,8 @@ def test_the_run_is_resumed_exported_and_reported(run, tmp_path):
     assert result.exit_code == 0, result.output
     assert (tmp_path / "out" / "signatures.tsv").read_text().startswith("MutationType\tSBS96A")
     assert "decomposition" in (tmp_path / "out" / "overview.csv").read_text()
+    result = call("export", folder, "--to", "excel", "--out", tmp_path / "out.xlsx")
+    assert result.exit_code == 0, result.output
     result = call("export", folder, "--to", "pdf", "--out", tmp_path / "out.pdf")
     assert result.exit_code == 0, result.output
     assert (tmp_path / "out.pdf").read_bytes().startswith(b"%PDF")

@@ -13,7 +13,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError, ReturnValueError, StateError
 from hdpkit.franchise import Level, Sample, TermMeans
-from hdpkit.summaries import align_topics, consensus
+from hdpkit.summaries import align_topics, consensus, exposures
 
 N_TERMS, N_TOPICS, N_GROUPS = 60, 8, 12
 TRUTH = np.random.default_rng(1).dirichlet(np.full(N_TERMS, 0.08), size=N_TOPICS)
@@ -471,3 +471,21 @@ def test_samples_of_numbers_in_groups_are_kept_with_their_dishes(tmp_path):
         assert len(one.dishes) == 160
         np.testing.assert_array_equal(one.dishes, other.dishes)
         np.testing.assert_array_equal(np.bincount(one.dishes), one.sizes)
+
+
+def test_means_lie_within_their_intervals():
+    """A topic that one of 40 samples lacks, with nearly the same share in the others: a long tail."""
+    rng = np.random.default_rng(3)
+    samples = [planted(0, sweep, range(N_TOPICS - (sweep == 20)), rng, tokens=10**6) for sweep in range(40)]
+    found = align_topics(samples)
+    low = np.quantile(found.shares_by_sample[:, :-1], 0.05, axis=0)
+    assert (found.shares < low).any()  # the mean is below the quantile
+    for point, lower, upper in (
+        (found.shares, found.shares_lower, found.shares_upper),
+        (found.topics, found.topics_lower, found.topics_upper),
+        (found.group_shares, found.group_shares_lower, found.group_shares_upper),
+    ):
+        assert (lower <= point).all()
+        assert (point <= upper).all()
+    held = exposures(found)
+    assert ((held.lower <= held.mean) & (held.mean <= held.upper)).all()

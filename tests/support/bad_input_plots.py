@@ -157,8 +157,8 @@ PLOTS = {
         },
     ),
     "plots.move_times": Row(drawn("move_times", trace=traced), {"trace": NO_TRACE, "ax": NO_AXES}),
-    "plots.co_clustering": Row(
-        drawn("co_clustering", matrix=TOGETHER),
+    "plots.posterior_similarity": Row(
+        drawn("posterior_similarity", matrix=TOGETHER),
         {
             "matrix": [
                 None,

@@ -17,7 +17,7 @@ function element(name, properties = {}, ...children) {
 /** A text of its own direction of writing. */
 const bdi = (text) => element("bdi", {}, text);
 const byId = (id) => document.getElementById(id);
-const percent = (share, digits = 1) => (100 * share).toFixed(digits) + "%";
+const percent = (share, digits = 1) => (100 * share).toFixed(digits).replace(/^-(?=[0.]*$)/, "") + "%";
 const nouns = page.data.nouns;
 /** What a topic is called in a text: its name where topics have names, as signatures do, or its number. */
 const topicName = (number) => page.data.named ? page.data.topics[number - 1].label : nouns.topic + " " + number;
