@@ -98,7 +98,7 @@ def write_workbook(path: Path, sheets: Mapping[str, Iterable[Columns]]) -> None:
                 if n > _SHEET_ROWS or len(row) > _SHEET_COLUMNS:
                     raise DataError(
                         f"sheet {title}", f"{n:,} rows of {len(row):,} columns or more",
-                        f"at most {_SHEET_ROWS:,} rows and {_SHEET_COLUMNS:,} columns", "Write CSV or Parquet.",
+                        f"at most {_SHEET_ROWS:,} rows and {_SHEET_COLUMNS:,} columns", "Write CSV.",
                     )  # fmt: skip
                 sheet.append([cell(sheet, value) for value in row])
     with refusals(path, "write a file"), written_aside(path) as file:

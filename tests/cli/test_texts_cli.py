@@ -559,7 +559,11 @@ def test_a_workbook_has_the_tables_as_sheets(folder, tmp_path):
         assert len(rows) == len(table)
         for row, expected in zip(rows, table, strict=True):
             for value, text in zip(row, expected.values(), strict=True):
-                assert value == pytest.approx(float(text)) if isinstance(value, float) else str(value) == text
+                assert (
+                    value == pytest.approx(float(text))
+                    if isinstance(value, float | int)
+                    else str(value) == text
+                )
     assert ".xlsx" in refused("export", folder / "run", "--to", "excel", "--out", tmp_path / "run.xls")
 
 
