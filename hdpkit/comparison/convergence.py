@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 import numpy as np
+import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.checks import positive_number
@@ -22,7 +23,9 @@ __all__ = [
     "diagnosed",
     "joint_rhat",
     "later_draws",
+    "nested_rhat",
     "reasons_of",
+    "severity_of",
     "worst_of",
 ]
 
@@ -130,8 +133,13 @@ def later_draws(chains: Sequence[ChainRecord], burn_in: float) -> LaterDraws:
     return LaterDraws(values, seconds)
 
 
-def diagnosed(values: Floats) -> NumberDiagnosis:
-    """R-hat, effective sample size and drift of one number: shape (n_chains, n_draws)."""
+def diagnosed(values: Floats, nested: int | None = None) -> NumberDiagnosis:
+    """R-hat, effective sample size and drift of one number: shape (n_chains, n_draws).
+
+    With ``nested`` each so many consecutive chains began from one state, and R-hat is the nested one.
+    """
+    if nested is not None and values.shape[1] > 0:
+        return _diagnosed_nested(values, nested)
     if values.shape[1] == 0:
         return NumberDiagnosis(math.nan, math.nan, math.nan, math.nan, math.nan)
     mean, sd = float(values.mean()), float(values.std())
@@ -155,6 +163,36 @@ def joint_rhat(values: Floats) -> float:
         return float(load_arviz().rhat(values, method="rank"))
 
 
+def nested_rhat(values: Floats, each: int) -> float:
+    """Nested R-hat (Margossian et al. 2022) of ranks: shape (n_chains, n_draws).
+
+    Each ``each`` consecutive chains began from one state. One draw of every chain is enough.
+    """
+    if np.ptp(values) == 0.0:
+        return math.nan
+    ranks = scipy.stats.rankdata(values).reshape(len(values) // each, each, -1)
+    scores = scipy.special.ndtri((ranks - 0.375) / (values.size + 0.25))
+    of_chains = scores.mean(axis=2)
+    between = float(of_chains.mean(axis=1).var(ddof=1))
+    within = float(scores.var(axis=2, ddof=1).mean()) if scores.shape[2] > 1 else 0.0
+    within += float(of_chains.var(axis=1, ddof=1).mean()) if each > 1 else 0.0
+    return math.sqrt(1.0 + between / within) if within > 0.0 else math.inf
+
+
+_FEWEST_OF_ARVIZ = 4  # draws of a chain, below which effective draws aren't estimated
+
+
+def _diagnosed_nested(values: Floats, each: int) -> NumberDiagnosis:
+    mean, sd = float(values.mean()), float(values.std())
+    if np.ptp(values) == 0.0:
+        return NumberDiagnosis(mean, sd, math.nan, math.nan, 0.0)
+    # Chains are independent given their states: their last draws are as many effective draws at least.
+    ess = _ess(values) if values.shape[1] >= _FEWEST_OF_ARVIZ else math.nan
+    ess = float(len(values)) if math.isnan(ess) else ess
+    drift = _drift(values) if values.shape[1] >= FEWEST_DRAWS else math.nan
+    return NumberDiagnosis(mean, sd, nested_rhat(values, each), ess, drift)
+
+
 def _ess(values: Floats) -> float:
     with np.errstate(all="ignore"):
         return float(load_arviz().ess(values, method="bulk"))
@@ -167,11 +205,30 @@ def _drift(values: Floats) -> float:
     return float(np.max(moved / np.where(sd > 0.0, sd, 1.0)))
 
 
+def severity_of(diagnoses: Mapping[str, NumberDiagnosis], n_chains: int, rule: ConvergenceRule) -> float:
+    """How far numbers are from the rule: at most 1 if they meet it; infinite if nothing can be said."""
+    worst = [
+        part
+        for one in diagnoses.values()
+        for part in (
+            (one.rhat - 1.0) / (rule.rhat - 1.0),
+            rule.ess * n_chains / max(one.ess, 1e-9),
+            one.drift / rule.drift,
+        )
+        if not math.isnan(part)
+    ]
+    return max(worst, default=math.inf)
+
+
 def reasons_of(
-    kept: LaterDraws, diagnoses: Mapping[str, NumberDiagnosis], n_chains: int, rule: ConvergenceRule
+    kept: LaterDraws,
+    diagnoses: Mapping[str, NumberDiagnosis],
+    n_chains: int,
+    rule: ConvergenceRule,
+    nested: bool = False,
 ) -> tuple[str, ...]:
     """Why the chains of a schedule have not converged; empty if they have."""
-    if kept.n_draws < FEWEST_DRAWS:
+    if kept.n_draws < FEWEST_DRAWS and not nested:
         return (f"{kept.n_draws} states a chain after burn-in, at least {FEWEST_DRAWS} are needed",)
     if math.isnan(diagnoses["log_joint"].ess):
         where = "never changes" if math.isnan(diagnoses["log_joint"].rhat) else "is constant in each chain"

@@ -25,6 +25,7 @@ __all__ = [
     "Trace",
     "is_standard",
     "largest_shares",
+    "last_of_burn_in",
     "make_draw",
     "own_functions",
     "scalars",
@@ -326,6 +327,11 @@ def _scalars(franchise: Franchise) -> dict[str, Any]:
         for key, scalar in part.scalars(franchise).items():
             values[f"{name}/{key}"] = float(scalar)
     return values
+
+
+def last_of_burn_in(sweeps: npt.NDArray[np.int64]) -> int:
+    """The last sweep of the burn-in, which is the first half of the recorded sweeps; 0 of a single one."""
+    return int(sweeps[len(sweeps) // 2 - 1]) if len(sweeps) > 1 else 0
 
 
 def largest_shares(dish_sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

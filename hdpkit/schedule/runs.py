@@ -332,6 +332,11 @@ class Run:
         return self._files.moves(self._leave)
 
     @property
+    def planned(self) -> int:
+        """The sweep up to which the run was to run when it was begun; it may have been continued since."""
+        return self._files.settings.target
+
+    @property
     def sweeps(self) -> list[int | None]:
         """Sweep of each chain's newest checkpoint; None before its first."""
         states = [self._files.chain(number).load()[0] for number in range(self._files.n_chains)]

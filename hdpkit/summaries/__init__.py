@@ -4,13 +4,13 @@ from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import align_topics
 from hdpkit.summaries.coherence import coherence
 from hdpkit.summaries.consensus import Consensus, consensus
-from hdpkit.summaries.diagnosis import Diagnosis, diagnose
 from hdpkit.summaries.exposures import Exposures, exposures, reconstruction
 from hdpkit.summaries.grouping import TopicGroups, group_topics
 from hdpkit.summaries.matching import TopicMatch, match_topics
 from hdpkit.summaries.merging import extract_components, merge_components
 from hdpkit.summaries.partitions import PointPartition, co_clustering, point_partition
 from hdpkit.summaries.scores import diversity, exclusivity
+from hdpkit.summaries.verdicts import Diagnosis, Verdict, Words, diagnose
 
 __all__ = [
     "AlignedTopics",
@@ -20,6 +20,8 @@ __all__ = [
     "PointPartition",
     "TopicGroups",
     "TopicMatch",
+    "Verdict",
+    "Words",
     "align_topics",
     "co_clustering",
     "coherence",

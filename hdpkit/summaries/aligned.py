@@ -160,6 +160,20 @@ class AlignedTopics:
         rows, labels = self._members()
         return self._vectors.means(rows, labels, len(self))
 
+    def means_of_chain(self, chain: int, topics: Int64s) -> Any:
+        """Means of some topics over the samples of one chain, which has them: rows for `apart`."""
+        of_chain = [(i, sample) for i, sample in enumerate(self.samples) if sample.chain == chain]
+        place = np.full(len(self) + 1, _NOBODY, dtype=np.int64)
+        place[topics] = np.arange(len(topics))
+        labels = np.concatenate([place[self._labels[i]] for i, _ in of_chain])
+        rows = self._vectors.stack([self._vectors.rows(sample) for _, sample in of_chain])
+        wanted = np.flatnonzero(labels >= 0)
+        return self._vectors.means(self._vectors.take(rows, wanted), labels[wanted], len(topics))
+
+    def apart(self, rows: Any, others: Any) -> Floats:
+        """Distances between rows at the same index, as the topics were aligned by."""
+        return self._vectors.paired(rows, others)
+
     @cached_property
     def spread(self) -> Floats:
         """Mean distance of a topic's dishes from their mean."""

@@ -1,0 +1,258 @@
+"""What the chains of a run have in common: components, groups of documents, and scores of left-out words."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import scipy
+
+from hdpkit.arrays import Floats
+from hdpkit.evaluation.fixed_topics import halves
+from hdpkit.franchise import Sample
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.schedule import Run
+from hdpkit.summaries.alignment import align_topics
+from hdpkit.summaries.vectors import TermVectors
+
+__all__ = ["ALIKE", "COSINE", "PARTLY", "READABLE", "SCORES", "Agreement", "agreement", "pieces_of", "shared"]
+
+COSINE = 0.8
+"""Two chains share a component if the cosine of their means of it is at least this."""
+READABLE = 0.8
+"""Share of the data in shared components from which a run can be read."""
+PARTLY = 0.5
+"""The share from which it can be read in part."""
+ALIKE = 0.8
+"""The smallest correlation of two chains over pairs of groups at which these agree."""
+SCORES = 1.05
+"""The largest ratio of the chains' perplexities of left-out words at which these agree."""
+
+_STATES = 5  # of each piece
+_GROUPS = 400
+_SCORED = 100  # documents
+_STEPS = 30  # of EM
+_ENTRIES = 20_000_000  # counts of terms in components that are compared at once
+_SEED = 0
+
+Pieces = Sequence[Sequence[Sample]]
+
+
+@attrs.frozen
+class Agreement:
+    """What pieces of a run have in common: several chains, or the halves of a single one.
+
+    Numbers that could not be computed are NaN.
+    """
+
+    n_pieces: int
+    halves: bool
+    shared: float  # share of the data in components that all pieces have
+    components: int  # how many these are
+    documents: float  # smallest correlation of two pieces over pairs of groups
+    perplexities: tuple[float, ...]  # of left-out words, a piece each
+    unseen: tuple[str, ...]  # what was not looked at, in words
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """The numbers by name."""
+        scores = self.perplexities or (math.nan,)
+        return {
+            "shared": self.shared,
+            "components": float(self.components),
+            "documents": self.documents,
+            "perplexity_lowest": min(scores),
+            "perplexity_highest": max(scores),
+        }
+
+    @property
+    def alike(self) -> bool:
+        """Whether groups and scores agree, as far as they could be compared."""
+        scores = self.perplexities or (1.0,)
+        return not self.documents < ALIKE and not max(scores) > SCORES * min(scores)
+
+
+def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
+    """Compare pieces of a run: states of several chains, or of the halves of one."""
+    unseen = []
+    share, n = math.nan, 0
+    if all(sample.counts is not None for piece in pieces for sample in piece):
+        most = max(sample.counts.nnz for piece in pieces for sample in piece)
+        each = min(_STATES, _ENTRIES // max(most * len(pieces), 1))
+        if each < _STATES:
+            unseen.append("components" if each < 1 else f"more than {each} states of each")
+        if each > 0:
+            share, n = shared([_spread(piece, each) for piece in pieces])
+    else:
+        unseen.append("components, since the data are no terms")
+    groups = [_together([*_spread(piece, _STATES)]) for piece in pieces]
+    alike = math.nan
+    if all(one is not None for one in groups):
+        alike = min(_correlation(a, b) for a, b in itertools.combinations(groups, 2))
+    scores = _scores(pieces, data)
+    if not scores:
+        unseen.append("scores of left-out words")
+    return Agreement(len(pieces), halves, share, n, alike, scores, tuple(unseen))
+
+
+def shared(pieces: Pieces, cosine: float = COSINE) -> tuple[float, int]:
+    """Share of the data in components that all pieces have, and their number.
+
+    A piece has a component if at least half of its samples have it. Its means over the samples of any two
+    pieces must have at least this cosine.
+    """
+    samples = [attrs.evolve(one, chain=number) for number, piece in enumerate(pieces) for one in piece]
+    if not any(one.n_dishes for one in samples):
+        return math.nan, 0
+    aligned = align_topics(samples, min_occurrence=0.0)
+    common = np.flatnonzero((aligned.occurrence_by_chain >= 0.5).all(axis=0))
+    if not len(common):
+        return 0.0, 0
+    means = [aligned.means_of_chain(number, common) for number in range(len(pieces))]
+    apart = np.zeros(len(common))
+    for a, b in itertools.combinations(means, 2):
+        apart = np.maximum(apart, aligned.apart(a, b))
+    same = common[apart <= 1.0 - cosine]
+    return float(aligned.shares[same].sum()), len(same)
+
+
+def _spread(piece: Sequence[Any], most: int) -> list[Any]:
+    """At most so many of these, spread evenly, with the last."""
+    places = np.unique(np.linspace(len(piece) - 1, 0, min(most, len(piece))).astype(np.int64))
+    return [piece[place] for place in places]
+
+
+def _together(samples: Sequence[Sample]) -> Floats | None:
+    """For pairs of groups the probability that a customer of each is of the same component.
+
+    Without groups the pairs are of customers. None if there are fewer than three.
+    """
+    total: Any = 0.0
+    for sample in samples:
+        if sample.dishes is not None:
+            chosen = sample.dishes[_rows(len(sample.dishes))]
+            own = (chosen[:, None] == chosen[None, :]).astype(np.float64)
+        else:
+            weights = sample.group_weights(_rows(sample.n_groups))[:, :-1]
+            own = weights @ weights.T
+        total = total + own
+    if np.ndim(total) != 2 or len(total) < 3:
+        return None
+    return np.asarray(total[np.triu_indices(len(total), 1)], dtype=np.float64)
+
+
+def _rows(n: int) -> slice:
+    """At most 400 of n rows, evenly spaced."""
+    return slice(0, n, -(-n // _GROUPS) if n else 1)
+
+
+def _correlation(a: Floats, b: Floats) -> float:
+    """Correlation of two vectors; NaN if one is constant."""
+    if a.shape != b.shape or np.ptp(a) == 0.0 or np.ptp(b) == 0.0:
+        return math.nan
+    return float(np.corrcoef(a, b)[0, 1])
+
+
+# ---------------------------------------------------------------------- scores
+
+
+def _scores(pieces: Pieces, data: Any) -> tuple[float, ...]:
+    """Perplexity of left-out words in the last state of each piece; empty if it can't be computed."""
+    if not hasattr(data, "to_counts"):
+        return ()
+    last = [piece[-1] for piece in pieces]
+    for sample in last:
+        whole = sample.label == "document" and sample.n_groups == data.n_documents
+        if not (whole and sample.levels and sample.counts is not None and sample.term_means is not None):
+            return ()
+    chosen = slice(0, data.n_documents, -(-data.n_documents // _SCORED) if data.n_documents else 1)
+    counts = scipy.sparse.csr_array(data.to_counts())[chosen]
+    seen, left = halves(counts, _SEED)
+    return tuple(_perplexity(sample, chosen, seen, left) for sample in last) if left.sum() else ()
+
+
+def _perplexity(sample: Sample, chosen: slice, seen: Any, left: Any) -> float:
+    """Perplexity of the left-out halves of some documents, given their other halves.
+
+    The topics have learned from these documents. So the expected words of a document are subtracted from the
+    topics first, and its shares are then fitted to the half that is seen.
+    """
+    vectors, means = TermVectors([sample], False), sample.term_means
+    assert means is not None
+    rows = vectors.rows(sample)
+    mass = 1.0 / np.asarray(means.inside, dtype=np.float64)
+    shares = sample.group_weights(chosen)[:, :-1]
+    theta = np.broadcast_to(np.asarray(sample.levels[-1].concentration, dtype=np.float64), sample.n_groups)
+    prior = theta[chosen][:, None] * sample.root_weights[None, :-1]
+    used = np.unique(np.concatenate([seen.indices, left.indices]))
+    topics = rows.matrix[:, used].toarray() + rows.base[:, None] * vectors.shape[used]
+    seen, left = seen[:, used], left[:, used]
+    total = 0.0
+    for d in range(len(shares)):
+        both = seen[[d]] + left[[d]]
+        place = both.indices
+        own = topics[:, place] * shares[d][:, None]
+        own *= both.data / np.maximum(own.sum(axis=0), 1e-300)
+        others = np.maximum(topics[:, place] * mass[:, None] - own, 1e-12)
+        others /= np.maximum(mass - own.sum(axis=1), 1e-9)[:, None]
+        observed = np.asarray(seen[[d]].toarray()[0, place], dtype=np.float64)
+        fitted = prior[d] / prior[d].sum()
+        for _ in range(_STEPS):
+            expected = others * fitted[:, None]
+            expected *= observed / np.maximum(expected.sum(axis=0), 1e-300)
+            fitted = prior[d] + expected.sum(axis=1)
+            fitted /= fitted.sum()
+        held = left[[d]].toarray()[0, place]
+        total += float(held @ np.log(np.maximum(fitted @ others, 1e-300)))
+    return math.exp(-total / float(left.sum()))
+
+
+# ---------------------------------------------------------------------- states to compare
+
+
+def pieces_of(given: Trace | ChainTrace | Run, after: int, last: int) -> tuple[Pieces, bool]:
+    """States after some sweep up to another, by chain, or by half of a single chain; and whether by half.
+
+    Where a chain kept no samples, its newest state is used. Fewer than two pieces can't be compared.
+    """
+    if isinstance(given, Run):
+        several = isinstance(given.trace, ChainTrace)
+        by_chain = _by_chain(((file.chain, file.sweep), file.read) for file in given.samples.files)
+        newest: Mapping[int, Callable[[], Sample]] = {
+            number: (lambda number=number: given.state(number).sample)  # type: ignore[misc]
+            for number, sweep in enumerate(given.sweeps)
+            if sweep is not None
+        }
+    else:
+        several = isinstance(given, ChainTrace)
+        chains = given.chains if isinstance(given, ChainTrace) else [given]
+        by_chain = _by_chain(
+            ((number, sample.sweep), lambda sample=sample: sample)  # type: ignore[misc]
+            for number, chain in enumerate(chains)
+            for sample in chain.samples
+        )
+        finals = given.franchises if isinstance(given, ChainTrace) else ()
+        newest = {number: final.sample for number, final in enumerate(finals)}
+    found = {chain: [read for sweep, read in own if after < sweep <= last] for chain, own in by_chain.items()}
+    if not several:
+        own = found.get(0, [])
+        middle = len(own) // 2
+        found = {0: own[:middle], 1: own[middle:]} if middle else {}
+    elif last >= max((sweep for own in by_chain.values() for sweep, _ in own), default=0):
+        found = {chain: found.get(chain) or [read] for chain, read in newest.items()} | {
+            chain: own for chain, own in found.items() if own
+        }
+    pieces = [[read() for read in _spread(own, _STATES)] for _, own in sorted(found.items()) if own]
+    return [piece for piece in pieces if all(isinstance(one, Sample) for one in piece)], not several
+
+
+def _by_chain(items: Any) -> dict[int, list[tuple[int, Callable[[], Sample]]]]:
+    """Readers of samples, with their sweeps, by chain and in order of sweeps."""
+    found: dict[int, list[tuple[int, Callable[[], Sample]]]] = {}
+    for (chain, sweep), read in items:
+        found.setdefault(chain, []).append((sweep, read))
+    return {chain: sorted(own, key=lambda one: one[0]) for chain, own in found.items()}
