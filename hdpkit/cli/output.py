@@ -25,6 +25,7 @@ from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState
 from hdpkit.signatures import Signatures
 from hdpkit.signatures.runs import TOPICS, Nouns, Settings
+from hdpkit.summaries import Diagnosis
 from hdpkit.summaries.run_topics import RunTopics
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "WORTH_A_ROW",
     "echo_signatures",
     "echo_table",
+    "echo_verdicts",
     "json_text",
     "listed",
     "plural",
@@ -47,6 +49,9 @@ __all__ = [
     "topics_json",
     "topics_table",
 ]
+
+
+_LIGHTS = {"green": "bold green", "amber": "bold yellow", "red": "bold red", "grey": "bold"}
 
 
 def say(text: str, *, err: bool = False, nl: bool = True, file: TextIO | None = None) -> None:
@@ -160,6 +165,19 @@ def echo_table(topics: Sequence[TopicSummary], shown: Sequence[TopicSummary], no
     if rest:
         share = sum(topic.token_share for topic in rest)
         say(f"and {len(rest)} smaller {nouns.dishes}, {share:.1%} of the {nouns.tokens} together\n")
+
+
+def echo_verdicts(found: Diagnosis | None) -> None:
+    """Print both verdicts, each with its light, and what helps."""
+    if found is None:
+        say("pip install 'hdpkit[arviz]' to see here whether the run can be read and quoted.")
+        return
+    console = Console(soft_wrap=True)
+    for question, verdict in found.verdicts:
+        light = Text(f"[{verdict.light}]", style=_LIGHTS[verdict.light])
+        console.print(Text.assemble(light, " ", printable(f"{question} {verdict.sentence}")))
+    if found.advice:
+        say(f"What helps: {found.advice}")
 
 
 def state_facts(state: ChainState, seed: int | None) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from hdpkit.cli.output import (
     echo_signatures,
     echo_table,
     listed,
+    echo_verdicts,
     run_summaries,
     say,
     signatures_csv,
@@ -39,7 +40,7 @@ from hdpkit.cli.output import (
     topics_json,
 )
 from hdpkit.cli.verification import Check, is_corpus, verify_corpus, verify_run, verify_shards
-from hdpkit.errors import HdpkitError, MissingExtraError, RunError, printable
+from hdpkit.errors import DataError, HdpkitError, MissingExtraError, RunError, printable
 from hdpkit.formats.shards import is_sharded_folder
 from hdpkit.io.reading import load_reading
 from hdpkit.models.topic_saved import load as load_estimator
@@ -50,7 +51,7 @@ from hdpkit.schedule.progress import ProgressBar
 from hdpkit.schedule.states import ChainState
 from hdpkit.signatures.runs import TOPICS as FIELD_OF_TOPICS
 from hdpkit.signatures.runs import Nouns, load_settings, nouns_of, signatures_of_run
-from hdpkit.summaries import diagnose
+from hdpkit.summaries import Diagnosis, diagnose
 from hdpkit.summaries.run_topics import topics_of_run
 
 __all__ = ["carry_out", "open_corpus_run", "resume", "run_argument", "topics", "verify"]
@@ -98,7 +99,7 @@ def carry_out(
         )
         say(f"To print its topics: hdpkit topics {shlex.quote(str(folder))}", err=True)
     if not (interrupted or failures) and trace is not None and trace.n_draws:
-        say(_verdict(trace))
+        echo_verdicts(_verdicts(open_run(folder, allow)))
     for failure in failures.values():
         say(f"Error: {failure}", err=True)
     if failures:
@@ -125,12 +126,12 @@ def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...
         say(which + _facts_text(state, trace.seed, nouns_of(state.data, folder)))
 
 
-def _verdict(trace: Any) -> str:
-    """Whether the run has converged, and what to do if not."""
+def _verdicts(run: Run) -> Diagnosis | None:
+    """Whether the run can be read and quoted; None without ArviZ, or before the first sweep."""
     try:
-        return str(diagnose(trace))
-    except MissingExtraError:
-        return "pip install 'hdpkit[arviz]' to see here whether the run has converged."
+        return diagnose(run, words=nouns_of(run.data, run.folder))
+    except (MissingExtraError, DataError):
+        return None
 
 
 def _facts_text(state: ChainState, seed: int | None, nouns: Nouns) -> str:
@@ -223,6 +224,8 @@ def topics(
     if format == "csv":
         say(topics_csv(found[:n_topics]), nl=False)
     elif format == "json":
+        judged = _verdicts(there)
+        facts["verdicts"] = None if judged is None else judged.as_data()
         say(topics_json(found[:n_topics], facts), nl=False)
     else:
         echo_table(found, found if every else listed(found, n_topics), nouns)

@@ -112,7 +112,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     samples_ : tuple of Sample
         States of the second half of these sweeps, ordered by chain, for summaries.
     diagnosis_ : Diagnosis
-        Whether the chains have converged.
+        Whether the model can be read (``diagnosis_.readable``) and intervals and K can be quoted from it
+        (``diagnosis_.quotable``).
     terms_ : tuple of str, or None
         Term of each column, if known from texts, a data frame or a corpus.
     counter_ : TextCounter, or None
@@ -530,10 +531,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     @property
     def diagnosis_(self) -> Diagnosis:
-        """Whether the chains have converged, as a sentence and a table: see `hdpkit.summaries.diagnose`."""
+        """Whether the model can be read and quoted, in words: see `hdpkit.summaries.diagnose`."""
         if not hasattr(self, "trace_"):
             raise AttributeError("diagnosis_: fit the model first")
-        return diagnose(self.trace_)
+        return diagnose(self.trace_, data=self.franchise_.data)
 
     @property
     def components_(self) -> Floats:

@@ -338,38 +338,41 @@ _NAMES = {
 }
 
 
-@attrs.frozen
-class Verdict:
-    """The state of convergence: settled (None if unknown), a sentence, and a table."""
+def diagnosis_of(report: ReportData) -> dict[str, Any]:
+    """Both verdicts on a run as the page shows them, what helps, and a table of the numbers.
 
-    settled: bool | None
-    sentence: str
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[Any, ...], ...] = ()
-
-
-def diagnosis_of(report: ReportData) -> Verdict:
-    """The verdict on a run. If there can be no verdict, the sentence gives the reason."""
-    if not report.traces:
-        return Verdict(None, "Convergence is unknown: this state has no trace.")
+    If there can be no verdict, the sentence gives the reason.
+    """
     if "verdict" not in report.kept:
         report.kept["verdict"] = _reached(report)
-    verdict: Verdict = report.kept["verdict"]
+    verdict: dict[str, Any] = report.kept["verdict"]
     return verdict
 
 
-def _reached(report: ReportData) -> Verdict:
-    try:
-        diagnosis = diagnose(report.trace)
-    except HdpkitError as error:
-        return Verdict(None, f"Convergence could not be judged. {error.remedy}")
+def _reached(report: ReportData) -> dict[str, Any]:
+    if not report.traces:
+        return _unknown("Convergence is unknown: this state has no trace.")
     nouns = report.nouns
+    try:
+        if report.run is None:
+            found = diagnose(report.trace, data=report.corpus, words=nouns)
+        else:
+            found = diagnose(report.run, words=nouns)
+    except HdpkitError as error:
+        return _unknown(f"Convergence could not be judged. {error.remedy}")
     names = {**_NAMES, "n_dishes": nouns.dishes, "share_1": f"share of the largest {nouns.dish}"}
     rows = tuple(
         (names.get(key, key), *map(_shown, (one.mean, one.sd, one.rhat, one.ess, one.drift)))
-        for key, one in diagnosis.numbers.items()
+        for key, one in found.numbers.items()
     )
-    return Verdict(diagnosis.settled, diagnosis.sentence, _COLUMNS if rows else (), rows)
+    shown = [{"question": question, **one.as_data()} for question, one in found.verdicts]
+    return {"verdicts": shown, "advice": found.advice, "columns": _COLUMNS if rows else (), "rows": rows}
+
+
+def _unknown(why: str) -> dict[str, Any]:
+    """What is shown where there is no verdict."""
+    one = {"question": "Can it be read?", "light": "grey", "sentence": why, "figures": {}}
+    return {"verdicts": [one], "advice": "", "columns": (), "rows": ()}
 
 
 def _shown(value: float) -> str:

@@ -10,7 +10,7 @@ from hdpkit.summaries.matching import TopicMatch, match_topics
 from hdpkit.summaries.merging import extract_components, merge_components
 from hdpkit.summaries.partitions import PointPartition, co_clustering, point_partition
 from hdpkit.summaries.scores import diversity, exclusivity
-from hdpkit.summaries.verdicts import Diagnosis, Verdict, Words, diagnose
+from hdpkit.summaries.verdicts import Diagnosis, Verdict, diagnose
 
 __all__ = [
     "AlignedTopics",
@@ -21,7 +21,6 @@ __all__ = [
     "TopicGroups",
     "TopicMatch",
     "Verdict",
-    "Words",
     "align_topics",
     "co_clustering",
     "coherence",

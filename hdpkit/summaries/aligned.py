@@ -160,8 +160,8 @@ class AlignedTopics:
         rows, labels = self._members()
         return self._vectors.means(rows, labels, len(self))
 
-    def means_of_chain(self, chain: int, topics: Int64s) -> Any:
-        """Means of some topics over the samples of one chain, which has them: rows for `apart`."""
+    def _chain_means(self, chain: int, topics: Int64s) -> Any:
+        """Means of some topics over the samples of one chain, which has them: rows for `_apart`."""
         of_chain = [(i, sample) for i, sample in enumerate(self.samples) if sample.chain == chain]
         place = np.full(len(self) + 1, _NOBODY, dtype=np.int64)
         place[topics] = np.arange(len(topics))
@@ -170,7 +170,7 @@ class AlignedTopics:
         wanted = np.flatnonzero(labels >= 0)
         return self._vectors.means(self._vectors.take(rows, wanted), labels[wanted], len(topics))
 
-    def apart(self, rows: Any, others: Any) -> Floats:
+    def _apart(self, rows: Any, others: Any) -> Floats:
         """Distances between rows at the same index, as the topics were aligned by."""
         return self._vectors.paired(rows, others)
 

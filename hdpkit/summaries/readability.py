@@ -89,10 +89,8 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
             share, n = shared([_spread(piece, each) for piece in pieces])
     else:
         unseen.append("components, since the data are no terms")
-    groups = [_together([*_spread(piece, _STATES)]) for piece in pieces]
-    alike = math.nan
-    if all(one is not None for one in groups):
-        alike = min(_correlation(a, b) for a, b in itertools.combinations(groups, 2))
+    groups = [_together(_spread(piece, _STATES)) for piece in pieces]
+    alike = min(_correlation(a, b) for a, b in itertools.combinations(groups, 2))
     scores = _scores(pieces, data)
     if not scores:
         unseen.append("scores of left-out words")
@@ -112,10 +110,10 @@ def shared(pieces: Pieces, cosine: float = COSINE) -> tuple[float, int]:
     common = np.flatnonzero((aligned.occurrence_by_chain >= 0.5).all(axis=0))
     if not len(common):
         return 0.0, 0
-    means = [aligned.means_of_chain(number, common) for number in range(len(pieces))]
+    means = [aligned._chain_means(number, common) for number in range(len(pieces))]
     apart = np.zeros(len(common))
     for a, b in itertools.combinations(means, 2):
-        apart = np.maximum(apart, aligned.apart(a, b))
+        apart = np.maximum(apart, aligned._apart(a, b))
     same = common[apart <= 1.0 - cosine]
     return float(aligned.shares[same].sum()), len(same)
 
@@ -126,12 +124,12 @@ def _spread(piece: Sequence[Any], most: int) -> list[Any]:
     return [piece[place] for place in places]
 
 
-def _together(samples: Sequence[Sample]) -> Floats | None:
+def _together(samples: Sequence[Sample]) -> Floats:
     """For pairs of groups the probability that a customer of each is of the same component.
 
-    Without groups the pairs are of customers. None if there are fewer than three.
+    Without groups the pairs are of customers.
     """
-    total: Any = 0.0
+    total: Any = np.zeros((0, 0))
     for sample in samples:
         if sample.dishes is not None:
             chosen = sample.dishes[_rows(len(sample.dishes))]
@@ -139,9 +137,7 @@ def _together(samples: Sequence[Sample]) -> Floats | None:
         else:
             weights = sample.group_weights(_rows(sample.n_groups))[:, :-1]
             own = weights @ weights.T
-        total = total + own
-    if np.ndim(total) != 2 or len(total) < 3:
-        return None
+        total = own if total.shape != own.shape else total + own
     return np.asarray(total[np.triu_indices(len(total), 1)], dtype=np.float64)
 
 
@@ -151,8 +147,8 @@ def _rows(n: int) -> slice:
 
 
 def _correlation(a: Floats, b: Floats) -> float:
-    """Correlation of two vectors; NaN if one is constant."""
-    if a.shape != b.shape or np.ptp(a) == 0.0 or np.ptp(b) == 0.0:
+    """Correlation of two vectors; NaN if one is constant, or they are of different groups."""
+    if a.shape != b.shape or len(a) < 2 or np.ptp(a) == 0.0 or np.ptp(b) == 0.0:
         return math.nan
     return float(np.corrcoef(a, b)[0, 1])
 
@@ -231,7 +227,7 @@ def pieces_of(given: Trace | ChainTrace | Run, after: int, last: int) -> tuple[P
         several = isinstance(given, ChainTrace)
         chains = given.chains if isinstance(given, ChainTrace) else [given]
         by_chain = _by_chain(
-            ((number, sample.sweep), lambda sample=sample: sample)  # type: ignore[misc]
+            ((number, sample.sweep), lambda sample=sample: sample)
             for number, chain in enumerate(chains)
             for sample in chain.samples
         )

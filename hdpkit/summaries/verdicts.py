@@ -27,7 +27,7 @@ from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.trace import last_of_burn_in
 from hdpkit.schedule import Run
 
-__all__ = ["TEXT", "Diagnosis", "Verdict", "Words", "diagnose"]
+__all__ = ["Diagnosis", "Verdict", "diagnose"]
 
 _SHARES = "largest_shares"
 _REMEDY = "Scheduler.run returns a trace, hk.open_run(folder) a run."
@@ -37,7 +37,7 @@ _WORTH_IT = 10.0  # times as many sweeps; a longer run is not proposed
 
 
 @attrs.frozen
-class Words:
+class _Words:
     """What components, customers and groups are called in sentences."""
 
     topics: str = "topics"
@@ -45,7 +45,7 @@ class Words:
     documents: str = "documents"
 
 
-TEXT = Words()
+_TEXT = _Words()
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -165,7 +165,7 @@ def diagnose(
     *,
     rule: ConvergenceRule | None = None,
     data: Any = None,
-    words: Words | None = None,
+    words: Any = None,
 ) -> Diagnosis:
     """Judge whether a run can be read, and whether intervals and K can be quoted from it.
 
@@ -189,9 +189,8 @@ def diagnose(
     data : Corpus, optional
         The data of a trace of topics, for the scores of left-out words. A run has its own, and so have chains
         with their final states.
-    words : Words, optional
-        What topics, tokens and documents are called in the sentences: ``Words(topics=..., tokens=...,
-        documents=...)``, or any object with these attributes.
+    words : object, optional
+        What topics, tokens and documents are called in the sentences: its attributes of these names.
 
     Returns
     -------
@@ -201,6 +200,8 @@ def diagnose(
     ------
     DataError
         If nothing is recorded, or nothing after ``after``.
+    ParameterError
+        If an argument is out of range.
     MissingExtraError
         Without ArviZ, which computes R-hat and effective sample sizes. With fewer than 20 draws per chain
         neither is computed, and the sentence says so.
@@ -213,10 +214,14 @@ def diagnose(
         after = whole_number("after", after, 0, remedy="Leave it out for the first half.")
     rule = ConvergenceRule() if rule is None else rule
     instance("rule", rule, ConvergenceRule, "a ConvergenceRule", remedy="Leave it out.")
-    words = TEXT if words is None else words
+    words = _TEXT if words is None else words
     for name in ("topics", "tokens", "documents"):
         if not isinstance(getattr(words, name, None), str):
-            raise ParameterError("words", words, "an object with topics, tokens and documents", "Words().")
+            raise ParameterError(
+                "words", words, "an object with the texts topics, tokens and documents", "Leave it out."
+            )
+    if data is not None and not hasattr(data, "n_documents"):
+        raise ParameterError("data", data, "a Corpus, or None", "Give the corpus of the run.")
     run = trace if isinstance(trace, Run) else None
     trace = trace if run is None else run.trace
     chains = list(trace.chains) if isinstance(trace, ChainTrace) else [trace]
@@ -365,7 +370,7 @@ class _Facts:
 # ---------------------------------------------------------------------- intervals and K
 
 
-def _quotable(facts: _Facts, words: Words) -> Verdict:
+def _quotable(facts: _Facts, words: _Words) -> Verdict:
     """Whether intervals and K can be quoted."""
     figures = {"rhat": facts.rhat, "ess": facts.ess, "drift": facts.drift}
     over = f"over {facts.where} of {facts.who}"
@@ -419,7 +424,7 @@ class _Read:
 
 
 def _readable(
-    trace: Trace | ChainTrace, run: Run | None, data: Any, facts: _Facts, before: _Facts | None, words: Words
+    trace: Trace | ChainTrace, run: Run | None, data: Any, facts: _Facts, before: _Facts | None, words: _Words
 ) -> _Read:
     """Whether components can be read."""
     if facts.kept.n_draws < FEWEST_DRAWS:
@@ -445,7 +450,7 @@ def _unread(why: str) -> _Read:
     return _Read(Verdict(light="grey", sentence=f"Not judged: {why}"), math.nan)
 
 
-def _read_as(found: Any, words: Words) -> Verdict:
+def _read_as(found: Any, words: _Words) -> Verdict:
     """The verdict for what pieces of a run have in common (`hdpkit.summaries.readability.Agreement`)."""
     from hdpkit.summaries.readability import PARTLY, READABLE
 
@@ -499,7 +504,7 @@ class _Helps:
     before: _Facts | None
     readable: _Read
     run: Run | None
-    words: Words
+    words: _Words
 
     @property
     def extended(self) -> bool:
@@ -611,7 +616,7 @@ class _Helps:
             "doesn't fit",
             f"reading only the {topics} that all chains share",
         ]
-        if topics == TEXT.topics:
+        if topics == _TEXT.topics:
             ways += ["a coarser view (--topics about:30)"]
             ways += ["fewer boilerplate words (--max-document-share 0.2)"]
         return "; ".join(ways)

@@ -125,8 +125,12 @@ def test_fit_reads_every_format_and_the_vocabulary_is_found_again(kind, tmp_path
     assert "sweep 30/30" in result.stderr
     assert "ship" in result.stdout
     assert re.search(r"K = \d+ topics, root concentration = ", result.stdout)
-    last = result.stdout.splitlines()[-1]
-    assert last.startswith("Not converged over sweeps 16 to 30 of one chain (15 states a chain"), last
+    *_, readable, quotable, helps = result.stdout.splitlines()
+    assert readable.startswith("[grey] Can it be read? Not judged: 15 states a chain"), readable
+    assert quotable.startswith("[red] Can intervals and K be quoted? Not yet: 15 states a chain"), quotable
+    assert helps.startswith("What helps: Run about 10 more sweeps, and begin again with several chains"), (
+        helps
+    )
     rows = list(csv.DictReader(io.StringIO(done("topics", tmp_path / "run", "--format", "csv").stdout)))
     assert {word for row in rows for word in row["terms"].split()} == set(WORDS)
     assert sum(int(row["tokens"]) for row in rows) == 400

@@ -36,7 +36,10 @@ def test_chains_that_agree_have_settled():
     found = hk.summaries.diagnose(hk.ChainTrace([noise() for _ in range(3)]))
     assert found.settled
     assert found.reasons == ()
-    assert found.sentence in found.sentence
+    assert found.readable.light == "grey"
+    assert found.quotable.light == "green"
+    assert found.advice == ""
+    assert str(found) == "\n".join(f"{question} {verdict}" for question, verdict in found.verdicts)
     assert found.sentence.startswith("Converged: over sweeps 201 to 400 of 3 chains R-hat is at most 1.0")
     assert "the log probability, K and the 5 largest shares" in found.sentence
     assert (found.n_chains, found.n_draws, found.after, found.last) == (3, 200, 200, 400)

@@ -3,7 +3,10 @@
 from bad_input_folders import trace_of
 from bad_values import NAN, NO_SEED, POSITIVE, REAL, Row, Told, optional, whole
 
+import numpy as np
+
 import hdpkit as hk
+from hdpkit.signatures.runs import nouns_of
 
 __all__ = ["SUMMARIES"]
 
@@ -240,12 +243,20 @@ SUMMARIES = {
     "summaries.diagnose": Row(
         lambda franchise: (
             hk.summaries.diagnose,
-            {"trace": trace_of(franchise), "after": 0, "rule": hk.ConvergenceRule()},
+            {
+                "trace": trace_of(franchise),
+                "after": 0,
+                "rule": hk.ConvergenceRule(),
+                "data": franchise.data,
+                "words": nouns_of(franchise.data),
+            },
         ),
         {
             "trace": [None, 5, "trace", [], hk.Trace, {}, hk.Trace()],
             "after": optional(whole(0)),
             "rule": [5, "rule", 1.05, hk.ConvergenceRule],
+            "data": [5, "corpus", [[0, 1]], np.ones((2, 2))],
+            "words": [5, "topics", {"topics": "themes"}],
         },
     ),
 }

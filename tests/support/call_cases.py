@@ -237,6 +237,7 @@ OBJECTS = {
     "Decomposition": lambda: known_signatures().decompose(np.full((1, 96), 1 / 96)),
     "Detail": lambda: stores["explicit"].thing.DETAIL,
     "Diagnosis": lambda: summaries.diagnose(recorded()),
+    "Verdict": lambda: summaries.diagnose(recorded()).quotable,
     "Draw": lambda: drawn(tiny()),
     "ExactModel": exact_model,
     "Exposures": lambda: summaries.exposures(aligned()),

@@ -1,0 +1,249 @@
+"""Two verdicts: what chains have in common, R-hat of many short chains, and advice that isn't given twice."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.comparison.convergence import joint_rhat, nested_rhat
+from hdpkit.franchise import Level, Sample, TermMeans
+from hdpkit.summaries import diagnose
+from hdpkit.summaries.readability import agreement, shared
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("arviz") is None, reason="ArviZ is not installed")
+
+N_TERMS, N_GROUPS = 60, 24
+LAWS = np.kron(np.eye(12), np.random.default_rng(1).dirichlet(np.full(5, 2.0)))  # without a term in common
+SIZES = np.array([300, 200, 150, 120, 100, 80, 50])
+ETA = 0.05
+
+
+def state(chain, sweep, laws, rng, groups_by=None):
+    """A sample whose dish k has tokens of the planted law laws[k]; document d has mostly dish d modulo K."""
+    k = len(laws)
+    counts = np.array([rng.multinomial(10 * n, LAWS[law]) for n, law in zip(SIZES, laws, strict=True)])
+    home = np.arange(N_GROUPS) % k if groups_by is None else groups_by
+    groups = np.array([rng.multinomial(60, 0.02 + 0.86 * (np.arange(k) == d)) for d in home])
+    scale = 1.0 / (counts.sum(axis=1) + N_TERMS * ETA)
+    level = Level(
+        name="document", parent=np.zeros(N_GROUPS, dtype=int), counts=sp.csr_array(groups), tables=None,
+        concentration=np.array(2.0), discount=np.array(0.0),
+    )  # fmt: skip
+    return Sample(
+        chain=chain, sweep=sweep, ids=np.arange(k), sizes=counts.sum(axis=1), counts=sp.csr_array(counts),
+        label="document", names=range(N_GROUPS), root_weights=np.append(SIZES, 1.0) / (SIZES.sum() + 1.0),
+        group_counts=sp.csr_array(groups), levels=[level],
+        term_means=TermMeans(smoothing=np.array(ETA), inside=scale, outside=scale),
+    )  # fmt: skip
+
+
+def chain_of(number, laws, rng, log_joint=None, groups_by=None, sweeps=400, samples=range(210, 401, 20)):
+    """A trace with samples of these laws."""
+    trace = hk.Trace()
+    trace.columns()["sweep"] = list(range(1, sweeps + 1))
+    trace.columns()["log_joint"] = list(rng.normal(size=sweeps) if log_joint is None else log_joint)
+    trace.columns()["n_dishes"] = list(rng.integers(5, 9, sweeps))
+    for sweep in samples:
+        trace.keep(state(number, sweep, laws(sweep) if callable(laws) else laws, rng, groups_by))
+    return trace
+
+
+def chains(*laws, **options):
+    rng = np.random.default_rng(0)
+    return hk.ChainTrace([chain_of(number, own, rng, **options) for number, own in enumerate(laws)])
+
+
+def test_chains_with_the_same_topics_can_be_read():
+    found = diagnose(chains(range(7), range(7), range(7)))
+    assert found.readable.light == "green"
+    assert found.readable.figures["shared"] == pytest.approx(1.0)
+    assert found.readable.figures["components"] == 7
+    assert found.readable.figures["documents"] > 0.9
+    assert found.readable.sentence.startswith(
+        "Yes: the 7 topics that all 3 chains have hold 100% of the tokens;"
+    )
+    assert "not looked at: scores of left-out words" in found.readable.sentence
+    assert found.quotable.light == "green"
+    assert found.advice == ""
+
+
+def test_the_light_follows_the_share_in_common():
+    # The laws of sizes 120 to 50 differ: 650 of 1,000 tokens are in common. Then only 300 are.
+    part = diagnose(chains(range(7), [0, 1, 2, 8, 9, 10, 11]))
+    assert part.readable.light == "amber"
+    assert part.readable.figures["shared"] == pytest.approx(0.65, abs=0.01)
+    assert part.readable.sentence.startswith(
+        "In part: read the topics that the chains share. The 3 topics that"
+    )
+    none = diagnose(chains(range(7), [0, 7, 8, 9, 10, 11, 6]))
+    assert none.readable.light == "red"
+    assert none.readable.figures["shared"] == pytest.approx(0.35, abs=0.01)
+    # The log joint agrees, so that the second verdict doesn't depend on the first.
+    assert none.quotable.light == "green"
+    assert "hdpkit check RUN" in none.advice
+    assert "--topics about:30" in none.advice
+
+
+def test_chains_that_group_documents_differently_are_not_green():
+    rng = np.random.default_rng(3)
+    pair = [chain_of(number, range(7), rng, groups_by=rng.integers(0, 7, N_GROUPS)) for number in range(2)]
+    found = diagnose(hk.ChainTrace(pair))
+    assert found.readable.figures["shared"] == pytest.approx(1.0)
+    assert found.readable.figures["documents"] < 0.5
+    assert found.readable.light == "amber"
+
+
+def test_one_chain_is_never_green_and_its_halves_show_a_change():
+    rng = np.random.default_rng(0)
+    same = diagnose(chain_of(0, range(7), rng))
+    assert (same.readable.light, same.quotable.light) == ("amber", "amber")
+    assert "both halves of the chain" in same.readable.sentence
+    assert "One chain can't show whether another would find the same topics" in same.readable.sentence
+    assert same.advice.startswith("Begin again with several chains")
+    changing = diagnose(chain_of(0, lambda sweep: range(7) if sweep < 300 else range(5, 12), rng))
+    assert changing.readable.light == "red"
+    assert "still changing" in changing.readable.sentence
+
+
+def test_few_draws_and_no_samples_are_grey():
+    assert diagnose(chains(range(7), range(7), samples=())).readable.light == "grey"
+    short = diagnose(chains(range(7), range(7), sweeps=30, samples=(20, 30)))
+    assert short.readable.light == "grey"
+    assert short.quotable.light == "red"
+    assert "run about" in short.sentence
+
+
+def test_shared_components_need_a_cosine_between_the_means_of_the_pieces():
+    rng = np.random.default_rng(5)
+    pieces = [[state(number, s, range(7), rng) for s in range(4)] for number in range(2)]
+    assert shared(pieces)[1] == 7
+    assert shared(pieces, cosine=1.0 - 1e-9)[1] == 0
+    # A component that only a quarter of a piece's samples have isn't shared.
+    pieces[1][1:] = [state(1, s, [0, 1, 2, 3, 4, 5, 11], rng) for s in range(1, 4)]
+    share, n = shared(pieces)
+    assert n == 6
+    assert share == pytest.approx(0.95, abs=0.01)
+
+
+def test_scores_of_left_out_words_tell_a_chain_that_predicts_worse():
+    rng = np.random.default_rng(2)
+    home = np.arange(N_GROUPS) % 7
+    counts = np.array([rng.multinomial(60, LAWS[k]) for k in home])
+    corpus = hk.Corpus.from_counts(counts)
+    good, bad = state(0, 1, range(7), rng), state(1, 1, [0, 1, 2, 3, 4, 11, 10], rng)
+    found = agreement([[good], [bad]], False, corpus)
+    assert len(found.perplexities) == 2
+    assert found.perplexities[0] * 1.05 < found.perplexities[1]
+    assert not found.alike
+    assert agreement([[good], [state(1, 1, range(7), rng)]], False, corpus).alike
+    # The topics have learned from these documents, but the score is that of words they have not seen:
+    # the perplexity of a token of its law is a lower limit.
+    law = np.exp(-np.mean([counts[d] @ np.log(LAWS[k] + 1e-9) / 60 for d, k in enumerate(home)]))
+    assert found.perplexities[0] > 0.9 * law
+
+
+def test_nouns_of_a_field_are_used():
+    class Nouns:
+        topics, tokens, documents = "signatures", "mutations", "samples"
+
+    found = diagnose(chains(range(7), [0, 7, 8, 9, 10, 11, 6]), words=Nouns())
+    assert "another run would find other signatures" in found.readable.sentence
+    assert "% of the mutations" in found.readable.sentence
+    assert "about:30" not in found.advice
+    for name in ("topics", "tokens", "documents"):
+        assert name not in str(found)
+
+
+def test_a_verdict_is_json():
+    data = diagnose(chains(range(7), range(7))).as_data()
+    assert set(data) == {"readable", "quotable", "advice"}
+    assert data["readable"]["light"] == "green"
+    assert data["readable"]["figures"]["perplexity_lowest"] is None
+
+
+# ---------------------------------------------------------------------- many short chains
+
+
+def test_nested_r_hat_is_the_plain_one_where_each_chain_has_a_state_of_its_own():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(200, 40))
+    assert nested_rhat(values, 1) == pytest.approx(1.0, abs=0.02)
+    assert nested_rhat(values, 10) == pytest.approx(1.0, abs=0.02)
+    # One draw of each chain: within a state they vary, between states they don't.
+    one = rng.normal(size=(256, 1))
+    assert nested_rhat(one, 32) == pytest.approx(1.0, abs=0.05)
+    apart = one + np.repeat(np.arange(8.0), 32)[:, None]
+    assert nested_rhat(apart, 32) > 1.5
+    assert joint_rhat(rng.normal(size=(4, 100))) < 1.05
+    assert np.isnan(nested_rhat(np.ones((8, 2)), 4))
+
+
+def short_chains(log_joints):
+    """Traces of two sweeps, of which the last is used."""
+    made = []
+    for value in log_joints:
+        trace = hk.Trace()
+        trace.columns()["sweep"] = [1, 2]
+        trace.columns()["log_joint"] = [0.0, value]
+        made.append(trace)
+    return hk.ChainTrace(made)
+
+
+def test_many_short_chains_from_some_states_are_judged_by_the_nested_r_hat():
+    rng = np.random.default_rng(0)
+    groups = [short_chains(rng.normal(size=64)) for _ in range(8)]
+    found = diagnose(groups)
+    assert found.settled
+    assert found.quotable.light == "green"
+    assert found.n_chains == 512
+    apart = [short_chains(rng.normal(size=64) + 3.0 * i) for i in range(8)]
+    assert diagnose(apart).quotable.light == "red"
+    with pytest.raises(errors.DataError, match="equally many chains"):
+        diagnose([groups[0], short_chains(np.zeros(3))])
+    with pytest.raises(errors.DataError, match="two traces"):
+        diagnose(groups[:1])
+
+
+def test_effective_draws_that_are_asked_for_don_t_grow_with_the_number_of_chains():
+    rng = np.random.default_rng(0)
+    many = hk.ChainTrace([chain_of(n, range(7), rng, sweeps=60, samples=()) for n in range(32)])
+    assert diagnose(many).settled  # 32 times 50 are more than the 960 draws
+
+
+# ---------------------------------------------------------------------- advice
+
+
+def continued(folder, first, more):
+    """Two chains over texts that a few sweeps don't settle, continued."""
+    rng = np.random.default_rng(4)
+    counts = np.array([rng.multinomial(80, rng.dirichlet(np.full(7, 0.2)) @ LAWS[:7]) for _ in range(60)])
+    corpus = hk.Corpus.from_counts(counts)
+    root = hk.Restaurant(hk.DirichletMultinomial(0.05), concentration=hk.Gamma(1.0, 1.0))
+    document = hk.Restaurant(root, concentration=hk.Gamma(1.0, 1.0), each="document")
+    scheduler = hk.Scheduler([moves.TableGibbs(), moves.Concentration()])
+    franchise = hk.Franchise(document, corpus)
+    scheduler.run(franchise, first, rng=0, chains=2, samples=10, folder=folder, init=hk.init.Random(15))
+    for sweeps in more:
+        hk.open_run(folder).resume(sweeps)
+    return hk.open_run(folder)
+
+
+def test_no_run_is_asked_for_more_sweeps_twice(tmp_path):
+    run = continued(tmp_path / "run", 60, ())
+    assert run.planned == 60
+    first = diagnose(run)
+    assert not first.settled
+    assert "run about 60 more sweeps" in first.sentence.lower()
+    assert f"hdpkit resume {tmp_path / 'run'}" in first.advice
+    run.resume(60)
+    second = diagnose(hk.open_run(tmp_path / "run"))
+    assert not second.settled
+    for told in (second.sentence, second.advice):
+        assert "more sweeps (" not in told
+        assert "run about" not in told.lower()
+        assert "R-hat from" in told  # what the extension brought
+    assert "hdpkit check" in second.advice
+    assert "the share in common from" in second.advice
