@@ -128,9 +128,7 @@ def test_fit_reads_every_format_and_the_vocabulary_is_found_again(kind, tmp_path
     *_, readable, quotable, helps = result.stdout.splitlines()
     assert readable.startswith("[grey] Can it be read? Not judged: 15 states a chain"), readable
     assert quotable.startswith("[red] Can intervals and K be quoted? Not yet: 15 states a chain"), quotable
-    assert helps.startswith("What helps: Run about 10 more sweeps, and begin again with several chains"), (
-        helps
-    )
+    assert helps.startswith("What helps: Run about 10 more sweeps, and begin again"), helps
     rows = list(csv.DictReader(io.StringIO(done("topics", tmp_path / "run", "--format", "csv").stdout)))
     assert {word for row in rows for word in row["terms"].split()} == set(WORDS)
     assert sum(int(row["tokens"]) for row in rows) == 400

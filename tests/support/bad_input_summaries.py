@@ -1,9 +1,8 @@
 """The rows of summaries in the table of bad input."""
 
+import numpy as np
 from bad_input_folders import trace_of
 from bad_values import NAN, NO_SEED, POSITIVE, REAL, Row, Told, optional, whole
-
-import numpy as np
 
 import hdpkit as hk
 from hdpkit.signatures.runs import nouns_of
