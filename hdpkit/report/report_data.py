@@ -355,7 +355,8 @@ def _reached(report: ReportData) -> dict[str, Any]:
     nouns = report.nouns
     try:
         if report.run is None:
-            found = diagnose(report.trace, data=report.corpus, words=nouns)
+            corpus = report.corpus if hasattr(report.corpus, "n_documents") else None
+            found = diagnose(report.trace, data=corpus, words=nouns)
         else:
             found = diagnose(report.run, words=nouns)
     except HdpkitError as error:

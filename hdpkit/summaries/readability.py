@@ -80,15 +80,16 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
     """Compare pieces of a run: states of several chains, or of the halves of one."""
     unseen = []
     share, n = math.nan, 0
-    if all(sample.counts is not None for piece in pieces for sample in piece):
-        most = max(sample.counts.nnz for piece in pieces for sample in piece)
+    every = [sample for piece in pieces for sample in piece]
+    if all(one.counts is not None for one in every) or all(one.dishes is not None for one in every):
+        most = max(one.sizes.sum() if one.counts is None else one.counts.nnz for one in every)
         each = min(_STATES, _ENTRIES // max(most * len(pieces), 1))
         if each < _STATES:
             unseen.append("components" if each < 1 else f"more than {each} states of each")
         if each > 0:
             share, n = shared([_spread(piece, each) for piece in pieces])
     else:
-        unseen.append("components, since the data are no terms")
+        unseen.append("components")
     groups = [_together(_spread(piece, _STATES)) for piece in pieces]
     alike = min(_correlation(a, b) for a, b in itertools.combinations(groups, 2))
     scores = _scores(pieces, data)

@@ -182,7 +182,8 @@ def diagnose(
         short chains, of which R-hat is the nested one (Margossian et al. 2022), and one draw each is enough.
     after : int, optional
         Leave out the sweeps up to this one; by default the first half of the recorded draws. Summaries leave
-        out the samples of the same sweeps.
+        out the samples of these sweeps too, and of later ones if a chain had not settled by then
+        (`align_topics`).
     rule : ConvergenceRule, optional
         By default R-hat at most 1.05, 50 effective draws per chain, and halves at most one standard deviation
         apart.
@@ -625,8 +626,8 @@ class _Helps:
 def _what(facts: _Facts) -> str:
     n_shares = sum(key.startswith("share_") for key in facts.numbers)
     if not n_shares:
-        return "the log joint" if len(facts.numbers) == 1 else "the log joint and K"
-    return f"the log joint, K and the {n_shares} largest shares"
+        return "the log probability" if len(facts.numbers) == 1 else "the log probability and K"
+    return f"the log probability, K and the {n_shares} largest shares"
 
 
 def _rounded(number: float) -> int:
