@@ -5,6 +5,8 @@ import pytest
 from block_cases import (
     STORES,
     Watched,
+    check_block_bounds,  # noqa: F401
+    check_bounded_chain,  # noqa: F401
     check_units,  # noqa: F401 - among the checks below
     side_by_side,
     state_number,

@@ -9,7 +9,16 @@ import itertools
 
 import numpy as np
 import pytest
-from block_cases import STORES, Watched, check_units, side_by_side, state_number, twin_of
+from block_cases import (
+    STORES,
+    Watched,
+    check_block_bounds,
+    check_bounded_chain,
+    check_units,
+    side_by_side,
+    state_number,
+    twin_of,
+)
 from bugs import BLOCK_FAULTS
 from bugs.planting import planted_fault
 from choice_sources import AskedSource
@@ -79,6 +88,14 @@ def test_split_merge_has_the_generic_proposals(scans, store):
         assert difference <= AGREES, seed
         histories.append(np.diff(dishes))
     assert {-1, 0, 1} == set(np.concatenate(histories).tolist())
+
+
+def test_no_weight_is_above_its_bound():
+    check_block_bounds()
+
+
+def test_the_chain_does_not_depend_on_bounds():
+    check_bounded_chain()
 
 
 def test_remembered_units_are_those_of_a_search_anew():

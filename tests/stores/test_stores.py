@@ -9,6 +9,7 @@ import hdpkit as hk
 from hdpkit.random import RandomStream
 from hdpkit.stores import ExplicitReference, HistogramReference, HistogramStore, stores
 from hdpkit.stores.frozen import lump
+from hdpkit.stores.reference import labelled_seating as readable
 from hdpkit.testing.cases import SHAPES, tiny_franchise
 from hdpkit.testing.store_contract import check_store
 
@@ -184,6 +185,27 @@ def test_a_store_of_ones_own_is_named_by_its_class():
     hk.Scheduler([hk.moves.TableGibbs(), hk.moves.SplitMerge()]).run(franchise, sweeps=5, rng=0)
     franchise.audit()
     assert Logging.joined > 0
+
+
+@pytest.mark.parametrize("shape", ["2+2", "three levels", "2+1 with one at the root"])
+def test_lumping_has_a_readable_twin(shape):
+    franchise = tiny_franchise(shape, hk.DirichletMultinomial(0.5, n_terms=3), store="explicit")
+    source, generator = RandomStream((4, 5)), np.random.default_rng(4)
+    for _ in range(30):
+        franchise.reseat(0, SHAPES[shape].n_customers, source)
+        frozen = franchise.store.freeze()
+        n = len(frozen["table_node"])
+        to = generator.permutation(n).astype(np.int32)  # tables in any order
+        moved = {"seat": to[frozen["seat"]]}
+        for name in ("table_node", "table_dish", "table_seat"):
+            moved[name] = np.empty(n, dtype=np.int32)
+            moved[name][to] = frozen[name]
+        below = moved["table_seat"] >= 0
+        moved["table_seat"][below] = to[moved["table_seat"][below]]
+        for arrays in (frozen, moved):
+            expected, found = readable.lump(arrays), lump(arrays)
+            assert list(expected) == list(found)
+            assert all(np.array_equal(expected[name], found[name]) for name in expected)
 
 
 @pytest.mark.parametrize("shape", ["2+2", "three levels", "2+1 with one at the root"])

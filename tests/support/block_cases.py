@@ -1,12 +1,15 @@
 """Topic models of many kinds, and moves of entire tables with two kernels in parallel."""
 
+from functools import partial
+
 import numpy as np
 from choice_sources import AskedSource
-from fused_cases import corpus
+from fused_cases import corpus, franchise_over
 from sites import at_random
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit._compiled.fused_sweeps import fused_blocks
 from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit._compiled.generic_sweeps import units
 from hdpkit.data import Groups
@@ -110,6 +113,79 @@ def side_by_side(move, franchise, twin, generator):
         assert abs(log_q - found[1]) <= 1e-9 * max(1.0, abs(log_q))
         assert abs(log_data - found[2]) <= 1e-9 * max(1.0, abs(log_data))
     return max(errors, default=0.0)
+
+
+def many_topics(store, above="restaurant"):
+    """Some two hundred dishes, each with few terms and others near: most tables can have only few of them."""
+    generator = np.random.default_rng(11)
+    documents = [
+        6 * generator.choice(250, size=4)[generator.integers(0, 4, size=60)]
+        + generator.integers(0, 9, size=60)
+        for _ in range(150)
+    ]
+    data = hk.Corpus.from_documents(documents, n_terms=1503)
+    settings = {"root": (40.0, 0.0), "below": (2.0, 0.0), "init": hk.init.TermClusters(250)}
+    return franchise_over(data, store, eta=0.05, above=above, **settings)
+
+
+def check_bounds_of_units(franchise):
+    """No weight of a dish is above its bound, at any table that others of its dish outlive. Nothing changes."""
+    units = franchise.units(1)
+    live = franchise.slots.occupied_slots()
+    for unit, dish in enumerate(franchise.unit_dishes(units)):
+        if franchise.store.customers(0, dish) == 1:
+            continue
+        own, asked = int(np.searchsorted(live, dish)), []
+        bound = fused_blocks.bounds(franchise.walk(), franchise.bank, units, unit)
+
+        def ask(weights, own=own, asked=asked):
+            asked.append(weights)
+            return own
+
+        franchise.resample_dish(units, unit, unit + 1, AskedSource(ask))
+        weights = asked[0][:-1]
+        others = weights > 0.0
+        others[own] = False
+        assert np.all(np.log2(weights[others] / weights[own]) <= bound[live][others]), unit
+
+
+def check_block_bounds():
+    """Bounds of dish Gibbs hold whatever happens between its draws, births and deaths of dishes among it."""
+    for seed in (0, 2, 3, 6):
+        franchise, source = state_number(seed, "explicit"), RandomStream((seed, 8))
+        eta = franchise.measure.eta_vector
+        for between in (
+            lambda: None,
+            lambda source=source, franchise=franchise: moves.SplitMerge().apply(franchise, source),
+            lambda eta=eta, franchise=franchise: franchise.bank.adopt(
+                hk.DirichletMultinomial(eta / 20.0, len(eta))
+            ),
+            franchise.settle,
+        ):
+            between()
+            check_bounds_of_units(franchise)
+            moves.DishGibbs().apply(franchise, source)
+            check_bounds_of_units(franchise)
+
+
+def check_bounded_chain():
+    """Every dish that is drawn with bounds is the one drawn without."""
+    for above in ("restaurant", "weights"):
+        bounded = many_topics("explicit", above)
+        complete = bounded.copy()
+        sources = [RandomStream((3, 9)) for _ in range(2)]
+        for _ in range(3):
+            for franchise, source in zip((bounded, complete), sources, strict=True):
+                assert franchise.kernel("resample_dish") == "fused"
+                if franchise is complete:
+                    without = partial(fused_blocks.resample_dish, bounded=False)
+                    franchise._kernels["resample_dish"] = ("fused", without)
+                units = franchise.units(1)
+                franchise.resample_dish(units, 0, len(units), source)
+            assert same(bounded.seating.freeze(), complete.seating.freeze())
+        assert fused_blocks.computed_units(complete.units(1)) == 0
+        units = bounded.units(1)
+        assert 0 < fused_blocks.computed_units(units) < 3 * len(units) / 2  # in three passes
 
 
 def check_units():

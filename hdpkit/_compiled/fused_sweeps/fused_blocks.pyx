@@ -9,8 +9,8 @@ store. The readable twins are in `hdpkit.franchise.reference.sweeps`, the generi
 import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.math cimport ilogb
-from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t
+from libc.math cimport ilogb, log2
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
@@ -41,6 +41,8 @@ cdef extern from "topic_sweep.h":
         HDPKIT_BLOCK_BIRTH
         HDPKIT_BLOCK_FAILED
     ctypedef struct hdpkit_factor:
+        pass
+    ctypedef struct hdpkit_distinct:
         pass
     ctypedef struct hdpkit_blocks:
         const int32_t *terms
@@ -83,6 +85,14 @@ cdef extern from "topic_sweep.h":
         double *weights
         int64_t *exponent
         int64_t *depth
+        int64_t n_all
+        int32_t *looked
+        uint8_t *excess
+        float steps
+        float *log_share
+        float *log_base
+        hdpkit_distinct *distinct
+        int64_t passes
         const int64_t *order
         const int8_t *target
         int8_t *sides
@@ -93,6 +103,9 @@ cdef extern from "topic_sweep.h":
     ctypedef struct hdpkit_topic_functions:
         int (*blocks_start)(hdpkit_blocks *s) noexcept nogil
         int (*blocks_next)(hdpkit_blocks *s) noexcept nogil
+        int (*blocks_fill)(hdpkit_blocks *s) noexcept nogil
+        int (*blocks_recount)(hdpkit_blocks *s, int32_t slot) noexcept nogil
+        int (*blocks_bounds)(hdpkit_blocks *s, float *kept) noexcept nogil
         int (*resample_dish)(hdpkit_blocks *s) noexcept nogil
         int (*scan_units)(hdpkit_blocks *s) noexcept nogil
     const char *HDPKIT_TOPIC_CAPSULE
@@ -105,7 +118,19 @@ cdef enum:
     MOST = 16              # most factors between two extractions of exponents
     ROOM = 1000            # most bits of the exponent of their product
 
+    STEPS = 8              # most units of the bounds a bit
+    WORTH = 64             # most bounds for each customer: more cost more than they spare
+
 cdef double LOG_2 = 0.69314718055994530942
+
+
+cdef class Bounds:
+    """Bounds by term and slot (block_bounds_text.h), which follow the counts as long as only the verb changes them."""
+
+    cdef vector[uint8_t] excess      # n_terms rows of stride slots
+    cdef int64_t stride
+    cdef int64_t version, eta_version    # of the counts and of eta for which they are valid
+    cdef int64_t passes              # units for which all dishes were computed
 
 
 cdef class Blocks:
@@ -119,6 +144,8 @@ cdef class Blocks:
     cdef Units units
     cdef vector[int8_t] arrays       # by slot
     cdef vector[hdpkit_factor] factors
+    cdef vector[hdpkit_distinct] distinct
+    cdef Bounds bounds               # None if they aren't used
     cdef int64_t stride
     cdef int32_t most_tables         # value in the store when memory for any event was last reserved
 
@@ -151,6 +178,8 @@ cdef class Blocks:
     cdef int make_room(self, int64_t most) except -1 nogil:
         """Allocate factors for two units of this many customers."""
         self.factors.resize(2 * most)
+        self.distinct.resize(most)
+        self.s.distinct = self.distinct.data()
         self.s.now = self.factors.data()
         self.s.next = self.s.now + most
         return 0
@@ -186,15 +215,39 @@ cdef class Blocks:
         self.most_tables = self.store.most_tables
         return self.refresh()
 
+    cdef int keep_bounds(self) except -1:
+        """Use bounds, those of these units if they are valid."""
+        cdef double least = self.bank.smallest_eta, most
+        if self.bank.b.n_terms * self.bank.b.stride > WORTH * <int64_t>self.units.customer.size():
+            return 0
+        if self.units.bounds is None:
+            self.units.bounds = Bounds()
+        self.bounds = self.units.bounds
+        if self.bounds.version != self.bank.b.version or self.bounds.eta_version != self.bank.eta_version:
+            self.bounds.stride = 0
+            self.bounds.eta_version = self.bank.eta_version
+        self.bounds.version = -1
+        most = log2(1.0 + <double>self.store.n_customers / least) + 1.0
+        self.s.steps = min(<double>STEPS, 250.0 / most)
+        return 0
+
+    cdef int follow(self, int32_t slot) except -1 nogil:
+        """Update the bounds of a slot that the current unit has left or joined."""
+        if self.bounds is not None and self.bank.b.stride == self.s.stride:
+            self.s.counts = self.bank.b.counts
+            functions.blocks_recount(&self.s, slot)
+        return 0
+
     cdef int lay_out(self) except -1 nogil:
         """Allocate arrays by slot, each beginning on a cache line, and fill them from the root's entries."""
         cdef hdpkit_blocks *s = &self.s
-        cdef int64_t wide
+        cdef int64_t wide, narrow
         cdef int8_t *at
         self.refresh()
         if s.stride != self.stride:
             wide = s.stride * sizeof(double)
-            self.arrays.assign(9 * wide + 2 * LINE_BYTES, 0)
+            narrow = s.stride * sizeof(float)
+            self.arrays.assign(9 * wide + 3 * narrow + 3 * LINE_BYTES, 0)
             at = self.arrays.data()
             at += (LINE_BYTES - <size_t>at % LINE_BYTES) % LINE_BYTES
             s.share = <double *>at
@@ -206,7 +259,18 @@ cdef class Blocks:
             s.weights = <double *>(at + 6 * wide)
             s.tables = <int32_t *>(at + 7 * wide)
             s.running = <double *>(at + 8 * wide)       # one longer, for scripts
+            at += 9 * wide + LINE_BYTES
+            s.log_share = <float *>at
+            s.log_base = <float *>(at + narrow)
+            s.looked = <int32_t *>(at + 2 * narrow)
             self.stride = s.stride
+        if self.bounds is not None and self.bounds.stride != s.stride:
+            self.bounds.excess.resize(s.n_terms * s.stride)
+            s.excess = self.bounds.excess.data()
+            functions.blocks_fill(s)
+            self.bounds.stride = s.stride
+        if self.bounds is not None:
+            s.excess = self.bounds.excess.data()
         return functions.blocks_start(s)
 
     cdef int take_out(self, int64_t u, choice_source *source) except -1 nogil:
@@ -218,6 +282,7 @@ cdef class Blocks:
         if self.walk.unseat_customer(self.s.code[u], 0, dish, source):
             self.walk.slots.death(dish)
         self.s.outside = 1
+        self.follow(dish)
         return 0
 
     cdef int bring_in(self, int64_t u, int32_t dish, choice_source *source) except -1 nogil:
@@ -259,11 +324,13 @@ cdef class Blocks:
                 self.take_out(u, source)
             if event == HDPKIT_BLOCK_SEATED:
                 self.bring_in(u, s.dish, source)
+                self.follow(s.dish)
                 functions.blocks_next(s)
             elif event == HDPKIT_BLOCK_BIRTH:
                 if self.walk.slots.birth(&s.dish, s.customer + s.offset[u], s.offset[u + 1] - s.offset[u]):
                     fail("the conditional of the table", s.customer[s.offset[u]])
                 self.bring_in(u, s.dish, source)
+                self.follow(s.dish)
                 s.unit += 1
                 s.outside = 0
                 s.n_now = 0        # rows may be longer now
@@ -387,8 +454,11 @@ cdef bint any_customer(Units units, int64_t first, int64_t last) noexcept nogil:
 
 @guarded
 def resample_dish(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None, int64_t first,
-           int64_t last, ChoiceSource source not None):
-    """Draw the dish of units first .. last - 1 (tables of one level) one after the other."""
+           int64_t last, ChoiceSource source not None, bint bounded=True):
+    """Draw the dish of units first .. last - 1 (tables of one level) one after the other.
+
+    With ``bounded``, dishes that can't be drawn aren't computed. The chain is the same without.
+    """
     check_units(walk, bank, units, first, last)
     if any_customer(units, first, last):
         sweeps.resample_dish(walk, bank, units, first, last, source)
@@ -396,9 +466,36 @@ def resample_dish(Walk walk not None, DirichletMultinomialBank bank not None, Un
     cdef Blocks blocks = Blocks(walk, bank, units, source)
     blocks.s.unit = first
     blocks.s.last = last
+    if bounded and blocks.s.stream != NULL:
+        blocks.keep_bounds()
     with nogil:
         blocks.resample_dish(&source.c)
+    if blocks.bounds is not None:
+        blocks.bounds.version = bank.b.version
+        blocks.bounds.passes += blocks.s.passes
     units.kept(walk.store)
+
+
+@guarded
+def bounds(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None, int64_t unit):
+    """Upper bounds of log2 of the weights of all slots for a table, relative to its own dish: float32."""
+    check_units(walk, bank, units, unit, unit + 1)
+    cdef Blocks blocks = Blocks(walk, bank, units, RandomStream())
+    blocks.s.unit = unit
+    blocks.s.last = unit + 1
+    blocks.keep_bounds()
+    blocks.make_room(units.offset[unit + 1] - units.offset[unit])
+    blocks.lay_out()
+    out = np.empty(blocks.s.stride, dtype=np.float32)
+    cdef float[::1] o = out
+    functions.blocks_bounds(&blocks.s, &o[0])
+    blocks.bounds.version = bank.b.version
+    return out[:blocks.s.n_all]
+
+
+def computed_units(Units units not None):
+    """The number of units for which `resample_dish` computed all dishes, with bounds."""
+    return 0 if units.bounds is None else (<Bounds?>units.bounds).passes
 
 
 @guarded

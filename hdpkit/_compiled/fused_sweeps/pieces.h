@@ -44,9 +44,61 @@ inline piece from_ints(const int32_t *n) {
 #endif
 }
 
+/* As many 32-bit numbers as fit into one register, from bytes. */
+constexpr int WORDS_WIDE = REGISTER / 4;
+typedef int32_t words_piece __attribute__((vector_size(REGISTER), may_alias));
+typedef float floats_piece __attribute__((vector_size(REGISTER), may_alias));
+
+inline words_piece from_bytes(const uint8_t *n) {
+#if defined(__AVX512F__)
+    return (words_piece)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)n));
+#elif defined(__AVX2__)
+    return (words_piece)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)n));
+#elif defined(__SSE2__)
+    int32_t four;
+    memcpy(&four, n, sizeof four);
+    const __m128i zero = _mm_setzero_si128();
+    return (words_piece)_mm_unpacklo_epi16(_mm_unpacklo_epi8(_mm_cvtsi32_si128(four), zero), zero);
+#else
+    return words_piece{n[0], n[1], n[2], n[3]};
+#endif
+}
+
+inline floats_piece as_floats(const words_piece &n) { return __builtin_convertvector(n, floats_piece); }
+
+/* Whether any number isn't 0. */
+inline bool any_of(const words_piece &n) {
+#if defined(__AVX512F__)
+    return _mm512_test_epi32_mask((__m512i)n, (__m512i)n) != 0;
+#elif defined(__AVX2__)
+    return _mm256_testz_si256((__m256i)n, (__m256i)n) == 0;
+#elif defined(__SSE2__)
+    return _mm_movemask_epi8(_mm_cmpeq_epi32((__m128i)n, _mm_setzero_si128())) != 0xFFFF;
+#else
+    return (n[0] | n[1] | n[2] | n[3]) != 0;
+#endif
+}
+
+/* Not 0 where x is above a limit. */
+inline words_piece above_limit(const floats_piece &x, float limit) { return (words_piece)(x > limit); }
+
+/* `yes` where n is 0, else `no`. */
+inline words_piece where_zero(const words_piece &n, int32_t yes, int32_t no) {
+    return n == 0 ? words_piece{} + yes : words_piece{} + no;
+}
+
 #else
 
 constexpr int PIECE = 1;
+constexpr int WORDS_WIDE = 1;
+typedef int32_t words_piece;
+typedef float floats_piece;
+
+inline words_piece from_bytes(const uint8_t *n) { return *n; }
+inline floats_piece as_floats(const words_piece &n) { return (float)n; }
+inline bool any_of(const words_piece &n) { return n != 0; }
+inline words_piece above_limit(const floats_piece &x, float limit) { return x > limit; }
+inline words_piece where_zero(const words_piece &n, int32_t yes, int32_t no) { return n == 0 ? yes : no; }
 
 typedef double piece;
 typedef uint64_t bits_piece;
@@ -84,7 +136,7 @@ inline void take_exponent(double *x, int64_t *exponent) {
     memcpy(x, &bits, sizeof bits);
 }
 
-/* 2**exponent for exponent <= 0; 0 if that is not a normal number. */
+/* 2**exponent for exponent < 1024; 0 if that is not a normal number. */
 inline double power_of_two(int64_t exponent) {
     const uint64_t bits = exponent < -1022 ? 0 : (uint64_t)(exponent + BIAS) << 52;
     double x;

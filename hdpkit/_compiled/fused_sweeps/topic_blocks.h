@@ -26,7 +26,15 @@ typedef struct hdpkit_factor {
     double eta;
     double plus;                 /* eta + earlier */
     int32_t term, earlier;
+    int32_t times;               /* customers of the block with the term, if this is the first one */
 } hdpkit_factor;
+
+/* A term of a block: the row of its bounds, and what repetitions add to them. */
+typedef struct hdpkit_distinct {
+    int64_t row;                 /* place of the row */
+    int32_t times;               /* customers of the block with the term */
+    int32_t absent, present;     /* added for a dish without the term, and with it */
+} hdpkit_distinct;
 
 typedef struct hdpkit_blocks {
     /* the data, and the units: their first customers, and their codes as customers of their restaurants */
@@ -69,6 +77,14 @@ typedef struct hdpkit_blocks {
     int64_t *exponent;
     int64_t *depth;              /* initial exponent: very low for a slot without a dish */
     int64_t n_all;               /* slots in use, in complete lines */
+    int32_t *looked;             /* lines whose dishes are computed */
+    int64_t n_looked;
+    /* bounds of dish Gibbs (block_bounds_text.h) */
+    uint8_t *excess;             /* n_terms rows of `stride` slots; NULL: every dish is computed */
+    float steps;                 /* units of `excess` a bit */
+    float *log_share, *log_base; /* by slot: an upper bound of log2 of `share`, a lower one of log2 of `base` */
+    hdpkit_distinct *distinct;   /* of the current unit */
+    int64_t passes;              /* units for which all dishes were computed */
     /* split-merge */
     const int64_t *order;
     const int8_t *target;        /* forced sides, by unit; NULL: drawn */

@@ -10,9 +10,10 @@
    + sum eta.
 
    The block's own dish is computed separately, with counts that don't include the block. Most blocks keep their dish,
-   and then nothing is written. The same code is compiled for production and for scripts. Included once by each
-   instruction set. */
+   and then nothing is written. Production computes only the dishes whose weights may matter (`block_bounds_text.h`); a
+   script is asked with all of them. The same code is compiled for both. Included once by each instruction set. */
 
+#include "block_bounds_text.h"
 #include "pieces.h"
 #include "topic_blocks.h"
 
@@ -37,7 +38,10 @@ template <bool Scripted> struct Blocks {
             f[i].plus = f[i].eta + f[i].earlier;
             s->seen[v] += 1;
         }
-        for (int64_t i = 0; i < c; i++) s->seen[f[i].term] = 0;
+        for (int64_t i = 0; i < c; i++) {
+            f[i].times = s->seen[f[i].term];
+            s->seen[f[i].term] = 0;
+        }
         return c;
     }
 
@@ -53,7 +57,7 @@ template <bool Scripted> struct Blocks {
         for (int i = 0; i < 2; i++) {
             const bool out = holding[i];
             mask[i] = slot[i] < 0 ? 0 : -1;
-            column[i] = slot[i] < 0 ? 0 : slot[i];
+            column[i] = slot[i] >= 0 ? slot[i] : slot[1 - i] >= 0 ? slot[1 - i] : 0;    /* on a line that is read anyway */
             less[i] = out ? -1 : 0;                            /* earlier -> -1 - earlier */
             total[i] = slot[i] < 0 ? 0 : s->totals[slot[i]] - (out ? c : 0);
             base[i] = (double)total[i] + s->eta_sum;
@@ -149,61 +153,128 @@ template <bool Scripted> struct Blocks {
         }
     }
 
+    /* The same for a short block, whose products are normal numbers: weights without scaling. */
+    template <int N> static void multiply_few(const hdpkit_blocks *s, int64_t slot) {
+        const hdpkit_factor *f = s->now;
+        const int64_t c = s->n_now;
+        for (int i = 0; i < N; i++) {
+            const piece base = ((const piece *)(s->base + slot))[i], square = base * (base + (double)(c - 1));
+            piece top = from_ints(s->counts + f[0].row + slot + i * PIECE) + f[0].plus, bottom;
+            for (int64_t j = 1; j < c; j++) top *= from_ints(s->counts + f[j].row + slot + i * PIECE) + f[j].plus;
+            if (c == 1) {
+                bottom = base + middle_of(s, c);
+            } else {
+                bottom = square + pair_of(s, 0, c);
+                for (int64_t j = 1; j < c / 2; j++) bottom *= square + pair_of(s, j, c);
+                if (c % 2 == 1) bottom *= base + middle_of(s, c);
+            }
+            ((piece *)(s->weights + slot))[i] = ((const piece *)(s->share + slot))[i] * (top / bottom);
+        }
+    }
+
+    static bool is_short(const hdpkit_blocks *s, int64_t c) { return c <= s->every / 4; }
+
     HDPKIT_INLINE static void fetch(const hdpkit_blocks *s, const hdpkit_factor *f, int64_t begin, int64_t end) {
         for (int64_t j = begin; j < end; j++)
             if (f[j].earlier == 0)
                 for (int64_t k = 0; k < s->n_all; k += LANES) HDPKIT_PREFETCH(s->counts + f[j].row + k);
     }
 
-    /* Compute weights of all dishes and return that of a new one, up to a common factor. */
-    static double weigh(hdpkit_blocks *s, int32_t own) {
-        const int64_t c = s->n_now, n = s->n_all;
-        for (int64_t k = 0; k < n; k++) {
-            s->top[k] = s->bottom[k] = 1.0;
-            s->exponent[k] = s->depth[k];
+    /* What the next block needs first. */
+    HDPKIT_INLINE static void fetch_next(const hdpkit_blocks *s) {
+        const int64_t end = s->every < s->n_next ? s->every : s->n_next;
+        if (s->excess == 0 || s->n_next < FEWEST) return fetch(s, s->next, 0, end);
+        const int32_t own = s->pool[~s->code[s->unit + 1]].dish;
+        for (int64_t j = 0; j < end; j++) {
+            if (s->next[j].earlier > 0) continue;
+            HDPKIT_PREFETCH(s->counts + s->next[j].row + own);
+            for (int64_t k = 0; k < s->n_all; k += 4 * LANES) HDPKIT_PREFETCH(s->excess + s->next[j].row + k);
         }
+    }
+
+    /* Look at a line, too; they are ascending. */
+    static void add_line(hdpkit_blocks *s, int32_t line) {
+        int64_t i = s->n_looked;
+        for (; i > 0 && s->looked[i - 1] >= line; i--)
+            if (s->looked[i - 1] == line) return;
+        memmove(s->looked + i + 1, s->looked + i, (s->n_looked - i) * sizeof(int32_t));
+        s->looked[i] = line;
+        s->n_looked += 1;
+    }
+
+    static void look_at_all(hdpkit_blocks *s) {
+        s->n_looked = s->n_all / LANES;
+        for (int64_t i = 0; i < s->n_looked; i++) s->looked[i] = (int32_t)i;
+    }
+
+    /* The block's own dish and a new one: probabilities of the block. */
+    static void own_and_new(const hdpkit_blocks *s, int32_t own, double *ratio, int64_t *exponent) {
+        const int32_t slots[2] = {s->outside ? -1 : own, -1};
+        const bool holding[2] = {!s->outside, false};
+        two_dishes(s, slots, holding, ratio, exponent);
+    }
+
+    static double share_of_new(const hdpkit_blocks *s) {
+        if (s->weight != 0) return s->rest;
+        return s->root->customers > 0 ? s->concentration + s->discount * (double)(s->root->tables) : 1.0;
+    }
+
+    /* Compute weights of the dishes that are looked at and return that of a new one, up to a common factor. */
+    static double weigh(hdpkit_blocks *s, int32_t own, const double *ratio, const int64_t *of_two) {
+        const int64_t c = s->n_now, n = s->n_all, n_looked = s->n_looked;
+        const bool all = n_looked == n / LANES;
+        const double share = own < 0 ? 0.0 : s->share[own];
+        double fresh = share_of_new(s) * ratio[1];
+        if (all && is_short(s, c)) {
+            int64_t slot = 0;
+            for (; slot + GROUP * PIECE <= n; slot += GROUP * PIECE) multiply_few<GROUP>(s, slot);
+            for (; slot < n; slot += LANES) multiply_few<LANES / PIECE>(s, slot);
+            if (!s->outside) s->weights[own] = share_without(s, own) * ratio[0] * power_of_two(of_two[0]);
+            return fresh * power_of_two(of_two[1]);
+        }
+        int64_t exponent[2] = {of_two[0], of_two[1]}, highest;
+        for (int64_t i = 0; i < n_looked; i++)
+            for (int64_t k = s->looked[i] * LANES; k < (s->looked[i] + 1) * LANES; k++) {
+                s->top[k] = s->bottom[k] = 1.0;
+                s->exponent[k] = s->depth[k];
+            }
         for (int64_t begin = 0; begin < c; begin += s->every) {
             const int64_t end = begin + s->every < c ? begin + s->every : c;
+            if (!all) {
+                for (int64_t i = 0; i < n_looked; i++) multiply<LANES / PIECE>(s, begin, end, s->looked[i] * LANES);
+                continue;
+            }
             if (end < c) fetch(s, s->now, end, end + s->every < c ? end + s->every : c);
-            else fetch(s, s->next, 0, s->every < s->n_next ? s->every : s->n_next);
             int64_t slot = 0;
             for (; slot + GROUP * PIECE <= n; slot += GROUP * PIECE) multiply<GROUP>(s, begin, end, slot);
             for (; slot < n; slot += LANES) multiply<LANES / PIECE>(s, begin, end, slot);
         }
-        const int32_t slots[2] = {s->outside ? -1 : own, -1};
-        const bool holding[2] = {!s->outside, false};
-        double ratio[2], fresh;
-        int64_t exponent[2], highest;
-        two_dishes(s, slots, holding, ratio, exponent);
-        fresh = 1.0;
-        if (s->weight != 0) {
-            fresh = s->rest;
-        } else if (s->root->customers > 0) {
-            fresh = s->concentration + s->discount * (double)(s->root->tables);
-        }
-        fresh *= ratio[1];
-        const double share = own < 0 ? 0.0 : s->share[own];
         if (!s->outside) {
             s->top[own] = ratio[0];
             s->bottom[own] = 1.0;
             s->exponent[own] = exponent[0];
-            s->share[own] = share_of(s, own, s->tables[own] - 1);
+            s->share[own] = share_without(s, own);
         }
         highest = exponent[1];
         if (s->weight != 0 && s->rest == 0.0) {     /* no new dish is possible: scale by the largest of the others */
             highest = INT64_MIN;
-            for (int64_t k = 0; k < n; k++)
-                if (s->share[k] > 0.0 && s->exponent[k] > highest) highest = s->exponent[k];
+            for (int64_t i = 0; i < n_looked; i++)
+                for (int64_t k = s->looked[i] * LANES; k < (s->looked[i] + 1) * LANES; k++)
+                    if (s->share[k] > 0.0 && s->exponent[k] > highest) highest = s->exponent[k];
             fresh = 0.0;
             exponent[1] = highest;
-            for (int64_t k = 0; k < n; k++)
-                if (!(s->share[k] > 0.0)) s->exponent[k] = highest;
+            for (int64_t i = 0; i < n_looked; i++)
+                for (int64_t k = s->looked[i] * LANES; k < (s->looked[i] + 1) * LANES; k++)
+                    if (!(s->share[k] > 0.0)) s->exponent[k] = highest;
         }
-        for (int64_t k = 0; k < n; k++) highest = s->exponent[k] > highest ? s->exponent[k] : highest;
-        for (int64_t k = 0; k < n; k++) {
-            const double down = power_of_two(s->exponent[k] - highest);
-            s->weights[k] = s->share[k] * (s->top[k] / s->bottom[k]) * down;
-        }
+        for (int64_t i = 0; i < n_looked; i++)
+            for (int64_t k = s->looked[i] * LANES; k < (s->looked[i] + 1) * LANES; k++)
+                highest = s->exponent[k] > highest ? s->exponent[k] : highest;
+        for (int64_t i = 0; i < n_looked; i++)
+            for (int64_t k = s->looked[i] * LANES; k < (s->looked[i] + 1) * LANES; k++) {
+                const double down = power_of_two(s->exponent[k] - highest);
+                s->weights[k] = s->share[k] * (s->top[k] / s->bottom[k]) * down;
+            }
         if (!s->outside) s->share[own] = share;
         return fresh * power_of_two(exponent[1] - highest);
     }
@@ -214,22 +285,63 @@ template <bool Scripted> struct Blocks {
         return (double)tables - s->discount;
     }
 
-    /* Draw the dish: `stride` for a new one, -1 for a failure. */
-    static int64_t draw(hdpkit_blocks *s, double fresh) {
+    /* Of the block's own dish, without the block. */
+    static double share_without(const hdpkit_blocks *s, int32_t own) { return share_of(s, own, s->tables[own] - 1); }
+
+    /* The dish at a threshold: `stride` for a new one. */
+    static int64_t at(const hdpkit_blocks *s, double threshold, double dishes, double fresh) {
+        if (s->n_looked == 0 || (threshold >= dishes && fresh > 0.0)) return s->stride;
+        const int64_t place = pick(s->running, s->n_looked, threshold);
+        return s->looked[place / LANES] * LANES + place % LANES;
+    }
+
+    /* Draw the dish by a uniform number: `stride` for a new one, -1 for a failure. Dishes that aren't looked at have
+       weights of at most `missing` times the largest: if they could make a difference, -2. */
+    static int64_t draw(hdpkit_blocks *s, double fresh, double uniform, double missing) {
+        typedef typename lanes<double>::type vec;
         alignas(LANES * sizeof(double)) double lane[LANES] = {};
-        const int64_t n = s->n_all;
-        for (int64_t k = 0; k < n; k += LANES)
-            for (int i = 0; i < LANES; i++) s->running[k + i] = lane[i] += s->weights[k + i];
+        vec sum = {};
+        for (int64_t i = 0; i < s->n_looked; i++) {
+            sum += ((const vec *)s->weights)[s->looked[i]];
+            ((vec *)s->running)[i] = sum;
+        }
+        memcpy(lane, &sum, sizeof lane);
         const double dishes = lane_sum(lane), total = dishes + fresh;
         if (!(total > 0.0 && total < 1e300)) return -1;
-        const double threshold = hdpkit_philox_double(s->stream) * total;
-        if (n == 0 || (threshold >= dishes && fresh > 0.0)) return s->stride;
-        return pick(s->running, n / LANES, threshold);
+        const double threshold = uniform * total, margin = 2.0 * missing * total;
+        if (margin == 0.0) return at(s, threshold, dishes, fresh);
+        if (threshold < margin || (threshold + margin >= dishes && !(fresh > 0.0))) return -2;
+        const int64_t k = at(s, threshold - margin, dishes, fresh);
+        return at(s, threshold + margin, dishes, fresh) == k ? k : -2;
+    }
+
+    /* The dish of a block of production. */
+    static int64_t draw_dish(hdpkit_blocks *s, int32_t own) {
+        const double uniform = hdpkit_philox_double(s->stream);
+        double ratio[2];
+        int64_t exponent[2];
+        own_and_new(s, own, ratio, exponent);
+        if (s->excess != 0 && !s->outside && s->n_now >= FEWEST) {
+            const double of_own = share_without(s, own) * ratio[0];
+            BlockBounds::look_for(s, own, of_own, exponent[0], 0);
+            if (4 * s->n_looked <= s->n_all / LANES) {
+                add_line(s, own / LANES);
+                const int64_t k = draw(s, weigh(s, own, ratio, exponent), uniform, (double)s->n_all * power_of_two(-BITS));
+                if (k >= 0) return k;
+            }
+        }
+        s->passes += 1;
+        look_at_all(s);
+        return draw(s, weigh(s, own, ratio, exponent), uniform, 0.0);
     }
 
     /* The same with a script, which chooses among live dishes and, last, a new one. */
-    static int64_t choose(hdpkit_blocks *s, double fresh) {
-        int64_t n = 0, k = 0, chosen;
+    static int64_t choose(hdpkit_blocks *s, int32_t own) {
+        int64_t n = 0, k = 0, chosen, exponent[2];
+        double ratio[2];
+        look_at_all(s);
+        own_and_new(s, own, ratio, exponent);
+        const double fresh = weigh(s, own, ratio, exponent);
         for (int64_t i = 0; i < s->n_all; i++)
             if (s->tables[i] > 0) s->running[n++] = s->weights[i];
         s->running[n] = fresh;
@@ -244,6 +356,22 @@ template <bool Scripted> struct Blocks {
         s->share[k] = s->tables[k] > 0 ? share_of(s, k, s->tables[k]) : 0.0;
         s->base[k] = (double)s->totals[k] + s->eta_sum;
         s->depth[k] = s->tables[k] > 0 ? 0 : NOWHERE;
+        if (s->excess != 0) BlockBounds::refresh(s, k);
+    }
+
+    /* Upper bounds of log2 of the weights of all slots, relative to the unit's own dish. */
+    static int bounds(hdpkit_blocks *s, float *kept) {
+        const int32_t own = s->pool[~s->code[s->unit]].dish;
+        double ratio[2], more = 0.0;
+        int64_t exponent[2];
+        s->n_now = collect(s, s->unit, s->now);
+        own_and_new(s, own, ratio, exponent);
+        const double weight = share_without(s, own) * ratio[0];
+        for (int64_t j = 0; j < s->n_now; j++) more += log2_above(s->now[j].eta);
+        more += ROUNDING * (1.0 + (double)s->n_now) - log2_below(weight) - (double)exponent[0];
+        BlockBounds::look_for(s, own, weight, exponent[0], kept);
+        for (int64_t k = 0; k < s->n_all; k++) kept[k] += (float)more;
+        return 0;
     }
 
     /* Fill the arrays by slot from the root's entries. */
@@ -268,14 +396,18 @@ template <bool Scripted> struct Blocks {
             const int32_t own = s->pool[~s->code[u]].dish;
             s->origin = own;
             if (!s->outside && s->tables[own] == 1) return HDPKIT_BLOCK_LAST;
-            const double fresh = weigh(s, own);
-            const int64_t k = s->stream != 0 ? draw(s, fresh) : choose(s, fresh);
+            fetch_next(s);
+            const int64_t k = s->stream != 0 ? draw_dish(s, own) : choose(s, own);
             if (k < 0) return HDPKIT_BLOCK_FAILED;
             s->dish = (int32_t)k;
             if (k == s->stride) return HDPKIT_BLOCK_BIRTH;
             if (s->outside) return HDPKIT_BLOCK_SEATED;
             if (k != own) {
                 transfer(s, own, (int32_t)k);
+                if (s->excess != 0) {
+                    BlockBounds::recount(s, own);
+                    BlockBounds::recount(s, (int32_t)k);
+                }
                 s->tables[own] -= 1;
                 s->tables[k] += 1;
                 refresh(s, own);
@@ -340,6 +472,9 @@ template <bool Scripted> struct Blocks {
 int blocks_start(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::start(s) : Blocks<true>::start(s); }
 int blocks_next(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::next(s) : Blocks<true>::next(s); }
 int resample_dish(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::resample_dish(s) : Blocks<true>::resample_dish(s); }
+int blocks_fill(hdpkit_blocks *s) { BlockBounds::fill(s); return 0; }
+int blocks_recount(hdpkit_blocks *s, int32_t slot) { BlockBounds::recount(s, slot); return 0; }
+int blocks_bounds(hdpkit_blocks *s, float *kept) { return Blocks<false>::bounds(s, kept); }
 int scan_units(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::scan(s) : Blocks<true>::scan(s); }
 
 }  // namespace

@@ -12,7 +12,7 @@
 static const hdpkit_topic_functions functions = {
     HDPKIT_ISA, sweep_of<RestaurantRoot, Dirichlet>(), sweep_of<WeightedRoot, Dirichlet>(),
     sweep_of<WeightedCounts, Dirichlet>(), sweep_of<RestaurantRoot, Sparse>(),
-    blocks_start, blocks_next, resample_dish, scan_units,
+    blocks_start, blocks_next, blocks_fill, blocks_recount, blocks_bounds, resample_dish, scan_units,
 };
 
 static const hdpkit_slice_functions slices = {

@@ -13,6 +13,7 @@ cdef class Units:
     cdef vector[int64_t] offset, table_offset
     cdef int64_t n_customers        # of the seating
     cdef readonly int32_t level     # level of the restaurants with these tables
+    cdef object bounds              # that a fused verb keeps with these units
     cdef int64_t serial, seen       # the seating in which they were found, and its number of changes then
 
     cdef int belong(self, ExplicitStore store) except -1

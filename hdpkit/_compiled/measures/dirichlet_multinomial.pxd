@@ -23,6 +23,7 @@ cdef cppclass DirichletCounts(TermCounts):
 cdef class DirichletMultinomialBank(TermCountsBank):
     cdef DirichletCounts b
     cdef readonly double smallest_eta
+    cdef int64_t eta_version        # increases whenever eta is set
 
     cdef int invert(self) noexcept
     cdef bint shares_in_floats(self, const double[:, ::1] ends) except -1

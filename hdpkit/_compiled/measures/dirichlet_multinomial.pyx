@@ -310,6 +310,7 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         # A symmetric sum as one product, which doesn't depend on the order of summation.
         self.b.eta_sum = e[0] * e.shape[0] if symmetric else total
         self.smallest_eta = least
+        self.eta_version += 1
         for v in range(<int64_t>self.b.table.size()):
             self.b.table[v] = rising(&self.b, e[0], v)
         for v in range(<int64_t>self.b.factors.size()):

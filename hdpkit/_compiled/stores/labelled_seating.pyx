@@ -14,6 +14,9 @@ from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source, shuffle
 
+cdef extern from "<algorithm>" namespace "std" nogil:
+    void sort(int32_t *first, int32_t *last)
+
 cdef enum:
     SMALL = 64                # largest number of customers for Stirling numbers, as in the readable twin
 
@@ -50,6 +53,114 @@ cdef int by_key(vector[int32_t] *keys, vector[int64_t] *order, int64_t n_keys) e
         start[keys.at(order.at(i))] += 1
     order.swap(sorted_order)
     return 0
+
+
+cdef bint by_restaurant(vector[int32_t] *where, vector[int32_t] *what, vector[int64_t] *order,
+                        vector[int64_t] *first_bin, const int32_t[::1] bin_dish, const int32_t[::1] bin_size,
+                        const int32_t[::1] bin_count, int64_t n_dishes) except -1 nogil:
+    """Sort customers, given in the order of their restaurants, by dish too; the bins have the numbers of each dish.
+
+    Returns False, with the order unchanged, if they are in another order or other numbers.
+    """
+    cdef vector[int64_t] start, stop, sorted_order
+    cdef int64_t i = 0, j, b, end, place, n = where.size()
+    cdef int32_t node, d
+    cdef bint good = True
+    start.assign(n_dishes, 0)
+    stop.assign(n_dishes, 0)
+    sorted_order.resize(n)
+    while i < n and good:
+        node = where[0][i]
+        end = i
+        while end < n and where[0][end] == node:
+            end += 1
+        good = end == n or where[0][end] > node
+        place = i
+        for b in range(first_bin[0][node], first_bin[0][node + 1]):
+            d = bin_dish[b]
+            if b == first_bin[0][node] or d != bin_dish[b - 1]:
+                good = good and (b == first_bin[0][node] or d > bin_dish[b - 1])
+                start[d] = place
+            place += <int64_t>bin_size[b] * bin_count[b]
+            stop[d] = place
+        good = good and place == end
+        for j in range(i, end):
+            d = what[0][j]
+            good = good and start[d] < stop[d]
+            if not good:
+                break
+            sorted_order[start[d]] = j
+            start[d] += 1
+        i = end
+    if good:
+        order.swap(sorted_order)
+    return good
+
+
+# ------------------------------------------------------------------------- sizes given seats
+
+def lump(labelled):
+    """Dishes and histograms of a labelled seating, sorted by restaurant, dish and size. Nothing is drawn."""
+    found = columns(labelled, "seat", "table_node", "table_dish", "table_seat")
+    cdef const int32_t[::1] seat = found[0]
+    cdef const int32_t[::1] node = found[1]
+    cdef const int32_t[::1] dish = found[2]
+    cdef const int32_t[::1] above = found[3]
+    cdef int64_t i, j, k, b, n = seat.shape[0], n_tables = node.shape[0]
+    cdef vector[int32_t] size, bins, of_group
+    cdef vector[int64_t] order
+    cdef bint ordered = True
+    check_length("table_dish", dish.shape[0], n_tables)
+    check_length("table_seat", above.shape[0], n_tables)
+    check_numbers32("seat", seat, -1, n_tables - 1)
+    check_numbers32("table_seat", above, -1, n_tables - 1)
+    eaten = np.empty(n, dtype=np.int32)
+    cdef int32_t[::1] of_customer = eaten
+    size.assign(n_tables, 0)
+    order.resize(n_tables)
+    for i in range(n_tables):
+        order[i] = i
+        ordered = ordered and (i == 0 or node[i] > node[i - 1] or (node[i] == node[i - 1] and dish[i] >= dish[i - 1]))
+    if not ordered:
+        for i, j in enumerate(np.lexsort((found[2], found[1])).tolist()):
+            order[i] = j
+    with nogil:
+        for i in range(n):
+            of_customer[i] = -1
+            if seat[i] >= 0:
+                of_customer[i] = dish[seat[i]]
+                size[seat[i]] += 1
+        for i in range(n_tables):
+            if above[i] >= 0:
+                size[above[i]] += 1
+        i = 0
+        while i < n_tables:
+            of_group.clear()
+            b = order[i]
+            while i < n_tables and node[order[i]] == node[b] and dish[order[i]] == dish[b]:
+                of_group.push_back(size[order[i]])
+                i += 1
+            if of_group.size() > 1:
+                sort(of_group.data(), of_group.data() + of_group.size())
+            j = 0
+            for k in range(<int64_t>of_group.size()):
+                if k + 1 == <int64_t>of_group.size() or of_group[k + 1] != of_group[k]:
+                    bins.push_back(node[b])
+                    bins.push_back(dish[b])
+                    bins.push_back(of_group[k])
+                    bins.push_back(<int32_t>(k + 1 - j))
+                    j = k + 1
+    return {"dish": eaten, **bin_columns(&bins)}
+
+
+cdef dict bin_columns(vector[int32_t] *bins):
+    """The columns of rows of four numbers."""
+    cdef int64_t i
+    rows = np.empty((4, bins.size() // 4), dtype=np.int32)
+    cdef int32_t[:, ::1] to = rows
+    for i in range(<int64_t>bins.size()):
+        to[i % 4, i // 4] = bins.at(i)
+    return {"bin_node": rows[0], "bin_dish": rows[1], "bin_size": rows[2], "bin_count": rows[3]}
 
 
 # ------------------------------------------------------------------------- sizes given counts
@@ -212,11 +323,7 @@ def draw_sizes(frozen, ChoiceSource source not None, discount=None):
                     bins.push_back(dish[i])
                     bins.push_back(size)
                     bins.push_back(of_size[size])
-    rows = np.empty((4, bins.size() // 4), dtype=np.int32)
-    cdef int32_t[:, ::1] to = rows
-    for i in range(<int64_t>bins.size()):
-        to[i % 4, i // 4] = bins[i]
-    return {"dish": eaten, "bin_node": rows[0], "bin_dish": rows[1], "bin_size": rows[2], "bin_count": rows[3]}
+    return {"dish": eaten, **bin_columns(&bins)}
 
 
 # ------------------------------------------------------------------------- seats given sizes
@@ -279,24 +386,31 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
         for i in range(n_nodes):
             first_bin[i + 1] += first_bin[i]
         for at_level in range(<int32_t>n_levels - 1, -1, -1):
-            who.clear()
-            where.clear()
-            what.clear()
+            who.resize(n + last_table - first_table)
+            where.resize(who.size())
+            what.resize(who.size())
+            end = 0
             for i in range(n):
                 if dish[i] >= 0 and level[home[i]] == at_level:
-                    who.push_back(<int32_t>i)
-                    where.push_back(home[i])
-                    what.push_back(dish[i])
+                    who[end] = <int32_t>i
+                    where[end] = home[i]
+                    what[end] = dish[i]
+                    end += 1
             for i in range(first_table, last_table):
-                who.push_back(~<int32_t>i)
-                where.push_back(parent[tn[i]])
-                what.push_back(td[i])
+                who[end] = ~<int32_t>i
+                where[end] = parent[tn[i]]
+                what[end] = td[i]
+                end += 1
+            who.resize(end)
+            where.resize(end)
+            what.resize(end)
             first_table = last_table
             order.resize(who.size())
             for i in range(<int64_t>order.size()):
                 order[i] = i
-            by_key(&what, &order, n_dishes)
-            by_key(&where, &order, n_nodes)
+            if not by_restaurant(&where, &what, &order, &first_bin, bin_dish, bin_size, bin_count, n_dishes):
+                by_key(&what, &order, n_dishes)
+                by_key(&where, &order, n_nodes)
             i = 0
             while i < <int64_t>order.size():
                 node = where[order[i]]
