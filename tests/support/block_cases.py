@@ -129,7 +129,7 @@ def many_topics(store, above="restaurant"):
 
 
 def check_bounds_of_units(franchise):
-    """No weight of a dish is above its bound, at any table that others of its dish outlive. Nothing changes."""
+    """No weight is above its bound, at any table that others of its dish outlive. Nothing changes."""
     units = franchise.units(1)
     live = franchise.slots.occupied_slots()
     for unit, dish in enumerate(franchise.unit_dishes(units)):
