@@ -44,6 +44,7 @@ __all__ = [
     "SlowPartError",
     "StateError",
     "StorageError",
+    "TopicLabelsWarning",
     "printable",
 ]
 
@@ -229,6 +230,10 @@ class SkippedFilesWarning(UserWarning):
 
 class ManyTopicsWarning(UserWarning):
     """A run of a topic model ended with more topics than an average topic has tokens."""
+
+
+class TopicLabelsWarning(UserWarning):
+    """Labels in the file labels.csv of a run belong to topics that the run doesn't have any more."""
 
 
 class CopiedFranchiseWarning(UserWarning):

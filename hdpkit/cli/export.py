@@ -7,7 +7,15 @@ from pathlib import Path
 import click
 
 from hdpkit.cli.folders import allow_option
-from hdpkit.cli.options import not_negative, path_type, positive, quiet_option, raw_option
+from hdpkit.cli.options import (
+    ShownTopics,
+    not_negative,
+    path_type,
+    positive,
+    quiet_option,
+    raw_option,
+    topics_type,
+)
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.errors import ParameterError
@@ -30,6 +38,10 @@ __all__ = ["export"]
 )  # fmt: skip
 @click.option("--terms", type=positive, default=100, show_default=True, help="Terms to write for each topic.")
 @click.option("--chain", type=not_negative, help="Use the topics of this chain only.")
+@click.option(
+    "--topics", "n_topics", type=topics_type, metavar="about:N",
+    help="Merge similar topics until N are left.",
+)  # fmt: skip
 @raw_option
 @allow_option
 @quiet_option
@@ -39,6 +51,7 @@ def export(
     out: Path,
     terms: int,
     chain: int | None,
+    n_topics: ShownTopics | None,
     raw: bool,
     allow: tuple[str, ...],
     quiet: bool,
@@ -46,9 +59,10 @@ def export(
     """Write the topics and document shares of a run, or its trace, for other programs.
 
     \b
-    csv, parquet  a folder with three tables: topics (share, top terms), terms (their probabilities) and
-                  documents (one column per topic); if the run kept samples, also credible intervals of
-                  shares and probabilities, and the share of the samples that have a topic
+    csv, parquet  a folder with tables: topics (share, group, top terms), terms (their probabilities),
+                  groups of similar topics, and documents (one column per topic); if the run kept samples,
+                  also credible intervals of shares and probabilities, and the share of the samples that
+                  have a topic
     excel         one workbook (.xlsx) with the same tables as sheets; of a run of hdpkit signatures, those
                   of the format signatures
     json          one file with the same content as csv
@@ -66,11 +80,15 @@ def export(
     \b
     Examples:
       hdpkit export run --to csv --out tables
+      hdpkit export run --to csv --out coarse --topics about:30
       hdpkit export run --to pyldavis --out topics.json
       hdpkit export run --to arviz --out trace.nc
       hdpkit export cohort --to pdf --out signatures.pdf
     """
+    if n_topics is not None and n_topics.about is None:
+        raise ParameterError("topics", n_topics.most, "about:N", "All topics are written without it.")
     there = open_corpus_run(run, allow)
+    about = None if n_topics is None else n_topics.about
     if to == "arviz":
         written, told = [export_trace(there.trace, out)], "the trace"
     elif to in ("signatures", "pdf") or (to == "excel" and nouns_of(there.data, run) is not TOPICS):
@@ -89,7 +107,7 @@ def export(
             written = write_signatures(found, out, known=settings.known, raw=raw)
         told = f"{len(found)} signatures"
     else:
-        topics, _ = topics_of_run(there, chain, intervals=True)
+        topics, _ = topics_of_run(there, chain, intervals=True, about=about)
         told = f"{topics.n_topics} {nouns_of(there.data, run).dishes} of {topics.source}"
         written = export_topics(topics, to, out, terms, raw=raw)
     if not quiet:

@@ -18,6 +18,7 @@ from hdpkit.cli.export import export
 from hdpkit.cli.fit import fit
 from hdpkit.cli.folders import INTERRUPTED, memory_message
 from hdpkit.cli.infer import infer
+from hdpkit.cli.labels import labels
 from hdpkit.cli.lm import lm
 from hdpkit.cli.match import match
 from hdpkit.cli.options import ARGUMENTS
@@ -124,6 +125,7 @@ def main() -> None:
       hdpkit demo
       hdpkit fit reports/ --stop-words english --out run
       hdpkit topics run
+      hdpkit labels run
       hdpkit infer run new-reports/ --out shares.csv
       hdpkit export run --to csv --out tables
       hdpkit resume run --sweeps 200
@@ -143,6 +145,7 @@ for command in (
     demo,
     fit,
     topics,
+    labels,
     report,
     infer,
     export,

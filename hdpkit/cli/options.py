@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import click
 
 from hdpkit.base_measures import BaseMeasure
@@ -34,6 +35,7 @@ __all__ = [
     "ARGUMENTS",
     "Command",
     "Parsed",
+    "ShownTopics",
     "above_zero",
     "base_measure_of",
     "chains_type",
@@ -63,6 +65,7 @@ __all__ = [
     "root_of",
     "seed_option",
     "text_type",
+    "topics_type",
 ]
 
 
@@ -108,6 +111,32 @@ not_negative = _Whole(0)
 chains_type = _Whole(1, MOST_CHAINS)
 above_zero = click.FloatRange(0, min_open=True)
 
+
+@attrs.frozen
+class ShownTopics:
+    """How many topics are shown: the largest, or what is left when similar ones are merged."""
+
+    most: int | None = None
+    about: int | None = None
+
+
+class _Topics(click.ParamType):
+    """A number of topics, N, or about:N."""
+
+    name = "N|about:N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the text."""
+        if isinstance(value, ShownTopics):
+            return value
+        head, colon, number = str(value).rpartition(":")
+        if head != ("about" if colon else ""):
+            self.fail(f"{short_repr(value)} is neither a number nor about:N, such as about:30.", param, ctx)
+        found = positive.convert(number, param, ctx)
+        return ShownTopics(about=found) if colon else ShownTopics(most=found)
+
+
+topics_type = _Topics()
 
 path_type = _Place(path_type=Path)
 text_type = _Place(allow_dash=True)

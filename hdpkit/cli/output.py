@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+import attrs
 import click
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -26,15 +27,17 @@ from hdpkit.schedule.states import ChainState
 from hdpkit.signatures import Signatures
 from hdpkit.signatures.runs import TOPICS, Nouns, Settings
 from hdpkit.summaries import Diagnosis
-from hdpkit.summaries.run_topics import RunTopics
+from hdpkit.summaries.run_topics import GroupedTopics, RunTopics
 
 __all__ = [
     "PRESENT",
     "SHOWN",
     "WORTH_A_ROW",
+    "GroupSummary",
     "echo_signatures",
     "echo_table",
     "echo_verdicts",
+    "group_summaries",
     "json_text",
     "listed",
     "plural",
@@ -82,6 +85,9 @@ WORTH_A_ROW = 0.001
 """Topics below this share of the tokens are only counted, unless all are requested."""
 SHOWN = 30
 """Number of topics listed by default."""
+MANY = 20
+"""With more topics than this, tables begin with the groups of similar ones."""
+_NAMED = 6  # topics that the row of a group names
 WIDTH_OF_A_FILE = 132
 """Width of the table in columns if there is no terminal."""
 
@@ -124,6 +130,58 @@ def run_summaries(topics: RunTopics, run: Run, n_terms: int) -> list[TopicSummar
     ]
 
 
+@attrs.frozen
+class GroupSummary:
+    """A group of similar topics; groups and topics are numbered from 1."""
+
+    group: int
+    terms: tuple[str, ...]
+    token_share: float
+    topics: tuple[int, ...]
+    label: str = ""
+
+
+def group_summaries(grouped: GroupedTopics, n_terms: int) -> list[GroupSummary]:
+    """The groups of topics of a run, the largest first."""
+    words, shares, labels = grouped.topics.words, grouped.shares.tolist(), grouped.labels
+    return [
+        GroupSummary(
+            g + 1,
+            tuple(map(str, words(terms))),
+            shares[g],
+            tuple((np.flatnonzero(grouped.group == g) + 1).tolist()),
+            labels[g],
+        )
+        for g, terms in enumerate(grouped.top_terms(n_terms))
+    ]
+
+
+def groups_table(groups: Sequence[GroupSummary], nouns: Nouns = TOPICS) -> Table:
+    """A table with a row for each group, which names its largest topics."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("group", justify="right", style="dim")
+    table.add_column(f"top {nouns.terms}", overflow="fold")
+    table.add_column(f"share of\n{nouns.tokens}", justify="right", no_wrap=True)
+    table.add_column(f"its {nouns.topics}", overflow="fold")
+    for group in groups:
+        rest = len(group.topics) - _NAMED
+        more = f" and {rest} more" if rest > 0 else ""
+        table.add_row(
+            str(group.group),
+            _labelled(group.label, group.terms),
+            f"{group.token_share:.2%}",
+            ", ".join(map(str, group.topics[:_NAMED])) + more,
+        )
+    return table
+
+
+def _labelled(label: str | None, terms: Sequence[str]) -> Text:
+    """The label, if there is one, and the terms."""
+    # As text, so that a term like "[bold]" isn't markup, and escape sequences don't reach the terminal.
+    words = " ".join(printable(term) for term in terms)
+    return Text.assemble((f"{printable(label)}: ", "bold"), words) if label else Text(words)
+
+
 def topics_table(
     topics: Sequence[TopicSummary], nouns: Nouns = TOPICS, *, at_least: float = PRESENT
 ) -> Table:
@@ -137,15 +195,18 @@ def topics_table(
     if sparse:
         table.add_column(nouns.terms, justify="right", no_wrap=True)
         table.add_column("sparsity", justify="right", no_wrap=True)
+    grouped = any(topic.group is not None for topic in topics)
+    if grouped:
+        table.add_column("group", justify="right", no_wrap=True)
     aligned = any(topic.occurrence is not None for topic in topics)
     if aligned:
         table.add_column(
             "in states" if nouns.document == "sample" else "in samples", justify="right", no_wrap=True
         )
     for rank, topic in enumerate(topics, start=1):
-        # As text, so that a term like "[bold]" isn't markup, and escape sequences don't reach the terminal.
-        words = Text(" ".join(printable(term) for term in topic.terms))
+        words = _labelled(topic.label, topic.terms)
         selection = [f"{topic.distinct_terms:,}", f"{max(topic.sparsity or 0.0, 0.0):.2%}"] if sparse else []
+        selection += [str(topic.group)] if grouped else []
         selection += [f"{topic.occurrence:.0%}"] if aligned else []
         table.add_row(str(rank), words, f"{topic.token_share:.2%}", f"{topic.document_share:.2%}", *selection)
     return table
@@ -157,9 +218,17 @@ def listed(topics: Sequence[TopicSummary], most: int | None = None) -> Sequence[
     return topics[: min(SHOWN, max(worth, 1)) if most is None else most]
 
 
-def echo_table(topics: Sequence[TopicSummary], shown: Sequence[TopicSummary], nouns: Nouns = TOPICS) -> None:
-    """Print the table of the topics that are shown, and a line about the others."""
+def echo_table(
+    topics: Sequence[TopicSummary],
+    shown: Sequence[TopicSummary],
+    nouns: Nouns = TOPICS,
+    groups: Sequence[GroupSummary] = (),
+) -> None:
+    """Print the groups if there are many topics, the topics that are shown, and a line about the others."""
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
+    if groups and len(topics) > MANY:
+        console.print(groups_table(groups, nouns))
+        say("")
     console.print(topics_table(shown, nouns))
     rest = topics[len(shown) :]
     if rest:
@@ -193,18 +262,20 @@ def state_facts(state: ChainState, seed: int | None) -> dict[str, Any]:
 
 
 def _selection(topic: TopicSummary) -> dict[str, Any]:
-    """Additional columns of a topic that selects terms, or that is aligned over samples."""
+    """Further columns of a topic: its label, its group, and whether it selects terms or is aligned."""
+    found: dict[str, Any] = {} if topic.label is None else {"label": topic.label}
+    found |= {} if topic.group is None else {"group": topic.group}
     if topic.occurrence is not None:
-        return {"occurrence": topic.occurrence}
+        return found | {"occurrence": topic.occurrence}
     if topic.sparsity is None:
-        return {}
-    return {"distinct_terms": topic.distinct_terms, "sparsity": topic.sparsity}
+        return found
+    return found | {"distinct_terms": topic.distinct_terms, "sparsity": topic.sparsity}
 
 
 def topics_csv(topics: Sequence[TopicSummary]) -> str:
-    """A line per topic: rank, tokens, both shares, and its terms separated by blanks.
+    """A line per topic: its number, tokens, both shares, and its terms separated by blanks.
 
-    If topics select terms, the number of distinct terms and the sparsity come before the terms.
+    Before the terms: its group and, if topics select terms, the number of distinct terms and the sparsity.
 
     Texts are escaped (`hdpkit.formats.delimited.escaped`).
     """
@@ -216,8 +287,10 @@ def topics_csv(topics: Sequence[TopicSummary]) -> str:
     return table_of_rows(rows)
 
 
-def topics_json(topics: Sequence[TopicSummary], facts: dict[str, Any]) -> str:
-    """The facts, and under ``topics`` a list of objects with the columns of the table."""
+def topics_json(
+    topics: Sequence[TopicSummary], facts: dict[str, Any], groups: Sequence[GroupSummary] = ()
+) -> str:
+    """The facts, and under ``groups`` and ``topics`` lists of objects with the columns of the tables."""
     listed = [
         {
             "topic": rank,
@@ -229,7 +302,8 @@ def topics_json(topics: Sequence[TopicSummary], facts: dict[str, Any]) -> str:
         }
         for rank, topic in enumerate(topics, start=1)
     ]
-    return json_text({**facts, "topics": listed}, indent=1) + "\n"
+    grouped = {"groups": [attrs.asdict(group) for group in groups]} if groups else {}
+    return json_text({**facts, **grouped, "topics": listed}, indent=1) + "\n"
 
 
 def plural(number: int, what: str) -> str:

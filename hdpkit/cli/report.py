@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hdpkit.cli.folders import allow_option
-from hdpkit.cli.options import not_negative, path_type, positive
+from hdpkit.cli.options import ShownTopics, not_negative, path_type, positive, topics_type
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 
@@ -31,11 +31,14 @@ def where(page: Path) -> str:
     "--chain", type=not_negative,
     help="Chain whose topics to show.  [default: the one with the highest log joint]",
 )  # fmt: skip
-@click.option("--topics", type=positive, default=500, show_default=True, help="Largest number of topics.")
+@click.option(
+    "--topics", type=topics_type, default="500", show_default=True,
+    help="Largest number of topics; about:N merges similar topics until N are left.",
+)  # fmt: skip
 @click.option("--terms", type=positive, default=30, show_default=True, help="Terms of each topic.")
 @click.option("--documents", type=positive, default=20, show_default=True, help="Documents of each topic.")
 @allow_option
-def report(run: Path, out: Path | None, allow: tuple[str, ...], **options: Any) -> None:
+def report(run: Path, out: Path | None, topics: ShownTopics, allow: tuple[str, ...], **options: Any) -> None:
     """Write a report of a run: topics, documents, groups, a map, traces, and how to reproduce it.
 
     The report is one HTML file that needs no network: open it in a browser, or send it to others. It
@@ -48,5 +51,8 @@ def report(run: Path, out: Path | None, allow: tuple[str, ...], **options: Any) 
     """
     from hdpkit.report import write_report
 
-    page = write_report(open_corpus_run(run, allow), run / "report.html" if out is None else out, **options)
+    if topics.most is not None:
+        options["topics"] = topics.most
+    place = run / "report.html" if out is None else out
+    page = write_report(open_corpus_run(run, allow), place, about=topics.about, **options)
     say(where(page))

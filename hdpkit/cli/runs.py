@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import click
 
 from hdpkit.cli.backends import backend_of, ended_together
@@ -22,13 +23,15 @@ from hdpkit.cli.folders import (
     worked_on,
 )
 from hdpkit.cli.lm_train import resume_training
-from hdpkit.cli.options import not_negative, path_type, positive, quiet_option
+from hdpkit.cli.options import ShownTopics, not_negative, path_type, positive, quiet_option, topics_type
 from hdpkit.cli.output import (
     SHOWN,
     WORTH_A_ROW,
+    GroupSummary,
     echo_signatures,
     echo_table,
     echo_verdicts,
+    group_summaries,
     listed,
     run_summaries,
     say,
@@ -40,9 +43,10 @@ from hdpkit.cli.output import (
     topics_json,
 )
 from hdpkit.cli.verification import Check, is_corpus, verify_corpus, verify_run, verify_shards
-from hdpkit.errors import DataError, HdpkitError, MissingExtraError, RunError, printable
+from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError, RunError, printable
 from hdpkit.formats.shards import is_sharded_folder
 from hdpkit.io.reading import load_reading
+from hdpkit.io.topics import TopicSummary
 from hdpkit.models.topic_saved import load as load_estimator
 from hdpkit.record.describe import NotAllowed
 from hdpkit.record.run_folder import COMMAND, ESTIMATOR, MODEL, READING, RUN, SIGNATURES, load_command
@@ -52,7 +56,8 @@ from hdpkit.schedule.states import ChainState
 from hdpkit.signatures.runs import TOPICS as FIELD_OF_TOPICS
 from hdpkit.signatures.runs import Nouns, load_settings, nouns_of, signatures_of_run
 from hdpkit.summaries import Diagnosis, diagnose
-from hdpkit.summaries.run_topics import topics_of_run
+from hdpkit.summaries.run_topics import merged_state, topics_of_run
+from hdpkit.summaries.topic_labels import LABELS, read_topic_labels
 
 __all__ = ["carry_out", "open_corpus_run", "resume", "run_argument", "topics", "verify"]
 
@@ -113,17 +118,80 @@ def carry_out(
 def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...]) -> None:
     numbers = getattr(trace, "numbers", (0,)) if trace is not None else ()
     there = open_run(folder, allow) if numbers else None
-    for place, number in enumerate(numbers):
+    shown = n_terms is None
+    for number in numbers:
         assert there is not None
         try:
             state = there.state(number)
         except RunError:  # it ended before its start was complete
             continue
-        if place == 0 and n_terms is not None:
-            found = state_topics(state, n_terms)
-            echo_table(found, listed(found), nouns_of(state.data, folder))
+        nouns = nouns_of(state.data, folder)
+        if not shown and n_terms is not None:
+            shown = True
+            found = read_topics(there, n_terms, fallback=number)
+            echo_table(found.topics, listed(found.topics), nouns, found.groups)
+            if found.agreed:
+                say(found.text)
         which = f"chain {number}: " if hasattr(trace, "numbers") else ""
-        say(which + _facts_text(state, trace.seed, nouns_of(state.data, folder)))
+        say(which + _facts_text(state, trace.seed, nouns))
+
+
+@attrs.frozen
+class ListedTopics:
+    """The topics of a run as they are printed; topics and groups are numbered from 1."""
+
+    topics: list[TopicSummary]
+    groups: list[GroupSummary]
+    facts: dict[str, Any]
+    text: str
+    agreed: bool  # whether they are those that several chains have in common
+
+
+_IN_A_GROUP = 7
+"""Terms of a group, at most."""
+
+
+def read_topics(
+    there: Run, n_terms: int, chain: int | None = None, about: int | None = None, fallback: int | None = None
+) -> ListedTopics:
+    """The topics of a chain, by default those that the chains agree on, in groups.
+
+    With ``about`` similar topics are merged until so many are left. If the groups of the deepest level aren't
+    documents, topics of several chains can't be summarised: those of the chain ``fallback`` are returned.
+    """
+    nouns = nouns_of(there.data, there.folder)
+    if chain is None and sum(sweep is not None for sweep in there.sweeps) > 1:
+        try:
+            topics = topics_of_run(there, about=about)[0]
+        except DataError:
+            if fallback is None:
+                raise
+            return read_topics(there, n_terms, fallback, about)
+        found = run_summaries(topics, there, n_terms)
+        rest = max(0.0, 1.0 - float(topics.shares.sum()))
+        facts: dict[str, Any] = {"of": topics.source, "n_topics": topics.n_topics, "share_of_no_topic": rest}
+        text = (
+            f"K = {topics.n_topics} {nouns.dishes} of {topics.source}; "
+            f"{rest:.1%} of the {nouns.tokens} are in none of them"
+        )
+    else:
+        state = there.state(chain or 0)
+        facts, text = state_facts(state, state.seed), _facts_text(state, state.seed, nouns)
+        topics = topics_of_run(there, state.sample.chain, about=about, documents=False)[0]
+        if topics.merged_from is not None:
+            state = merged_state(state, topics.places[0])
+            facts |= {"of": topics.source, "n_topics": topics.n_topics}
+            text = f"{topics.n_topics} {nouns.dishes} of {topics.source}\n{text}"
+        found = state_topics(state, n_terms)
+    if topics.given_labels:
+        pairs = zip(found, topics.given_labels, strict=True)
+        found = [attrs.evolve(one, label=label) for one, label in pairs]
+    grouped = topics.in_groups()
+    if grouped is None:
+        return ListedTopics(found, [], facts, text, topics.occurrence is not None)
+    found = [attrs.evolve(one, group=g + 1) for one, g in zip(found, grouped.group.tolist(), strict=True)]
+    groups = group_summaries(grouped, min(n_terms, _IN_A_GROUP))
+    return ListedTopics(found, groups, facts, text, topics.occurrence is not None)
 
 
 def _verdicts(run: Run) -> Diagnosis | None:
@@ -160,8 +228,9 @@ def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
 @run_argument
 @terms_option
 @click.option(
-    "--topics", "n_topics", type=positive,
-    help=f"Topics to print.  [default: those with at least {WORTH_A_ROW:.1%} of the tokens, {SHOWN} at most]",
+    "--topics", "n_topics", type=topics_type,
+    help="Topics to print; about:N merges similar topics until N are left.  "
+    f"[default: those with at least {WORTH_A_ROW:.1%} of the tokens, {SHOWN} at most]",
 )  # fmt: skip
 @click.option("--all", "every", is_flag=True, help="Print all topics.")
 @click.option(
@@ -179,7 +248,7 @@ def open_corpus_run(folder: Path, allow: tuple[str, ...]) -> Run:
 def topics(
     run: Path,
     terms: int,
-    n_topics: int | None,
+    n_topics: ShownTopics | None,
     every: bool,
     chain: int | None,
     format: str,
@@ -191,45 +260,43 @@ def topics(
     least half of their samples. Shares are means over the samples. Of a run of hdpkit signatures this
     prints its signatures; with --chain the components of one chain.
 
+    If there are many topics, the table begins with groups of similar ones, as the report does. With --topics
+    about:N the tree of these groups is cut into N, and each group is counted as one topic: merged topics
+    are a coarser view, not topics of a model with fewer of them.
+
     \b
     Examples:
       hdpkit topics run
       hdpkit topics run --all
+      hdpkit topics run --topics about:30
       hdpkit topics run --terms 20 --topics 5 --chain 2
       hdpkit topics run --format json > topics.json
     """
     there = open_corpus_run(run, allow)
     nouns = nouns_of(there.data, run)
+    most, about = (None, None) if n_topics is None else (n_topics.most, n_topics.about)
     if nouns is not FIELD_OF_TOPICS and chain is None and not hasattr(there.data, "shards"):
+        if about is not None:
+            raise ParameterError("topics", f"about:{about}", "a number, for signatures", "Leave it out.")
         found_signatures, settings = signatures_of_run(there)
         if format == "table":
             echo_signatures(found_signatures, settings)
         else:
             write = signatures_csv if format == "csv" else signatures_json
-            say(write(found_signatures, settings, n_topics), nl=False)
+            say(write(found_signatures, settings, most), nl=False)
         return
-    if chain is None and sum(sweep is not None for sweep in there.sweeps) > 1:
-        agreed = topics_of_run(there)[0]
-        found = run_summaries(agreed, there, terms)
-        rest = max(0.0, 1.0 - float(agreed.shares.sum()))
-        facts = {"of": agreed.source, "n_topics": agreed.n_topics, "share_of_no_topic": rest}
-        text = (
-            f"K = {agreed.n_topics} {nouns.dishes} of {agreed.source}; "
-            f"{rest:.1%} of the {nouns.tokens} are in none of them"
-        )
-    else:
-        state = there.state(chain or 0)
-        found = state_topics(state, terms)
-        facts, text = state_facts(state, state.seed), _facts_text(state, state.seed, nouns)
+    read = read_topics(there, terms, chain, about)
+    found = read.topics
     if format == "csv":
-        say(topics_csv(found[:n_topics]), nl=False)
+        say(topics_csv(found[:most]), nl=False)
     elif format == "json":
         judged = _verdicts(there)
-        facts["verdicts"] = None if judged is None else judged.as_data()
-        say(topics_json(found[:n_topics], facts), nl=False)
+        facts = {**read.facts, "verdicts": None if judged is None else judged.as_data()}
+        say(topics_json(found[:most], facts, read.groups), nl=False)
     else:
-        echo_table(found, found if every else listed(found, n_topics), nouns)
-        say(text)
+        shown = found if every or about is not None else listed(found, most)
+        echo_table(found, shown, nouns, read.groups)
+        say(read.text)
 
 
 @click.command()
@@ -282,6 +349,7 @@ def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
         SIGNATURES: lambda: f"similarity {load_settings(folder).similarity}",  # type: ignore[union-attr]
         ESTIMATOR: lambda: f"a model of {len(load_estimator(folder, allow).franchises)} chains",
         MODEL: lambda: _check_model(folder, allow),
+        LABELS: lambda: _check_labels(folder, allow),
     }
     for name, read in readers.items():
         if RUN in failed or name in failed or not os.path.lexists(folder / name):
@@ -294,6 +362,13 @@ def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:
             yield Check(name, True, f"not looked at: it needs {error.value}", looked=False)
         except HdpkitError as error:
             yield Check(name, False, str(error))
+
+
+def _check_labels(folder: Path, allow: tuple[str, ...]) -> str:
+    data: Any = open_run(folder, allow).data
+    rows = read_topic_labels(folder / LABELS, data.n_terms)
+    n = sum(bool(row.label) for row in rows)
+    return f"can be read; it has no checksum, since people edit it: {n} labels"
 
 
 def _check_model(folder: Path, allow: tuple[str, ...]) -> str:

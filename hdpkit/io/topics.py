@@ -31,6 +31,8 @@ class TopicSummary:
     sparsity: float | None = None
     # share of the samples that have the topic, if topics are aligned over samples
     occurrence: float | None = None
+    group: int | None = None  # of similar topics, from 1; None if topics aren't grouped
+    label: str | None = None  # that somebody gave to it, "" for none; None if no topic has one
 
 
 def top_terms(

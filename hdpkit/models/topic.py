@@ -6,7 +6,7 @@ import copy
 import inspect
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +29,7 @@ from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.samples import Samples
 from hdpkit.schedule import Scheduler
 from hdpkit.summaries import Diagnosis, diagnose
+from hdpkit.summaries.topic_labels import LabelRow, heaviest_terms, match_labels
 
 __all__ = ["SparseTopicModel", "TopicModel"]
 
@@ -101,6 +102,9 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Number of topics.
     component_shares_ : float64 array, shape ``(n_components_,)``
         Share of the tokens of each topic.
+    labels_ : tuple of str
+        Label of each topic: that of the file labels.csv in the folder from which the model was loaded
+        (``hdpkit labels FOLDER`` writes it, for people to edit), or else its first three terms.
     dishes_ : int64 array, shape ``(n_components_,)``
         Number of each topic in `franchise_`.
     franchise_ : Franchise
@@ -123,6 +127,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     """
 
     _last: Sample  # the state of which the attributes are
+    _label_rows: Sequence[LabelRow] = ()  # of labels.csv in the folder that the model is from
     _components: Floats | None
 
     def __init__(
@@ -546,6 +551,21 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             topics /= topics.sum(axis=1, keepdims=True)
             self._components = topics
         return self._components
+
+    @property
+    def labels_(self) -> tuple[str, ...]:
+        """Label of each topic: that of the file labels.csv of its folder, or else its first three terms."""
+        if not hasattr(self, "_last"):
+            raise AttributeError("labels_: fit the model first")
+        found = [heaviest_terms(rows) for rows in self._last._topic_blocks(self.dishes_)]
+        ids, weights = (np.concatenate(part) for part in zip(*found, strict=True))
+        rows = [row for row in self._label_rows if row.topic is not None]
+        given = match_labels(rows, ids, weights, self.n_features_in_).labels
+        words = self.terms_
+        return tuple(
+            label or " · ".join(str(v) if words is None else words[v] for v in top[:3].tolist())
+            for label, top in zip(given, ids, strict=True)
+        )
 
     @property
     def _n_features_out(self) -> int:

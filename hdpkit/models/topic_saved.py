@@ -27,6 +27,7 @@ from hdpkit.record.samples import Samples
 from hdpkit.schedule import open_run
 from hdpkit.schedule.collect import Plan
 from hdpkit.schedule.runs import begin_folder
+from hdpkit.summaries.topic_labels import LABELS, read_topic_labels, write_topic_labels
 
 __all__ = ["SavedModel", "load", "save"]
 
@@ -81,6 +82,8 @@ def save(model: Any, folder: str | os.PathLike[str], moves: Sequence[Move]) -> N
             read = ReadingSettings(format="csv", layout=Layout(), counter=model.counter_)
             beside.enter_context(kept(path, READING, read.as_data()))
         _write_run(path, model, moves, traces)
+    if model._label_rows:
+        write_topic_labels(path / LABELS, model._label_rows)
 
 
 def _write_run(path: Path, model: Any, moves: Sequence[Move], traces: Sequence[Trace]) -> None:
@@ -140,6 +143,8 @@ def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> SavedModel:
             "Files of several folders were mixed: restore copies of them.",
         )  # fmt: skip
     attributes["terms_"] = data.vocabulary
+    if os.path.lexists(path / LABELS):
+        attributes["_label_rows"] = read_topic_labels(path / LABELS, data.n_terms)
     if names:
         attributes["feature_names_in_"] = np.array(names, dtype=object)
     return SavedModel(parameters, attributes, franchises, run.trace)

@@ -88,7 +88,8 @@ def dendrogram(groups: Any, *, labels: Any = None, ax: Any = None) -> Any:
     groups : TopicGroups or array_like of float, shape (K - 1, 4)
         Groups, or a linkage matrix as returned by ``scipy.cluster.hierarchy.linkage``.
     labels : sequence of str, length K, optional
-        Names of the topics, for instance their first terms; by default their numbers.
+        Names of the topics, for instance their first terms; by default their numbers, from 1 for
+        the largest.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default, a new figure.
 
@@ -113,7 +114,8 @@ def dendrogram(groups: Any, *, labels: Any = None, ax: Any = None) -> Any:
     ):
         raise ParameterError("groups", groups, "groups of topics, or a linkage matrix", "See group_topics.")
     n = len(linkage) + 1
-    names = _names(labels, n) or [str(k) for k in range(n)]
+    order = np.argsort(-getattr(groups, "weights", np.ones(n)), kind="stable")
+    names = _names(labels, n) or [str(rank + 1) for rank in np.argsort(order).tolist()]
     ax = given_axes(ax, (6.4, 1.0 + 0.18 * n))
     scipy.cluster.hierarchy.dendrogram(
         linkage, orientation="left", labels=names, ax=ax, color_threshold=0.0, above_threshold_color="C0",

@@ -67,7 +67,7 @@ def topics(
         ax.tick_params(axis="x", labelsize=7)
         ax.locator_params(axis="x", nbins=3)
         share = "" if sizes is None else f", {sizes[k] / max(sizes.sum(), 1):.1%}"
-        ax.set_title(f"topic {place if sizes is not None else k}{share}", fontsize=9)
+        ax.set_title(f"topic {place if sizes is not None else k + 1}{share}", fontsize=9)
     return figure
 
 

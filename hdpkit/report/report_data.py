@@ -19,35 +19,20 @@ from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState
 from hdpkit.signatures import Signatures, extract_signatures
 from hdpkit.signatures.runs import TOPICS, Nouns, Settings, nouns_of, signatures_of_run
-from hdpkit.summaries import AlignedTopics, TopicGroups, align_topics, diagnose, group_topics
+from hdpkit.summaries import AlignedTopics, align_topics, diagnose
 from hdpkit.summaries.diagnosis import settled_samples, states_of_run
+from hdpkit.summaries.grouping import frequent_terms, jensen_shannon
+from hdpkit.summaries.run_topics import GroupedTopics, RunTopics
 
 __all__ = [
     "ReportData",
     "coordinates",
     "diagnosis_of",
-    "distances",
-    "frequent",
     "rounded",
 ]
 
-_TERMS = 2_000
 _SMALLEST = 0.00005
 """Topics with a smaller share, which would be shown as 0.00 %, are only counted."""
-
-
-def distances(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Jensen-Shannon distances of topics (square roots of divergences in nats), shape (K, K)."""
-    apart = scipy.spatial.distance.pdist(weights, "jensenshannon")
-    return np.asarray(scipy.spatial.distance.squareform(np.maximum(np.nan_to_num(apart), 0.0)))
-
-
-def frequent(weights: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Weights of the 2,000 most frequent terms, all others as one term; this never increases a distance."""
-    if weights.shape[1] <= _TERMS:
-        return weights
-    order = np.argsort(-counts, kind="stable")
-    return np.column_stack([weights[:, order[:_TERMS]], weights[:, order[_TERMS:]].sum(axis=1)])
 
 
 def coordinates(apart: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -66,21 +51,20 @@ def coordinates(apart: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.asarray(places)
 
 
-def number_of_groups(n_topics: int) -> int:
-    """Number of groups for this number of topics: few enough to read, 2 to 20."""
-    return int(np.clip(round(np.sqrt(n_topics)), min(2, n_topics), 20))
-
-
 @attrs.define(slots=False, kw_only=True)
 class ReportData:
     """The data of a run that the sections of its report use.
 
-    Topics are numbered from 0 in descending order of their tokens; the page shows these numbers plus one.
+    Topics are in the order of their `numbers`, which are those of ``hdpkit topics`` and of exports.
 
     Attributes
     ----------
     state : ChainState
         The state that is shown.
+    run_topics : RunTopics
+        The topics that are numbered: those of the state, or those that the chains of a run agree on.
+    place : int
+        Place of the state in ``run_topics.places``.
     trace : Trace, ChainTrace or None
         The trace of the run.
     run : Run or None
@@ -97,6 +81,8 @@ class ReportData:
     """
 
     state: ChainState
+    run_topics: RunTopics
+    place: int
     trace: Trace | ChainTrace | None
     run: Run | None
     chain: int | None
@@ -191,10 +177,33 @@ class ReportData:
         ]
 
     @cached_property
+    def _of_dishes(self) -> npt.NDArray[np.int64]:
+        """Number of the topic of each dish of the state, from 1; dishes in no topic have the next numbers."""
+        place = self.run_topics.places[self.place]
+        if self.run_topics.merged_from is not None:  # dishes of the state are those topics already
+            place = np.unique(place[place >= 0])
+            place = np.append(place, np.full(self.shown.n_dishes - len(place), -1))
+        numbers = place + 1
+        others = np.flatnonzero(place < 0)
+        ranks = np.argsort(np.argsort(-self.shown.sizes[others], kind="stable"), kind="stable")
+        numbers[others] = self.run_topics.n_topics + 1 + ranks
+        return np.asarray(numbers, dtype=np.int64)
+
+    @cached_property
     def _order(self) -> npt.NDArray[np.int64]:
         sizes = np.asarray(self._all_counts.sum(axis=1))
-        n = max(int((sizes >= _SMALLEST * sizes.sum()).sum()), 1)
-        return np.argsort(-sizes, kind="stable")[: min(n, self.most_topics)]
+        shown = sizes >= _SMALLEST * sizes.sum()
+        shown[np.argmax(sizes)] = True
+        order = np.argsort(self._of_dishes, kind="stable")
+        return order[shown[order]][: self.most_topics]
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """Number of each topic that is shown, ascending, from 1.
+
+        Those above the number of topics that the chains agree on occur in the state of the page only.
+        """
+        return [int(number) for number in self._of_dishes[self._order]]
 
     @cached_property
     def _all_counts(self) -> scipy.sparse.csr_array:
@@ -252,20 +261,32 @@ class ReportData:
 
     # ------------------------------------------------------------------ comparisons of topics
 
-    @cached_property
-    def _frequent(self) -> npt.NDArray[np.float64]:
-        return frequent(self.weights, self.term_counts)
+    def apart(self, n: int) -> npt.NDArray[np.float64]:
+        """Jensen-Shannon distances of the first n topics, shape (n, n)."""
+        n = whole_number("n", n, 1, self.n_topics, remedy="At most the topics that are shown.")
+        compared = frequent_terms(self.weights[:n], self.term_counts)
+        return np.asarray(scipy.spatial.distance.squareform(jensen_shannon(compared)))
 
     @cached_property
-    def apart(self) -> npt.NDArray[np.float64]:
-        """Jensen-Shannon distances of the topics, shape (K, K)."""
-        return distances(self._frequent)
+    def groups(self) -> GroupedTopics | None:
+        """The numbered topics in groups of similar ones; None for fewer than four, and for merged topics."""
+        return self.run_topics.in_groups()
 
     @cached_property
-    def groups(self) -> TopicGroups:
-        """The topics in groups, by Ward's method: `TopicGroups.cut` returns the group of each."""
-        n_groups = number_of_groups(self.n_topics)
-        return group_topics(self._frequent, self.sizes, n_groups)
+    def group(self) -> npt.NDArray[np.int64]:
+        """Group of each topic that is shown, from 0, shape (K,); zeros without groups.
+
+        Topics without a number among those that chains agree on are in the nearest group.
+        """
+        if self.groups is None:
+            return np.zeros(self.n_topics, dtype=np.int64)
+        numbers = np.array(self.numbers)
+        numbered = numbers <= self.run_topics.n_topics
+        found = np.zeros(self.n_topics, dtype=np.int64)
+        found[numbered] = self.groups.group[numbers[numbered] - 1]
+        if not numbered.all():
+            found[~numbered] = self.groups.nearest(self.weights[~numbered])
+        return found
 
     @cached_property
     def samples(self) -> tuple[Sample, ...]:
@@ -290,6 +311,10 @@ class ReportData:
     @cached_property
     def aligned(self) -> AlignedTopics | None:
         """The topics that samples have in common; None if there is only the state that is shown."""
+        if self.run_topics.merged_from is not None:
+            return self.run_topics.aligned
+        if self.run_topics.everything is not None:
+            return self.run_topics.everything
         return None if len(self.samples) < 2 else align_topics(self.samples)
 
     @cached_property
@@ -297,12 +322,25 @@ class ReportData:
         """For each topic its number among those that samples have in common, -1 for none: shape (K,)."""
         if self.aligned is None:
             return np.full(self.n_topics, -1, dtype=np.int64)
+        if self.run_topics.merged_from is not None:
+            assert self.run_topics.common is not None  # as there are aligned topics
+            of = np.append(self.run_topics.common, -1)
+            return np.asarray(of[np.minimum(self.numbers, len(of)) - 1], dtype=np.int64)
         return self.aligned.which(self.shown)[self._order]
 
     @cached_property
     def labels(self) -> list[str]:
-        """A few words that name each topic."""
-        return [" · ".join(self.words[v] for v in self.top_terms(k, 3)) for k in range(self.n_topics)]
+        """The label that somebody gave to each topic, or its first terms."""
+        return [
+            self.given_labels[k] or " · ".join(self.words[v] for v in self.top_terms(k, 3))
+            for k in range(self.n_topics)
+        ]
+
+    @cached_property
+    def given_labels(self) -> list[str]:
+        """Label that somebody gave to each topic, "" for none; without control characters."""
+        labels = self.run_topics.labels
+        return [printable(labels[n - 1]) if n <= len(labels) else "" for n in self.numbers]
 
     def top_terms(self, topic: int, n: int | None = None) -> list[int]:
         """The most frequent terms of a topic in descending order."""

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hdpkit.checks import absolute_path, instance, items, text, whole_number
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
 from hdpkit.formats.writing import check_place, save
@@ -22,6 +24,7 @@ from hdpkit.report.sections import SECTIONS
 from hdpkit.schedule import Run, open_run
 from hdpkit.schedule.states import state_of
 from hdpkit.signatures.runs import nouns_of
+from hdpkit.summaries.run_topics import merged_state, topics_of_run, topics_of_state
 
 __all__ = ["write_report"]
 
@@ -37,6 +40,7 @@ def write_report(
     title: str | None = None,
     command: str | None = None,
     topics: int = 500,
+    about: int | None = None,
     terms: int = 30,
     documents: int = 20,
     sections: Iterable[Section] = SECTIONS,
@@ -62,6 +66,9 @@ def write_report(
         saved in the run.
     topics : int
         The largest number of topics to show; the largest topics are shown.
+    about : int, optional
+        Merge similar topics until this many are left: a cut of the tree of their groups. Merged topics are a
+        coarser view of the run, not topics of a model with fewer of them.
     terms, documents : int
         Number of terms and documents for each topic.
     sections : iterable of Section
@@ -88,6 +95,8 @@ def write_report(
     file = absolute_path("path", path, remedy="For instance report.html.")
     for name, value in (("topics", topics), ("terms", terms), ("documents", documents)):
         whole_number(name, value, 1, remedy="Leave it out.")
+    if about is not None:
+        whole_number("about", about, 1, remedy="About 30 can be read at once.")
     for name, given in (("title", title), ("command", command)):
         if given is not None:
             text(name, given, remedy="Leave it out.")
@@ -102,7 +111,7 @@ def write_report(
     check_extra()
     report = _report_data(
         run, trace, chain, allow, title=title, command=command, most_topics=topics, n_terms=terms,
-        n_documents=documents,
+        n_documents=documents, about=about,
     )  # fmt: skip
     written = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
     page = rendered(report, chosen, written).encode("utf-8", errors="backslashreplace")
@@ -110,7 +119,9 @@ def write_report(
     return file
 
 
-def _report_data(run: Any, trace: Any, chain: Any, allow: Any, **options: Any) -> ReportData:
+def _report_data(
+    run: Any, trace: Any, chain: Any, allow: Any, about: int | None, **options: Any
+) -> ReportData:
     if isinstance(run, str | os.PathLike):
         run = open_run(run, allow)
     if trace is not None:
@@ -147,7 +158,21 @@ def _report_data(run: Any, trace: Any, chain: Any, allow: Any, **options: Any) -
         subject = nouns_of(state.data, None if opened is None else opened.folder).title
         options["title"] = subject if opened is None else f"{subject} of {opened.folder.name}"
     options["title"] = printable(options["title"])
-    return ReportData(state=state, trace=trace, run=opened, chain=number, **options)
+    place = 0
+    if opened is None:
+        topics = topics_of_state(state, "the state", about)
+    else:
+        topics, states = topics_of_run(
+            opened, chain, about=about, documents=False, intervals=about is not None
+        )
+        place = [one.sample.chain for one in states].index(state.sample.chain)
+    if topics.merged_from is not None:
+        to = topics.places[place].copy()
+        to[to < 0] = topics.n_topics + np.arange(int((to < 0).sum()))
+        state = merged_state(state, to)
+    return ReportData(
+        state=state, run_topics=topics, place=place, trace=trace, run=opened, chain=number, **options
+    )
 
 
 def _number(trace: Any, chain: int | None) -> int | None:

@@ -7,7 +7,7 @@ from hdpkit.summaries.consensus import Consensus, consensus
 from hdpkit.summaries.exposures import Exposures, exposures, reconstruction
 from hdpkit.summaries.grouping import TopicGroups, group_topics
 from hdpkit.summaries.matching import TopicMatch, match_topics
-from hdpkit.summaries.merging import extract_components, merge_components
+from hdpkit.summaries.merging import extract_components, merge_components, merge_topics
 from hdpkit.summaries.partitions import PointPartition, co_clustering, point_partition
 from hdpkit.summaries.scores import diversity, exclusivity
 from hdpkit.summaries.verdicts import Diagnosis, Verdict, diagnose
@@ -33,6 +33,7 @@ __all__ = [
     "group_topics",
     "match_topics",
     "merge_components",
+    "merge_topics",
     "point_partition",
     "reconstruction",
 ]

@@ -20,13 +20,14 @@ from hdpkit.formats.writing import written_aside
 from hdpkit.io.tables import Columns, write_blocks, write_workbook
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.files import refusals
-from hdpkit.summaries.run_topics import RunTopics
+from hdpkit.summaries.run_topics import GroupedTopics, RunTopics
 
 __all__ = [
     "EXPORTS",
     "document_tables",
     "export_topics",
     "export_trace",
+    "group_table",
     "new_folder",
     "share_columns",
     "term_tables",
@@ -46,9 +47,14 @@ def share_columns(names: Any, shares: npt.NDArray[np.float64]) -> dict[str, Any]
     return {"document": list(names), **topics, "other": shares[:, -1]}
 
 
-def topic_table(topics: RunTopics, n_terms: int) -> Columns:
-    """A row per topic."""
-    columns: dict[str, Any] = {"topic": np.arange(1, topics.n_topics + 1), "share": topics.shares}
+def topic_table(topics: RunTopics, n_terms: int, grouped: GroupedTopics | None = None) -> Columns:
+    """A row per topic, with its group if topics are grouped."""
+    columns: dict[str, Any] = {"topic": np.arange(1, topics.n_topics + 1)}
+    if grouped is not None:
+        columns["group"] = grouped.group + 1
+    if topics.given_labels:
+        columns["label"] = list(topics.given_labels)
+    columns["share"] = topics.shares
     if topics.intervals is not None:
         columns |= {"share_low": topics.intervals[:, 0], "share_high": topics.intervals[:, 1]}
     if topics.occurrence is not None:
@@ -57,6 +63,21 @@ def topic_table(topics: RunTopics, n_terms: int) -> Columns:
         " ".join(map(str, topics.words(terms))) for _, terms, _ in topics.top_by_topic(n_terms)
     ]
     return columns
+
+
+def group_table(grouped: GroupedTopics, n_terms: int) -> Columns:
+    """A row per group of similar topics: its share, its topics, and its top terms."""
+    labels = grouped.labels
+    return {
+        "group": np.arange(1, grouped.n_groups + 1),
+        **({"label": list(labels)} if any(labels) else {}),
+        "share": grouped.shares,
+        "topics": [
+            " ".join(map(str, (np.flatnonzero(grouped.group == g) + 1).tolist()))
+            for g in range(grouped.n_groups)
+        ],
+        "terms": [" ".join(map(str, grouped.topics.words(terms))) for terms in grouped.top_terms(n_terms)],
+    }
 
 
 def term_tables(topics: RunTopics, n_terms: int) -> Iterator[Columns]:
@@ -110,8 +131,12 @@ def export_topics(
     n_terms = whole_number("n_terms", n_terms, 1, remedy="How many terms of a topic are written.")
     path = Path(out)
     if to in ("csv", "parquet", "excel"):
-        tables: dict[str, Iterable[Columns]] = {
-            "topics": [topic_table(topics, min(n_terms, 10))],
+        grouped = topics.in_groups()
+        tables: dict[str, Iterable[Columns]] = (
+            {} if grouped is None else {"groups": [group_table(grouped, min(n_terms, 10))]}
+        )
+        tables |= {
+            "topics": [topic_table(topics, min(n_terms, 10), grouped)],
             "terms": term_tables(topics, n_terms),
             "documents": document_tables(topics),
         }
@@ -214,9 +239,22 @@ def _rows(matrix: Iterable[npt.NDArray[np.float64]]) -> Iterator[str]:
 
 def _json(topics: RunTopics, n_terms: int) -> Iterator[str]:
     facts = {"of": topics.source, "n_topics": topics.n_topics, "n_documents": topics.data.n_documents}
-    yield json.dumps(facts, ensure_ascii=False)[:-1] + ', "topics": ['
+    yield json.dumps(facts, ensure_ascii=False)[:-1]
+    grouped = topics.in_groups()
+    if grouped is not None:
+        table: dict[str, Any] = dict(group_table(grouped, min(n_terms, 10)))
+        own = [[*map(int, numbers.split())] for numbers in table["topics"]]
+        table |= {"group": [g + 1 for g in range(len(own))], "topics": own}
+        table["share"] = [_short(share) for share in table["share"]]
+        listed = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+        yield ', "groups": ' + json.dumps(listed, ensure_ascii=False)
+    yield ', "topics": ['
     for k, top, probability in topics.top_by_topic(n_terms):
         topic: dict[str, Any] = {"topic": k + 1, "share": _short(topics.shares[k])}
+        if grouped is not None:
+            topic["group"] = int(grouped.group[k]) + 1
+        if topics.given_labels:
+            topic["label"] = topics.given_labels[k]
         if topics.intervals is not None:
             topic["share_interval"] = [_short(end) for end in topics.intervals[k]]
         if topics.occurrence is not None:

@@ -17,10 +17,34 @@ from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.salso import canonical_by
 from hdpkit.summaries.vectors import first_terms
 
-__all__ = ["TopicGroups", "group_topics"]
+__all__ = ["TopicGroups", "frequent_terms", "group_topics", "jensen_shannon", "usual_groups"]
 
 _METHODS = ("average", "complete", "ward")
-_DISTANCES = {"jensen-shannon": "jensenshannon", "cosine": "cosine"}
+_DISTANCES = ("jensen-shannon", "cosine")
+_TERMS = 2_000
+
+
+def usual_groups(n_topics: int) -> int:
+    """Number of groups in which this many topics are shown: about one for three topics, 2 to 20."""
+    return min(max(round(n_topics / 3), 2), 20, n_topics)
+
+
+def frequent_terms(topics: Floats, frequencies: Any) -> Floats:
+    """Weights of the 2,000 most frequent terms, all others as one term; this never increases a distance."""
+    if topics.shape[1] <= _TERMS:
+        return topics
+    order = np.argsort(-np.asarray(frequencies), kind="stable")
+    return np.column_stack([topics[:, order[:_TERMS]], topics[:, order[_TERMS:]].sum(axis=1)])
+
+
+def jensen_shannon(topics: Floats, others: Floats | None = None) -> Floats:
+    """Jensen-Shannon distances of rows (roots of divergences in nats), among each other or to others."""
+    if others is None:
+        apart = scipy.spatial.distance.pdist(topics, "jensenshannon")
+    else:
+        apart = scipy.spatial.distance.cdist(topics, others, "jensenshannon")
+    # Rounding may make the distance of equal topics slightly nonzero, or NaN.
+    return np.asarray(np.maximum(np.nan_to_num(apart, nan=0.0), 0.0))
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -55,11 +79,12 @@ class TopicGroups:
         Parameters
         ----------
         n_groups : int, optional
-            At most the number of topics; by default the number given to `group_topics`, or else twenty.
+            At most the number of topics; by default the number given to `group_topics`, or else that of the
+            report: a third of the topics, 2 to 20.
         """
         k = len(self.weights)
         if n_groups is None:
-            n_groups = min(20, k) if self.n_groups is None else self.n_groups
+            n_groups = usual_groups(k) if self.n_groups is None else self.n_groups
         n_groups = whole_number("n_groups", n_groups, 1, k, remedy="At most one per topic.")
         if k == 1:
             return np.zeros(1, dtype=np.int64)
@@ -121,6 +146,9 @@ def group_topics(
 ) -> TopicGroups:
     """Arrange topics in a tree by the distances between them.
 
+    The defaults are those of the report and of ``hdpkit topics``. Distances are those of the 2,000 most
+    frequent terms, with all others as one term.
+
     Parameters
     ----------
     topics : array of shape (K, V), Franchise, Sample or AlignedTopics
@@ -180,9 +208,12 @@ def group_topics(
         words = tuple(str(word) for word in words)
     linkage = np.empty((0, 4))
     if k > 1:
-        apart = scipy.spatial.distance.pdist(values, _DISTANCES[distance])
-        # Rounding may make the distance of equal topics slightly nonzero, or NaN.
-        apart = np.maximum(np.nan_to_num(apart, nan=0.0), 0.0)
+        compared = frequent_terms(values, shares @ values)
+        apart = (
+            jensen_shannon(compared)
+            if distance == "jensen-shannon"
+            else np.maximum(np.nan_to_num(scipy.spatial.distance.pdist(compared, "cosine"), nan=0.0), 0.0)
+        )
         linkage = scipy.cluster.hierarchy.linkage(apart, method)
     shares = shares / shares.sum()
     for array in (linkage, values, shares):

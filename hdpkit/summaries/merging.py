@@ -10,14 +10,14 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Int64s
-from hdpkit.checks import whole_number
+from hdpkit.checks import LARGEST, instance, whole_number, whole_numbers
 from hdpkit.franchise import Level, Sample, TermMeans
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import Distance, align_topics, distance_of, samples_of, vectors_of
 from hdpkit.summaries.consensus import Consensus, consensus
 from hdpkit.summaries.vectors import Vectors
 
-__all__ = ["extract_components", "merge_components", "merged_sample"]
+__all__ = ["extract_components", "merge_components", "merge_topics", "merged_sample"]
 
 SIMILAR = 0.1
 """Default cosine distance below which components are merged: a cosine similarity of 0.9."""
@@ -114,6 +114,65 @@ def merge_components(
     )
 
 
+def merge_topics(topics: Any, labels: Any) -> Any:
+    """Merge the topics with the same label, for instance those of a group of `group_topics`.
+
+    Their customers are counted together. Merged topics show less detail; they are no draw from the posterior
+    of a model with fewer topics.
+
+    Parameters
+    ----------
+    topics : Sample or AlignedTopics
+    labels : array of int, shape (K,)
+        Label of each topic, for instance ``group_topics(topics).cut(30)``; -1 for topics that become part of
+        the rest, for `AlignedTopics` only.
+
+    Returns
+    -------
+    Sample or AlignedTopics
+        In a sample, topics are in the order of the labels. Aligned topics are in descending order of shares;
+        credible intervals are those of the merged topics.
+
+    Raises
+    ------
+    ParameterError
+        If an argument isn't valid.
+
+    Examples
+    --------
+    >>> fewer = merge_topics(aligned, group_topics(aligned).cut(30))  # doctest: +SKIP
+    """
+    instance(
+        "topics", topics, (Sample, AlignedTopics), "a Sample or AlignedTopics", remedy="franchise.sample()."
+    )
+    aligned = isinstance(topics, AlignedTopics)
+    k = len(topics) if isinstance(topics, AlignedTopics) else topics.n_dishes
+    least = -1 if aligned else 0
+    given = whole_numbers("labels", labels, least, LARGEST, length=k, remedy="group_topics(topics).cut(30).")
+    if not aligned:
+        return merged_sample(topics, given)
+    own = np.unique(given[given >= 0])
+    return merged_alignment(topics, np.where(given >= 0, np.searchsorted(own, given), -1))[0]
+
+
+def merged_alignment(aligned: AlignedTopics, to: Int64s) -> tuple[AlignedTopics, Int64s]:
+    """Aligned topics merged by label, and for each label the number of its topic; -1 is the rest."""
+    n, samples, labels = int(to.max(initial=-1)) + 1, [], []
+    for sample in aligned.samples:
+        topic = aligned.which(sample)
+        own = np.where(topic >= 0, to[topic], -1)
+        apart = np.flatnonzero(own < 0)
+        own[apart] = n + np.arange(len(apart))  # dishes of the rest stay as they are
+        samples.append(merged_sample(sample, own))
+        seen = np.unique(own)
+        labels.append(np.where(seen < n, seen, -1))
+    made = AlignedTopics(samples, labels, aligned._vectors.over(tuple(samples)), aligned.level)
+    place = np.full(n, -1, dtype=np.int64)
+    for before, after in zip(labels, made._labels, strict=True):
+        place[before[before >= 0]] = after[before >= 0]
+    return made, place
+
+
 def _clusters(vectors: Vectors, rows: Any, limit: float, fixed: npt.NDArray[np.bool_]) -> Int64s:
     """Number of the cluster of each row, by average linkage; no two fixed rows are in one cluster."""
     apart = vectors.distances(rows, rows)
@@ -187,7 +246,9 @@ def merged_sample(sample: Sample, labels: npt.NDArray[Any], apart: int = 0) -> S
 
 
 def _whole(matrix: Any) -> Any:
-    return scipy.sparse.csr_array(matrix)
+    made = scipy.sparse.csr_array(matrix)
+    made.sum_duplicates()  # it sorts, too, which nobody can do once the arrays are read-only
+    return made
 
 
 def _merged_level(level: Level, chooser: Any) -> Level:

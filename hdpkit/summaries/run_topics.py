@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
 import numpy as np
+import scipy
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError
 from hdpkit.franchise import Sample
 from hdpkit.franchise.sample import rows_at_once
 from hdpkit.schedule import Run
-from hdpkit.schedule.states import ChainState
+from hdpkit.schedule.states import ChainState, Documents
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import align_topics
-from hdpkit.summaries.consensus import Consensus, consensus
+from hdpkit.summaries.consensus import consensus
 from hdpkit.summaries.diagnosis import states_of_run
+from hdpkit.summaries.grouping import TopicGroups, frequent_terms, group_topics, jensen_shannon, usual_groups
+from hdpkit.summaries.merging import merged_alignment, merged_sample
+from hdpkit.summaries.salso import canonical_by
+from hdpkit.summaries.topic_labels import LABELS, LabelRow, heaviest_terms, labels_for, read_topic_labels
 from hdpkit.summaries.vectors import ComponentSet
 
-__all__ = ["DocumentShares", "RunTopics", "component_set_of_run", "topics_of_run"]
+__all__ = [
+    "DocumentShares",
+    "GroupedTopics",
+    "RunTopics",
+    "component_set_of_run",
+    "merged_state",
+    "topics_of_run",
+    "topics_of_state",
+]
 
 
 _BLOCK = 1 << 14  # documents of which there are shares at once, at most
 _SHARES = 1 << 22  # shares of documents that are in memory at once
+_FEWEST = 4  # topics that are grouped
+_IN_TREE = 500  # topics whose distances are computed; each further one joins the nearest group
 
 
 @attrs.frozen(eq=False)
@@ -54,6 +71,11 @@ class RunTopics:
     intervals: Floats | None = None  # of the shares (K, 2), if aligned
     aligned: AlignedTopics | None = None  # from which intervals are computed
     common: Int64s | None = None  # number of each topic in ``aligned``
+    everything: AlignedTopics | None = None  # all topics that were aligned, of which some are left out
+    merged_from: int | None = None  # number of topics before similar ones were merged; None if none were
+    given_labels: tuple[str, ...] = ()  # label of each topic, "" for none; empty if nobody gave any
+    label_rows: tuple[LabelRow, ...] = ()  # of the file with the labels
+    folder: Path | None = None  # of the run
 
     @property
     def n_topics(self) -> int:
@@ -82,6 +104,33 @@ class RunTopics:
             for topic, row in enumerate(rows, start=first):
                 terms = _largest(row, n_terms)
                 yield topic, terms, row[terms]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Label that somebody gave to each topic, "" for none."""
+        return self.given_labels or ("",) * self.n_topics
+
+    def heaviest(self) -> tuple[Int64s, Floats]:
+        """The heaviest terms of each topic, by which labels find their topics."""
+        found = [heaviest_terms(rows) for _, rows in self.blocks()]
+        if not found:
+            return np.empty((0, 1), np.int64), np.empty((0, 1))
+        return np.concatenate([ids for ids, _ in found]), np.concatenate([weights for _, weights in found])
+
+    def in_groups(self) -> GroupedTopics | None:
+        """The topics in the usual number of groups; None for fewer than four, and for merged topics."""
+        return None if self.n_topics < _FEWEST or self.merged_from is not None else self.grouped()
+
+    def grouped(self, n_groups: int | None = None) -> GroupedTopics:
+        """The topics in this many groups of similar ones, by default the usual number of them."""
+        k = self.n_topics
+        rows = [frequent_terms(rows, self.term_counts) for _, rows in self.blocks()]
+        compared = np.concatenate(rows) if rows else np.empty((0, 1))
+        n = min(k, usual_groups(k) if n_groups is None else n_groups, _IN_TREE)
+        tree = group_topics(compared[:_IN_TREE], self.shares[:_IN_TREE], n)
+        near = jensen_shannon(compared[_IN_TREE:], tree.means()).argmin(axis=1)
+        group = canonical_by(np.append(tree.cut(), near), self.shares)
+        return GroupedTopics(tree=tree, group=group, topics=self)
 
     def words(self, terms: Iterable[Any]) -> list[Any]:
         """The words of terms, or their numbers if the corpus has no vocabulary."""
@@ -120,6 +169,58 @@ class RunTopics:
         return total / len(proportions)
 
 
+@attrs.frozen(eq=False, kw_only=True)
+class GroupedTopics:
+    """Topics of a run in groups of similar topics, which are numbered from the largest to the smallest."""
+
+    tree: TopicGroups  # of the 500 largest topics
+    group: Int64s  # of each topic
+    topics: RunTopics
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return int(self.group.max()) + 1
+
+    @property
+    def shares(self) -> Floats:
+        """Share of the tokens of each group."""
+        return np.asarray(np.bincount(self.group, weights=self.topics.shares), dtype=np.float64)
+
+    def means(self) -> Floats:
+        """Mean topic of each group, weighting its topics by their shares; rows sum to one."""
+        total = np.zeros((self.n_groups, self.topics.n_terms))
+        for first, rows in self.topics.blocks():
+            of = slice(first, first + len(rows))
+            np.add.at(total, self.group[of], rows * self.topics.shares[of, None])
+        return total / np.maximum(total.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+
+    def top_terms(self, n_terms: int) -> list[Int64s]:
+        """The most probable terms of each group."""
+        return [_largest(row, n_terms) for row in self.means()]
+
+    def heaviest(self) -> tuple[Int64s, Floats]:
+        """The heaviest terms of each group, by which labels find their groups."""
+        return heaviest_terms(self.means())
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Label that somebody gave to each group, "" for none."""
+        rows = [row for row in self.topics.label_rows if row.topic is None]
+        if not rows or self.topics.folder is None:
+            return ("",) * self.n_groups
+        return labels_for(self.topics.folder, rows, *self.heaviest(), self.topics.n_terms)
+
+    def nearest(self, rows: Floats) -> Int64s:
+        """The group that is nearest to each of other topics, given as probabilities of terms."""
+        compared = frequent_terms(rows, self.topics.term_counts)
+        # Groups of the tree are in another order if small topics outside it have changed their sizes.
+        to = np.zeros(self.n_groups, dtype=np.int64)
+        cut = self.tree.cut()
+        to[cut] = self.group[: len(cut)]
+        return np.asarray(to[jensen_shannon(compared, self.tree.means()).argmin(axis=1)])
+
+
 def _largest(row: Floats, n_terms: int) -> Int64s:
     """The terms with the largest values, in descending order; ties by lower id."""
     n_terms = min(n_terms, len(row))
@@ -128,23 +229,101 @@ def _largest(row: Floats, n_terms: int) -> Int64s:
 
 
 def topics_of_run(
-    run: Run, chain: int | None = None, *, intervals: bool = False
+    run: Run,
+    chain: int | None = None,
+    *,
+    intervals: bool = False,
+    about: int | None = None,
+    documents: bool = True,
+    labelled: bool = True,
 ) -> tuple[RunTopics, list[ChainState]]:
-    """The topics of a run, and the newest states of its chains."""
+    """The topics of a run, and the newest states of its chains.
+
+    With ``about`` similar topics are merged until so many are left. Unless ``documents`` is False, the groups
+    of the deepest level must be documents; otherwise `RunTopics.documents` can't be used. Topics have the
+    labels of the file labels.csv in the folder of the run, unless ``labelled`` is False.
+    """
+    topics, states = _topics_of_run(run, chain, intervals, about, documents)
+    return (_labelled(topics, run) if labelled else topics), states
+
+
+def _labelled(topics: RunTopics, run: Run) -> RunTopics:
+    """The topics with the labels that the file in the folder of the run has for them, if there is one."""
+    if not os.path.lexists(run.folder / LABELS):
+        return topics
+    rows = read_topic_labels(run.folder / LABELS, topics.n_terms)
+    # Groups can only be topics if topics were merged.
+    own = rows if topics.merged_from is not None else [row for row in rows if row.topic is not None]
+    labels = labels_for(run.folder, own, *topics.heaviest(), topics.n_terms)
+    return attrs.evolve(topics, given_labels=labels, label_rows=tuple(rows), folder=run.folder)
+
+
+def _topics_of_run(
+    run: Run, chain: int | None, intervals: bool, about: int | None, documents: bool
+) -> tuple[RunTopics, list[ChainState]]:
     standing = [number for number, sweep in enumerate(run.sweeps) if sweep is not None]
     numbers = [standing[0] if standing else 0] if chain is None and len(standing) < 2 else [chain]
     if numbers != [None]:
         number = numbers[0] or 0
-        state = _of_documents(run.state(number))
+        state = run.state(number)
+        if documents:
+            _of_documents(state)
         source = f"the newest state of chain {numbers[0]} (sweep {state.sample.sweep})"
         topics = _of_state(state, source)
-        return (_with_intervals(topics, run, number, state.sample) if intervals else topics), [state]
+        to = None if about is None else _cut(topics, about)
+        if to is not None:
+            topics = _merged(topics, state, to)
+        return (_with_intervals(topics, run, number, state.sample, to) if intervals else topics), [state]
     samples, states = states_of_run(run)
-    for state in states:
+    for state in states if documents else ():
         _of_documents(state)
-    agreed = consensus(align_topics(samples))
+    everything = align_topics(samples)
+    agreed = consensus(everything)
     source = f"the consensus of {len(standing)} chains ({len(samples)} samples of {agreed.sweeps})"
-    return _of_chains(agreed, states, source), states
+    topics = _of_chains(agreed, states, source, everything)
+    to = None if about is None else _cut(topics, about)
+    if to is not None:
+        fewer, place = merged_alignment(agreed, to)
+        places = tuple(np.append(place[to], -1)[of] for of in topics.places)
+        made = _of_chains(fewer, states, _merged_source(topics), None, places)
+        topics = attrs.evolve(made, merged_from=topics.n_topics)
+    return topics, states
+
+
+def _cut(topics: RunTopics, about: int) -> Int64s | None:
+    """Number of the merged topic of each topic; None if there are no more topics than requested."""
+    return topics.grouped(about).group if about < topics.n_topics else None
+
+
+def _merged_source(topics: RunTopics) -> str:
+    return f"a cut of the tree of the {topics.n_topics} topics of {topics.source}: similar ones are merged"
+
+
+def merged_state(state: ChainState, to: Int64s) -> ChainState:
+    """A state whose dishes are merged by label; its franchise keeps them."""
+    n = int(to.max(initial=-1)) + 1
+    chooser = scipy.sparse.csr_array(
+        (np.ones(len(to), dtype=np.int64), (np.arange(len(to)), to)), (len(to), n)
+    )
+
+    def merged(block: Callable[[], Documents]) -> Callable[[], Documents]:
+        def documents() -> Documents:
+            found = block()
+            sample = None if found.sample is None else merged_sample(found.sample, to)
+            return attrs.evolve(found, counts=scipy.sparse.csr_array(found.counts @ chooser), sample=sample)
+
+        return documents
+
+    return attrs.evolve(
+        state, sample=merged_sample(state.sample, to), blocks=tuple(map(merged, state.blocks))
+    )
+
+
+def _merged(topics: RunTopics, state: ChainState, to: Int64s) -> RunTopics:
+    """The topics of a state, merged by label."""
+    of_dish = to[topics.places[0]]
+    made = _of_state(merged_state(state, of_dish), _merged_source(topics))
+    return attrs.evolve(made, places=(made.places[0][of_dish],), merged_from=topics.n_topics)
 
 
 def component_set_of_run(run: Run, source: str) -> ComponentSet:
@@ -193,16 +372,22 @@ def _in_blocks(
     return documents
 
 
-def _with_intervals(topics: RunTopics, run: Run, number: int, newest: Sample) -> RunTopics:
+def _with_intervals(topics: RunTopics, run: Run, number: int, newest: Sample, to: Int64s | None) -> RunTopics:
     """The topics of a state, with means and intervals over it and the samples that its chain kept.
 
-    The numbers of the topics are those of the state alone.
+    The numbers of the topics are those of the state alone. ``to`` has the number of the merged topic of each.
     """
     samples, _ = states_of_run(run, number)
     if len(samples) < 2:
         return topics
     aligned = align_topics(samples, min_occurrence=0.0)  # so that each topic of the state is included
-    common = aligned.which(newest)[np.argsort(topics.places[0])]
+    common = aligned.which(newest)
+    if to is None:
+        common = common[np.argsort(topics.places[0])]
+    else:
+        labels = np.full(len(aligned), -1, dtype=np.int64)
+        labels[common] = topics.places[0]
+        aligned, common = merged_alignment(aligned, labels)
     columns = np.append(common, len(aligned))
     return attrs.evolve(
         topics,
@@ -227,16 +412,23 @@ def _width(samples: Sequence[Sample], n_topics: int) -> int:
     return sum(2 * sample.n_dishes + n_topics for sample in samples)
 
 
-def _of_chains(agreed: Consensus, states: Sequence[ChainState], source: str) -> RunTopics:
+def _of_chains(
+    agreed: AlignedTopics,
+    states: Sequence[ChainState],
+    source: str,
+    everything: AlignedTopics | None,
+    places: tuple[Int64s, ...] | None = None,
+) -> RunTopics:
     newest, data = states[0].sample, states[0].data
     return RunTopics(
         source=source,
         shares=agreed.shares,
         rows=agreed._topic_rows,
-        documents=_in_blocks(data, newest.names, agreed._group_rows, _width(agreed.samples, agreed.n_topics)),
+        documents=_in_blocks(data, newest.names, agreed._group_rows, _width(agreed.samples, len(agreed))),
         data=data,
         term_counts=np.asarray(newest.counts.sum(axis=0), dtype=np.int64),
-        places=tuple(agreed.which(state.sample) for state in states),
+        places=places or tuple(agreed.which(state.sample) for state in states),
+        everything=everything,
         occurrence=agreed.occurrence,
         intervals=np.column_stack([agreed.shares_lower, agreed.shares_upper]),
         aligned=agreed,
@@ -244,7 +436,15 @@ def _of_chains(agreed: Consensus, states: Sequence[ChainState], source: str) -> 
     )
 
 
+def topics_of_state(state: ChainState, source: str, about: int | None = None) -> RunTopics:
+    """The topics of a state, the largest first; with ``about`` similar ones are merged to so many."""
+    topics = _of_state(state, source)
+    to = None if about is None else _cut(topics, about)
+    return topics if to is None else _merged(topics, state, to)
+
+
 def _of_state(state: ChainState, source: str) -> RunTopics:
+    state.check_corpus()
     sample = state.sample
     order = np.argsort(-sample.sizes, kind="stable")
     columns, place = np.append(order, len(order)), np.empty(len(order), np.int64)
@@ -253,7 +453,9 @@ def _of_state(state: ChainState, source: str) -> RunTopics:
     def documents() -> Iterator[DocumentShares]:
         for block in state.documents():
             found = block.sample
-            assert found is not None  # `_of_documents`
+            if found is None:
+                _of_documents(state)
+            assert found is not None
 
             def shares(chosen: slice, found: Sample = found) -> Floats:
                 return found.group_weights(chosen)[:, columns]

@@ -30,6 +30,10 @@ __all__ = [
 class Vectors(Protocol):
     """The components of some samples. The type of rows is specific to each class."""
 
+    def over(self, samples: Sequence[Sample]) -> Vectors:
+        """Vectors of other samples, with the same distance."""
+        ...
+
     def rows(self, sample: Sample) -> Any:
         """The components of a sample."""
         ...
@@ -82,6 +86,10 @@ class TermVectors:
         self._hellinger = hellinger
         self.n_terms = _same([sample.counts.shape[1] for sample in samples])
         self.shape = _common_shape(samples, self.n_terms)
+
+    def over(self, samples: Sequence[Sample]) -> TermVectors:
+        """Topics of other samples, with the same distance."""
+        return TermVectors(samples, self._hellinger)
 
     def rows(self, sample: Sample) -> Rows:
         """The topics of a sample."""
@@ -185,6 +193,10 @@ class MemberVectors:
         _same([len(sample.dishes) for sample in samples if sample.dishes is not None])
         self._parameters = ParameterVectors(samples, lambda a, b: np.zeros((len(a), len(b))))
 
+    def over(self, samples: Sequence[Sample]) -> MemberVectors:
+        """Components of other samples of these customers."""
+        return MemberVectors(samples)
+
     def rows(self, sample: Sample) -> Members:
         """The components of a sample."""
         assert sample.dishes is not None
@@ -247,6 +259,10 @@ class ParameterVectors:
         self._distance = distance
         self._topics = all(sample.counts is not None for sample in samples)
         _same([self.rows(sample).shape[1:] for sample in samples])
+
+    def over(self, samples: Sequence[Sample]) -> ParameterVectors:
+        """Parameters of other samples, with the same distance."""
+        return ParameterVectors(samples, self._distance)
 
     def rows(self, sample: Sample) -> Floats:
         """The parameters of a sample's components."""

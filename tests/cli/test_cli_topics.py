@@ -1,5 +1,8 @@
-"""Finite models on the command line."""
+"""Finite models on the command line, groups of topics, and topics merged by them."""
 
+import csv
+import json
+import re
 import tracemalloc
 
 import numpy as np
@@ -9,7 +12,9 @@ from click.testing import CliRunner
 import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.cli.output import state_topics
+from hdpkit.report import write_report
 from hdpkit.schedule.states import state_of
+from hdpkit.summaries.run_topics import topics_of_run
 
 
 @pytest.fixture
@@ -98,3 +103,91 @@ def test_the_table_of_many_topics_needs_no_memory_for_all_pairs_of_topics_and_te
     assert sum(topic.tokens for topic in topics) == 4000
     assert all(topic.terms for topic in topics)
     assert most < 40e6  # 1,700 x 8,000 numbers are 109 MB
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """A run of two chains with two dozen topics in three families."""
+    rng = np.random.default_rng(1)
+    documents = []
+    for d in range(120):
+        family, topic = d % 3, d % 24
+        words = [*(f"family{family}_{v}" for v in range(6)), *(f"topic{topic}_{v}" for v in range(6))]
+        documents.append(rng.choice(words, 60).tolist())
+    folder = tmp_path_factory.mktemp("many") / "run"
+    root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=hk.Gamma(1.0, 1.0))
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), hk.Corpus.from_documents(documents))
+    start = np.repeat(np.arange(120) % 24, 60)
+    hk.Scheduler([hk.moves.TableGibbs()]).run(
+        franchise, 6, rng=0, init=start, chains=2, samples=3, folder=folder
+    )
+    return folder
+
+
+def output(*arguments):
+    result = CliRunner().invoke(main, [str(one) for one in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_topics_are_listed_in_groups_and_merged_on_request(many, tmp_path):
+    held = json.loads(output("topics", many, "--format", "json"))
+    assert held["n_topics"] > 20
+    numbers = [topic["topic"] for topic in held["topics"]]
+    assert numbers == list(range(1, held["n_topics"] + 1))
+    assert sorted(k for group in held["groups"] for k in group["topics"]) == numbers
+    of = {k: group["group"] for group in held["groups"] for k in group["topics"]}
+    assert [topic["group"] for topic in held["topics"]] == [of[k] for k in numbers]
+    shares = {topic["topic"]: topic["token_share"] for topic in held["topics"]}
+    for group in held["groups"]:
+        assert group["token_share"] == pytest.approx(sum(shares[k] for k in group["topics"]))
+    table = output("topics", many)
+    assert table.index("its topics") < table.index("documents")
+    assert "group" not in output("topics", many, "--topics", "about:3")
+    # The tree is the same in the terminal, in exports, and in Python.
+    agreed = topics_of_run(hk.open_run(many))[0]
+    tree = hk.summaries.group_topics(agreed.topics, agreed.shares)
+    assert [topic["group"] for topic in held["topics"]] == (tree.cut() + 1).tolist()
+    output("export", many, "--to", "csv", "--out", tmp_path / "tables")
+    with open(tmp_path / "tables" / "topics.csv", encoding="utf-8") as file:
+        assert [int(row["group"]) for row in csv.DictReader(file)] == (tree.cut() + 1).tolist()
+    for chain in ((), ("--chain", 1)):
+        merged = json.loads(output("topics", many, "--topics", "about:3", "--format", "json", *chain))
+        assert merged["n_topics"] == len(merged["topics"]) == 3
+        assert "a cut of the tree" in merged["of"]
+        for topic in merged["topics"]:  # families are merged, and their words come first
+            assert len({word.partition("_")[0] for word in topic["terms"][:6]}) == 1
+        folder = tmp_path / f"merged{len(chain)}"
+        output("export", many, "--to", "csv", "--out", folder, "--topics", "about:3", *chain)
+        with open(folder / "topics.csv", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        assert [float(row["share"]) for row in rows] == pytest.approx(
+            [topic["token_share"] for topic in merged["topics"]], abs=0.02
+        )
+        assert "group" not in rows[0]
+    few = output("topics", many, "--topics", "about:999", "--format", "json")
+    assert json.loads(few)["n_topics"] == held["n_topics"]
+    for wrong in ("about:0", "abut:3", "about:", "0", "x"):
+        assert CliRunner().invoke(main, ["topics", str(many), "--topics", wrong]).exit_code == 2
+    refused = ["export", str(many), "--to", "csv", "--out", str(tmp_path / "no"), "--topics", "3"]
+    assert "about:N" in CliRunner().invoke(main, refused).output
+
+
+def test_pages_number_topics_as_the_terminal_does(many, tmp_path):
+    pytest.importorskip("vl_convert")
+    run = hk.open_run(many)
+    agreed = topics_of_run(run)[0]
+    for about in (None, 3):
+        page = write_report(run, tmp_path / "page.html", about=about).read_text(encoding="utf-8")
+        data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])
+        if about is None:
+            expected = topics_of_run(run)[0]
+        else:
+            expected = topics_of_run(run, about=about)[0]
+            assert "of its 24 topics" in page.replace(str(agreed.n_topics), "24")
+        first = dict(zip(range(1, expected.n_topics + 1), expected.topics.argmax(axis=1), strict=True))
+        for topic in data["topics"]:
+            if topic["number"] <= expected.n_topics:
+                top = data["words"][topic["terms"][0][0]]
+                family = run.data.vocabulary[first[topic["number"]]].partition("_")[0]
+                assert top.partition("_")[0].rstrip("0123456789") == family.rstrip("0123456789")

@@ -19,6 +19,7 @@ from hdpkit.cli.main import main
 from hdpkit.record.run_folder import load_command
 from hdpkit.report import SECTIONS, Content, Section, write_report
 from hdpkit.report.page import _environment, as_json
+from hdpkit.summaries.run_topics import topics_of_run
 
 
 class Page(HTMLParser):
@@ -77,18 +78,24 @@ def test_the_data_are_the_runs(run, read):
     trace = run.trace
     franchise = run.franchise(int(np.argmax(trace["log_joint"][:, -1])))
     assert len(data["topics"]) == franchise.n_dishes
-    assert [topic["tokens"] for topic in data["topics"]] == sorted(
-        franchise.dish_counts.sum(axis=1).tolist(), reverse=True
-    )
+    chain = int(np.argmax(trace["log_joint"][:, -1]))
+    place = topics_of_run(run)[0].places[chain]
+    sizes = franchise.dish_counts.sum(axis=1)
+    numbered = [(int(n) + 1, int(size)) for n, size in zip(place, sizes, strict=True)]
+    shown = [(topic["number"], topic["tokens"]) for topic in data["topics"]]
+    n_agreed = topics_of_run(run)[0].n_topics
+    assert [one for one in shown if one[0] <= n_agreed] == sorted(one for one in numbered if one[0] > 0)
+    others = sorted((size for n, size in numbered if n == 0), reverse=True)
+    assert [size for n, size in shown if n > n_agreed] == others
     largest = franchise.dish_counts[np.argmax(franchise.dish_counts.sum(axis=1))]
-    words = [data["words"][term[0]] for term in data["topics"][0]["terms"][:1]]
+    top = max(data["topics"], key=lambda topic: topic["tokens"])
+    words = [data["words"][term[0]] for term in top["terms"][:1]]
     assert words == [errors.printable(franchise.data.vocabulary[int(np.argmax(largest))])]
     # A document's shares are its tokens over its length.
     name, length, topic, share, *_ = data["documents"][0]
     dishes = franchise.dishes[franchise.data.document == 0]
-    order = np.argsort(-franchise.dish_counts.sum(axis=1), kind="stable")
     assert length == 30
-    assert share == pytest.approx((dishes == order[topic - 1]).mean(), abs=0.01)
+    assert share == pytest.approx((place[dishes] == topic - 1).mean(), abs=0.01)
     assert HOSTILE[0] in name
 
 
@@ -100,10 +107,12 @@ def test_topics_are_those_that_samples_have_in_common(run, read):
     there = {(one.chain, one.sweep): one for one in [*run.samples, *newest]}
     aligned = hk.summaries.align_topics(sorted(there.values(), key=lambda one: (one.chain, one.sweep)))
     data, shown = read.data(), newest[chain]
+    place = topics_of_run(run)[0].places[chain]
     told = " ".join(read.texts["p"])  # a twentieth of the states, in states
     assert f"occur in at least {math.ceil(len(aligned.samples) / 20)} of these states" in told
     assert f"({len(newest)} chains, {aligned.sweeps}, after the burn-in)" in told
-    order = np.argsort(-franchise.dish_counts.sum(axis=1), kind="stable")
+    sizes = franchise.dish_counts.sum(axis=1)
+    order = np.lexsort((-sizes, np.where(place < 0, len(sizes), place)))  # the numbered ones first
     common = aligned.which(shown)[order]
     assert any(common >= 0)
     for one, j, topic in zip(data["common"], common, data["topics"], strict=True):
@@ -125,15 +134,15 @@ def test_topics_are_those_that_samples_have_in_common(run, read):
 
 def test_groups_are_those_of_group_topics(run, read):
     chain = int(np.argmax(run.trace["log_joint"][:, -1]))
-    franchise = run.franchise(chain)
-    order = np.argsort(-franchise.dish_counts.sum(axis=1), kind="stable")
-    groups = read.data()["groups"]
-    found = hk.summaries.group_topics(
-        franchise.dish_parameters()[order],
-        franchise.dish_counts.sum(axis=1)[order],
-        max(groups),
-    )
-    assert groups == (found.cut() + 1).tolist()
+    agreed = topics_of_run(run)[0]
+    expected = hk.summaries.group_topics(agreed.topics, agreed.shares).cut() + 1
+    numbers = [topic["number"] for topic in read.data()["topics"]]
+    assert numbers == sorted(numbers)
+    assert set(agreed.places[chain] + 1) - {0} == {n for n in numbers if n <= agreed.n_topics}
+    groups = dict(zip(numbers, read.data()["groups"], strict=True))
+    assert {n: g for n, g in groups.items() if n <= agreed.n_topics} == {
+        n: expected[n - 1] for n in numbers if n <= agreed.n_topics
+    }
 
 
 def test_json_is_inert_in_a_script():

@@ -140,8 +140,8 @@ def test_summaries_use_the_states_after_the_burn_in(resumed):
     assert {one.sweep for one in resumed.samples} == set(range(12, 61, 2))
     later = set(range(32, 61, 2))
     material = ReportData(
-        state=resumed.state(1), trace=resumed.trace, run=resumed, chain=1, title="", command=None,
-        most_topics=9, n_terms=9, n_documents=9,
+        state=resumed.state(1), run_topics=topics_of_run(resumed)[0], place=1, trace=resumed.trace,
+        run=resumed, chain=1, title="", command=None, most_topics=9, n_terms=9, n_documents=9,
     )  # fmt: skip
     one_chain = topics_of_run(resumed, 1, intervals=True)[0].aligned
     alignments = {

@@ -9,7 +9,13 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError
 from hdpkit.franchise import Sample, TermMeans
-from hdpkit.summaries import exposures, extract_components, merge_components, reconstruction
+from hdpkit.summaries import (
+    exposures,
+    extract_components,
+    merge_components,
+    merge_topics,
+    reconstruction,
+)
 from hdpkit.summaries.merging import merged_sample
 
 V, GROUPS, ETA = 40, 6, 0.1
@@ -140,3 +146,26 @@ def test_dishes_without_customers_are_averaged_as_they_are():
         group_counts=sp.csr_array((GROUPS, 2), dtype=np.int64),
     )  # fmt: skip
     np.testing.assert_allclose(merged_sample(empty, np.zeros(2)).topics()[0], LAWS[:2].mean(axis=0))
+
+
+def test_merged_topics_have_summed_counts(split):
+    sample = split[0]
+    labels = np.array([1, 0, 1, 0])
+    merged = merge_topics(sample, labels)
+    assert merged.n_dishes == 2
+    np.testing.assert_array_equal(
+        merged.counts.toarray(), [sample.counts.toarray()[labels == k].sum(axis=0) for k in (0, 1)]
+    )
+    aligned = hk.summaries.align_topics(split, min_occurrence=0.0)
+    to = np.full(len(aligned), -1)
+    to[:4] = [5, 2, 5, 2]  # any labels
+    fewer = merge_topics(aligned, to)
+    assert len(fewer) == 2
+    sums = np.array([aligned.shares_by_sample[:, :4][:, to[:4] == k].sum(axis=1) for k in (2, 5)])
+    order = np.argsort(-sums.mean(axis=1))
+    np.testing.assert_allclose(fewer.shares_by_sample[:, :2].T, sums[order])
+    both = fewer.group_shares[:, :2]
+    pairs = [aligned.group_shares[:, :4][:, to[:4] == k].sum(axis=1) for k in (2, 5)]
+    np.testing.assert_allclose(both.T, np.array(pairs)[order], rtol=1e-9)
+    assert (fewer.topics_lower <= fewer.topics).all()
+    assert fewer.spread.shape == (2,)

@@ -128,6 +128,16 @@ SUMMARIES = {
             "apart": whole(0),
         },
     ),
+    "summaries.merge_topics": Row(
+        lambda franchise: (
+            hk.summaries.merge_topics,
+            {"topics": franchise.sample(), "labels": [0] * franchise.n_dishes},
+        ),
+        {
+            "topics": [None, 5, "topics", [], {}, hk.Trace(), hk.Sample],
+            "labels": [None, 5, "ab", [], [0.5] * 3, [-1] * 3, {}, [[0]]],
+        },
+    ),
     "summaries.exposures": Row(
         lambda franchise: (
             hk.summaries.exposures,

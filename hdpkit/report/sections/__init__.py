@@ -42,6 +42,12 @@ SECTIONS = (
     Section(key="signatures", title="Signatures", template="signatures.html", read=read_signatures_section),
     Section(key="exposures", title="Exposures", template="exposures.html", read=read_exposures),
     Section(
+        key="groups",
+        title="Groups of {{ nouns.topics }}",
+        template="groups.html",
+        read=_of_topics(read_groups),
+    ),
+    Section(
         key="topics",
         title="{{ nouns.topics | capitalize }}",
         template="topics.html",
@@ -54,12 +60,6 @@ SECTIONS = (
         read=_of_topics(read_samples),
     ),
     Section(key="map", title="Map of {{ nouns.topics }}", template="map.html", read=_of_topics(read_map)),
-    Section(
-        key="groups",
-        title="Groups of {{ nouns.topics }}",
-        template="groups.html",
-        read=_of_topics(read_groups),
-    ),
     Section(key="labels", title="Shares by label", template="labels.html", read=_of_topics(read_labels)),
     Section(
         key="documents",

@@ -38,7 +38,7 @@ def read_documents(report: ReportData) -> Content:
         order = np.argsort(-shares.data[first:last], kind="stable")[:_TOPICS] + first
         row: list[float] = []
         for i in order:
-            row += [int(shares.indices[i]) + 1, *rounded([shares.data[i]], 2)]
+            row += [report.numbers[shares.indices[i]], *rounded([shares.data[i]], 2)]
         rows.append([report.names[d], int(report.document_lengths[d]), *row])
     return Content(
         values={"n_documents": n, "n_shown": len(rows), "in_page": _IN_PAGE},

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import scipy
 
+from hdpkit.errors import printable
 from hdpkit.report.charts import tree
 from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
+from hdpkit.summaries.run_topics import GroupedTopics
 
 __all__ = ["read_groups"]
 
@@ -18,34 +20,36 @@ _TERMS = 6
 
 def read_groups(report: ReportData) -> Content | None:
     """Groups with their topics and shares, and a tree of the groups; None for fewer than four topics."""
-    if report.n_topics < 4:
+    if report.groups is None:
         return None
-    group = report.groups.cut()
-    groups = [_group(report, np.flatnonzero(group == g), g) for g in range(int(group.max()) + 1)]
+    top = report.groups.top_terms(_TERMS)
+    labels = report.groups.labels
+    groups = [
+        _group(report, np.flatnonzero(report.group == g), g, top[g], labels[g]) for g in range(len(top))
+    ]
     return Content(
         values={"groups": groups, "n_topics": report.n_topics},
-        charts={"groups-tree": _tree(report.groups.linkage, group, groups)},
-        data={"groups": (group + 1).tolist()},
+        charts={"groups-tree": _tree(report.groups, groups)},
+        data={"groups": (report.group + 1).tolist()},
     )
 
 
-def _group(report: ReportData, topics: Any, g: int) -> dict[str, Any]:
-    counts = report.counts[topics].sum(axis=0)
-    top = [report.words[v] for v in np.argsort(-counts, kind="stable")[:_TERMS] if counts[v] > 0]
+def _group(report: ReportData, topics: Any, g: int, terms: Any, label: str) -> dict[str, Any]:
     return {
         "number": g + 1,
-        "terms": top,
+        "label": printable(label),
+        "terms": [report.words[v] for v in terms],
         "share": float(report.shares[topics].sum()),
         "topics": [
-            {"number": int(k) + 1, "label": report.labels[k], "share": float(report.shares[k])}
+            {"number": report.numbers[k], "label": report.labels[k], "share": float(report.shares[k])}
             for k in topics
         ],
     }
 
 
-def _tree(linkage: Any, group: Any, groups: list[dict[str, Any]]) -> dict[str, Any]:
+def _tree(grouped: GroupedTopics, groups: list[dict[str, Any]]) -> dict[str, Any]:
     """The top of the tree, down to the groups."""
-    n = len(groups)
+    n, linkage = len(groups), grouped.tree.linkage
     drawn = scipy.cluster.hierarchy.dendrogram(linkage, p=n, truncate_mode="lastp", no_plot=True)
     branches = [
         {"branch": b, "order": i, "place": place, "distance": distance}
@@ -54,8 +58,8 @@ def _tree(linkage: Any, group: Any, groups: list[dict[str, Any]]) -> dict[str, A
     ]
     leaves = []
     for i, node in enumerate(drawn["leaves"]):
-        one = groups[int(group[_a_leaf(linkage, node)])]
-        label = f"{one['number']}  {' '.join(one['terms'][:4])}  ({one['share']:.0%})"
+        one = groups[int(grouped.group[_a_leaf(linkage, node)])]
+        label = f"{one['number']}  {one['label'] or ' '.join(one['terms'][:4])}  ({one['share']:.0%})"
         leaves.append({"place": 5 + 10 * i, "distance": 0.0, "label": label})
     return tree(branches, leaves, float(linkage[-1, 2]))
 

@@ -49,7 +49,7 @@ def _label(report: ReportData, name: str, place: int) -> dict[str, Any] | None:
     columns = [
         column if columns.count(column) == 1 else f"{column} ({i})" for i, column in enumerate(columns)
     ]
-    rows = [f"{k + 1}  {report.labels[k]}" for k in topics]
+    rows = [f"{report.numbers[k]}  {report.labels[k]}" for k in topics]
     values = [
         {"topic": row, "label": column, "share": share}
         for row, k in zip(rows, topics, strict=True)
@@ -62,7 +62,8 @@ def _label(report: ReportData, name: str, place: int) -> dict[str, Any] | None:
         "n_keys": len(keys),
         "documents": [int(members[[i]].sum()) for i in kept],
         "rows": [
-            {"number": int(k) + 1, "label": report.labels[k], "shares": shares[:, k].tolist()} for k in topics
+            {"number": report.numbers[k], "label": report.labels[k], "shares": shares[:, k].tolist()}
+            for k in topics
         ],
         "specification": heat(values, len(rows), printable(name), report.nouns),
     }

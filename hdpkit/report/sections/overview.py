@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from hdpkit.report.report_data import ReportData, diagnosis_of
 from hdpkit.report.section import Content
 
@@ -11,8 +13,10 @@ __all__ = ["read_overview"]
 def read_overview(report: ReportData) -> Content:
     """Sizes, the largest topics, and whether the run has converged."""
     corpus, franchise, nouns = report.corpus, report.franchise, report.nouns
+    merged = report.run_topics.merged_from
     tiles = [
-        (f"{nouns.topics} found", f"{franchise.n_dishes:,}"),
+        *([] if merged is None else [(f"{nouns.topics}, merged", f"{report.run_topics.n_topics:,}")]),
+        (f"{nouns.topics} found", f"{merged or franchise.n_dishes:,}"),
         (nouns.documents, f"{corpus.n_documents:,}"),
         (nouns.tokens, f"{corpus.n_tokens:,}"),
         (f"different {nouns.terms}", f"{corpus.n_terms:,}"),
@@ -20,13 +24,15 @@ def read_overview(report: ReportData) -> Content:
     ]
     if len(report.traces) > 1:
         tiles.append(("chains", str(len(report.traces))))
-    half = int((report.shares.cumsum() < 0.5).sum()) + 1
+    order = np.argsort(-report.shares, kind="stable")
+    half = int((report.shares[order].cumsum() < 0.5).sum()) + 1
     largest = [
-        {"number": k + 1, "label": report.labels[k], "share": float(report.shares[k])}
-        for k in range(min(5, report.n_topics))
+        {"number": report.numbers[k], "label": report.labels[k], "share": float(report.shares[k])}
+        for k in order[:5].tolist()
     ]
     return Content(
         values={
+            "merged": merged,
             "tiles": tiles,
             "half": min(half, report.n_topics),
             "largest": largest,

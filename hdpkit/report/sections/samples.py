@@ -25,7 +25,9 @@ def read_samples(report: ReportData) -> Content | None:
     aligned = report.aligned
     if aligned is None or not len(aligned):
         return None
-    here = {int(j): k + 1 for k, j in enumerate(report.common.tolist()) if j >= 0}
+    here = {
+        int(j): number for number, j in zip(report.numbers, report.common.tolist(), strict=True) if j >= 0
+    }
     agreed = set(consensus(aligned).number.tolist())
     n = min(len(aligned), _MOST)
     has = aligned.occurrence_by_chain > 0

@@ -19,17 +19,17 @@ def read_map(report: ReportData) -> Content | None:
     if report.n_topics < 3:
         return None
     n = min(report.n_topics, _MOST)
-    group = report.groups.cut()
+    group, apart = report.group, report.apart(n)
     n_groups = int(group.max()) + 1
-    places = coordinates(report.apart[:n, :n])
+    places = coordinates(apart)
     names = [f"{g + 1}" for g in range(n_groups)]
     areas = AREAS[0] + (AREAS[1] - AREAS[0]) * report.shares / report.shares.max()
     radii = np.sqrt(areas / np.pi)
     values = [
         {
-            "number": k + 1,
+            "number": report.numbers[k],
             "label": report.labels[k],
-            "short": " ".join(report.words[v] for v in report.top_terms(k, 2)),
+            "short": report.given_labels[k] or " ".join(report.words[v] for v in report.top_terms(k, 2)),
             "share": rounded([report.shares[k]])[0],
             "group": names[group[k]],
             "x": x,
@@ -39,9 +39,10 @@ def read_map(report: ReportData) -> Content | None:
         }
         for k, (x, y) in enumerate(rounded(places))
     ]
-    near = _nearest(report.apart[:n, :n])
+    near = _nearest(apart)
     rows = [
-        {"number": k + 1, "label": report.labels[k], "group": group[k] + 1, "near": near[k] + 1,
+        {"number": report.numbers[k], "label": report.labels[k], "group": group[k] + 1,
+         "near": report.numbers[near[k]],
          "near_label": report.labels[near[k]], "share": float(report.shares[k])}
         for k in range(n)
     ]  # fmt: skip

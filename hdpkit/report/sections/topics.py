@@ -27,7 +27,8 @@ def read_topics(report: ReportData) -> Content:
     present = np.asarray((shares >= _PRESENT).sum(axis=0)).ravel() / max(int((lengths > 0).sum()), 1)
     rows = [
         {
-            "number": k + 1,
+            "number": report.numbers[k],
+            "label": report.given_labels[k],
             "terms": [report.words[v] for v in report.top_terms(k, _IN_TABLE)],
             "tokens": int(report.sizes[k]),
             "share": float(report.shares[k]),
@@ -40,6 +41,7 @@ def read_topics(report: ReportData) -> Content:
         values={
             "rows": rows,
             "present": _PRESENT,
+            "n_agreed": None if report.run_topics.occurrence is None else report.run_topics.n_topics,
             "n_hidden": report.franchise.n_dishes - report.n_topics,
             "has_common": report.aligned is not None and len(report.aligned) > 0,
             "largest_share": float(report.shares.max(initial=0.0)),
@@ -110,13 +112,14 @@ def _details(report: ReportData) -> list[dict[str, Any]]:
         near = [int(j) for j in np.argsort(-similar[k], kind="stable") if j != k][:_SIMILAR]
         details.append(
             {
+                "number": report.numbers[k],
                 "tokens": int(report.sizes[k]),
                 "share": rounded([report.shares[k]])[0],
                 "label": report.labels[k],
                 "terms": terms[0],
                 "apart": terms[1],
                 "documents": [[int(column.row[i]), *rounded([column.data[i]], 3)] for i in order],
-                "similar": [[j + 1, *rounded([similar[k, j]], 2)] for j in near],
+                "similar": [[report.numbers[j], *rounded([similar[k, j]], 2)] for j in near],
             }
         )
     return details
@@ -131,6 +134,6 @@ def _searched(report: ReportData) -> list[list[float]]:
         row: list[float] = []
         for k in order:
             if column[k] > 0:
-                row += [int(k) + 1, *rounded([column[k] / report.term_counts[v]], 2)]
+                row += [report.numbers[k], *rounded([column[k] / report.term_counts[v]], 2)]
         found.append(row)
     return found

@@ -24,7 +24,7 @@ function showDocuments() {
   byId("document-table").tBodies[0].replaceChildren(...shown.map((place) => {
     const row = all[place], links = [];
     for (const [topic, share] of topicsOf(row)) {
-      const label = page.data.topics && page.data.topics[topic - 1] ? page.data.topics[topic - 1].label : null;
+      const label = topicPlace(topic) >= 0 ? topicOf(topic).label : null;
       links.push(element("span", { class: "chip" }, topicLink(topic, label), element("span", { class: "quiet" }, " " + percent(share, 0))), " ");
     }
     return element("tr", { class: place === documents.chosen ? "chosen" : "" },

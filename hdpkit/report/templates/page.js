@@ -78,7 +78,7 @@ addEventListener("hashchange", arrive);
 addEventListener("beforeprint", () => openForPaper(true));
 addEventListener("afterprint", () => openForPaper(false));
 drawAll().then(() => {
-  if (page.data.topics && page.data.topics.length && !page.topic) showTopic(1, false);
+  if (page.data.topics && page.data.topics.length && !page.topic) showTopic(page.data.topics[0].number, false);
   arrive();
   document.documentElement.dataset.ready = "true";
 });

@@ -27,12 +27,12 @@ function search() {
   }
   const { topics = [], words = [], searched = [], documents: rows = [], numbers } = page.data;
   const numbered = /^\d+$/.test(wanted.replace(nouns.topic + " ", "")) ? Number(wanted.replace(nouns.topic + " ", "")) : 0;
-  const topicPlaces = numbered && topics[numbered - 1] ? [numbered - 1] : matches(topics.map((topic) => topic.label), wanted);
+  const topicPlaces = numbered && topicPlace(numbered) >= 0 ? [topicPlace(numbered)] : matches(topics.map((topic) => topic.label), wanted);
   const termPlaces = matches(words.slice(0, searched.length), wanted);
   const documentPlaces = matches(rows.map((row) => row[0]), wanted);
   const lists = [
     resultList(titled(nouns.topic) + "s", topicPlaces.length, topicPlaces.slice(0, MOST_RESULTS).map((place) =>
-      element("li", {}, topicLink(place + 1, topics[place].label)))),
+      element("li", {}, topicLink(topics[place].number, topics[place].label)))),
     resultList(titled(nouns.term) + "s", termPlaces.length, termPlaces.slice(0, MOST_RESULTS).map((place) => {
       const links = [], row = searched[place];
       for (let i = 0; i < row.length; i += 2) {

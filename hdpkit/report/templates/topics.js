@@ -1,6 +1,9 @@
-// The details of one topic.
+// The details of one topic. Numbers of topics may have gaps; places in the data have none.
+const topicPlace = (number) => (page.data.topics || []).findIndex((topic) => topic.number === number);
+const topicOf = (number) => page.data.topics[topicPlace(number)];
+
 function showTopic(number, focus) {
-  const topics = page.data.topics, topic = topics && topics[number - 1];
+  const topics = page.data.topics, at = topicPlace(number), topic = topics && topics[at];
   if (!topic || !byId("topic")) return false;
   page.topic = number;
   for (const row of document.querySelectorAll("#topic-table tbody tr")) {
@@ -14,15 +17,15 @@ function showTopic(number, focus) {
     }
   }
   byId("topic-heading").replaceChildren(titled(nouns.topic) + " " + number + ": ", bdi(topic.label));
-  const group = page.data.groups ? ", group " + page.data.groups[number - 1] : "";
+  const group = page.data.groups ? ", group " + page.data.groups[at] : "";
   byId("topic-facts").textContent = count(topic.tokens, nouns.token) + ", " + percent(topic.share, 2) + " of all" + group;
-  showCommon(number);
-  byId("topic-previous").disabled = number === 1;
-  byId("topic-next").disabled = number === topics.length;
+  showCommon(at);
+  byId("topic-previous").disabled = at === 0;
+  byId("topic-next").disabled = at === topics.length - 1;
   byId("topic-documents").replaceChildren(...topic.documents.map(([document_, share]) =>
     element("li", { class: "meter", share }, documentLink(document_), element("span", { class: "quiet" }, percent(share, 0)))));
   byId("topic-similar").replaceChildren(...topic.similar.map(([other, cosine]) =>
-    element("li", {}, topicLink(other, topics[other - 1].label), element("span", { class: "quiet" }, " cosine " + cosine.toFixed(2)))));
+    element("li", {}, topicLink(other, topicOf(other).label), element("span", { class: "quiet" }, " cosine " + cosine.toFixed(2)))));
   byId("topic").hidden = false;
   showTerms();
   markOnMap();
@@ -34,11 +37,11 @@ function showTopic(number, focus) {
 }
 
 /** Whether other states have the topic, and its share in them. */
-function showCommon(number) {
+function showCommon(at) {
   const place = byId("topic-common"), all = page.data.common;
   place.hidden = !all;
   if (!all) return;
-  const one = all[number - 1];
+  const one = all[at];
   place.textContent = one
     ? "In " + percent(one[0], 0) + " of the kept states; share " + percent(one[1], 2) + ", interval of "
       + percent(page.data.level, 0) + " from " + percent(one[2], 2) + " to " + percent(one[3], 2)
@@ -48,14 +51,14 @@ function showCommon(number) {
 /** Mean and interval of a term's probability over the states, as cells; empty where none is known. */
 function commonCells(place) {
   if (!page.data.common) return [];
-  const one = page.data.common[page.topic - 1];
-  const at = page.data.topics[page.topic - 1].terms.findIndex(([word]) => word === place);
+  const one = page.data.common[topicPlace(page.topic)];
+  const at = topicOf(page.topic).terms.findIndex(([word]) => word === place);
   return [0, 1, 2].map((i) => element("td", { class: "figure" }, one && at >= 0 ? percent(one[4][3 * at + i], 2) : "–"));
 }
 
 function showTerms() {
   const order = document.querySelector("input[name=order]:checked").value;
-  const terms = page.data.topics[page.topic - 1][order];
+  const terms = topicOf(page.topic)[order];
   const values = terms.map(([place, weight, lift]) => ({ place, term: page.data.words[place], weight, lift }));
   byId("topic-terms").replaceChildren(...values.map(({ place, term, weight, lift }) =>
     element("tr", { class: term === page.term ? "chosen" : "" }, element("th", { scope: "row" }, bdi(term)),
@@ -70,8 +73,8 @@ function showTerms() {
 function readyTopics() {
   if (!byId("topic-table")) return;
   for (const radio of document.querySelectorAll("input[name=order]")) radio.addEventListener("change", showTerms);
-  byId("topic-previous").addEventListener("click", () => { location.hash = "topic-" + (page.topic - 1); });
-  byId("topic-next").addEventListener("click", () => { location.hash = "topic-" + (page.topic + 1); });
+  byId("topic-previous").addEventListener("click", () => { location.hash = "topic-" + page.data.topics[topicPlace(page.topic) - 1].number; });
+  byId("topic-next").addEventListener("click", () => { location.hash = "topic-" + page.data.topics[topicPlace(page.topic) + 1].number; });
   byId("topic-table").addEventListener("click", (event) => {
     const row = event.target.closest("tr[data-topic]");
     if (row && !event.target.closest("a")) location.hash = "topic-" + row.dataset.topic;
