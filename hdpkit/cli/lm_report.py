@@ -45,12 +45,21 @@ Row = dict[str, Any]
 
 
 def model_facts(model: NGramModel) -> str:
-    """A line: order, words, training text, sweeps and samples."""
+    """A line: order, words, training text, sweeps, samples, and the size of the folder."""
     data = model.data
+    size = ""
+    if model.folder is not None:
+        size = f", {megabytes(model.folder)} on disk"
     return (
         f"order {model.order}, {data.n_terms:,} words, {data.n_sentences:,} sentences, {len(data):,} tokens, "
-        f"sweep {model.franchise.sweep}, {len(model.samples)} samples"
+        f"sweep {model.franchise.sweep}, {len(model.samples)} samples{size}"
     )
+
+
+def megabytes(folder: Path) -> str:
+    """Size of all files of a folder in words: "1.3 MB"."""
+    total = sum(file.lstat().st_size for file in folder.rglob("*") if file.is_file())
+    return f"{total / 1e6:,.1f} MB"
 
 
 def echo_levels(model: NGramModel) -> None:

@@ -282,7 +282,9 @@ class ChainWriter:
             "rule": None if self.rule is None else self.rule.as_dict(),
             "frozen": frozen,
         }
-        write_whole(self.folder.path / GENERATIONS[generation], seal(_MAGIC, pack(tree, "state")))
+        write_whole(
+            self.folder.path / GENERATIONS[generation], seal(_MAGIC, pack(tree, "state"), compress=True)
+        )
         self._serial, self._generation = serial, generation
         self._clear()
 

@@ -43,7 +43,7 @@ class SampleFile:
         refuse_others(self.folder, folder=True)
         own = _packed_seating(sample) if isinstance(sample, SeatingSample) else _packed(sample)
         tree = {"run": self.run.hex(), "chain_folder": self.chain, **own}
-        write_whole(self.path, seal(_MAGIC, pack(tree, "sample")))
+        write_whole(self.path, seal(_MAGIC, pack(tree, "sample"), compress=True))
 
     def read(self) -> Sample | SeatingSample:
         """Read the sample, a SeatingSample in a run of observed dishes.

@@ -98,7 +98,7 @@ def test_the_command_trains_the_model_that_the_library_would_have_made(place):
     assert "reading train.txt" in result.stderr
     assert "12 sentences, 48 words" in result.stderr
     assert "sweep 6/6, log probability -" in result.stderr
-    assert "order 3, 9 words, 12 sentences, 60 tokens, sweep 6, 2 samples" in result.stdout
+    assert "order 3, 9 words, 12 sentences, 60 tokens, sweep 6, 2 samples, 0.0 MB on disk" in result.stdout
     assert result.stdout.count("\n") >= 6  # a row for each level
 
 

@@ -1,5 +1,6 @@
 """Samples of runs: which sweeps, in memory, over chains, on disk, resumed and damaged."""
 
+import hashlib
 import os
 import shutil
 
@@ -204,6 +205,51 @@ def test_damage_is_told(whole, tmp_path, damage):
         list(opened.samples)
     assert not all(check.passed for check in verify_run(path))
     assert opened.trace.n_draws == 4  # nothing else depends on them
+
+
+def test_states_and_samples_are_compressed_and_plain_ones_are_read(tmp_path):
+    """Plain files are those of earlier versions."""
+    run(4, samples=2, folder=tmp_path / "run")
+    shutil.copytree(tmp_path / "run", tmp_path / "plain")
+    sizes = {"run": 0, "plain": 0}
+    for file in sorted((tmp_path / "plain" / "chain-000").iterdir()):
+        magic = file.read_bytes()[:8]
+        if magic in (b"hdpSTATE", b"hdpDRAWN"):
+            sizes["run"] += file.stat().st_size
+            payload, digest = read_sealed(file, magic)
+            file.write_bytes(seal(magic, bytes(payload)))
+            sizes["plain"] += file.stat().st_size
+            again, other = read_sealed(file, magic)
+            assert bytes(again) == bytes(payload)
+            assert other != digest
+    assert sizes["run"] < 0.6 * sizes["plain"]
+    one, other = (hk.open_run(tmp_path / name) for name in ("run", "plain"))
+    assert equal(one.samples, other.samples)
+    assert all(check.passed for check in verify_run(tmp_path / "plain"))
+    one, other = (run.resume(3) for run in (one, other))
+    assert np.array_equal(one["log_joint"], other["log_joint"])
+
+
+def test_forged_compression_is_refused(tmp_path):
+    run(4, samples=1, folder=tmp_path / "run")
+    file = tmp_path / "run" / "chain-000" / "sample-00000004"
+    good = file.read_bytes()
+    payload = good[24:-32]
+    cases = {
+        "another kind": (2, payload),
+        "a length of gigabytes": (1, (2**40).to_bytes(8, "little") + payload[8:]),
+        "one byte more": (1, (int.from_bytes(payload[:8], "little") + 1).to_bytes(8, "little") + payload[8:]),
+        "one byte less": (1, (int.from_bytes(payload[:8], "little") - 1).to_bytes(8, "little") + payload[8:]),
+        "something after it": (1, payload + b"more"),
+        "no end": (1, payload[:-9]),
+        "nothing": (1, b""),
+        "other bytes": (1, payload[:8] + b"no zlib"),
+    }
+    for name, (kind, content) in cases.items():
+        body = good[:12] + kind.to_bytes(4, "little") + len(content).to_bytes(8, "little") + content
+        file.write_bytes(body + hashlib.sha256(body).digest())
+        with pytest.raises(CorruptRunError):
+            print(name, hk.open_run(tmp_path / "run").samples[0])
 
 
 def test_a_forged_sample_is_refused(tmp_path):
