@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from hdpkit.cli.folders import allow_option
-from hdpkit.cli.options import ShownTopics, not_negative, path_type, positive, topics_type
+from hdpkit.cli.options import Parsed, ShownTopics, not_negative, path_type, positive, topics_type
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
+from hdpkit.errors import ParameterError
 
 __all__ = ["report", "where"]
 
@@ -18,6 +19,16 @@ __all__ = ["report", "where"]
 def where(page: Path) -> str:
     """The line with the location of a page."""
     return f"Report: {shown_path(page)}\nOpen it in a browser: {page.as_uri()}"
+
+
+def _parse_axes(text: str) -> list[int | str]:
+    """Two dimensions, by number or name."""
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) != 2 or not all(parts):
+        raise ParameterError(
+            "axes", text, "two dimensions", "For instance --axes 0,1 or --axes weight,height."
+        )
+    return [int(part) if part.isdecimal() else part for part in parts]
 
 
 @click.command()
@@ -37,12 +48,18 @@ def where(page: Path) -> str:
 )  # fmt: skip
 @click.option("--terms", type=positive, default=30, show_default=True, help="Terms of each topic.")
 @click.option("--documents", type=positive, default=20, show_default=True, help="Documents of each topic.")
+@click.option(
+    "--axes", type=Parsed("DIMENSION,DIMENSION", _parse_axes),
+    help="Dimensions in which to draw components of numbers, by name or number from 0.  [default: principal "
+    "components]",
+)  # fmt: skip
 @allow_option
 def report(run: Path, out: Path | None, topics: ShownTopics, allow: tuple[str, ...], **options: Any) -> None:
     """Write a report of a run: topics, documents, groups, a map, traces, and how to reproduce it.
 
     The report is one HTML file that needs no network: open it in a browser, or send it to others. It
-    contains terms, names of documents and shares, but no texts. Needs the extra hdpkit[report].
+    contains terms, names of documents and shares, but no texts. For a mixture of numbers it shows the
+    components in the plane, their parameters, and their weights by group. Needs the extra hdpkit[report].
 
     \b
     Examples:

@@ -21,9 +21,11 @@ __all__ = [
     "heat",
     "intervals",
     "lines",
+    "plane",
     "samples",
     "scatter",
     "stacked",
+    "strips",
     "tree",
 ]
 
@@ -201,6 +203,96 @@ def heat(values: Sequence[Any], n_rows: int, title: str, nouns: Nouns) -> dict[s
             ],
         },
     )  # fmt: skip
+
+
+def _component_colour(numbers: Sequence[str]) -> dict[str, Any]:
+    """The colour of a component, the same in all layers."""
+    return {"field": "component", "type": "nominal", "scale": {"domain": list(numbers)}, "legend": None}
+
+
+_OF_NONE = "indexof(numbers, datum.component) < 0"
+_POINT = [
+    {"field": "point", "type": "quantitative", "title": "observation"},
+    {"field": "component", "type": "nominal"},
+    {"field": "probability", "type": "quantitative", "format": ".0%"},
+]
+
+
+def plane(
+    points: Sequence[Any],
+    lines: Sequence[Any],
+    centres: Sequence[Any],
+    numbers: Sequence[str],
+    titles: Sequence[str],
+    height: int = 460,
+) -> dict[str, Any]:
+    """Points in the plane, coloured by component; components as lines around them, with their numbers."""
+    x, y = (
+        {
+            "field": name,
+            "type": "quantitative",
+            "scale": {"zero": False},
+            "axis": {"title": title, "tickCount": 6},
+        }
+        for name, title in zip("xy", titles, strict=True)
+    )
+    colour = _component_colour(numbers)
+    faint = {"field": "probability", "type": "quantitative", "legend": None,
+             "scale": {"domain": [0, 1], "range": [0.1, 0.8]}}  # fmt: skip
+    dots = {
+        "mark": {"type": "circle", "size": 26},
+        "encoding": {
+            "x": x, "y": y, "tooltip": _POINT, "opacity": faint,
+            "color": {"condition": {"test": _OF_NONE, "value": "#8a8a8a"}, **colour},
+        },
+    }  # fmt: skip
+    around = {
+        "data": {"values": list(lines)},
+        "mark": {"type": "line", "strokeWidth": 2, "interpolate": "linear"},
+        "encoding": {"x": x, "y": y, "color": colour, "order": {"field": "order", "type": "quantitative"}},
+    }
+    names = {
+        "data": {"values": list(centres)},
+        "mark": {"type": "text", "style": "on-chart", "fontWeight": "bold", "fontSize": 15},
+        "encoding": {"x": x, "y": y, "text": {"field": "component", "type": "nominal"}},
+    }
+    numbered = [{"name": "numbers", "value": list(numbers)}]
+    return _chart(height, points, params=numbered, layer=[dots, around, names])
+
+
+def strips(points: Sequence[Any], ends: Sequence[Any], numbers: Sequence[str], title: str) -> dict[str, Any]:
+    """Numbers as ticks, a row for each component, with a line of two standard deviations and the mean."""
+    others = sorted({point["component"] for point in points} - set(numbers))
+    # Only numbers and "none": names from the data would need the order of the values.
+    shown = {"domain": [*numbers, *others]}
+    y = {"field": "component", "type": "nominal", "scale": shown, "axis": {"title": "component"}}
+    x = {
+        "field": "x",
+        "type": "quantitative",
+        "scale": {"zero": False},
+        "axis": {"title": title, "tickCount": 6},
+    }
+    colour = _component_colour(numbers)
+    ticks = {
+        "mark": {"type": "tick", "thickness": 1.5, "size": 20, "opacity": 0.5},
+        "encoding": {
+            "x": x, "y": y, "tooltip": _POINT,
+            "color": {"condition": {"test": _OF_NONE, "value": "#8a8a8a"}, **colour},
+        },
+    }  # fmt: skip
+    rule = {
+        "data": {"values": list(ends)},
+        "mark": {"type": "rule", "strokeWidth": 2.5, "yOffset": 15},
+        "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, "y": y, "color": colour},
+    }
+    mean = {
+        "data": {"values": list(ends)},
+        "mark": {"type": "circle", "size": 70, "opacity": 1, "yOffset": 15},
+        "encoding": {"x": x, "y": y, "color": colour},
+    }
+    rows = len(numbers) + len(others)
+    numbered = [{"name": "numbers", "value": list(numbers)}]
+    return _chart(46 * rows, points, params=numbered, layer=[ticks, rule, mean])
 
 
 def tree(branches: Sequence[Any], leaves: Sequence[Any], farthest: float) -> dict[str, Any]:

@@ -159,6 +159,16 @@ class ReportData:
         samples = samples or [self.franchise.sample()]
         return extract_signatures(samples, self.corpus, declared=self.franchise.known), Settings()
 
+    @property
+    def kind(self) -> str:
+        """What the page shows: "topics" of a state, "signatures", or "components" of numbers."""
+        return "topics" if self.signatures is None else "signatures"
+
+    @property
+    def n_customers(self) -> int:
+        """Number of tokens."""
+        return int(self.corpus.n_tokens)
+
     @cached_property
     def words(self) -> list[str]:
         """Word of each term, without control characters."""

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from hdpkit.checks import absolute_path, instance, items, text, whole_number
-from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
+from hdpkit.errors import RUN_FIRST, ParameterError, StateError, printable
 from hdpkit.formats.writing import check_place, save
 from hdpkit.franchise import Franchise
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.run_folder import load_command
+from hdpkit.report.mixture_data import MixtureData
 from hdpkit.report.page import check_extra, rendered
 from hdpkit.report.report_data import ReportData
 from hdpkit.report.section import Section
@@ -43,10 +44,11 @@ def write_report(
     about: int | None = None,
     terms: int = 30,
     documents: int = 20,
+    axes: Any = None,
     sections: Iterable[Section] = SECTIONS,
     allow: Iterable[Any] = (),
 ) -> Path:
-    """Write a report of a fitted topic model: one HTML file that needs no network.
+    """Write a report of a fitted topic model, cohort or mixture: one HTML file that needs no network.
 
     Parameters
     ----------
@@ -71,6 +73,10 @@ def write_report(
         coarser view of the run, not topics of a model with fewer of them.
     terms, documents : int
         Number of terms and documents for each topic.
+    axes : (int or str, int or str), optional
+        For a run over vectors: the two dimensions in which components are drawn, by number or by name. By
+        default the dimensions themselves if there are at most two, otherwise the first two principal
+        components.
     sections : iterable of Section
         The sections of the page; ``hdpkit.report.SECTIONS`` has those of the package.
     allow : iterable of str, class or function
@@ -85,10 +91,8 @@ def write_report(
     ------
     MissingExtraError
         Without Jinja2, vl-convert-python or scikit-learn: ``pip install 'hdpkit[report]'``.
-    DataError
-        If the data aren't a corpus.
     StateError
-        If no customer is seated.
+        If no customer is seated, or dishes are observed, as in language models.
     RunError, StorageError
         If the run can't be read, or the file can't be written.
     """
@@ -110,7 +114,7 @@ def write_report(
     check_place(file)
     check_extra()
     report = _report_data(
-        run, trace, chain, allow, title=title, command=command, most_topics=topics, n_terms=terms,
+        run, trace, chain, allow, axes, title=title, command=command, most_topics=topics, n_terms=terms,
         n_documents=documents, about=about,
     )  # fmt: skip
     written = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
@@ -120,7 +124,7 @@ def write_report(
 
 
 def _report_data(
-    run: Any, trace: Any, chain: Any, allow: Any, about: int | None, **options: Any
+    run: Any, trace: Any, chain: Any, allow: Any, axes: Any, about: int | None, **options: Any
 ) -> ReportData:
     if isinstance(run, str | os.PathLike):
         run = open_run(run, allow)
@@ -147,8 +151,11 @@ def _report_data(
         state = state_of(franchises[list(trace.numbers).index(number)])
     else:
         state = state_of(franchises[0])
-    if not hasattr(state.data, "n_documents"):
-        raise DataError("run", type(state.data).__name__, "over a Corpus, whose dishes are topics", _REMEDY)
+    corpus = hasattr(state.data, "n_documents")
+    if not corpus and about is not None:
+        raise ParameterError("about", about, "None for components of numbers", "Leave it out.")
+    if corpus and axes is not None:
+        raise ParameterError("axes", axes, "None for topics, which are in no plane", "Leave it out.")
     if state.franchise.n_dishes == 0:
         raise StateError("run", state.franchise, "a franchise with topics", RUN_FIRST)
     if options["command"] is None and opened is not None:
@@ -158,6 +165,11 @@ def _report_data(
         subject = nouns_of(state.data, None if opened is None else opened.folder).title
         options["title"] = subject if opened is None else f"{subject} of {opened.folder.name}"
     options["title"] = printable(options["title"])
+    shared = {"state": state, "trace": trace, "run": opened, "chain": number, **options}
+    if not corpus:
+        mixture = MixtureData(**shared, axes=axes)
+        _ = mixture.plane  # raises an error for axes that the data don't have
+        return mixture
     place = 0
     if opened is None:
         topics = topics_of_state(state, "the state", about)
@@ -169,10 +181,8 @@ def _report_data(
     if topics.merged_from is not None:
         to = topics.places[place].copy()
         to[to < 0] = topics.n_topics + np.arange(int((to < 0).sum()))
-        state = merged_state(state, to)
-    return ReportData(
-        state=state, run_topics=topics, place=place, trace=trace, run=opened, chain=number, **options
-    )
+        shared["state"] = merged_state(state, to)
+    return ReportData(**shared, run_topics=topics, place=place)
 
 
 def _number(trace: Any, chain: int | None) -> int | None:

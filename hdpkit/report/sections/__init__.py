@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from hdpkit.report.report_data import ReportData
 from hdpkit.report.section import Content, Section
+from hdpkit.report.sections.components import read_components, read_mixture, read_weights
 from hdpkit.report.sections.convergence import read_convergence
 from hdpkit.report.sections.documents import read_documents
 from hdpkit.report.sections.groups import read_groups
@@ -27,11 +28,11 @@ __all__ = ["SECTIONS"]
 
 
 def _of_topics(read: Callable[[ReportData], Content | None]) -> Callable[[ReportData], Content | None]:
-    """A function for the topics of a state, which a page of signatures doesn't show."""
+    """A function for the topics of a state, which pages of signatures or numbers don't show."""
 
     @functools.wraps(read)
     def of_topics(report: ReportData) -> Content | None:
-        return read(report) if report.signatures is None else None
+        return read(report) if report.kind == "topics" else None
 
     return of_topics
 
@@ -39,6 +40,9 @@ def _of_topics(read: Callable[[ReportData], Content | None]) -> Callable[[Report
 SECTIONS = (
     Section(key="overview", title="Overview", template="overview.html", read=_of_topics(read_overview)),
     Section(key="cohort", title="Overview", template="cohort.html", read=read_cohort),
+    Section(key="mixture", title="Overview", template="mixture.html", read=read_mixture),
+    Section(key="components", title="Components", template="components.html", read=read_components),
+    Section(key="weights", title="Weights by group", template="weights.html", read=read_weights),
     Section(key="signatures", title="Signatures", template="signatures.html", read=read_signatures_section),
     Section(key="exposures", title="Exposures", template="exposures.html", read=read_exposures),
     Section(

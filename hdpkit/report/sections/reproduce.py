@@ -25,7 +25,7 @@ def read_reproduce(report: ReportData) -> Content:
         settings.append(("Seed", str(report.trace.seed)))
     settings.append(("Sweeps", str(franchise.sweep)))
     if report.chain is not None:
-        of_one = report.signatures is None
+        of_one = report.kind == "topics"
         told = f"; {report.nouns.topics} are of chain {report.chain}" if of_one else ""
         settings.append(("Chains", f"{len(report.traces)}{told}"))
     settings.append(("Store", franchise._store_type.__name__))
@@ -42,7 +42,7 @@ def read_reproduce(report: ReportData) -> Content:
         settings.append((f"Base measure, {name}", _hyperparameter(value)))
     data = [
         ("Kind", type(report.corpus).__name__),
-        (report.nouns.tokens.capitalize(), f"{report.corpus.n_tokens:,}"),
+        (report.nouns.tokens.capitalize(), f"{report.n_customers:,}"),
     ]
     versions = _versions()
     began: dict[str, str] = {}

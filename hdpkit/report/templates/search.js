@@ -56,6 +56,7 @@ function closeSearch() {
 }
 
 function readySearch() {
+  if (!page.data.topics && !page.data.documents) return; // nothing to search
   const form = document.querySelector("form.search"), query = byId("query"), results = byId("results");
   form.hidden = false;
   form.addEventListener("submit", (event) => {

@@ -1,0 +1,213 @@
+"""Components of numbers: the overview of a mixture, components in the plane, and weights by group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hdpkit.errors import printable
+from hdpkit.plots.canvas import evenly
+from hdpkit.plots.components import ellipse
+from hdpkit.report.charts import heat, plane, strips
+from hdpkit.report.mixture_data import MixtureData
+from hdpkit.report.report_data import ReportData, diagnosis_of, rounded
+from hdpkit.report.section import Content
+
+__all__ = ["read_components", "read_mixture", "read_weights"]
+
+_MOST_POINTS = 2_500
+_MOST_PARAMETERS = 60
+_IN_A_LABEL = 2
+_MOST_GROUPS = 40  # in the chart
+_MOST_ROWS = 300  # groups in the table
+NOBODY = "none"
+
+
+def read_mixture(report: ReportData) -> Content | None:
+    """Sizes, numbers of components, and whether the run has converged; None for other data."""
+    if not isinstance(report, MixtureData):
+        return None
+    found, values = report.components, report.values
+    dimensions = 1 if values.ndim == 1 else values.shape[1]
+    tiles = [
+        ("components", f"{len(found):,}"),
+        ("observations", f"{report.n_customers:,}"),
+        ("dimensions", f"{dimensions:,}"),
+        ("sweeps", f"{report.franchise.sweep:,}"),
+    ]
+    if found.samples[0].levels:
+        tiles.insert(3, (f"groups ({printable(str(found.label))})", f"{found.samples[0].n_groups:,}"))
+    if len(report.traces) > 1:
+        tiles.append(("chains", str(len(report.traces))))
+    return Content(
+        values={
+            "tiles": tiles,
+            "verdict": diagnosis_of(report),
+            "numbers": report.state_sizes[:4],
+            "n_samples": len(found.samples),
+            "n_chains": len(found.chain_numbers),
+            "rest": found.rest,
+            "rows": _rows(report)[:8],
+        }
+    )
+
+
+def _rows(report: MixtureData) -> list[dict[str, Any]]:
+    """A row for each component: number, share with its interval, occurrence, and its first parameters."""
+    found = report.components
+    first = list(report.parameters.items())[:_IN_A_LABEL]
+    return [
+        {
+            "number": k + 1,
+            "share": float(found.shares[k]),
+            "lower": float(found.shares_lower[k]),
+            "upper": float(found.shares_upper[k]),
+            "occurrence": float(found.occurrence[k]),
+            "chains": int((found.occurrence_by_chain[:, k] > 0).sum()),
+            "label": ", ".join(f"{name} {values[k, 0]:,.3g}" for name, values in first),
+        }
+        for k in range(report.n_topics)
+    ]
+
+
+def read_components(report: ReportData) -> Content | None:
+    """Points and components in the plane, shares, and parameters; None for other data."""
+    if not isinstance(report, MixtureData):
+        return None
+    charts = {}
+    n_drawn = 0
+    if report.plane is not None:
+        charts["components-plane"], n_drawn = _picture(report)
+    names, shown = _parameters(report)
+    return Content(
+        values={
+            "rows": _rows(report),
+            "rest": report.components.rest,
+            "level": report.components.level,
+            "n_samples": len(report.components.samples),
+            "n_chains": len(report.components.chain_numbers),
+            "n_hidden": len(report.components) - report.n_topics,
+            "titles": () if report.plane is None else report.plane.titles,
+            "n_drawn": n_drawn,
+            "n_points": report.n_customers,
+            "has_ellipses": report.franchise.measure.supports("moments"),
+            "parameters": shown,
+            "n_parameters": len(names),
+        },
+        charts=charts,
+    )
+
+
+def _parameters(report: MixtureData) -> tuple[list[str], list[dict[str, Any]]]:
+    """Names of all parameters, and rows of those in which components differ most, in their order."""
+    named = report.parameters
+    names, n = list(named), report.n_topics
+    clear = []
+    for values in named.values():
+        width = float(np.mean(values[:n, 2] - values[:n, 1])) if n else 0.0
+        clear.append(float(np.ptp(values[:n, 0])) / max(width, 1e-12) if n else 0.0)
+    kept = np.sort(np.argsort(-np.array(clear), kind="stable")[:_MOST_PARAMETERS])
+    rows = [
+        {
+            "name": names[i],
+            "cells": [
+                {"value": float(value), "lower": float(low), "upper": float(high)}
+                for value, low, high in named[names[i]][:n].tolist()
+            ],
+        }
+        for i in kept.tolist()
+    ]
+    return names, rows
+
+
+def _picture(report: MixtureData) -> tuple[dict[str, Any], int]:
+    """The chart of points and components, and how many points it has."""
+    assert report.plane is not None
+    members, n = report.memberships, report.n_topics
+    best = members.argmax(axis=1)
+    chosen = evenly(report.n_customers, _MOST_POINTS)
+    places = report.plane.points(report.values[chosen])
+    values = [
+        {
+            "point": int(i) + 1,
+            **dict(zip("xy", place, strict=False)),
+            "component": str(best[i] + 1) if best[i] < n else NOBODY,
+            "probability": float(members[i, best[i]]),
+        }
+        for i, place in zip(chosen.tolist(), rounded(places), strict=True)
+    ]
+    for value in values:
+        value["probability"] = round(value["probability"], 3)
+    centres, around = _moments(report)
+    titles = report.plane.titles
+    numbers = [str(k + 1) for k in range(n)]
+    if len(titles) == 1:
+        ends = [
+            {"component": name, "x": x, "low": x - 2.0 * sd, "high": x + 2.0 * sd}
+            for name, x, sd in zip(
+                numbers, centres[:, 0].tolist(), np.sqrt(around[:, 0, 0]).tolist(), strict=False
+            )
+        ]
+        return strips(values, ends, numbers, titles[0]), len(values)
+    lines = [
+        {"component": name, "order": order, "x": x, "y": y}
+        for name, mean, covariance in zip(numbers, centres, around, strict=False)
+        for order, (x, y) in enumerate(rounded(ellipse(mean, covariance)))
+    ]
+    middles = [
+        {"component": name, "x": x, "y": y} for name, (x, y) in zip(numbers, rounded(centres), strict=False)
+    ]
+    return plane(values, lines, middles, numbers, titles), len(values)
+
+
+def _moments(report: MixtureData) -> tuple[Any, Any]:
+    """Centres (T, d) and covariances (T, d, d) in the plane; none if the measure has no moments."""
+    assert report.plane is not None
+    measure, d = report.franchise.measure, len(report.plane.titles)
+    if not measure.supports("moments"):
+        return np.empty((0, d)), np.empty((0, d, d))
+    mean, covariance = measure.moments(report.components.topics[: report.n_topics])
+    return report.plane.moments(np.asarray(mean), np.asarray(covariance))
+
+
+def read_weights(report: ReportData) -> Content | None:
+    """Weights of the components in each group; None for other data, or a flat mixture."""
+    if not isinstance(report, MixtureData) or not report.components.samples[0].levels:
+        return None
+    found, n = report.components, report.n_topics
+    names = [printable(str(name)) for name in found.names]
+    names = [name if names.count(name) == 1 else f"{name} ({i})" for i, name in enumerate(names)]
+    sizes = np.asarray(found.samples[-1].group_counts.sum(axis=1)).ravel()
+    order = np.argsort(-sizes, kind="stable")
+    drawn = np.sort(order[:_MOST_GROUPS])
+    shares, lower, upper = found.group_shares, found.group_shares_lower, found.group_shares_upper
+    values = [
+        {"topic": f"{k + 1}", "label": names[j], "share": share}
+        for k in range(n)
+        for j, share in zip(drawn.tolist(), rounded(shares[drawn, k], 3), strict=True)
+    ]
+    rows = [
+        {
+            "name": names[j],
+            "size": int(sizes[j]),
+            "cells": [
+                {"value": float(shares[j, k]), "lower": float(lower[j, k]), "upper": float(upper[j, k])}
+                for k in range(n)
+            ],
+            "rest": float(shares[j, n:].sum()),
+        }
+        for j in np.sort(order[:_MOST_ROWS]).tolist()
+    ]
+    label = printable(str(found.label))
+    return Content(
+        values={
+            "label": label,
+            "rows": rows,
+            "numbers": [k + 1 for k in range(n)],
+            "level": found.level,
+            "n_groups": len(names),
+            "n_drawn": len(drawn),
+        },
+        charts={"weights": heat(values, n, label, report.nouns)},
+    )

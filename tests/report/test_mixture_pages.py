@@ -1,0 +1,222 @@
+"""Pages of mixtures of numbers: components in the plane, parameters, weights by group."""
+
+import re
+
+import numpy as np
+import pytest
+from browser import axe_violations, browser, messages, requests, wait_for
+from click.testing import CliRunner
+from report_cases import HOSTILE
+from test_report import Page
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.cli.main import main
+from hdpkit.errors import ParameterError, StateError, printable
+from hdpkit.report import write_report
+
+pytest.importorskip("vl_convert")
+
+
+class Table(np.ndarray):
+    """An array with names of columns, as a DataFrame has."""
+
+    columns = None
+
+
+def named(X, columns):
+    table = np.asarray(X).view(Table)
+    table.columns = columns
+    return table
+
+
+def planted(n=240, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(3, size=n)
+    return np.array([[0.0, 0], [6, 0], [0, 6]])[truth] + rng.normal(0, 0.7, size=(n, 2)), truth
+
+
+def run_of(X, folder=None, groups=None, measure=None, **options):
+    given = hk.NormalInverseWishart.weakly_informative(X) if measure is None else measure
+    root = hk.Restaurant(given, concentration=hk.Gamma(1.0, 1.0))
+    top = root if groups is None else hk.Restaurant(root, each=next(iter(groups)))
+    franchise = hk.Franchise(top, hk.Groups.from_labels(X, groups))
+    steps = [moves.TableGibbs(), moves.SplitMerge(), moves.Concentration()]
+    given = {"sweeps": 40, "rng": 0, "chains": 2, "samples": 8, **options}
+    if given["chains"] == 1:
+        del given["chains"]  # the franchise itself
+    return franchise, hk.Scheduler(steps).run(franchise, folder=folder, **given)
+
+
+@pytest.fixture(scope="module")
+def grouped(tmp_path_factory):
+    """A run over groups and dimensions whose names look like markup, and its page."""
+    X, _ = planted()
+    folder = tmp_path_factory.mktemp("mixture") / "<b>run</b>"
+    kinds = [HOSTILE[i % len(HOSTILE)].replace("\ud800", "") for i in range(len(X))]
+    run_of(named(X, HOSTILE[:2]), folder, {"<i>kind<i>": kinds})
+    page = tmp_path_factory.mktemp("pages") / "page.html"
+    return hk.open_run(folder), write_report(folder, page)
+
+
+@pytest.fixture(scope="module")
+def read(grouped):
+    return Page(grouped[1].read_text(encoding="utf-8"))
+
+
+def sections_of(page):
+    return [attributes["id"] for tag, attributes in page.elements if tag == "section"]
+
+
+def test_a_page_has_components_weights_and_traces(grouped, read):
+    assert sections_of(read) == ["mixture", "components", "weights", "convergence", "reproduce"]
+    charts = read.data()["charts"]
+    assert {"components-plane", "weights", "trace-0"} <= set(charts)
+    points = charts["components-plane"]["data"]["values"]
+    assert len(points) == 240
+    found = hk.summaries.consensus(hk.summaries.align_topics(grouped[0]))
+    run = grouped[0]
+    for point in points[::40]:
+        np.testing.assert_allclose([point["x"], point["y"]], run.data.values[point["point"] - 1], rtol=1e-3)
+    lines = charts["components-plane"]["layer"][1]["data"]["values"]
+    assert len({line["component"] for line in lines}) == len(found)
+    axis = charts["components-plane"]["layer"][0]["encoding"]["x"]["axis"]
+    assert axis["title"] == printable(HOSTILE[0])
+    text = grouped[1].read_text(encoding="utf-8")
+    assert "240" in text
+    assert "The number of components was not given but inferred" in text
+
+
+def test_texts_of_the_data_are_never_markup(read):
+    ours = """html head meta title link style body a header div h1 h2 h3 bdi form label input p button nav ol
+        ul li main noscript section strong dl dt dd span table thead tbody tr th td figure figcaption details
+        summary pre footer script br"""
+    assert {tag for tag, _ in read.elements} <= set(ours.split())
+    assert sum(tag == "script" for tag, _ in read.elements) == 3
+    assert not any(name.startswith("on") for _, attributes in read.elements for name in attributes)
+
+
+def test_a_flat_mixture_has_no_groups_and_a_state_needs_no_trace(tmp_path):
+    X, _ = planted()
+    franchise, trace = run_of(X, chains=1)
+    page = Page(write_report(franchise, tmp_path / "a.html", trace=trace).read_text(encoding="utf-8"))
+    assert sections_of(page) == ["mixture", "components", "convergence", "reproduce"]
+    alone = Page(write_report(franchise, tmp_path / "b.html").read_text(encoding="utf-8"))
+    assert sections_of(alone) == ["mixture", "components", "reproduce"]
+
+
+def test_axes_and_principal_components(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([*planted()[0].T, rng.normal(size=240)])
+    run_of(named(X, ["a", "b", "c"]), tmp_path / "run", chains=1, sweeps=10)
+    place = tmp_path / "run" / "report.html"
+    result = CliRunner().invoke(main, ["report", str(tmp_path / "run")])
+    assert result.exit_code == 0, result.output
+
+    def titles():
+        chart = Page(place.read_text(encoding="utf-8")).data()["charts"]["components-plane"]
+        return [chart["layer"][0]["encoding"][one]["axis"]["title"] for one in "xy"]
+
+    assert titles()[0].startswith("first principal component")
+    assert CliRunner().invoke(main, ["report", str(tmp_path / "run"), "--axes", "c,0"]).exit_code == 0
+    assert titles() == ["c", "a"]
+    wrong = CliRunner().invoke(main, ["report", str(tmp_path / "run"), "--axes", "c,d"])
+    assert wrong.exit_code == 2
+    assert "'a', 'b', 'c'" in wrong.output
+    assert CliRunner().invoke(main, ["report", str(tmp_path / "run"), "--axes", "c"]).exit_code == 2
+
+
+def test_single_numbers_counts_and_bits(tmp_path):
+    rng = np.random.default_rng(0)
+    cases = {
+        "numbers": (np.append(rng.normal(0, 1, 60), rng.normal(9, 1, 60)), hk.NormalGamma(0, 0.01, 2, 1)),
+        "counts": (rng.poisson([[1, 20]] * 60 + [[20, 1]] * 60), hk.GammaPoisson(1.0, 0.1)),
+        "bits": (rng.random((120, 4)) < ([[0.1] * 4] * 60 + [[0.9] * 4] * 60), hk.BetaBernoulli(1.0, 1.0)),
+    }
+    for name, (X, measure) in cases.items():
+        franchise, trace = run_of(X.astype(int) if name == "bits" else X, measure=measure, chains=1)
+        text = write_report(franchise, tmp_path / f"{name}.html", trace=trace).read_text(encoding="utf-8")
+        assert {"numbers": "sd", "counts": "rate[0]", "bits": "probability[3]"}[name] in text
+        chart = Page(text).data()["charts"]["components-plane"]
+        assert len(chart["data"]["values"]) == 120
+
+
+def test_a_measure_without_moments_has_points_and_no_ellipses(tmp_path):
+    class Plain(hk.NormalGamma):
+        named_parameters = hk.BaseMeasure.named_parameters
+        moments = hk.BaseMeasure.moments
+
+    X, _ = planted()
+    franchise, trace = run_of(X, measure=Plain(0.0, 0.1, 2.0, [0.5, 0.5]), chains=1, sweeps=10)
+    text = write_report(franchise, tmp_path / "a.html", trace=trace).read_text(encoding="utf-8")
+    assert "parameter[0,1]" in text
+    assert "ellipses" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+
+
+def test_what_has_no_page(tmp_path):
+    X, _ = planted(60)
+    franchise, _ = run_of(X, sweeps=2)
+    words = hk.Franchise(
+        hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0), hk.Corpus.from_documents([["a", "b"]])
+    )
+    hk.Scheduler([moves.TableGibbs()]).run(words, sweeps=1, rng=0)
+    with pytest.raises(ParameterError, match="axes"):
+        write_report(words, tmp_path / "a.html", axes=(0, 1))
+    with pytest.raises(Exception, match=r"trace\.franchises"):
+        write_report(franchise, tmp_path / "a.html")
+    text = hk.NGrams.from_sentences([["a", "b"]], order=2)
+    model = hk.Franchise(hk.Restaurant(hk.Uniform(), concentration=1.0, discount=0.5), text)
+    hk.Scheduler([moves.TableGibbs()]).run(model, sweeps=1, rng=0)
+    with pytest.raises(StateError, match="latent"):
+        write_report(model, tmp_path / "a.html")
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    with browser(tmp_path_factory.mktemp("profile")) as driver:
+        driver.set_script_timeout(60)
+        yield driver
+
+
+@pytest.fixture
+def shown(driver, grouped):
+    messages(driver)
+    requests(driver)
+    driver.get("about:blank")
+    driver.get(grouped[1].as_uri())
+    wait_for(driver, "document.documentElement.dataset.ready")
+    return driver
+
+
+def test_every_chart_is_drawn_and_nothing_fails(shown, grouped):
+    assert messages(shown) == []
+    assert requests(shown) == [grouped[1].as_uri()]
+    canvases = "[...document.querySelectorAll('.canvas')]"
+    empty = f"return {canvases}.filter((one) => !one.querySelector('svg')).length"
+    assert shown.execute_script(empty) == 0
+    dots = "return document.querySelectorAll('[data-chart=components-plane] path').length"
+    assert shown.execute_script(dots) > 240
+    assert shown.execute_script("return window.hacked === undefined")
+    # There is nothing to search for.
+    assert not shown.find_element("css selector", "form.search").is_displayed()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(shown, theme):
+    emulated = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    shown.execute_cdp_cmd("Emulation.setEmulatedMedia", emulated)
+    try:
+        wait_for(shown, f"charts.dark === {str(theme == 'dark').lower()}")
+        shown.execute_script("for (const one of document.querySelectorAll('details')) one.open = true;")
+        assert axe_violations(shown) == {}
+    finally:
+        shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_narrow_pages_do_not_scroll_sideways(shown):
+    size = {"width": 320, "height": 700, "deviceScaleFactor": 1, "mobile": False}
+    shown.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        assert shown.execute_script("return document.documentElement.scrollWidth") <= 320
+    finally:
+        shown.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
