@@ -1,16 +1,16 @@
 """Signatures found in simulated cohorts, and the coverage of the intervals of exposures.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/signature_cohorts.py [--seeds 20] [--fits part levels ...]
-        [--part 100] [--sweeps 300] [--samples 200] [--most 50000] [--keep RESULTS]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/signature_cohorts.py [--seeds 20] [--fits ranks levels ...]
+        [--sweeps 300] [--samples 200] [--most 50000] [--keep RESULTS]
 
 Cohorts are those of ``examples/signature_cohorts.py``. A signature is found if a reported signature has a
 cosine of 0.9 or more with it (matched one to one); other reported signatures are false.
 
-- part: two chains over all mutations that begin like those of ``hdpkit signatures``: with the signatures that
-  two chains over 300 mutations of each sample agree on, fitted to all mutations
-  (`hdpkit.signatures.start_from_part`).
+- ranks: two chains that begin like those of ``hdpkit signatures``: with the number of signatures that
+  held-out mutations support (`hdpkit.signatures.choose_rank`).
+- truth: two chains that begin with the true signatures.
 - levels: the same, with types above the samples.
-- known: as part, with every other true signature known (`hk.Known`, 1,000 mutations each).
+- known: as ranks, with every other true signature known (`hk.Known`, 1,000 mutations each).
 - factors: two chains that begin with 20 factors of the counts.
 - nmf: scikit-learn's NMF (Kullback-Leibler), at the true K, and at the largest stable K: five fits of
   resampled counts, whose signatures are grouped by best match, have a mean silhouette (cosine) of 0.8 or
@@ -31,7 +31,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 import hdpkit as hk
-from hdpkit.signatures import extract_signatures, start_from_part
+from hdpkit.signatures import choose_rank, extract_signatures
 
 COHORTS = runpy.run_path(str(Path(__file__).resolve().parent.parent / "examples" / "signature_cohorts.py"))
 make_cohort, model, fit_cells, matched, cosines = (
@@ -41,7 +41,7 @@ KNOWN = slice(0, 12, 2)
 RULES = [(0.9, 0.5), (0.9, 1.0), (0.95, 0.5), (0.95, 1.0)]
 """Similarity, and smallest share of the chains that must have a signature."""
 
-FITS = ("part", "levels", "known", "factors", "nmf")
+FITS = ("ranks", "truth", "levels", "known", "factors", "nmf")
 RANGE = range(8, 17)
 REFITS = 5
 
@@ -121,8 +121,10 @@ def rows_of(cohort, kind, seed, options):
         return dict(by_nmf(cohort, seed))
     declared = hk.Known(cohort.signatures[KNOWN], counts=1000.0) if kind == "known" else None
     init, levels = hk.init.Factors(20), kind == "levels"
-    if kind != "factors":
-        init = start_from_part(model(levels), cohort.corpus, known=declared, sweeps=options.part, rng=seed)
+    if kind == "truth":
+        init = hk.init.Factors(topics=cohort.signatures)
+    elif kind != "factors":
+        init = choose_rank(model(levels), cohort.corpus, known=declared, rng=seed).init
     trace = fit_cells(cohort, options.sweeps, seed, init, known=declared, levels=levels)
     return dict(by_chains(cohort, trace, declared))
 
@@ -160,7 +162,6 @@ def main():
     )
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--fits", nargs="+", choices=FITS, default=list(FITS))
-    parser.add_argument("--part", type=int, default=100)
     parser.add_argument("--sweeps", type=int, default=300)
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--most", type=int, default=50_000)

@@ -25,7 +25,7 @@ from scipy.optimize import brentq, linear_sum_assignment
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.signatures import CHANNELS, extract_signatures, start_from_part
+from hdpkit.signatures import CHANNELS, choose_rank, extract_signatures
 
 SBS96 = CHANNELS["SBS96"]
 TYPES = 5
@@ -194,16 +194,16 @@ def main(arguments=()):
     parser.add_argument("--samples", type=int, default=200, help="samples of the cohort")
     parser.add_argument("--least", type=int, default=100, help="mutations of a sample at least")
     parser.add_argument("--most", type=int, default=50_000, help="at most")
-    parser.add_argument("--part", type=int, default=100, help="sweeps over some of the mutations")
-    parser.add_argument("--sweeps", type=int, default=200, help="sweeps over all of them")
+    parser.add_argument("--sweeps", type=int, default=200, help="sweeps of each chain")
     parser.add_argument("--out", help="folder for the matrix, the types and the truth")
     options = parser.parse_args(arguments)
 
     cohort = make_cohort(options.seed, options.samples, options.least, options.most)
     if options.out:
         write(cohort, options.out)
-    start = start_from_part(model(), cohort.corpus, sweeps=options.part, rng=options.seed)
-    trace = fit(cohort, options.sweeps, options.seed, start)
+    choice = choose_rank(model(), cohort.corpus, rng=options.seed)
+    print(f"start: {choice}")
+    trace = fit(cohort, options.sweeps, options.seed, choice.init)
     signatures = extract_signatures(trace, cohort.corpus, similarity=0.95, chains=1.0)
     pairs = {i: (j, cosine) for i, j, cosine in matched(cohort.signatures, signatures.matrix)}
     print(f"{len(signatures)} signatures found, {len(pairs)} of them true ones")

@@ -6,6 +6,7 @@ Progress bars and tables are drawn by rich; texts that go into them pass `printa
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +25,7 @@ from hdpkit.formats.delimited import table_of_rows
 from hdpkit.io.topics import TopicSummary, summarise_topics
 from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState
-from hdpkit.signatures import Signatures
+from hdpkit.signatures import RankChoice, Signatures
 from hdpkit.signatures.runs import TOPICS, Nouns, Settings
 from hdpkit.summaries import Diagnosis
 from hdpkit.summaries.run_topics import GroupedTopics, RunTopics
@@ -34,6 +35,7 @@ __all__ = [
     "SHOWN",
     "WORTH_A_ROW",
     "GroupSummary",
+    "echo_ranks",
     "echo_signatures",
     "echo_table",
     "echo_verdicts",
@@ -88,6 +90,8 @@ SHOWN = 30
 MANY = 20
 """With more topics than this, tables begin with the groups of similar ones."""
 _NAMED = 6  # topics that the row of a group names
+NEAR = 4
+"""Numbers of signatures printed on each side of the chosen one."""
 WIDTH_OF_A_FILE = 132
 """Width of the table in columns if there is no terminal."""
 
@@ -314,6 +318,22 @@ def plural(number: int, what: str) -> str:
 def _shortened(decomposition: str, most: int = 3) -> str:
     parts = decomposition.split(" + ")
     return " + ".join(parts[:most]) + (" + ..." if len(parts) > most else "")
+
+
+def echo_ranks(choice: RankChoice) -> None:
+    """Print the scores of numbers of signatures near the chosen one, and why it was chosen, to stderr."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for title in ("signatures", "held-out score", "standard error", "stability"):
+        table.add_column(title, justify="right", no_wrap=True)
+    best = float(choice.ranks[choice.scores.argmax()])
+    rows = zip(choice.ranks, choice.scores, choice.errors, choice.stability, strict=True)
+    for rank, score, error, stable in rows:
+        if choice.rank - NEAR <= rank <= max(choice.rank, best) + NEAR:
+            told = "" if math.isnan(stable) else f"{stable:.2f}"
+            mark = " *" if rank == choice.rank else "  "
+            table.add_row(f"{rank}{mark}", f"{score:,.0f}", "" if rank == best else f"{error:,.0f}", told)
+    Console(stderr=True).print(table)
+    say(f"the start has {choice}", err=True)
 
 
 def echo_signatures(found: Signatures, settings: Settings) -> None:

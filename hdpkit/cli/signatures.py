@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import attrs
 import click
 
 from hdpkit.cli.folders import check_new_folder, held_for_a_run
@@ -26,7 +27,7 @@ from hdpkit.cli.options import (
     quiet_option,
     seed_option,
 )
-from hdpkit.cli.output import echo_signatures, plural, say, shown_path
+from hdpkit.cli.output import echo_ranks, echo_signatures, say, shown_path
 from hdpkit.cli.runs import carry_out
 from hdpkit.data import Corpus, downsample
 from hdpkit.errors import ParameterError
@@ -34,14 +35,14 @@ from hdpkit.franchise import Known
 from hdpkit.io.labels import check_nested, read_labels
 from hdpkit.record.run_folder import SIGNATURES
 from hdpkit.schedule import Scheduler, open_run
-from hdpkit.schedule.progress import ProgressBar
 from hdpkit.signatures import (
     CHANNELS,
+    RankChoice,
     channels_of,
+    choose_rank,
     extract_signatures,
     read_signatures,
     read_spectra,
-    start_from_part,
 )
 from hdpkit.signatures.known import KnownSignatures, check_channels
 from hdpkit.signatures.runs import Settings, signatures_of_run
@@ -137,8 +138,7 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
     ),
     click.option(
         "--init", type=Parsed("auto|sequential|one|random:K|clusters:K|factors:K", parse_init),
-        help="The start of a chain.  [default: what two chains over 300 mutations of each sample agree on, "
-        "or factors]",
+        help="The start of a chain.  [default: the number of signatures that held-out mutations support]",
     ),
     option_of(Scheduler, "threads", positive, help="Threads of each chain."),
     click.option(
@@ -175,6 +175,9 @@ def signatures(matrix: Path, **options: Any) -> None:
     a thousandth are evidence and become additional signatures. --max-per-sample reduces larger samples to
     this number of mutations, drawn without replacement; exposures are then those of the drawn mutations. By
     default nothing is reduced.
+
+    Chains begin with the signatures of a fit whose number of signatures predicts held-out mutations best, up
+    to one standard error; the scores of all numbers that were tried are printed, and shown by the report.
 
     Use hdpkit resume to continue the run and hdpkit report to see it; hdpkit export RUN --to signatures
     writes signatures and exposures for SigProfilerAssignment.
@@ -214,7 +217,8 @@ def signatures(matrix: Path, **options: Any) -> None:
     scheduler = hk.Scheduler(schedule, threads=options["threads"])
     start = options["init"]
     if start is None:
-        start = _start(sample, corpus, franchise.known, options)
+        choice = _choice(sample, corpus, franchise.known, options)
+        settings, start = attrs.evolve(settings, ranks=choice), choice.init
 
     def run(progress: Any) -> Any:
         return scheduler.run(
@@ -303,17 +307,12 @@ def _model(sample: Any, corpus: Corpus, known: KnownSignatures | None, options: 
     return franchise, [moves.CountGibbs(), *tables, moves.RootWeights(), *updates]
 
 
-def _start(sample: Any, corpus: Corpus, known: Known | None, options: dict[str, Any]) -> Any:
-    """A start from the signatures that chains over a part of the mutations agree on."""
+def _choice(sample: Any, corpus: Corpus, known: Known | None, options: dict[str, Any]) -> RankChoice:
+    """The start with the number of signatures that held-out mutations support."""
     quiet = options["quiet"]
     if not quiet:
-        say("a start by two chains over at most 300 mutations of each sample", err=True)
-    with ProgressBar(unit="mutations") as bar:
-        start = start_from_part(
-            sample, corpus, known=known, rng=options["seed"], progress=None if quiet else bar
-        )
-    if start.topics is None:
-        say("the chains agree on no signature: the start is a factorisation of all counts", err=True)
-    elif not quiet:
-        say(f"the start has {plural(len(start.topics), 'new signature')}", err=True)
-    return start
+        say("a start with the number of signatures that held-out mutations support", err=True)
+    choice = choose_rank(sample, corpus, known=known, rng=options["seed"])
+    if not quiet:
+        echo_ranks(choice)
+    return choice

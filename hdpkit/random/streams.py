@@ -42,6 +42,7 @@ class Purpose(IntEnum):
     EVALUATE = 2**32 - 10
     SPLIT = 2**32 - 11
     DOWNSAMPLE = 2**32 - 14
+    RANKS = 2**32 - 15
 
 
 Seed = int | np.integer | np.random.SeedSequence | np.random.Generator | None

@@ -16,6 +16,7 @@ __all__ = [
     "AREAS",
     "bars",
     "boxes",
+    "by_rank",
     "channel_bars",
     "cosines",
     "heat",
@@ -127,6 +128,34 @@ def lines(
         encoding["strokeDash"] = {"field": by, "type": "nominal", "legend": shown}
         encoding["tooltip"].append({"field": by, "type": "nominal"})
     return _chart(190, values, mark={"type": "line", "interpolate": "linear"}, encoding=encoding)
+
+
+def by_rank(values: Sequence[Any], value: str, title: str, noun: str, form: str = "~s") -> dict[str, Any]:
+    """A value by the number of components, with its error where there is one; the chosen number is a disc."""
+    x = {"field": "rank", "type": "quantitative", "axis": {"title": noun, "tickMinStep": 1},
+         "scale": {"zero": False}}  # fmt: skip
+    scale = {"type": "symlog", "constant": 10} if value == "score" else {"zero": False}
+    tooltip = [
+        {"field": "rank", "type": "quantitative", "title": noun},
+        {"field": value, "type": "quantitative", "format": ",.4~g", "title": title},
+    ]
+    y = _quantitative(value, title, form, scale=scale)
+    layers: list[dict[str, Any]] = [
+        {"mark": {"type": "line", "interpolate": "linear"}, "encoding": {"y": y}},
+        {
+            "mark": {"type": "point", "size": 40, "opacity": 1},
+            "encoding": {"y": y, "tooltip": tooltip},
+        },
+        {
+            "mark": {"type": "circle", "size": 120, "opacity": 1},
+            "transform": [{"filter": "datum.chosen"}],
+            "encoding": {"y": y, "tooltip": tooltip},
+        },
+    ]
+    if value == "score":
+        ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
+        layers.insert(0, {"mark": {"type": "rule", "opacity": 0.6}, "encoding": ends})
+    return _chart(190, values, encoding={"x": x}, layer=layers)
 
 
 def scatter(values: Sequence[Any], groups: Sequence[str], nouns: Nouns, height: int = 460) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from hdpkit.signatures.known import Decomposition, KnownSignatures, Matches, rea
 from hdpkit.signatures.pages import write_pages
 from hdpkit.signatures.pictures import plot_activity, plot_cosines, plot_exposures, plot_spectra
 from hdpkit.signatures.spectra import read_spectra
-from hdpkit.signatures.starts import start_from_part
+from hdpkit.signatures.starts import RankChoice, choose_rank
 
 __all__ = [
     "CHANNELS",
@@ -15,8 +15,10 @@ __all__ = [
     "Decomposition",
     "KnownSignatures",
     "Matches",
+    "RankChoice",
     "Signatures",
     "channels_of",
+    "choose_rank",
     "extract_signatures",
     "plot_activity",
     "plot_cosines",
@@ -24,7 +26,6 @@ __all__ = [
     "plot_spectra",
     "read_signatures",
     "read_spectra",
-    "start_from_part",
     "write_pages",
     "write_signatures",
 ]

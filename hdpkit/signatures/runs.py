@@ -17,6 +17,7 @@ from hdpkit.schedule import Run
 from hdpkit.signatures.channels import channels_of
 from hdpkit.signatures.extraction import Signatures, extract_signatures
 from hdpkit.signatures.known import KnownSignatures
+from hdpkit.signatures.starts import RankChoice
 from hdpkit.summaries.diagnosis import states_of_run
 
 __all__ = ["POINTS", "TOPICS", "Nouns", "Settings", "load_settings", "nouns_of", "signatures_of_run"]
@@ -96,6 +97,7 @@ class Settings:
     names_from: float | None = None
     # mutations of each sample before downsampling; None if the run has all
     totals: tuple[int, ...] | None = None
+    ranks: RankChoice | None = None  # how the start was chosen
 
     def as_data(self) -> dict[str, Any]:
         """Return the settings as JSON-compatible data, which `load_settings` reads."""
@@ -110,6 +112,8 @@ class Settings:
             content["names_from"] = self.names_from
         if self.totals is not None:
             content["mutations"] = [int(total) for total in self.totals]
+        if self.ranks is not None:
+            content["ranks"] = self.ranks.as_data()
         return content
 
 
@@ -126,9 +130,11 @@ def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
             if name != "min_samples"
         }
         numbers["min_samples"] = whole_number("min_samples", content["min_samples"])
-        known = totals = names_from = None
+        known = totals = names_from = ranks = None
         if "names_from" in content:
             names_from = numbers_between("names_from", content["names_from"], 0.0, 1.0, remedy="").item()
+        if "ranks" in content:
+            ranks = RankChoice.from_data(content["ranks"])
         if "mutations" in content:
             totals = tuple(whole_number("mutations", total) for total in content["mutations"])
         if "known" in content:
@@ -140,7 +146,7 @@ def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
                 tuple(map(str, held["names"])), tuple(map(str, held["channels"])), matrix,
                 channels_of(list(map(str, held["channels"]))),
             )  # fmt: skip
-        return Settings(**numbers, known=known, names_from=names_from, totals=totals)
+        return Settings(**numbers, known=known, names_from=names_from, totals=totals, ranks=ranks)
 
 
 def signatures_of_run(run: Run, settings: Settings | None = None) -> tuple[Signatures, Settings]:

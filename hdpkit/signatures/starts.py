@@ -1,53 +1,159 @@
-"""A start for a cohort from chains over a part of its mutations."""
+"""A start for a cohort: how many signatures its counts support, and which."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Floats
-from hdpkit.checks import instance, real_number, whole_number
-from hdpkit.data import Corpus, downsample
+from hdpkit.checks import function, instance, made_by, real_number, whole_number
+from hdpkit.data import Corpus
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, Known, Restaurant
 from hdpkit.init import Factors
-from hdpkit.moves import Concentration, DishGibbs, TableGibbs
-from hdpkit.schedule import Scheduler
-from hdpkit.schedule.sweeps import Progress
-from hdpkit.signatures.extraction import extract_signatures
-from hdpkit.summaries import Consensus
+from hdpkit.io.tables import Columns
+from hdpkit.random import Purpose, Streams
 
-__all__ = ["start_from_part"]
+__all__ = ["RankChoice", "choose_rank"]
 
 _TINY = 1e-300
-_LEAST = 1e-3  # smallest initial weight of a signature in the root
+_SHARE = 0.25  # Dirichlet parameter of each signature in a sample
+# Plain updates, then those of a mean field: of a random start, of a trial, after a signature was removed.
+_BEGUN, _TRIAL, _CONTINUED = (150, 100), (10, 10), (40, 40)
+_TRIED = 3  # pairs that may be merged, and signatures that may be removed
+_FIRST, _MOST = 24, 96  # the rank from which signatures are removed by default, and its upper limit
+_FULL = 0.75  # share of the largest rank above which a choice calls for a larger one
+_BELOW = 4  # ranks below the best that are tried at least
+_FAR = 6.0  # standard errors from which lower ranks need not be tried
+_LAST = 1000  # updates of the chosen signatures over all mutations
 
 
-def start_from_part(
+@made_by("choose_rank")
+@attrs.frozen(kw_only=True, eq=False)
+class RankChoice:
+    """The signatures with which chains begin, and scores of all numbers of signatures that were tried.
+
+    Attributes
+    ----------
+    rank : int
+        The chosen number of new signatures: the smallest whose score is within one standard error of the
+        best.
+    ranks : int array, shape (R,)
+        Numbers of new signatures that were tried, ascending.
+    scores : float64 array, shape (R,)
+        Log likelihood of the held-out mutations in nats, relative to the best rank.
+    errors : float64 array, shape (R,)
+        Standard error of that difference, from its spread over the samples.
+    stability : float64 array, shape (R,)
+        Mean cosine of the signatures with those of the other paths, matched one to one; NaN for one path.
+    overdispersion : float
+        1/b, if the variance of the counts of a sample with n mutations is 1 + n/b times that of the model.
+    topics : float64 array, shape (rank, n_channels)
+        The signatures; rows sum to one.
+    """
+
+    rank: int
+    ranks: npt.NDArray[np.int64]
+    scores: Floats
+    errors: Floats
+    stability: Floats
+    overdispersion: float
+    topics: Floats = attrs.field(repr=False)
+
+    def __str__(self) -> str:
+        best = int(self.ranks[np.argmax(self.scores)])
+        where = f"{self.rank} signatures" if self.rank != 1 else "1 signature"
+        why = (
+            "the best held-out score" if best == self.rank
+            else f"the fewest within one standard error of the best held-out score ({best})"
+        )  # fmt: skip
+        stable = float(self.stability[np.searchsorted(self.ranks, self.rank)])
+        told = "" if math.isnan(stable) else f"; stability {stable:.2f}"
+        return f"{where}: of {self.ranks[0]} to {self.ranks[-1]} tried, {why}{told}"
+
+    @property
+    def init(self) -> Factors:
+        """The start: ``Scheduler.run(franchise, init=choice.init)``."""
+        return Factors(topics=self.topics)
+
+    def table(self) -> Columns:
+        """A row per rank: rank, score, standard error, stability, and whether it was chosen."""
+        return {
+            "rank": self.ranks,
+            "score": self.scores,
+            "error": self.errors,
+            "stability": self.stability,
+            "chosen": self.ranks == self.rank,
+        }
+
+    @classmethod
+    def from_data(cls, content: Mapping[str, Any]) -> RankChoice:
+        """The choice of the result of `as_data`; a ValueError, TypeError or KeyError if it isn't one."""
+        columns: dict[str, Any] = {
+            name: np.array(content[name], dtype=np.float64)  # None is NaN
+            for name in ("ranks", "scores", "errors", "stability")
+        }
+        columns["ranks"] = columns["ranks"].astype(np.int64)
+        rank = int(content["rank"])
+        topics = np.array(content["topics"], dtype=np.float64).reshape(rank, int(content["channels"]))
+        fits = {one.shape for one in columns.values()} == {(len(content["ranks"]),)}
+        if not fits or rank not in columns["ranks"]:
+            raise ValueError(f"ranks that don't fit each other: {content['ranks']}")
+        return cls(rank=rank, topics=topics, overdispersion=float(content["overdispersion"]), **columns)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the choice as JSON-compatible data, which `from_data` reads."""
+        stable = [None if math.isnan(one) else one for one in self.stability.tolist()]
+        return {
+            "rank": self.rank,
+            "ranks": self.ranks.tolist(),
+            "scores": self.scores.tolist(),
+            "errors": self.errors.tolist(),
+            "stability": stable,
+            "overdispersion": self.overdispersion,
+            "channels": self.topics.shape[1],
+            "topics": self.topics.tolist(),
+        }
+
+
+def choose_rank(
     sample: Restaurant,
     corpus: Corpus,
     *,
     known: Known | None = None,
-    max_per_sample: int = 300,
-    sweeps: int = 100,
-    chains: int = 2,
-    similarity: float = 0.95,
-    updates: int = 5000,
+    most: int | None = None,
+    paths: int = 3,
+    held_out: float = 0.1,
     rng: Any = None,
-    progress: Progress | bool | None = None,
-) -> Factors:
-    """Find a start for a cohort with many mutations by chains over few mutations of each sample.
+    progress: Callable[[int, int], Any] | None = None,
+) -> RankChoice:
+    """Choose the number of signatures by held-out mutations, and signatures with which chains begin.
 
-    Over all mutations of a cohort, chains mix slowly: superfluous signatures, which contain parts of flat
-    ones, persist. Over a few hundred mutations of each sample, Table Gibbs and Dish Gibbs mix in a few
-    hundred sweeps. The signatures that all of these chains agree on are fitted to all mutations by
-    variational updates with the number of signatures fixed (mean field; Blei, Ng & Jordan 2003, section 5.2,
-    with Dirichlet distributions for the topics too). A chain over all mutations begins with these signatures.
-    All chains with this start begin with the same signatures, so their later agreement is weaker evidence of
-    convergence than agreement from different starts.
+    A tenth of the mutations of each sample (each mutation with probability 0.1) is held out. The others are
+    fitted by variational updates (mean field; Blei, Ng & Jordan 2003, section 5.2, with Dirichlet
+    distributions for the signatures too), first with too many signatures, from the spectra of random samples.
+    Then one signature at a time is removed, or two are merged into one, whichever costs least, and the
+    others are fitted again. This gives a score for each number of signatures (rank); some paths from
+    different random samples show whether they find the same signatures.
+
+    The chosen rank is the smallest whose score is within one standard error of the best (Breiman et al. 1984,
+    section 3.4.3). Its signatures are fitted to all mutations.
+
+    Counts of tumours vary more than the model assumes: by a factor of 1 + n/b for n mutations. b is estimated
+    from the residuals of the largest rank (the median over the half of the samples with the most mutations),
+    and a sample counts like n/(1 + n/b) mutations (quasi-likelihood; Wedderburn 1974). From the score
+    is subtracted what signatures gain by describing deviations of single samples, which are the same among
+    held-out mutations: n/b divided by 1 + n/b, times the ratio of held-out to other mutations, for each
+    fitted number of the sample (the shares of its signatures, and its part of the entries of all signatures).
+    Chains count all mutations fully.
+
+    Levels above the samples are not used.
 
     Parameters
     ----------
@@ -55,95 +161,321 @@ def start_from_part(
         The model, as in ``hk.Franchise(sample, corpus)``.
     corpus : Corpus
     known : Known, optional
-        Known components, as in ``hk.Franchise(sample, corpus, known=known)``: the start contains only the
-        other signatures of the samples.
-    max_per_sample : int
-        The largest number of mutations drawn from each sample.
-    sweeps : int
-        Number of sweeps of each chain; the second half is used.
-    chains : int
-        Number of chains, at least 1; each runs in its own process.
-    similarity : float
-        As in `extract_signatures`.
-    updates : int
-        Number of variational updates; 0 for none.
+        Known components, as in ``hk.Franchise(sample, corpus, known=known)``: ranks are numbers of other
+        signatures, from 0.
+    most : int, optional
+        The largest rank. By default 24, doubled (up to 96) while the choice is above three quarters of it;
+        at most the number of samples, and of channels that occur.
+    paths : int
+        Number of paths, at least 1. With one there is no stability.
+    held_out : float
+        Probability with which a mutation is held out, above 0 and below 1.
     rng : int, Generator or None
-    progress : function or bool, optional
-        As in `hdpkit.Scheduler.run`, for the chains.
+    progress : function, optional
+        Called with the number of the path, from 0, and the rank after each step.
 
     Returns
     -------
-    hdpkit.init.Factors
-        With the signatures, without the known ones, as ``topics``. If the chains agree on no signature and
-        none is known, ``Factors()``: a factorisation of all counts.
+    RankChoice
 
     Raises
     ------
     ParameterError
         If an argument is out of range.
-    KeyboardInterrupt
-        After Ctrl-C.
+    DataError
+        If there are no mutations.
     """
     instance("corpus", corpus, Corpus, "a Corpus", remedy="read_spectra(path) returns one.")
-    whole_number("chains", chains, 1, remedy="2 is usual.")
-    whole_number("sweeps", sweeps, 2, remedy="100 is usual.")
-    whole_number("updates", updates, 0, 10_000_000, remedy="5000 is usual.")
-    if not 0.0 < real_number("similarity", similarity) < 1.0:
-        raise ParameterError("similarity", similarity, "above 0 and below 1", "0.95 is usual.")
-    part = downsample(corpus, max_per_sample, rng=rng)
-    franchise = Franchise(sample, part, known=known)
-    trace = Scheduler([TableGibbs(), DishGibbs(), Concentration()]).run(
-        franchise, sweeps=sweeps, rng=rng, init="one" if known is None else "auto", samples=10,
-        chains=chains if chains > 1 else None, on_interrupt="raise", progress=progress,
-    )  # fmt: skip
-    found = extract_signatures(
-        trace, part, similarity=similarity, chains=1.0, min_samples=0, declared=known
-    ).components
-    if not len(found) and known is None:
-        return Factors()
+    whole_number("paths", paths, 1, 1000, remedy="3 is usual.")
+    if most is not None:
+        whole_number("most", most, 1, remedy="24 is usual.")
+    if not 0.0 < real_number("held_out", held_out) < 1.0:
+        raise ParameterError("held_out", held_out, "above 0 and below 1", "0.1 is usual.")
+    if progress is not None:
+        function("progress", progress, remedy="Leave it out.")
+    franchise = Franchise(sample, corpus, store="counts", root="weights", known=known)
     eta = np.asarray(franchise.measure.eta_vector, dtype=np.float64)  # type: ignore[attr-defined]
-    return Factors(topics=_fitted(found, corpus, eta, known, updates))
+    generator = Streams(rng).source(Purpose.RANKS).generator
+    counts = np.asarray(corpus.to_counts().toarray(), dtype=np.int64)
+    split = _split(counts, held_out, _Prior.of(eta, known), generator)
+    limit = max(1, min(int((split.fitted.sum(axis=1) > 0).sum()), split.n_used))
+    first = min(limit, most or _FIRST)
+    while True:
+        found = _along_paths(split, first, paths, generator, progress)
+        rank = found.rank
+        if most is not None or rank <= _FULL * first or first == min(limit, _MOST):
+            break
+        first = min(2 * first, limit, _MOST)
+    return found.choice(counts)
 
 
-def _fitted(found: Consensus, corpus: Corpus, eta: Floats, known: Known | None, updates: int) -> Floats:
-    """Topics of a consensus other than the known ones, fitted to all counts."""
-    n = 0 if known is None else known.n_components
-    ids = found.ids_by_sample
-    new = ~((ids >= 0) & (ids < n)).any(axis=0)
-    own_weights = np.maximum(found.weights[:-1], _LEAST)
-    topics, weights = found.topics[new], own_weights[new]
-    prior = np.tile(eta, (n + len(topics), 1))
-    frozen = np.zeros(len(prior), dtype=bool)
-    if known is not None:
-        topics = np.vstack([known.matrix, topics])
-        prior[:n] += known.pseudo_counts
-        frozen[:n] = known.is_frozen
-        own = np.full(n, _LEAST)
-        for column, weight in zip(ids.T[~new], own_weights[~new], strict=True):
-            own[column[(column >= 0) & (column < n)][0]] = weight
-        weights = np.append(own, weights)
-    counts = np.asarray(corpus.to_counts().toarray(), dtype=np.float64)
-    means = _mean_field(counts, topics, found.concentration * weights, prior, frozen, updates)
-    return means[n:]
+@attrs.frozen(eq=False)
+class _Prior:
+    """Dirichlet parameters of new signatures, and known ones."""
+
+    eta: Floats
+    topics: Floats  # (n_known, n_terms)
+    pseudo_counts: Floats
+    frozen: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, eta: Floats, known: Known | None) -> _Prior:
+        if known is None:
+            return cls(eta, np.empty((0, len(eta))), np.empty((0, len(eta))), np.empty(0, dtype=bool))
+        return cls(eta, known.matrix, known.pseudo_counts.astype(np.float64), known.is_frozen)
+
+    @property
+    def n_known(self) -> int:
+        return len(self.topics)
+
+    def parameters(self, n_new: int) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Dirichlet parameters of all signatures, the known ones first, and which are frozen."""
+        prior = np.tile(self.eta, (self.n_known + n_new, 1))
+        prior[: self.n_known] += self.pseudo_counts
+        return prior, np.append(self.frozen, np.zeros(n_new, dtype=bool))
+
+
+@attrs.frozen(eq=False)
+class _Fit:
+    """Expected mutations by sample and signature, and signatures: means, and geometric means for updates."""
+
+    expected: Floats
+    means: Floats
+    topics: Floats
 
 
 def _mean_field(
-    counts: Floats, topics: Floats, shares: Floats, prior: Floats, frozen: npt.NDArray[np.bool_], updates: int
-) -> Floats:
-    """Means of topics after this many updates of a mean-field approximation."""
-    if frozen.all():
-        return topics
+    counts: Floats,
+    topics: Floats,
+    shares: Any,
+    prior: Floats,
+    frozen: npt.NDArray[np.bool_],
+    updates: int,
+    expected: Floats | None = None,
+    plain: int = 0,
+) -> _Fit:
+    """A fit after this many updates of a mean-field approximation, after ``plain`` updates of EM."""
     means = topics
-    # Expected customers by sample and topic; the first guess is equal for all topics.
-    expected = np.repeat(counts.sum(axis=1, keepdims=True) / len(topics), len(topics), axis=1)
-    for _ in range(updates):
-        # Geometric means; each row (sample) is correct up to a factor.
-        proportions = np.exp(scipy.special.digamma(expected + shares))
+    if expected is None:  # equal for all topics
+        expected = np.repeat(counts.sum(axis=1, keepdims=True) / max(len(topics), 1), len(topics), axis=1)
+    if not len(topics):
+        return _Fit(expected, topics, topics)
+    for step in range(plain + updates):
+        # Geometric means in a mean field; each row (sample) is correct up to a factor.
+        proportions = expected + shares
+        if step >= plain:
+            proportions = np.exp(scipy.special.digamma(proportions))
         ratios = counts / np.maximum(proportions @ topics, _TINY)
-        expected = proportions * (ratios @ topics.T)
         by_topic = topics * (proportions.T @ ratios) + prior
+        expected = proportions * (ratios @ topics.T)
         sums = by_topic.sum(axis=1, keepdims=True)
         means = np.where(frozen[:, None], means, by_topic / sums)
-        geometric = np.exp(scipy.special.digamma(by_topic) - scipy.special.digamma(sums))
-        topics = np.where(frozen[:, None], topics, geometric)
-    return means
+        if step < plain - 1:
+            topics = means
+        else:
+            geometric = np.exp(scipy.special.digamma(by_topic) - scipy.special.digamma(sums))
+            topics = np.where(frozen[:, None], topics, geometric)
+    return _Fit(expected, means, topics)
+
+
+def _scores(counts: Floats, fit: _Fit) -> Floats:
+    """Log likelihood of each sample's counts: shape (n_samples,)."""
+    proportions = fit.expected + _SHARE
+    proportions = proportions / proportions.sum(axis=1, keepdims=True)
+    return np.asarray((counts * np.log(np.maximum(proportions @ fit.means, _TINY))).sum(axis=1))
+
+
+@attrs.frozen(eq=False)
+class _Split:
+    """Mutations that are fitted, with the weights of their samples, and those held out."""
+
+    fitted: Floats  # times the weights
+    held: Floats
+    weights: Floats  # (n_samples,)
+    held_out: float
+    overdispersion: float
+    prior: _Prior
+    n_used: int
+
+    def fit(self, fit: _Fit, updates: tuple[int, int]) -> _Fit:
+        """The fit after further updates: plain ones, then those of a mean field."""
+        prior, frozen = self.prior.parameters(len(fit.means) - self.prior.n_known)
+        plain, more = updates
+        return _mean_field(
+            self.fitted, fit.topics, _SHARE, prior, frozen, more, expected=fit.expected, plain=plain
+        )
+
+    def begin(self, rank: int, rng: np.random.Generator) -> _Fit:
+        """A fit from the spectra of random samples."""
+        totals = self.fitted.sum(axis=1) + _TINY
+        chosen = rng.choice(len(totals), rank, replace=False, p=np.sqrt(totals) / np.sqrt(totals).sum())
+        spectra = self.fitted[chosen] + 0.01 * totals[chosen, None] / self.fitted.shape[1]
+        topics = np.vstack([self.prior.topics, spectra / spectra.sum(axis=1, keepdims=True)])
+        expected = np.repeat(totals[:, None] / max(len(topics), 1), len(topics), axis=1)
+        return self.fit(_Fit(expected, topics, topics), _BEGUN)
+
+    def scores(self, fit: _Fit) -> Floats:
+        """The held-out score of each sample: shape (n_samples,)."""
+        scale = np.maximum(self.weights, _TINY)[:, None]
+        own = _Fit(fit.expected / scale, fit.means, fit.topics)
+        fitted = _fitted_numbers(own.expected, self.n_used)
+        gained = self.held_out / (1.0 - self.held_out) * (1.0 - self.weights) * fitted
+        return np.asarray(self.weights * _scores(self.held, own) - gained)
+
+    def smaller(self, fit: _Fit) -> _Fit:
+        """The fit with one new signature less: two merged, or one removed."""
+        n, weights = self.prior.n_known, fit.expected.sum(axis=0)
+        unit = fit.means / np.linalg.norm(fit.means, axis=1, keepdims=True)
+        rows, columns = np.triu_indices(len(unit), 1)
+        new = columns >= n  # a pair of which one is new
+        rows, columns = rows[new], columns[new]
+        alike = (unit @ unit.T)[rows, columns]
+        tries: list[tuple[int, int | None]] = [
+            (int(columns[i]), int(rows[i])) for i in np.argsort(-alike, kind="stable")[:_TRIED]
+        ]
+        tries += [(int(n + k), None) for k in np.argsort(weights[n:], kind="stable")[:_TRIED]]
+        best, most = None, -math.inf
+        for gone, into in tries:
+            expected, means = fit.expected.copy(), fit.means.copy()
+            if into is not None:
+                expected[:, into] += expected[:, gone]
+                if into >= n:
+                    share = weights[gone] / max(weights[gone] + weights[into], _TINY)
+                    means[into] = share * means[gone] + (1.0 - share) * means[into]
+            expected, means = np.delete(expected, gone, axis=1), np.delete(means, gone, axis=0)
+            tried = self.fit(_Fit(expected, means, means), _TRIAL)
+            score = float(_scores(self.fitted, tried).sum()) if len(means) else -math.inf
+            if best is None or score > most:
+                best, most = tried, score
+        assert best is not None
+        return self.fit(best, _CONTINUED)
+
+
+def _split(counts: npt.NDArray[np.int64], held_out: float, prior: _Prior, rng: np.random.Generator) -> _Split:
+    """Hold out mutations, and find the weights of the samples."""
+    held = rng.binomial(counts, held_out)
+    rest = (counts - held).astype(np.float64)
+    totals = rest.sum(axis=1)
+    n_used = max(1, int((rest.sum(axis=0) > 0).sum()))
+    overdispersion, weights = 0.0, np.ones(len(rest))
+    rank = max(1, min(_FIRST, n_used, int((totals > 0).sum()) // 4))
+    for _ in range(2):  # with the weights of the first fit large samples have no signatures of their own
+        split = _Split(
+            rest * weights[:, None], held.astype(np.float64), weights, held_out, overdispersion, prior,
+            n_used,
+        )  # fmt: skip
+        fit = split.begin(rank, rng)
+        overdispersion = _overdispersion(rest, fit.expected / weights[:, None], fit.means)
+        weights = 1.0 / (1.0 + overdispersion * totals)
+    return attrs.evolve(split, fitted=rest * weights[:, None], weights=weights, overdispersion=overdispersion)
+
+
+def _fitted_numbers(expected: Floats, n_channels: int) -> Floats:
+    """Fitted numbers by sample: its shares, and its part of the entries of the signatures."""
+    active = expected > 1.0
+    of_signatures = n_channels * active.any(axis=0).sum() / len(expected)
+    return np.asarray(active.sum(axis=1) + of_signatures)
+
+
+def _overdispersion(counts: Floats, expected: Floats, means: Floats) -> float:
+    """1/b, from Pearson's statistics of the samples with the most mutations; 0 if they are as expected."""
+    totals = counts.sum(axis=1)
+    large = (totals >= np.median(totals)) & (totals > 0)
+    if not large.any():
+        return 0.0
+    used = counts.sum(axis=0) > 0
+    taken = _fitted_numbers(expected, int(used.sum()))[large]
+    counts, expected, totals = counts[large][:, used], expected[large], totals[large]
+    shares = expected + _SHARE
+    law = (shares / shares.sum(axis=1, keepdims=True)) @ means[:, used]
+    law = np.maximum(totals[:, None] * law, _TINY)
+    left = np.maximum(used.sum() - taken, 1.0)
+    statistic = ((counts - law) ** 2 / law).sum(axis=1) / left
+    return max(0.0, float(np.median((statistic - 1.0) / totals)))
+
+
+@attrs.frozen(eq=False)
+class _Paths:
+    """Fits and scores by sample of each rank along each path."""
+
+    split: _Split
+    fits: list[dict[int, _Fit]]
+    scores: list[dict[int, Floats]]
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks that all paths have, ascending."""
+        return sorted(set[int].intersection(*(set(path) for path in self.fits)))
+
+    def best_path(self, rank: int) -> int:
+        """The path with the best score at this rank."""
+        return int(np.argmax([scores[rank].sum() for scores in self.scores]))
+
+    def compared(self) -> tuple[Floats, Floats]:
+        """Scores relative to the best rank, and standard errors of these differences."""
+        own = np.array([self.scores[self.best_path(rank)][rank] for rank in self.ranks])
+        apart = own - own[np.argmax(own.sum(axis=1))]
+        return apart.sum(axis=1), apart.std(axis=1) * math.sqrt(apart.shape[1])
+
+    @property
+    def rank(self) -> int:
+        """The smallest rank within one standard error of the best."""
+        scores, errors = self.compared()
+        return self.ranks[int(np.argmax(scores >= -errors))]
+
+    def stability(self, rank: int) -> float:
+        """Mean cosine of the new signatures of the best path with those of the others."""
+        n, best = self.split.prior.n_known, self.best_path(rank)
+        own = [fits[rank].means[n:] for fits in self.fits]
+        if len(own) == 1 or rank == 0:
+            return math.nan
+        unit = [topics / np.linalg.norm(topics, axis=1, keepdims=True) for topics in own]
+        found = []
+        for other in unit[:best] + unit[best + 1 :]:
+            alike = unit[best] @ other.T
+            found.append(alike[scipy.optimize.linear_sum_assignment(-alike)].mean())
+        return float(np.mean(found))
+
+    def choice(self, counts: npt.NDArray[np.int64]) -> RankChoice:
+        """The choice, with its signatures fitted to all mutations."""
+        (scores, errors), rank = self.compared(), self.rank
+        fit, split = self.fits[self.best_path(rank)][rank], self.split
+        scaled = _Fit(fit.expected / (1.0 - split.held_out), fit.means, fit.topics)
+        complete = attrs.evolve(split, fitted=counts * split.weights[:, None]).fit(scaled, (0, _LAST))
+        return RankChoice(
+            rank=rank, ranks=np.array(self.ranks), scores=scores, errors=errors,
+            stability=np.array([self.stability(one) for one in self.ranks]),
+            overdispersion=split.overdispersion, topics=complete.means[split.prior.n_known :],
+        )  # fmt: skip
+
+
+def _along_paths(split: _Split, first: int, paths: int, rng: np.random.Generator, progress: Any) -> _Paths:
+    """Fit the largest rank, then smaller ones, from several starts."""
+    fits, scores = list[dict[int, _Fit]](), list[dict[int, Floats]]()
+    least = 0 if split.prior.n_known else 1
+    lowest = least
+    for number in range(paths):
+        fit = split.begin(first, rng)
+        path, own = dict[int, _Fit](), dict[int, Floats]()
+        while True:
+            rank = len(fit.means) - split.prior.n_known
+            path[rank], own[rank] = fit, split.scores(fit)
+            if progress is not None:
+                progress(number, rank)
+            if rank <= lowest or (number == 0 and _is_far(own)):
+                break
+            for _ in range(max(1, rank // 16)):
+                fit = split.smaller(fit)
+        lowest = min(path)  # the later paths end where the first did
+        fits.append(path)
+        scores.append(own)
+    return _Paths(split, fits, scores)
+
+
+def _is_far(scores: dict[int, Floats]) -> bool:
+    """Whether the last score is far below the best one, so that lower ranks are no candidates."""
+    last = min(scores)
+    best = max(scores, key=lambda rank: (float(scores[rank].sum()), -rank))
+    apart = scores[last] - scores[best]
+    error = float(apart.std()) * math.sqrt(len(apart))
+    return last <= best - _BELOW and float(apart.sum()) < -_FAR * error

@@ -45,7 +45,7 @@ SHORT = {
     "fuentes": "--repeats 3 --sweeps 100 --ap-sweeps 100",
     "gaussian_mixtures": "--seeds 1 --sweeps 20",
     "recovery": "--seeds 1 --sweeps 10",
-    "signature_cohorts": "--samples 20 --most 500 --part 4 --sweeps 4",
+    "signature_cohorts": "--samples 20 --most 500 --sweeps 4",
     "sparse_topics": "--sweeps 20",
     "three_levels": "--sweeps 5",
 }

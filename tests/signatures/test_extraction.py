@@ -1,6 +1,7 @@
 """Signatures of a run, known ones, and files for other programs."""
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -12,14 +13,14 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.signatures import (
     CHANNELS,
     KnownSignatures,
+    choose_rank,
     extract_signatures,
     read_signatures,
     read_spectra,
-    start_from_part,
     write_signatures,
 )
 from hdpkit.signatures.extraction import names_of_signatures
-from hdpkit.signatures.starts import _mean_field
+from hdpkit.signatures.starts import RankChoice, _mean_field
 from hdpkit.summaries import exposures
 
 SBS96 = CHANNELS["SBS96"]
@@ -96,39 +97,87 @@ def test_exposures_of_samples_of_which_a_part_was_drawn(cohort):
             extract_signatures(trace, corpus, totals=wrong)
 
 
-def test_a_start_from_a_part(cohort):
+def sample_above(eta=0.2):
+    root = hk.Restaurant(hk.DirichletMultinomial(eta), concentration=hk.Gamma(1.0, 1.0))
+    return hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
+
+
+def similarities(topics):
+    return KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH).match(topics).cosines
+
+
+def test_the_number_of_signatures_is_found_by_held_out_mutations(cohort):
     corpus = cohort[3]
-    root = hk.Restaurant(hk.DirichletMultinomial(0.2), concentration=hk.Gamma(1.0, 1.0))
-    sample = hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
-    start = start_from_part(sample, corpus, max_per_sample=400, sweeps=60, chains=1, rng=0)
-    matches = KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH).match(start.topics)
-    assert set(matches.names) == {"x", "y", "z"}
-    assert start == start_from_part(sample, corpus, max_per_sample=400, sweeps=60, chains=1, rng=0)
-    wrong = ({"chains": 0}, {"sweeps": 1}, {"max_per_sample": 0}, {"similarity": 1.0}, {"updates": -1})
-    for one in wrong:
+    choice = choose_rank(sample_above(), corpus, most=8, rng=0)
+    assert choice.rank == 3
+    assert similarities(choice.topics).max(axis=0).min() > 0.99
+    np.testing.assert_allclose(choice.topics.sum(axis=1), 1.0)
+    assert choice.init == hk.init.Factors(topics=choice.topics)
+    table = choice.table()
+    assert table["rank"].tolist() == list(range(1, 9))
+    assert table["chosen"].tolist() == [rank == 3 for rank in range(1, 9)]
+    best = int(np.argmax(table["score"]))
+    assert table["score"][best] == table["error"][best] == 0.0
+    assert (table["score"][:2] < -table["error"][:2]).all()
+    assert table["stability"][2] > 0.99
+    assert str(choice).startswith("3 signatures: of 1 to 8 tried, ")
+    again = choose_rank(sample_above(), corpus, most=8, rng=0)
+    assert np.array_equal(again.topics, choice.topics)
+    back = RankChoice.from_data(json.loads(json.dumps(choice.as_data())))
+    assert str(back) == str(choice)
+    assert np.array_equal(back.topics, choice.topics)
+    assert np.isnan(choose_rank(sample_above(), corpus, most=2, paths=1, rng=0).stability).all()
+
+
+def test_wrong_arguments_of_a_choice(cohort):
+    for one in ({"paths": 0}, {"most": 0}, {"held_out": 1.0}, {"held_out": 0.0}, {"progress": 3}):
         with pytest.raises(ParameterError):
-            start_from_part(sample, corpus, **one)
+            choose_rank(sample_above(), cohort[3], **one)
+    with pytest.raises(DataError, match="corpus"):
+        choose_rank(sample_above(), hk.Corpus.from_counts(np.zeros((2, 96), dtype=int)))
 
 
-def test_a_start_from_chains_that_agree_on_nothing(cohort):
-    corpus = cohort[3]
-    root = hk.Restaurant(hk.DirichletMultinomial(0.2), concentration=hk.Gamma(1.0, 1.0))
-    sample = hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
-    unlike = {"similarity": 1.0 - 1e-12, "max_per_sample": 300, "sweeps": 8, "chains": 2, "rng": 0}
-    assert start_from_part(sample, corpus, **unlike) == hk.init.Factors()
-    known = hk.Known(TRUTH[:2], counts=500)
-    assert start_from_part(sample, corpus, known=known, **unlike).topics.shape == (0, 96)
-
-
-def test_a_start_from_a_part_beside_known_signatures(cohort):
-    corpus = cohort[3]
-    root = hk.Restaurant(hk.DirichletMultinomial(0.2), concentration=hk.Gamma(1.0, 1.0))
-    sample = hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
+def test_signatures_beside_known_ones(cohort):
     known = hk.Known(TRUTH[:2], counts=500, frozen=[True, False])
-    start = start_from_part(sample, corpus, known=known, max_per_sample=100, sweeps=40, chains=1, rng=0)
-    cosine = KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH).match(start.topics).cosines
-    assert len(start.topics) == 1
-    assert cosine[0, 2] > 0.99
+    choice = choose_rank(sample_above(), cohort[3], known=known, most=4, rng=0)
+    assert choice.rank == 1
+    assert similarities(choice.topics)[0, 2] > 0.99
+    every = choose_rank(sample_above(), cohort[3], known=hk.Known(TRUTH, frozen=True), most=3, rng=0)
+    assert every.rank == 0
+    assert every.topics.shape == (0, 96)
+    assert RankChoice.from_data(every.as_data()).rank == 0
+    told = []
+    choose_rank(
+        sample_above(), cohort[3], known=known, most=1, paths=2, rng=0, progress=lambda *at: told.append(at)
+    )
+    assert told == [(0, 1), (0, 0), (1, 1), (1, 0)]
+
+
+def test_few_samples_and_few_mutations():
+    rng = np.random.default_rng(3)
+    one = hk.Corpus.from_counts(rng.multinomial(50, TRUTH[0])[None])
+    assert choose_rank(sample_above(), one, rng=0).rank == 1
+    counts = rng.multinomial(3, TRUTH[0], size=4)
+    counts[1] = 0
+    assert choose_rank(sample_above(), hk.Corpus.from_counts(counts), rng=0).rank in (1, 2, 3)
+    one_mutation = hk.Corpus.from_counts(np.eye(1, 96, dtype=int))
+    assert choose_rank(sample_above(), one_mutation, held_out=0.999, rng=0).rank == 1
+
+
+def test_samples_that_vary_more_than_the_model_assumes_get_less_weight():
+    """Counts by shares that differ from sample to sample: 1 / b is found, and no signatures are added."""
+    rng = np.random.default_rng(4)
+    shares = rng.dirichlet(np.full(3, 0.4), size=60)
+    plain, varied = [], []
+    for row in shares:
+        law = row @ TRUTH
+        plain.append(rng.multinomial(5000, law))
+        varied.append(rng.multinomial(5000, rng.dirichlet(1000.0 * law + 1e-9)))
+    few = choose_rank(sample_above(), hk.Corpus.from_counts(np.array(plain)), most=8, rng=0)
+    more = choose_rank(sample_above(), hk.Corpus.from_counts(np.array(varied)), most=8, rng=0)
+    assert few.rank == more.rank == 3
+    assert few.overdispersion < 1e-4
+    assert 0.5e-3 < more.overdispersion < 1.5e-3
 
 
 @pytest.fixture
@@ -143,13 +192,13 @@ def test_topics_are_fitted_to_all_counts(counts):
     shares, prior = np.full(3, 0.3), np.full((3, 96), 0.2)
     frozen = np.array([True, False, False])
     prior[1] += 1e9 * begin[1]
-    fitted = _mean_field(counts, begin, shares, prior, frozen, 100)
+    fitted = _mean_field(counts, begin, shares, prior, frozen, 100).means
     assert np.array_equal(fitted[0], begin[0])
     np.testing.assert_allclose(fitted[1], begin[1], atol=1e-3)
-    free = _mean_field(counts, begin, shares, np.full((3, 96), 0.2), np.zeros(3, dtype=bool), 100)
+    free = _mean_field(counts, begin, shares, np.full((3, 96), 0.2), np.zeros(3, dtype=bool), 100).means
     np.testing.assert_allclose(free.sum(axis=1), 1.0)
     assert np.diag(KnownSignatures(("x", "y", "z"), SBS96.names, TRUTH).match(free).cosines).min() > 0.99
-    assert np.array_equal(_mean_field(counts, begin, shares, prior, frozen, 0), begin)
+    assert np.array_equal(_mean_field(counts, begin, shares, prior, frozen, 0).means, begin)
 
 
 def test_updates_are_those_of_a_mean_field(counts):
@@ -167,7 +216,7 @@ def test_updates_are_those_of_a_mean_field(counts):
         for term in np.flatnonzero(row):
             law = np.exp(log_theta[document]) * begin[:, term]
             expected[:, term] += row[term] * law / law.sum()
-    found = _mean_field(counts, begin, shares, prior, np.zeros(3, dtype=bool), 1)
+    found = _mean_field(counts, begin, shares, prior, np.zeros(3, dtype=bool), 1).means
     np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), rtol=1e-10)
 
 

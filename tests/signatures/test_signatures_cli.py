@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError
 from hdpkit.record.files import text_of
 from hdpkit.report import write_report
-from hdpkit.signatures import CHANNELS, extract_signatures, start_from_part
+from hdpkit.signatures import CHANNELS, extract_signatures
 from hdpkit.signatures.export import _by_channel
 from hdpkit.signatures.runs import load_settings, signatures_of_run
 from hdpkit.stores import KeepsCells
@@ -176,14 +175,21 @@ def test_channels_in_another_order_keep_their_names(tmp_path):
     assert np.argmax(table["SBS96A"]) == table["MutationType"].index(SBS96.names[np.argmax(LAWS[0])])
 
 
-def test_a_cohort_whose_short_chains_agree_on_nothing_starts_with_factors(files, tmp_path, monkeypatch):
-    unlike = {"similarity": 1.0 - 1e-12, "sweeps": 4, "chains": 2}
-    monkeypatch.setattr("hdpkit.cli.signatures.start_from_part", partial(start_from_part, **unlike))
-    short = ("--sweeps", 6, "--samples", 2, "--chains", 1, "--quiet")
+def test_the_start_is_chosen_by_held_out_mutations_and_told(files, tmp_path):
+    short = ("--sweeps", 6, "--samples", 2, "--chains", 1)
     result = call("signatures", files / "cohort.SBS96.all", "--out", tmp_path / "run", *short)
     assert result.exit_code == 0, result.output
-    assert "the chains agree on no signature: the start is a factorisation of all counts" in result.stderr
+    assert "held-out score" in result.stderr
+    choice = load_settings(tmp_path / "run").ranks
+    assert f"the start has {choice}" in result.stderr
+    assert choice.rank in choice.ranks
     assert call("verify", tmp_path / "run").exit_code == 0
+    assert call("report", tmp_path / "run").exit_code == 0
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert str(choice) in page
+    data = json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+    for name in ("signatures-ranks", "signatures-stability"):
+        assert sum(row["chosen"] for row in data["charts"][name]["data"]["values"]) == 1
 
 
 def test_names_are_those_of_the_known_signatures_that_match(files, tmp_path):

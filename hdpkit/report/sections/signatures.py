@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.errors import printable
-from hdpkit.report.charts import boxes, channel_bars, cosines, samples, stacked
+from hdpkit.report.charts import boxes, by_rank, channel_bars, cosines, samples, stacked
 from hdpkit.report.report_data import ReportData, diagnosis_of, rounded
 from hdpkit.report.section import Content
 from hdpkit.signatures import Signatures
@@ -100,6 +100,7 @@ def read_signatures_section(report: ReportData) -> Content | None:
         )
     if len(found) > 1 or (len(found) == 1 and settings.known is not None):
         charts["signatures-cosines"] = _cosines(found, settings)
+    charts |= _ranks(settings)
     return Content(
         values={
             "rows": rows,
@@ -108,6 +109,8 @@ def read_signatures_section(report: ReportData) -> Content | None:
             "rest": found.components.rest,
             "n_samples": len(found.components.samples),
             "sweeps": found.components.sweeps,
+            "choice": None if settings.ranks is None else str(settings.ranks),
+            "stable": "signatures-stability" in charts,
             "n_chains": len(found.components.chain_numbers),
             "settings": settings,
             "known": settings.known is not None,
@@ -213,6 +216,27 @@ def _means(found: Signatures, levels: Any) -> dict[str, Any]:
         for name, share in zip(names, rounded(shares[group].mean(axis=0)), strict=True)
     ]
     return stacked(values, len(levels), len(names))
+
+
+def _ranks(settings: Settings) -> dict[str, Any]:
+    """Held-out score and stability by number of signatures, if the start was chosen by them."""
+    if settings.ranks is None:
+        return {}
+    table = settings.ranks.table()
+    columns = (table["rank"].tolist(), *(rounded(table[name]) for name in ("score", "error", "stability")))
+    values: list[dict[str, Any]] = [
+        {"rank": rank, "score": score, "low": score - error, "high": score + error, "stability": stability}
+        for rank, score, error, stability in zip(*columns, strict=True)
+    ]
+    for row in values:
+        row["chosen"] = row["rank"] == settings.ranks.rank
+    charts = {"signatures-ranks": by_rank(values, "score", "held-out score (nats)", "signatures")}
+    stable = [row for row in values if row["stability"] is not None]
+    if stable:
+        charts["signatures-stability"] = by_rank(
+            stable, "stability", "stability (cosine)", "signatures", ".2f"
+        )
+    return charts
 
 
 def _cosines(found: Signatures, settings: Settings) -> dict[str, Any]:
