@@ -35,9 +35,13 @@ from hdpkit.base_measures import (
 from hdpkit.checks import naming_keywords as _naming_keywords
 from hdpkit.comparison import (
     Candidate,
+    CheckedChains,
     Comparison,
     ConvergenceRule,
+    MixingCheck,
     ScheduleResult,
+    StatisticCheck,
+    check_mixing,
     compare_schedules,
 )
 from hdpkit.data import Corpus, Groups, Limits, NGrams, ShardedCorpus, downsample
@@ -89,6 +93,7 @@ __all__ = [
     "Candidate",
     "Categorical",
     "ChainTrace",
+    "CheckedChains",
     "Checkpoint",
     "Comparison",
     "Component",
@@ -110,6 +115,7 @@ __all__ = [
     "Known",
     "KnownValues",
     "Limits",
+    "MixingCheck",
     "Mixture",
     "NGramModel",
     "NGrams",
@@ -131,10 +137,12 @@ __all__ = [
     "Shifted",
     "SparseDirichletMultinomial",
     "Spelling",
+    "StatisticCheck",
     "Tick",
     "Trace",
     "Uniform",
     "base_measures",
+    "check_mixing",
     "compare_schedules",
     "dishes_per_group",
     "downsample",

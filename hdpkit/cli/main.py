@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 import hdpkit
+from hdpkit.cli.check import check
 from hdpkit.cli.convert import convert
 from hdpkit.cli.demo import demo
 from hdpkit.cli.export import export
@@ -132,6 +133,7 @@ def main() -> None:
       hdpkit verify run
       hdpkit report run
       hdpkit match run other-run
+      hdpkit check run
       hdpkit signatures cohort.SBS96.all --levels types.csv --out run
       hdpkit schedules ap.dat --seconds 60
       hdpkit lm train text.txt --into model
@@ -152,6 +154,7 @@ for command in (
     resume,
     verify,
     match,
+    check,
     signatures,
     convert,
     schedules,

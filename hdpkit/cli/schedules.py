@@ -39,7 +39,7 @@ from hdpkit.moves import Move
 from hdpkit.plots.canvas import check_picture
 from hdpkit.record.inference_data import load_arviz
 
-__all__ = ["schedules"]
+__all__ = ["ChainProgress", "schedules"]
 
 _DEFAULT = "crf-explicit,crf-histogram,direct"
 
@@ -149,7 +149,7 @@ def schedules(corpus: Path, **options: Any) -> None:
         options["threads"],
     )
     candidates |= {name: Candidate(Franchise(restaurant, data), moves) for name, moves in own.items()}
-    with _Progress(quiet) as progress, warnings.catch_warnings():
+    with ChainProgress(quiet) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", InterruptedRunWarning)  # printed below
         comparison = hk.compare_schedules(
             candidates, seconds=options["seconds"], chains=options["chains"], rng=options["seed"],
@@ -173,7 +173,7 @@ def schedules(corpus: Path, **options: Any) -> None:
         raise click.exceptions.Exit(1)
 
 
-class _Progress:
+class ChainProgress:
     """A line on standard error at the end of each chain; on a terminal also a line of current progress."""
 
     def __init__(self, quiet: bool) -> None:
@@ -181,7 +181,7 @@ class _Progress:
         self._console = Console(file=sys.stderr)
         self._status: Status | None = None
 
-    def __enter__(self) -> _Progress:
+    def __enter__(self) -> ChainProgress:
         return self
 
     def __exit__(self, *error: Any) -> None:

@@ -23,10 +23,14 @@ from hdpkit.schedule.interrupt import deferred_interrupt
 __all__ = [
     "CLOCKS",
     "ChainRecord",
+    "Limit",
     "MoveTotals",
+    "ProgressFailed",
     "Runs",
     "Standing",
     "run_all",
+    "run_chain",
+    "teller",
 ]
 
 CLOCKS = ("wall", "processor")
@@ -35,6 +39,21 @@ _NO_END = 2**62
 _MOST = 20_000  # recorded states of a chain; if there are more, every second one is dropped
 _WALL = 20  # a chain whose recording is slow ends after this many times its seconds by the wall clock
 _BETWEEN_TELLING = 0.1
+
+
+@attrs.frozen
+class Limit:
+    """How long a chain runs: for seconds of its moves by a clock, or, if given, for a number of sweeps."""
+
+    seconds: float
+    clock: str = "wall"
+    sweeps: int | None = None
+
+    def reached(self, spent: float, passed: float, sweeps: int) -> bool:
+        """Whether a chain ends, by the time of its moves, the time that has passed, and its sweeps."""
+        if self.sweeps is not None:
+            return sweeps >= self.sweeps
+        return spent >= self.seconds or passed >= _WALL * self.seconds
 
 
 @attrs.frozen
@@ -163,31 +182,36 @@ def run_chain(
     candidate: Candidate,
     init: Any,
     seed: int,
-    seconds: float,
+    limit: Limit,
     n_shares: int,
-    clock: str,
     tell: Callable[[float, int, int, float, bool], Any],
+    ended: Callable[[Franchise], Any] = lambda franchise: None,
 ) -> ChainRecord:
-    """Run one chain until its moves have taken this many seconds; the current sweep is completed."""
+    """Run one chain up to its limit; the current sweep is completed. Without ``init`` it begins in its state.
+
+    ``ended`` is called with the franchise in its last state.
+    """
     franchise = candidate.franchise.copy()
-    start(franchise, init, Streams(seed).source(STARTS))
+    if init is not None:
+        start(franchise, init, Streams(seed).source(STARTS))
+    begins = franchise.sweep
     rows = _Rows(n_shares)
     rows.record(franchise, 0.0)
     moves: dict[str, MoveTotals] = {}
     spent, finished, told = 0.0, False, -1.0
     begun, on_processors = time.perf_counter(), time.process_time()
-    draws = candidate.schedule.sample(franchise, _NO_END, rng=seed, init=None)
+    draws = candidate.schedule.sample(franchise, _NO_END - begins, rng=seed, init=None)
     try:
         while not finished:
             before = time.perf_counter(), time.process_time()
             draw = next(draws)
-            share = 1.0 if clock == "wall" else _share_since(*before)
+            share = 1.0 if limit.clock == "wall" else _share_since(*before)
             with deferred_interrupt():
                 spent += share * seconds_of(draw)
                 for record in draw.moves:
                     moves[record.move] = moves.get(record.move, MoveTotals()) + _totals(record, share)
                 now = time.perf_counter()
-                finished = spent >= seconds or now - begun >= _WALL * seconds
+                finished = limit.reached(spent, now - begun, draw.sweep - begins)
                 if draw.moves and draw.sweep % rows.thin == 0:  # if no move had a turn, nothing has changed
                     rows.record(franchise, spent)
             if finished or now - told >= _BETWEEN_TELLING:
@@ -198,6 +222,10 @@ def run_chain(
         pass
     finally:
         draws.close()
+    wall_seconds = time.perf_counter() - begun
+    processor_seconds = time.process_time() - on_processors
+    if finished:
+        ended(franchise)
     sweeps, times, dishes, log_joints, shares = zip(*rows.rows, strict=True)
     return ChainRecord(
         init=init,
@@ -208,8 +236,8 @@ def run_chain(
         log_joint=_kept(log_joints, np.float64),
         shares=_kept(shares, np.float64),
         moves=moves,
-        wall_seconds=time.perf_counter() - begun,
-        processor_seconds=time.process_time() - on_processors,
+        wall_seconds=wall_seconds,
+        processor_seconds=processor_seconds,
         finished=finished,
     )
 
@@ -266,7 +294,7 @@ def run_all(
     progress: Callable[[Standing], Any] | None,
 ) -> Runs:
     """Run every first chain, then every second one, and so on. Parameters as for `compare_schedules`."""
-    runs = Runs({name: [] for name in candidates})
+    runs, limit = Runs({name: [] for name in candidates}), Limit(seconds, clock)
     try:
         for c in range(chains):
             init = starts[c % len(starts)]
@@ -275,9 +303,9 @@ def run_all(
                     continue
                 known = {"schedule": name, "init": shown(init), "chain": c, "chains": chains, "place": place}
                 known |= {"schedules": len(candidates), "budget": seconds}
-                tell = _teller(progress, known)
+                tell = teller(progress, known)
                 try:
-                    record = run_chain(candidate, init, seed + c, seconds, shares, clock, tell)
+                    record = run_chain(candidate, init, seed + c, limit, shares, tell)
                 except Exception as error:  # of user code, for example: others' chains are kept
                     runs.failures[name] = error
                     continue
@@ -285,14 +313,14 @@ def run_all(
                 if not record.finished:
                     runs.interrupted = True
                     return runs
-    except _ProgressFailed as failed:
+    except ProgressFailed as failed:
         raise failed.error from None
     except KeyboardInterrupt:
         runs.interrupted = True
     return runs
 
 
-class _ProgressFailed(BaseException):
+class ProgressFailed(BaseException):
     """Wraps an error of the progress function, to distinguish it from errors that a schedule raises."""
 
     def __init__(self, error: Exception) -> None:
@@ -300,7 +328,7 @@ class _ProgressFailed(BaseException):
         self.error = error
 
 
-def _teller(progress: Callable[[Standing], Any] | None, known: Mapping[str, Any]) -> Callable[..., None]:
+def teller(progress: Callable[[Standing], Any] | None, known: Mapping[str, Any]) -> Callable[..., None]:
     """The function that a chain calls to report progress."""
 
     def tell(spent: float, sweeps: int, n_dishes: int, log_joint: float, finished: bool) -> None:
@@ -310,6 +338,6 @@ def _teller(progress: Callable[[Standing], Any] | None, known: Mapping[str, Any]
         try:
             progress(Standing(**{**known, **now, "finished": finished}))
         except Exception as error:
-            raise _ProgressFailed(error) from error
+            raise ProgressFailed(error) from error
 
     return tell

@@ -112,9 +112,13 @@ class LaterDraws:
         return int(next(iter(self.values.values())).shape[1])
 
 
-def later_draws(chains: Sequence[ChainRecord], burn_in: float) -> LaterDraws:
-    """Drop this share of each chain's time, and more from the start of longer chains: all get one length."""
-    rest = [int(np.count_nonzero(chain.seconds[1:] > burn_in * chain.seconds[-1])) for chain in chains]
+def later_draws(chains: Sequence[ChainRecord], burn_in: float, by: str = "seconds") -> LaterDraws:
+    """Drop this share of each chain's time, and more from the start of longer chains: all get one length.
+
+    With ``by="sweeps"`` the share is one of the sweeps.
+    """
+    spans = [getattr(chain, by) - getattr(chain, by)[0] for chain in chains]
+    rest = [int(np.count_nonzero(span[1:] > burn_in * span[-1])) for span in spans]
     n = min(rest)
     first = [len(chain.seconds) - n for chain in chains]
     values = {

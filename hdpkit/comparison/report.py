@@ -9,7 +9,7 @@ from typing import Any
 from hdpkit.errors import printable, short_repr
 from hdpkit.formats.delimited import table_of_rows
 
-__all__ = ["CSV_ROWS", "csv_text", "moves_table", "report", "schedules_table"]
+__all__ = ["CSV_ROWS", "csv_text", "markdown", "moves_table", "report", "schedules_table", "shown"]
 
 _DISTURBED = 0.8  # ratio of the lowest processor share to the highest, below which the report warns
 _CLOCKS = {"wall": "by the wall clock", "processor": "processor time"}
@@ -24,7 +24,7 @@ _HEAD = (
 
 def schedules_table(comparison: Any) -> str:
     """The table of schedules, as text: `Comparison.table`."""
-    return _markdown(_HEAD, [_row(result, comparison) for result in comparison.values()])
+    return markdown(_HEAD, [_row(result, comparison) for result in comparison.values()])
 
 
 def _row(result: Any, comparison: Any) -> list[str]:
@@ -88,7 +88,7 @@ def moves_table(comparison: Any) -> str:
                     "-" if move.tried == 0 else f"{100 * move.acceptance:.3g} %",
                 ]
             )
-    return _markdown(head, rows)
+    return markdown(head, rows)
 
 
 def report(comparison: Any) -> str:
@@ -136,7 +136,8 @@ def shown(init: Any) -> str:
     return printable(init) if isinstance(init, str) else short_repr(init)
 
 
-def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose columns have the width of their longest cells."""
     cells = [list(head), *(list(row) for row in rows)]
     width = [max(len(row[i]) for row in cells) for i in range(len(head))]
     lines = ["| " + " | ".join(cell.ljust(width[i]) for i, cell in enumerate(row)) + " |" for row in cells]

@@ -234,16 +234,17 @@ def draw_values(franchise: Franchise, source: ChoiceSource) -> list[object]:
     return _by_chain_rule(franchise, dishes, slots, _begun(franchise, slots), 0, source)
 
 
-def redraw_values(franchise: Franchise, source: ChoiceSource) -> Any:
+def redraw_values(franchise: Franchise, source: ChoiceSource, topics: Any = None) -> Any:
     """Draw all data given the dishes and their data: new values of the same dishes.
 
     The parameters of each dish are drawn from their posterior. They are integrated out where a measure has no
     topics to draw: each value is drawn given the data and the values before it. If dishes differ by
-    restaurant, the values are drawn in new restaurants, one for each that there is.
+    restaurant, the values are drawn in new restaurants, one for each that there is. ``topics`` are the drawn
+    ones of `topics_of` for all slots that have customers.
     """
     dishes = franchise.seating.dishes()
     slots = np.unique(dishes)
-    topics = topics_of(franchise, slots, source)
+    topics = topics_of(franchise, slots, source) if topics is None else topics
     if topics is not None:
         order = np.argsort(dishes, kind="stable")
         ends = np.searchsorted(dishes[order], slots, side="right").tolist()

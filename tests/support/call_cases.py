@@ -169,6 +169,11 @@ def comparison():
     )  # fmt: skip
 
 
+@functools.cache
+def mixing_check():
+    return hk.check_mixing(tiny(), [moves.TableGibbs()], sweeps=40, copies=10, inits=["one"])
+
+
 def drawn(model):
     return next(hk.Scheduler([moves.TableGibbs()]).sample(model, 1, 0))
 
@@ -233,6 +238,9 @@ OBJECTS = {
     "Corpus": corpus,
     "CutCorpus": lambda: shards.cut(corpus(), 2),
     "Comparison": functools.cache(comparison),
+    "MixingCheck": mixing_check,
+    "CheckedChains": lambda: mixing_check().data,
+    "StatisticCheck": lambda: hk.StatisticCheck(9.0, 10.0, 0.5, 20),
     "ConvergenceRule": hk.ConvergenceRule,
     "Decomposition": lambda: known_signatures().decompose(np.full((1, 96), 1 / 96)),
     "Detail": lambda: stores["explicit"].thing.DETAIL,
