@@ -74,4 +74,4 @@ def check(run: Path, **options: Any) -> None:
     if options["format"] == "json":
         say(json_text(found.to_dict(), indent=1))
         return
-    say(report(found, {"document": nouns.document, "term": nouns.term, "topic": nouns.topic}))
+    say(report(found, {"document": nouns.document, "term": nouns.term, "topic": nouns.dish}))

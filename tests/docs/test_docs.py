@@ -104,6 +104,7 @@ ARGUMENTS = {
     ),
     "kneser_ney": ("{text} {text} --order 3", "perplexity"),
     "machine": ("", "| processor |"),
+    "mixing_checks": ("{corpus} --fit-sweeps 2 --sweeps 40 --simulated 1", "of 1"),
     "memory": (TOPICS, "| histogram |"),
     "new_documents": (
         f"{{corpus}} {HALVES} --sweeps 4 --samples 2 --calls 1 --infer 2",
