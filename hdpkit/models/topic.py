@@ -6,7 +6,7 @@ import copy
 import inspect
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -53,7 +53,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     smoothing, selection : optional
         Parameters of the sparse model: see `SparseDirichletMultinomial`. None: its defaults.
     sweeps : int
-        Sweeps of `fit`.
+        Sweeps of `fit`. With ``until``: ten times those of the first round.
+    until : "readable" or "quotable", optional
+        Run in rounds, each with as many sweeps as all before it, until this verdict of `diagnosis_` is green,
+        two rounds in a row brought nothing, or ``at_most`` is over. There are at least two chains, since
+        a single one can't show what another would find.
+    at_most : float or str, optional
+        With ``until``: the longest time, in seconds or with a unit ("10min"), of the wall clock. None: at most
+        ``sweeps``.
     partial_sweeps : int
         Sweeps of each further `partial_fit`.
     samples : int or Samples
@@ -144,6 +151,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         partial_sweeps: Any = 50,
         samples: Any = 20,
         chains: Any = 1,
+        until: Any = None,
+        at_most: Any = None,
         schedule: Any = None,
         init: Any = "auto",
         store: Any = "histogram",
@@ -169,6 +178,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.partial_sweeps = partial_sweeps
         self.samples = samples
         self.chains = chains
+        self.until = until
+        self.at_most = at_most
         self.schedule = schedule
         self.init = init
         self.store = store
@@ -231,21 +242,63 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             root=root_of(self.root, self.n_components),
             known=self.known,
         )
-        trace = self._scheduler(restaurant).run(
-            franchise,
-            self.sweeps,
-            rng=seed_of(self.random_state),
-            init=self.init,
-            samples=self.samples or None,
-            chains=self.chains if self.chains > 1 else None,
-            processes=effective_n_jobs(self.n_jobs),
-            progress=self.progress,
+        trace = (
+            self._run(restaurant, franchise, self.chains, self.sweeps, self.samples or None)
+            if self.until is None
+            else self._run_until(restaurant, franchise)
         )
         self.counter_ = counter
         self.terms_ = corpus.vocabulary
         franchises = trace.franchises if isinstance(trace, ChainTrace) else [franchise]
         self._finish(franchises, trace)
         return self
+
+    def _run(
+        self,
+        restaurant: Any,
+        franchise: Franchise,
+        chains: int,
+        sweeps: int,
+        samples: Any,
+        callbacks: Iterable[Callable[[Any], Any]] = (),
+    ) -> Trace | ChainTrace:
+        """The sweeps of a fit, from its start."""
+        return self._scheduler(restaurant, chains).run(
+            franchise,
+            sweeps,
+            rng=seed_of(self.random_state),
+            init=self.init,
+            samples=samples,
+            chains=chains if chains > 1 else None,
+            processes=effective_n_jobs(self.n_jobs),
+            progress=self.progress,
+            callbacks=callbacks,
+        )
+
+    def _run_until(self, restaurant: Any, franchise: Franchise) -> Trace | ChainTrace:
+        """Rounds of sweeps until a verdict is green."""
+        from hdpkit.summaries.rounds import FEWEST_CHAINS, Until, run_in_rounds, samples_of_round
+
+        until = Until(self.until, self.at_most, self.sweeps)
+        chains, number = max(self.chains, FEWEST_CHAINS), max(self.samples, 2)
+        whole: list[ChainTrace] = []
+
+        def step(begun: int, sweeps: int) -> tuple[ChainTrace, int]:
+            rule = samples_of_round(number, begun, sweeps)
+            if not whole:
+                made: Any = self._run(restaurant, franchise, chains, sweeps, rule, until.callbacks)
+            else:
+                scheduler = self._scheduler(restaurant, chains)
+                swept = Parallel(n_jobs=self.n_jobs)(
+                    delayed(_go_on)(scheduler, one, sweeps, rule, None, until.callbacks)
+                    for one in whole[-1].franchises
+                )
+                later = ChainTrace([trace for _, trace in swept], None, [one for one, _ in swept])
+                made = whole[-1]._followed_by(later, begun // 2)
+            whole[:] = [made]
+            return made, max(one.sweep for one in made.franchises)
+
+        return run_in_rounds(until, 0, step, lambda trace: diagnose(trace, data=franchise.data))
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add new documents and continue sampling; the first call is `fit`.
@@ -461,6 +514,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )  # fmt: skip
         self._check_transform()
         self._check_score()
+        self._check_until()
 
     def _check_transform(self) -> tuple[str, float, int]:
         return (
@@ -468,6 +522,21 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             positive_number("transform_tolerance", self.transform_tolerance),
             whole_number("transform_sweeps", self.transform_sweeps, 1, remedy="50 are usual."),
         )
+
+    def _check_until(self) -> None:
+        if self.until is None:
+            if self.at_most is not None:
+                raise ParameterError(
+                    "at_most", self.at_most, "None without until", 'Give until="readable", or sweeps.'
+                )
+            return
+        from hdpkit.summaries.rounds import Until
+
+        if isinstance(self.samples, Samples):
+            raise ParameterError(
+                "samples", self.samples, "a number with until", "Each round keeps so many of each chain."
+            )
+        Until(self.until, self.at_most, self.sweeps)
 
     def _check_score(self) -> str:
         return choice(
@@ -479,9 +548,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         with fitting(f"pickle of {type(self).__name__}", "the state of an estimator", remedy=DAMAGED):
             super().__setstate__(state)
 
-    def _scheduler(self, restaurant: Any) -> Scheduler:
+    def _scheduler(self, restaurant: Any, chains: int | None = None) -> Scheduler:
         moves = default_moves(restaurant) if self.schedule is None else self.schedule
-        return Scheduler(moves, threads=effective_n_jobs(self.n_jobs) if self.chains == 1 else 1)
+        alone = (self.chains if chains is None else chains) == 1
+        return Scheduler(moves, threads=effective_n_jobs(self.n_jobs) if alone else 1)
 
     def _corpus(self, X: Any) -> tuple[Corpus, Any]:
         """The documents of a first call, and the counter of their texts."""
@@ -614,10 +684,18 @@ def _new_topic(franchise: Franchise) -> Floats:
 
 
 def _go_on(
-    scheduler: Scheduler, franchise: Franchise, sweeps: int, samples: int | None, progress: Any
+    scheduler: Scheduler,
+    franchise: Franchise,
+    sweeps: int,
+    samples: Any,
+    progress: Any,
+    callbacks: Iterable[Callable[[Any], Any]] = (),
 ) -> tuple[Any, Any]:
     """Further sweeps of one chain, in this process or another."""
-    return franchise, scheduler.run(franchise, sweeps, init=None, samples=samples, progress=progress)
+    trace = scheduler.run(
+        franchise, sweeps, init=None, samples=samples, progress=progress, callbacks=callbacks
+    )
+    return franchise, trace
 
 
 def _seed_of_chain(franchise: Franchise) -> int:
@@ -653,6 +731,8 @@ class SparseTopicModel(TopicModel):
     selection : prior or float, optional
         Prior of the share of terms that a topic selects, or a fixed share. None: Beta(1, 1).
     concentration, root_concentration, n_components, sweeps, partial_sweeps, samples, chains, schedule, init
+        As in `TopicModel`.
+    until, at_most
         As in `TopicModel`.
     store, root, text, transform_method, transform_tolerance, transform_sweeps, score_method
         As in `TopicModel`.

@@ -146,6 +146,16 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
         """The kept samples in order of sweeps; those in a run folder are read each time they are used."""
         return tuple(one.read() if isinstance(one, SampleFile) else one for one in self._samples)
 
+    def _followed_by(self, later: Trace, after: int) -> Trace:
+        """The trace of this run and of one that continues it, with the samples of later sweeps than this."""
+        made = Trace(None, self.seed, self.exact and later.exact)
+        made._own = self._own
+        made._values = {key: [*values, *later._values[key]] for key, values in self._values.items()}
+        made._moves = [*self._moves, *later._moves]
+        made._samples = [one for one in (*self._samples, *later._samples) if one.sweep > after]
+        made.interrupted = later.interrupted
+        return made
+
     def columns(self) -> dict[str, list[Any]]:
         """The recorded values: key -> one per recorded sweep."""
         return self._values

@@ -27,8 +27,8 @@ READABLE = 0.8
 """Share of the data in shared components from which a run can be read."""
 PARTLY = 0.5
 """The share from which it can be read in part."""
-ALIKE = 0.8
-"""The smallest correlation of two chains over pairs of groups at which these agree."""
+ALIKE = 0.7
+"""The smallest correlation of two chains over pairs of groups at which these agree: half of the variance."""
 SCORES = 1.05
 """The largest ratio of the chains' perplexities of left-out words at which these agree."""
 
