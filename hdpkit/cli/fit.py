@@ -32,8 +32,9 @@ from hdpkit.cli.options import (
     restaurants_of,
     root_of,
     seed_option,
+    until_options,
 )
-from hdpkit.cli.runs import carry_out
+from hdpkit.cli.runs import carry_out, check_until, in_rounds
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.models.topic_parts import default_moves
@@ -46,7 +47,7 @@ __all__ = ["fit"]
 
 _COMMON = (
     "out", "text_column", "id_column", "group_column", "stop_words", "min_documents", "max_document_share",
-    "sweeps", "chains", "seed", "eta", "terms",
+    "sweeps", "until", "at_most", "chains", "seed", "eta", "terms",
 )  # fmt: skip
 
 
@@ -56,6 +57,7 @@ _COMMON = (
     "--out", required=True, type=path_type, metavar="RUN", help="Folder for the run; must be new or empty."
 )
 @option_of(Scheduler.run, "sweeps", positive, default=500, show_default=True)
+@until_options
 @seed_option
 @option_of(Scheduler.run, "chains", chains_type, default=1, show_default=True)
 @click.option("--terms", type=positive, default=10, show_default=True, help="Top terms of each topic.")
@@ -148,6 +150,9 @@ def fit(corpus: Path, **options: Any) -> None:
     With --shards the sampler is slice-gibbs over counts, with sampled weights of the root. The same command
     continues a run that was stopped, with any number of processes; so does hdpkit resume.
 
+    With --until the run ends when its verdict is green, when two rounds in a row brought nothing, or after
+    --at-most, instead of after a number of sweeps.
+
     Ctrl-C stops the run, and hdpkit resume RUN continues it. The same seed gives the same chain.
 
     \b
@@ -155,6 +160,7 @@ def fit(corpus: Path, **options: Any) -> None:
       hdpkit fit reports/ --stop-words english --min-documents 5 --out run
       hdpkit fit posts.csv --text-column body --id-column post --group-column author --out run
       hdpkit fit ap.dat --vocabulary vocab.txt --chains 4 --sweeps 1000 --out run
+      hdpkit fit posts.csv --text-column body --until readable --at-most 10min --out run
       hdpkit fit ap.dat --sparse --smoothing "gamma(1,1)" --out run
       hdpkit fit counts.mtx.gz --eta 0.1 --root-concentration "gamma(1,0.1)" --out run
       hdpkit fit ap.dat --moves table-gibbs,split-merge:until=50:repeat=2,concentration --out run
@@ -169,6 +175,7 @@ def fit(corpus: Path, **options: Any) -> None:
         if options[name] != default:
             raise ParameterError(name, options[name], "left out without --shards", "Add --shards.")
     folder: Path = options["out"]
+    check_until(options)
     base, root = base_measure_of(options), root_of(options)
     check_new_folder(folder)
     quiet = options["quiet"]
@@ -181,19 +188,19 @@ def fit(corpus: Path, **options: Any) -> None:
     moves = options["moves"] or default_moves(restaurant)
     scheduler = Scheduler(moves, threads=options["threads"])
 
-    def run(progress: Any) -> Any:
+    def run(progress: Any, **given: Any) -> Any:
+        usual: dict[str, Any] = {"sweeps": options["sweeps"], "samples": options["samples"] or None}
+        usual["chains"] = options["chains"] if options["chains"] > 1 else None
         return scheduler.run(
             franchise,
-            sweeps=options["sweeps"],
             rng=options["seed"],
             init=options["init"],
             thin=options["thin"],
-            chains=options["chains"] if options["chains"] > 1 else None,
-            samples=options["samples"] or None,
             progress=progress,
             folder=folder,
             checkpoint=Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
+            **(usual | given),
         )
 
     with held_for_a_run(folder, {READING: read.settings.as_data()}):
-        carry_out(run, folder, options["terms"], quiet)
+        carry_out(in_rounds(options, folder, run), folder, options["terms"], quiet)

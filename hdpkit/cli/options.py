@@ -66,6 +66,7 @@ __all__ = [
     "seed_option",
     "text_type",
     "topics_type",
+    "until_options",
 ]
 
 
@@ -246,6 +247,31 @@ seed_option = click.option(
     "--seed", type=_Whole(0, LARGEST_SEED), default=0, show_default=True, help="Seed of all random numbers."
 )
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
+
+
+def until_options(command: Any) -> Any:
+    """``--until`` and ``--at-most``."""
+    for option in (
+        click.option(
+            "--at-most", type=Parsed("TIME", _parse_duration),
+            help="With --until: the longest time, such as 90s, 10min or 1h.  [default: all sweeps]",
+        ),
+        click.option(
+            "--until", type=click.Choice(["readable", "quotable"]),
+            help="Run in rounds until this verdict is green: first a tenth of the sweeps, then as many as "
+            "before. With at least two chains.",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def _parse_duration(text: str) -> float:
+    from hdpkit.summaries.rounds import seconds_of  # other runs don't need it
+
+    return seconds_of("at-most", text)
+
+
 raw_option = click.option(
     "--raw", is_flag=True,
     help="CSV, TSV files: don't escape texts that a spreadsheet would evaluate, or control characters.",

@@ -23,7 +23,15 @@ from hdpkit.cli.folders import (
     worked_on,
 )
 from hdpkit.cli.lm_train import resume_training
-from hdpkit.cli.options import ShownTopics, not_negative, path_type, positive, quiet_option, topics_type
+from hdpkit.cli.options import (
+    ShownTopics,
+    not_negative,
+    path_type,
+    positive,
+    quiet_option,
+    topics_type,
+    until_options,
+)
 from hdpkit.cli.output import (
     SHOWN,
     WORTH_A_ROW,
@@ -59,7 +67,16 @@ from hdpkit.summaries import Diagnosis, diagnose
 from hdpkit.summaries.run_topics import merged_state, topics_of_run
 from hdpkit.summaries.topic_labels import LABELS, read_topic_labels
 
-__all__ = ["carry_out", "open_corpus_run", "resume", "run_argument", "topics", "verify"]
+__all__ = [
+    "carry_out",
+    "check_until",
+    "in_rounds",
+    "open_corpus_run",
+    "resume",
+    "run_argument",
+    "topics",
+    "verify",
+]
 
 run_argument = click.argument("run", type=path_type, metavar="RUN", callback=worked_on)
 terms_option = click.option(
@@ -113,6 +130,54 @@ def carry_out(
     if interrupted:
         say(f"Interrupted. {again}", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
+
+
+def check_until(options: dict[str, Any]) -> None:
+    """Raise a ParameterError for --at-most without --until."""
+    if options["until"] is None and options["at_most"] is not None:
+        raise ParameterError(
+            "at-most", options["at_most"], "left out without --until", "Give --until readable, or --sweeps."
+        )
+
+
+def in_rounds(
+    options: dict[str, Any], folder: Path, begin: Callable[..., Any] | None, allow: tuple[str, ...] = ()
+) -> Callable[[Any], Any]:
+    """What runs, given its progress: ``begin`` or, with --until, rounds of which it is the first.
+
+    Without ``begin`` the run of the folder is continued. ``begin`` takes sweeps, samples, chains, callbacks.
+    """
+    if options["until"] is None and begin is not None:
+        return begin
+    from hdpkit.summaries.rounds import FEWEST_CHAINS, Until, run_in_rounds, samples_of_round
+
+    def run(progress: Any) -> Any:
+        until = Until(options["until"], options["at_most"], options["sweeps"])
+        number = options["samples"]
+
+        def step(begun: int, sweeps: int) -> tuple[Any, int]:
+            rule = samples_of_round(number, begun, sweeps)
+            if begun == 0 and begin is not None:
+                chains = max(options["chains"], FEWEST_CHAINS)
+                trace = begin(progress, sweeps=sweeps, samples=rule, chains=chains, callbacks=until.callbacks)
+            else:
+                there = open_run(folder, allow)
+                trace = there.resume(sweeps, samples=rule, callbacks=until.callbacks, progress=progress)
+            return trace, max(sweep for sweep in open_run(folder, allow).sweeps if sweep is not None)
+
+        def judge(_: Any) -> Diagnosis:
+            there = open_run(folder, allow)
+            return diagnose(there, words=nouns_of(there.data, folder))
+
+        def told(reached: int, found: Diagnosis) -> None:
+            verdict = getattr(found, options["until"])
+            if not options["quiet"]:
+                say(f"after {reached:,} sweeps: [{verdict.light}] {verdict.sentence}", err=True)
+
+        begun = 0 if begin is not None else max((s for s in open_run(folder, allow).sweeps if s), default=0)
+        return run_in_rounds(until, begun, step, judge, told)
+
+    return run
 
 
 def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...]) -> None:
@@ -302,10 +367,19 @@ def topics(
 @click.command()
 @run_argument
 @click.option("--sweeps", type=positive, help="More sweeps to run.  [default: what is missing]")
+@until_options
 @terms_option
 @quiet_option
 @allow_option
-def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[str, ...]) -> None:
+def resume(
+    run: Path,
+    sweeps: int | None,
+    until: str | None,
+    at_most: float | None,
+    terms: int,
+    quiet: bool,
+    allow: tuple[str, ...],
+) -> None:
     """Continue a run, or the training of a language model, from its newest checkpoint.
 
     The chain equals that of an uninterrupted run, bit for bit. More sweeps of a language model give new
@@ -315,8 +389,12 @@ def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[
     Examples:
       hdpkit resume run                 the rest of the planned sweeps
       hdpkit resume run --sweeps 200    200 more, also if the run is complete
+      hdpkit resume run --until quotable --at-most 1h
     """
+    check_until({"until": until, "at_most": at_most})
     if is_language_model(run):
+        if until is not None:
+            raise ParameterError("until", until, "left out for a language model", "Give --sweeps N.")
         resume_training(run, sweeps, quiet, allow)
         return
     there = open_run(run, allow)
@@ -327,14 +405,42 @@ def resume(run: Path, sweeps: int | None, terms: int, quiet: bool, allow: tuple[
         if backend is not None and not backend.leads:  # the first rank tells
             there.resume(sweeps, backend=backend)
             return
+        continued = _continued(there, until, at_most, sweeps, quiet, allow)
         carry_out(
-            lambda progress: there.resume(sweeps, progress=progress, backend=backend),
+            continued or (lambda progress: there.resume(sweeps, progress=progress, backend=backend)),
             run, n_terms, quiet, allow, unit="mutations" if of_signatures else "tokens",
         )  # fmt: skip
     if of_signatures:
         echo_signatures(*signatures_of_run(open_run(run, allow)))
-    if sweeps is None and there.sweeps == before:
+    if sweeps is None and until is None and there.sweeps == before:
         say("The run was already complete; --sweeps N runs N more.", err=True)
+
+
+def _continued(
+    run: Run,
+    until: str | None,
+    at_most: float | None,
+    sweeps: int | None,
+    quiet: bool,
+    allow: tuple[str, ...],
+) -> Callable[[Any], Any] | None:
+    """What continues a run until a verdict is green, at once if it is; None without --until."""
+    if until is None:
+        return None
+    n_chains = len(run.sweeps)
+    if n_chains < 2:
+        raise ParameterError(
+            "until", until, "of a run with several chains", "Begin again: --chains 2, or more."
+        )
+    judged = _verdicts(run)
+    if judged is not None and getattr(judged, until).light == "green":
+        return lambda progress: run.trace
+    begun = max((sweep for sweep in run.sweeps if sweep is not None), default=0)
+    options = {
+        "until": until, "at_most": at_most, "sweeps": begun + (sweeps or begun), "quiet": quiet,
+        "samples": max(2, len(run.samples) // n_chains),
+    }  # fmt: skip
+    return in_rounds(options, run.folder, None, allow)
 
 
 def _checks(folder: Path, allow: tuple[str, ...]) -> Iterator[Check]:

@@ -26,9 +26,10 @@ from hdpkit.cli.options import (
     prior_type,
     quiet_option,
     seed_option,
+    until_options,
 )
 from hdpkit.cli.output import echo_ranks, echo_signatures, say, shown_path
-from hdpkit.cli.runs import carry_out
+from hdpkit.cli.runs import carry_out, check_until, in_rounds
 from hdpkit.data import Corpus, downsample
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Known
@@ -60,6 +61,7 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
     "--out", required=True, type=path_type, metavar="RUN", help="Folder for the run; must be new or empty."
 )
 @option_of(Scheduler.run, "sweeps", positive, default=1000, show_default=True)
+@until_options
 @seed_option
 @option_of(Scheduler.run, "chains", chains_type, default=4, show_default=True)
 @config_option
@@ -192,6 +194,7 @@ def signatures(matrix: Path, **options: Any) -> None:
 
     folder: Path = options["out"]
     quiet = options["quiet"]
+    check_until(options)
     check_new_folder(folder)
     corpus, levels, totals = _corpus(matrix, options)
     known = None
@@ -220,21 +223,21 @@ def signatures(matrix: Path, **options: Any) -> None:
         choice = _choice(sample, corpus, franchise.known, options)
         settings, start = attrs.evolve(settings, ranks=choice), choice.init
 
-    def run(progress: Any) -> Any:
+    def run(progress: Any, **given: Any) -> Any:
+        usual: dict[str, Any] = {"sweeps": options["sweeps"], "samples": options["samples"]}
+        usual["chains"] = options["chains"] if options["chains"] > 1 else None
         return scheduler.run(
             franchise,
-            sweeps=options["sweeps"],
             rng=options["seed"],
             init=start,
-            chains=options["chains"] if options["chains"] > 1 else None,
-            samples=options["samples"],
             progress=progress,
             folder=folder,
             checkpoint=hk.Checkpoint(None, options["checkpoint_seconds"]),
+            **(usual | given),
         )
 
     with held_for_a_run(folder, {SIGNATURES: settings.as_data()}):
-        carry_out(run, folder, None, quiet, unit="mutations")
+        carry_out(in_rounds(options, folder, run), folder, None, quiet, unit="mutations")
     echo_signatures(*signatures_of_run(open_run(folder)))
 
 

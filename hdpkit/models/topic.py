@@ -59,8 +59,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         two rounds in a row brought nothing, or ``at_most`` is over. There are at least two chains, since
         a single one can't show what another would find.
     at_most : float or str, optional
-        With ``until``: the longest time, in seconds or with a unit ("10min"), of the wall clock. None: at most
-        ``sweeps``.
+        With ``until``: the longest time, in seconds or with a unit ("10min"). None: at most ``sweeps``.
     partial_sweeps : int
         Sweeps of each further `partial_fit`.
     samples : int or Samples

@@ -55,9 +55,9 @@ class _Stop:
 class Until:
     """When a run in rounds ends.
 
-    The first round has a tenth of the sweeps, and each further one as many as all before it. After a round the
-    run ends if the verdict is green, if the time is over, if two rounds in a row brought nothing, or, where no
-    time is given, after all sweeps.
+    The first round has a tenth of the sweeps, and each further one as many as all before it. After a round
+    the run ends if the verdict is green, if the time is over, if two rounds in a row brought nothing, or,
+    where no time is given, after all sweeps.
 
     Parameters
     ----------
