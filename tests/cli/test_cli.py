@@ -136,6 +136,38 @@ def test_fit_reads_every_format_and_the_vocabulary_is_found_again(kind, tmp_path
     assert names == (tuple(f"{d:02d}.txt" for d in range(16)) if kind == "text" else None)
 
 
+def test_fit_and_resume_run_until_a_verdict_is_green(tmp_path, ldac):
+    run = tmp_path / "run"
+    given = ("--eta", 0.5, "--until", "readable", "--at-most", "5min", "--sweeps", 400, "--out", run)
+    result = done("fit", ldac, *given)
+    sweeps = hk.open_run(run).sweeps
+    assert len(sweeps) == 2
+    assert sweeps[0] in (40, 80, 160, 320)
+    assert f"after {sweeps[0]} sweeps: [green] Yes: the " in result.stderr
+    assert re.search(r"\[green\] Can it be read\? Yes: the \d topics that both chains have", result.stdout)
+    again = done("resume", run, "--until", "readable", "--at-most", "1min")
+    assert hk.open_run(run).sweeps == sweeps
+    assert "[green] Can it be read? Yes" in again.stdout
+    facts = json.loads(done("topics", run, "--format", "json").stdout)["verdicts"]
+    assert facts["readable"]["light"] == "green"
+    assert facts["readable"]["figures"]["shared"] >= 0.8
+    assert set(facts) == {"readable", "quotable", "advice"}
+    done("resume", run, "--until", "quotable", "--at-most", "1s", "--quiet")
+    assert hk.open_run(run).planned == 40
+    one = tmp_path / "one"
+    done("fit", ldac, "--sweeps", 4, "--out", one)
+    for arguments, told in (
+        (("resume", one, "--until", "readable"), "a run with several chains"),
+        (("resume", run, "--at-most", "1min"), "left out without --until"),
+        (("fit", ldac, "--out", tmp_path / "new", "--at-most", "1min"), "left out without --until"),
+        (("fit", ldac, "--out", tmp_path / "new", "--until", "readable", "--at-most", "soon"), "10min"),
+        (("fit", ldac, "--out", tmp_path / "new", "--until", "converged"), "readable"),
+    ):
+        result = hdpkit_command(*arguments)
+        assert result.exit_code == 2, result.output
+        assert told in result.output
+
+
 def test_a_converted_corpus_is_fitted_where_it_lies(tmp_path, ldac, vocabulary):
     told = done("convert", ldac, tmp_path / "arrays", "--vocabulary", vocabulary).stdout
     assert "16 documents, 400 tokens, 8 terms" in told

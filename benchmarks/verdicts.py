@@ -1,0 +1,154 @@
+"""What the verdict "readable" keeps between independent runs, and how soon it is given.
+
+    OPENBLAS_NUM_THREADS=1 python benchmarks/verdicts.py CORPUS... [--runs 3] [--seconds 120] [--eta 0.05]
+        [--sweeps 500] [--samples 10]
+
+CORPUS is NAME=FILE[:N][@VOCABULARY] for the documents of a file (N of them, drawn with seed 0, with the terms
+that two of these have), NAME=installed for the documentation of the installed NumPy and SciPy, or
+NAME=simulated for 1,000 documents drawn from a model with 40 topics. If VOCABULARY consists of the channels of
+mutations, the model, the schedule and the start are those of ``hdpkit signatures``.
+
+A run has two chains of different seeds. It is judged in rounds (``--until readable``), the first of which has
+a tenth of the sweeps, and ends when the verdict is green, or when each chain has had the given seconds of
+processor time. Two chains on two free processors take as many seconds of the clock. Then the runs are compared
+by the definition of the verdict: components that occur in half of the samples of each run and whose means
+have a cosine of at least 0.8. The table has their share of the tokens, as the mean over pairs of runs and for
+all runs together.
+"""
+
+import argparse
+import itertools
+import time
+
+import machine
+import numpy as np
+import scipy.sparse
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.io.corpora import read_corpus
+from hdpkit.io.installed_docs import demo_documents
+from hdpkit.models.topic_parts import default_moves
+from hdpkit.signatures import start_from_part
+from hdpkit.signatures.runs import TOPICS, nouns_of
+from hdpkit.summaries import diagnose
+from hdpkit.summaries.readability import shared
+from hdpkit.summaries.rounds import samples_of_round
+
+HEAD = (
+    "| corpus | documents | tokens | components | readable | seconds | sweeps | in common: chains of a run | "
+    "pairs of runs | all runs |\n|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def corpus_of(source):
+    """The corpus that an argument names."""
+    if source == "installed":
+        docs = demo_documents()
+        return hk.Corpus.from_documents(docs.documents, vocabulary=docs.vocabulary)
+    if source == "simulated":
+        rng = np.random.default_rng(5)
+        topics, weights = rng.dirichlet(np.full(2000, 0.05), size=40), rng.dirichlet(np.ones(40))
+        shares = rng.dirichlet(3.0 * weights + 1e-9, size=1000)
+        return hk.Corpus.from_counts(np.array([rng.multinomial(100, row @ topics) for row in shares]))
+    source, _, vocabulary = source.partition("@")
+    file, _, n = source.partition(":")
+    corpus = read_corpus(file, vocabulary=vocabulary or None)
+    if not n or int(n) >= corpus.n_documents:
+        return corpus
+    chosen = np.sort(np.random.default_rng(0).choice(corpus.n_documents, int(n), replace=False))
+    counts = scipy.sparse.csr_array(corpus.to_counts())[chosen]
+    kept = np.flatnonzero(np.asarray((counts > 0).sum(axis=0)).ravel() >= 2)
+    words = None if corpus.vocabulary is None else [corpus.vocabulary[v] for v in kept]
+    return hk.Corpus.from_counts(counts[:, kept], vocabulary=words)
+
+
+class Chain:
+    """A chain in rounds, and its processor time."""
+
+    def __init__(self, corpus, eta, seed):
+        self.seed, self.trace = seed, None
+        began = time.process_time()
+        cohort = nouns_of(corpus) is not TOPICS
+        root = hk.Restaurant(
+            hk.DirichletMultinomial(0.5 if cohort else eta), concentration=hk.Gamma(1.0, 1.0)
+        )
+        sample = hk.Restaurant(root, concentration=hk.Gamma(1.0, 1.0), each="document")
+        if cohort:
+            self.franchise = hk.Franchise(sample, corpus, store="counts", root="weights")
+            schedule = [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights(), moves.Concentration()]
+            self.start = start_from_part(sample, corpus, rng=seed)
+        else:
+            self.franchise = hk.Franchise(sample, corpus)
+            schedule, self.start = default_moves(sample), "auto"
+        self.scheduler = hk.Scheduler(schedule)
+        self.seconds = time.process_time() - began
+
+    def run(self, sweeps, samples, limit):
+        """A round, which ends early when the limit is reached."""
+        begun, began, spent = self.franchise.sweep if self.trace else 0, time.process_time(), self.seconds
+        given = {"init": None} if self.trace else {"init": self.start, "rng": self.seed}
+        trace = self.scheduler.run(
+            self.franchise, sweeps, samples=samples_of_round(samples, begun, sweeps),
+            callbacks=[lambda draw: spent + time.process_time() - began >= limit], **given,
+        )  # fmt: skip
+        self.trace = trace if self.trace is None else self.trace._followed_by(trace, begun // 2)
+        self.seconds = spent + time.process_time() - began
+
+    def later(self, after):
+        """The samples after a sweep."""
+        return [sample for sample in self.trace.samples if sample.sweep > after]
+
+
+def run_of(corpus, number, options):
+    """A run of two chains: its diagnosis, seconds of a chain, sweeps, and samples of both chains."""
+    chains = [Chain(corpus, options.eta, 2 * number + i) for i in range(2)]
+    sweeps = max(1, options.sweeps // 10)
+    while True:
+        for chain in chains:
+            chain.run(sweeps, options.samples, options.seconds)
+        found = diagnose(hk.ChainTrace([chain.trace for chain in chains]), data=corpus)
+        seconds = max(chain.seconds for chain in chains)
+        if found.readable.light == "green" or seconds >= options.seconds:
+            break
+        sweeps = found.last
+    samples = [one for chain in chains for one in chain.later(found.after)[-5:]]
+    return found, seconds, samples
+
+
+def row_of(name, source, options):
+    """A line of the table."""
+    corpus = corpus_of(source)
+    runs = [run_of(corpus, number, options) for number in range(options.runs)]
+    lights = [found.readable.light for found, _, _ in runs]
+    own = [f"{found.readable.figures.get('shared', np.nan):.0%}" for found, _, _ in runs]
+    pieces = [samples for _, _, samples in runs if samples]
+    pairs = [shared(pair)[0] for pair in itertools.combinations(pieces, 2)]
+    every = shared(pieces)[0] if len(pieces) > 1 else np.nan
+    sizes = [str(runs[i][2][-1].n_dishes) for i in range(len(runs)) if runs[i][2]]
+    return (
+        f"| {name} | {corpus.n_documents:,} | {corpus.n_tokens:,} | {', '.join(sizes)} | "
+        f"{lights.count('green')} of {len(runs)} | {', '.join(f'{seconds:.0f}' for _, seconds, _ in runs)} | "
+        f"{', '.join(str(found.last) for found, _, _ in runs)} | {', '.join(own)} | "
+        f"{np.mean(pairs) if pairs else np.nan:.0%} | {every:.0%} |"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("corpora", nargs="+", metavar="CORPUS")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--eta", type=float, default=0.05)
+    parser.add_argument("--sweeps", type=int, default=500)
+    parser.add_argument("--samples", type=int, default=10)
+    options = parser.parse_args()
+    print(machine.block(), flush=True)
+    print(HEAD, flush=True)
+    for given in options.corpora:
+        name, _, source = given.partition("=")
+        print(row_of(name, source, options), flush=True)
+
+
+if __name__ == "__main__":
+    main()

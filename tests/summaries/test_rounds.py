@@ -1,0 +1,157 @@
+"""Runs in rounds, judged in between: until a verdict is green, or no time is left."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import ParameterError
+from hdpkit.summaries import diagnose
+from hdpkit.summaries.rounds import Until, run_in_rounds, samples_of_round, seconds_of
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("arviz") is None, reason="ArviZ is not installed")
+
+WORDS = np.array([[6, 5, 4, 3, 0, 0, 0, 0], [0, 0, 0, 1, 4, 5, 4, 4]]) / 18
+COUNTS = np.array([np.random.default_rng(d).multinomial(25, WORDS[d % 2]) for d in range(30)])
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [
+        (90, 90.0), (0.5, 0.5), ("90s", 90.0), ("10min", 600.0), ("1h 30min", 5400.0), (" 2 h ", 7200.0),
+        ("1.5m", 90.0),
+    ],
+)  # fmt: skip
+def test_durations(given, seconds):
+    assert seconds_of("at_most", given) == seconds
+
+
+@pytest.mark.parametrize("given", [0, -1, np.nan, "", "10", "min", "10 parsecs", "0s", "-1min", None, [10]])
+def test_what_is_no_duration(given):
+    with pytest.raises(ParameterError, match="at_most"):
+        seconds_of("at_most", given)
+
+
+def test_rounds_double_and_end_after_all_sweeps_where_no_time_is_given():
+    until, begun, sizes = Until("readable", None, 500), 0, []
+    while begun < 500:
+        sizes.append(until.next_round(begun))
+        begun += sizes[-1]
+    assert sizes == [50, 50, 100, 200, 100]
+    assert Until("readable", "1h", 500).next_round(800) == 800
+    assert Until("quotable", 60.0, 5).next_round(0) == 1
+
+
+def test_samples_of_a_round():
+    first = samples_of_round(10, 0, 100)
+    assert list(first.sweeps(100)) == list(range(55, 101, 5))
+    # The next round is the second half; that of the first round stays, its first half doesn't.
+    later = samples_of_round(10, 100, 100)
+    assert later.after == 50
+    assert [sweep for sweep in later.sweeps(200) if sweep > 100] == list(range(110, 201, 10))
+    assert samples_of_round(0, 0, 100) is None
+
+
+class Found:
+    """A diagnosis with these lights and numbers."""
+
+    def __init__(self, light, shared=0.5, rhat=2.0):
+        verdict = hk.summaries.Verdict(light=light, sentence="", figures={"shared": shared})
+        self.readable = self.quotable = verdict
+        self.numbers = {"log_joint": hk.comparison.convergence.NumberDiagnosis(0.0, 1.0, rhat, 100.0, 0.5)}
+        self.n_chains = 2
+
+
+def rounds_until(verdict, *found, at_most="1h"):
+    """The sweeps after which a run with these diagnoses ended."""
+    trace, ends = hk.Trace(), []
+    answers = iter(found)
+
+    def step(begun, sweeps):
+        ends.append(begun + sweeps)
+        return trace, ends[-1]
+
+    run_in_rounds(Until(verdict, at_most, 100), 0, step, lambda trace: next(answers))
+    return ends[-1]
+
+
+def test_a_run_ends_when_the_verdict_is_green_or_two_rounds_brought_nothing():
+    red = [Found("red", shared) for shared in (0.3, 0.4, 0.5, 0.51, 0.51)]
+    assert rounds_until("readable", *red[:3], Found("green")) == 80
+    assert rounds_until("readable", *red) == 160
+    # Rounds without a verdict yet don't count.
+    assert rounds_until("readable", *[Found("grey", np.nan)] * 5, Found("green")) == 320
+    better = [Found("red", rhat=rhat) for rhat in (3.0, 2.0, 1.5, 1.49, 1.48)]
+    assert rounds_until("quotable", *better) == 160
+    assert rounds_until("quotable", *better[:3], *better[:2], Found("green")) == 320
+    assert rounds_until("readable", *red[:1], at_most=1e-6) == 10
+
+
+def test_an_interrupted_round_is_the_last():
+    trace = hk.Trace()
+    trace.interrupted = True
+    found = run_in_rounds(Until("readable", None, 100), 0, lambda begun, n: (trace, n), lambda trace: None)
+    assert found is trace
+
+
+def model(**options):
+    return hk.TopicModel(random_state=0, eta=0.5, **options)
+
+
+def test_a_topic_model_runs_until_it_is_readable():
+    fitted = model(until="readable", at_most="5min", sweeps=400, samples=6).fit(COUNTS)
+    assert fitted.diagnosis_.readable.light == "green"
+    assert len(fitted.franchises_) == 2  # a single chain can't show it
+    reached = fitted.n_iter_
+    assert reached in (40, 80, 160, 320, 640)
+    assert fitted.trace_["sweep"].tolist() == [list(range(1, reached + 1))] * 2
+    # The same seed and number of sweeps give the same chains.
+    plain = model(chains=2, sweeps=reached).fit(COUNTS)
+    np.testing.assert_array_equal(plain.trace_["log_joint"], fitted.trace_["log_joint"])
+    np.testing.assert_array_equal(plain.components_, fitted.components_)
+    later = [one.sweep for one in fitted.samples_ if one.sweep > fitted.diagnosis_.after]
+    assert len(later) >= 12
+
+
+def test_a_topic_model_stops_when_the_time_is_over():
+    fitted = model(until="quotable", at_most=0.2, sweeps=100_000).fit(COUNTS)
+    assert 0 < fitted.n_iter_ < 10_000
+    assert fitted.fit(COUNTS).partial_fit(COUNTS[:3]).n_iter_ > 50
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"until": "converged"}, {"until": 5}, {"until": "readable", "at_most": "soon"}, {"at_most": 10},
+     {"until": "readable", "samples": hk.Samples(after=3)}],
+)  # fmt: skip
+def test_what_a_topic_model_refuses_before_it_runs(given):
+    with pytest.raises(ParameterError):
+        model(**given).fit(COUNTS)
+
+
+def test_a_model_that_ran_until_a_verdict_is_saved_and_loaded(tmp_path):
+    fitted = model(until="readable", at_most="5min", sweeps=100, samples=4).fit(COUNTS)
+    fitted.save(tmp_path / "model")
+    loaded = hk.TopicModel.load(tmp_path / "model")
+    assert (loaded.until, loaded.at_most) == ("readable", "5min")
+    assert loaded.n_iter_ == fitted.n_iter_
+
+
+def test_traces_that_follow_each_other_are_the_trace_of_one_run():
+    corpus = hk.Corpus.from_counts(COUNTS)
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1.0, 1.0))
+    document = hk.Restaurant(root, concentration=1.0, each="document")
+    scheduler = hk.Scheduler([moves.TableGibbs(), moves.Concentration()])
+    whole = scheduler.run(hk.Franchise(document, corpus), 12, rng=3, samples=hk.Samples(after=4, every=2))
+    franchise = hk.Franchise(document, corpus)
+    first = scheduler.run(franchise, 6, rng=3, samples=hk.Samples(after=0, every=2))
+    second = scheduler.run(franchise, 6, init=None, samples=hk.Samples(after=4, every=2))
+    both = first._followed_by(second, 4)
+    assert both.keys() == whole.keys()
+    for key in whole:
+        np.testing.assert_array_equal(both[key], whole[key])
+    assert [one.sweep for one in both.samples] == [one.sweep for one in whole.samples] == [6, 8, 10, 12]
+    assert len(both.moves) == len(whole.moves)
+    assert diagnose(both).last == 12
