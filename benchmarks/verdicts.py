@@ -1,19 +1,20 @@
 """What the verdict "readable" keeps between independent runs, and how soon it is given.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/verdicts.py CORPUS... [--runs 3] [--seconds 120] [--eta 0.05]
-        [--sweeps 500] [--samples 10]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/verdicts.py CORPUS... [--seconds 120] [--eta 0.05] [--sweeps 500]
+        [--samples 10]
 
 CORPUS is NAME=FILE[:N][@VOCABULARY] for the documents of a file (N of them, drawn with seed 0, with the terms
 that two of these have), NAME=installed for the documentation of the installed NumPy and SciPy, or
-NAME=simulated for 1,000 documents drawn from a model with 40 topics. If VOCABULARY consists of the channels of
-mutations, the model, the schedule and the start are those of ``hdpkit signatures``.
+NAME=simulated for 1,000 documents drawn from a model with 40 topics. If VOCABULARY consists of the channels
+of mutations, the model, the schedule and the start are those of ``hdpkit signatures``.
 
-A run has two chains of different seeds. It is judged in rounds (``--until readable``), the first of which has
-a tenth of the sweeps, and ends when the verdict is green, or when each chain has had the given seconds of
-processor time. Two chains on two free processors take as many seconds of the clock. Then the runs are compared
-by the definition of the verdict: components that occur in half of the samples of each run and whose means
-have a cosine of at least 0.8. The table has their share of the tokens, as the mean over pairs of runs and for
-all runs together.
+Three chains have seeds of their own. Each pair of them is a run of two chains, and the third is a run that is
+independent of it. They are judged in rounds, as by ``--until readable``: the first has a tenth of the sweeps,
+each further one as many as all before it. In the first round in which the verdict on a pair is green, its
+components are looked for in the third chain, by the definition of the verdict: those that occur in half of
+the samples of both, and whose means have a cosine of at least 0.8. Chains end when all pairs are green, or
+when each has had the given seconds of processor time (two chains on two free processors take as many seconds
+of the clock). For pairs that never were green the shares are those of the last round.
 """
 
 import argparse
@@ -36,8 +37,8 @@ from hdpkit.summaries.readability import shared
 from hdpkit.summaries.rounds import samples_of_round
 
 HEAD = (
-    "| corpus | documents | tokens | components | readable | seconds | sweeps | in common: chains of a run | "
-    "pairs of runs | all runs |\n|---|---|---|---|---|---|---|---|---|---|"
+    "| corpus | documents | tokens | components | readable | after seconds | sweeps | in common: the pair | "
+    "with the third |\n|---|---|---|---|---|---|---|---|---|"
 )
 
 
@@ -97,47 +98,56 @@ class Chain:
 
     def later(self, after):
         """The samples after a sweep."""
-        return [sample for sample in self.trace.samples if sample.sweep > after]
+        return [sample for sample in self.trace.samples if sample.sweep > after][-5:]
 
 
-def run_of(corpus, number, options):
-    """A run of two chains: its diagnosis, seconds of a chain, sweeps, and samples of both chains."""
-    chains = [Chain(corpus, options.eta, 2 * number + i) for i in range(2)]
-    sweeps = max(1, options.sweeps // 10)
-    while True:
-        for chain in chains:
-            chain.run(sweeps, options.samples, options.seconds)
-        found = diagnose(hk.ChainTrace([chain.trace for chain in chains]), data=corpus)
-        seconds = max(chain.seconds for chain in chains)
-        if found.readable.light == "green" or seconds >= options.seconds:
-            break
-        sweeps = found.last
-    samples = [one for chain in chains for one in chain.later(found.after)[-5:]]
-    return found, seconds, samples
+def judged(chains, corpus):
+    """For each pair: light, seconds, sweep, share in common within it, and with the third chain."""
+    found = []
+    for pair in itertools.combinations(range(3), 2):
+        two, third = [chains[i] for i in pair], chains[3 - sum(pair)]
+        diagnosis = diagnose(hk.ChainTrace([chain.trace for chain in two]), data=corpus)
+        verdict, after = diagnosis.readable, diagnosis.after
+        own = verdict.figures.get("shared", np.nan)
+        pieces = [two[0].later(after) + two[1].later(after), third.later(after)]
+        kept = shared(pieces)[0] if all(pieces) else np.nan
+        found.append((verdict.light, max(chain.seconds for chain in two), diagnosis.last, own, kept))
+    return found
 
 
 def row_of(name, source, options):
     """A line of the table."""
     corpus = corpus_of(source)
-    runs = [run_of(corpus, number, options) for number in range(options.runs)]
-    lights = [found.readable.light for found, _, _ in runs]
-    own = [f"{found.readable.figures.get('shared', np.nan):.0%}" for found, _, _ in runs]
-    pieces = [samples for _, _, samples in runs if samples]
-    pairs = [shared(pair)[0] for pair in itertools.combinations(pieces, 2)]
-    every = shared(pieces)[0] if len(pieces) > 1 else np.nan
-    sizes = [str(runs[i][2][-1].n_dishes) for i in range(len(runs)) if runs[i][2]]
-    return (
-        f"| {name} | {corpus.n_documents:,} | {corpus.n_tokens:,} | {', '.join(sizes)} | "
-        f"{lights.count('green')} of {len(runs)} | {', '.join(f'{seconds:.0f}' for _, seconds, _ in runs)} | "
-        f"{', '.join(str(found.last) for found, _, _ in runs)} | {', '.join(own)} | "
-        f"{np.mean(pairs) if pairs else np.nan:.0%} | {every:.0%} |"
-    )
+    chains = [Chain(corpus, options.eta, seed) for seed in range(3)]
+    first, sweeps = [None] * 3, max(1, options.sweeps // 10)
+    while True:
+        for chain in chains:
+            chain.run(sweeps, options.samples, options.seconds)
+        pairs = judged(chains, corpus)
+        over = max(chain.seconds for chain in chains) >= options.seconds
+        for number, pair in enumerate(pairs):
+            if first[number] is None and (pair[0] == "green" or over):
+                first[number] = pair
+        if over or None not in first:
+            return line(name, corpus, chains, first)
+        sweeps = chains[0].franchise.sweep
+
+
+def line(name, corpus, chains, pairs):
+    """The line of a corpus, from what was found of its pairs."""
+    lights, seconds, sweeps, own, kept = zip(*pairs, strict=True)
+    cells = [
+        name, f"{corpus.n_documents:,}", f"{corpus.n_tokens:,}",
+        ", ".join(f"{chain.franchise.n_dishes}" for chain in chains), f"{lights.count('green')} of 3",
+        ", ".join(f"{one:.0f}" for one in seconds), ", ".join(map(str, sweeps)),
+        ", ".join(f"{one:.0%}" for one in own), ", ".join(f"{one:.0%}" for one in kept),
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("corpora", nargs="+", metavar="CORPUS")
-    parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--eta", type=float, default=0.05)
     parser.add_argument("--sweeps", type=int, default=500)

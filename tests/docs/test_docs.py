@@ -150,7 +150,7 @@ ARGUMENTS = {
         "{folder}/shards --tokens 900 --shards 3 --topics 4 --terms 50 --length 12",
         "| tokens | 900 |",
     ),
-    "verdicts": ("tiny={corpus} --runs 2 --seconds 0.3 --sweeps 400 --samples 2", "| tiny | 30 |"),
+    "verdicts": ("tiny={corpus} --seconds 0.3 --sweeps 400 --samples 2", "| tiny | 30 |"),
     "transaction_cost": ("{corpus} --rounds 1", "| copy / sweep |"),
     "topic_model": (
         f"{{corpus}} {HALVES} --dishes 3 --settle 2 --blocks 1 --seconds 0.05 --out {{folder}}/curves.png",
