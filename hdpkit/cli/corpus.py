@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _LAYOUT = (
-    *("text_column", "id_column", "group_column", "encoding", "delimiter"),
+    *("text_column", "id_column", "group_column", "date_column", "encoding", "delimiter"),
     *("quotes", "header", "escaped", "files", "strict"),
 )
 format_option = click.option(
@@ -44,6 +44,7 @@ layout_options = group(
         help="Tables, JSON lines: a column of groups of documents, which become a level of the model; "
         "may be given several times, the widest groups first. Arrays, shards: a label.",
     ),
+    *options_of(Layout, unset=True, date_column="NAME|N"),
     *options_of(Layout, unset=True, encoding="NAME", delimiter="CHARACTER", quotes=None, header=None),
     *options_of(Layout, unset=True, escaped=None, files="PATTERN", strict=None),
 )  # fmt: skip
@@ -135,7 +136,7 @@ def given_corpus(path: Path, options: dict[str, Any], quiet: bool) -> ReadCorpus
 def group_labels(read: ReadCorpus, options: dict[str, Any]) -> list[str]:
     """The labels named by --group-column, the largest groups first."""
     if read.settings.layout is not None:
-        return list(read.notes.groups)
+        return list(read.notes.groups[: len(read.settings.layout.group_columns)])
     known = [label for label in read.corpus.label_names if label != "document"]
     for label in options["group_column"]:
         if label not in known:

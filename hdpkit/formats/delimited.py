@@ -91,7 +91,7 @@ def read_delimited(
                 place_of(path, first), f"{len(row)} fields", f"a row of {width} fields, as {told}",
                 "Put fields that hold the delimiter into double quotes, or give --delimiter or --no-quotes.",
             )  # fmt: skip
-        yield _document(path, row, fields, first)
+        yield _document(path, row, fields, first, notes.names is not None)
     if fields is None:
         raise DataError(place_of(path), "an empty file", "a table", "Check the path.")
 
@@ -119,9 +119,9 @@ def read_rows(
             yield first, [unescaped(field) for field in row] if layout.escaped else row
 
 
-def _document(path: Path, row: list[str], fields: Fields, number: int) -> Document:
+def _document(path: Path, row: list[str], fields: Fields, number: int, guessed: bool) -> Document:
     name = None if fields.name is None else row[fields.name]
-    if name == "":
+    if name == "" and not guessed:
         raise DataError(
             f"{place_of(path, number)}, id", "", "an id in every row", "Fill it in, or leave out --id-column."
         )

@@ -29,16 +29,22 @@ def read_json_lines(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator
         yield Document(
             as_text(place, _under(place, row, keys[fields.text])),
             number,
-            None if fields.name is None else as_name(place, _under(place, row, keys[fields.name])),
+            _name(place, row, None if fields.name is None else keys[fields.name], notes.names is not None),
             tuple(as_label(place, name, row.get(name)) for name in notes.groups),
         )
     if fields is None:
         raise DataError(place_of(path), "an empty file", "one object per line", "Check the path.")
 
 
+def _name(place: str, row: dict[str, Any], key: str | None, guessed: bool) -> str | None:
+    if key is None:
+        return None
+    return as_name(place, row.get(key) if guessed else _under(place, row, key), guessed=guessed)
+
+
 def _spelled(layout: Layout, keys: list[str]) -> Layout:
     """Add the group columns to the keys, since a label's key may be missing in any object, even the first."""
-    for column in layout.group_columns:
+    for column in layout.label_columns:
         if column not in keys and not column.isdigit():
             keys.append(column)
     return layout
@@ -77,8 +83,13 @@ def as_text(place: str, value: Any) -> str:
     return value
 
 
-def as_name(place: str, value: Any) -> str:
-    """Return an id of a typed table as a string. Raises a DataError if it is neither string nor int."""
+def as_name(place: str, value: Any, *, guessed: bool = False) -> str | None:
+    """Return an id of a typed table as a string. Raises a DataError if it is neither string nor int.
+
+    If nobody said that the column has ids, it may have anything: None if it is no name.
+    """
+    if guessed:
+        return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise DataError(f"{place}, id", value, "a string or a whole number", "Check the column.")
     return str(value)

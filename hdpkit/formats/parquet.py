@@ -37,7 +37,7 @@ def read_parquet(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Do
                 ]
                 for values in zip(*rows, strict=True):
                     row += 1
-                    yield _document(path, row, values, fields.name is not None, notes.groups)
+                    yield _document(path, row, values, fields.name is not None, notes)
         except (pyarrow.ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
             if isinstance(error, DataError):
                 raise
@@ -50,17 +50,15 @@ def read_parquet(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Do
         raise DataError(place_of(path), "no rows", "a table of documents", "Check the path.")
 
 
-def _document(
-    path: Path, row: int, values: tuple[Any, ...], named: bool, groups: tuple[str, ...]
-) -> Document:
+def _document(path: Path, row: int, values: tuple[Any, ...], named: bool, notes: ReadingNotes) -> Document:
     place = f"{place_of(path)}, row {row}"
     text, name, *labels = values
     return Document(
         as_text(place, text),
         row,
-        as_name(place, name) if named else None,
+        as_name(place, name, guessed=notes.names is not None) if named else None,
         tuple(
             as_label(place, group, str(value) if hasattr(value, "isoformat") else value)
-            for group, value in zip(groups, labels, strict=True)
+            for group, value in zip(notes.groups, labels, strict=True)
         ),
     )

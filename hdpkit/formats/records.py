@@ -24,6 +24,7 @@ from hdpkit.formats.text_files import (
 )
 
 __all__ = [
+    "NAME_COLUMNS",
     "TEXT_COLUMNS",
     "Document",
     "Fields",
@@ -36,6 +37,11 @@ __all__ = [
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "document", "message", "review")
 """Names of the column used as text if none is given and there are several columns."""
+NAME_COLUMNS = (
+    *("title", "name", "headline", "subject", "filename", "file", "url", "id"),
+    *("doc_id", "document_id", "post_id", "article_id", "key"),
+)
+"""Names of columns that name the documents if no id column is given; otherwise the first column does."""
 
 
 class Document(NamedTuple):
@@ -95,9 +101,14 @@ class Layout:
         Name of the column (of JSON lines: of the key) with the text, or its number, from 1. By default the
         only column, or one called "text", "body" or similar (`TEXT_COLUMNS`).
     id_column : str or int, optional
-        Name of the column with the id of each document, or its number. By default documents have no ids.
+        Name of the column with the id of each document, or its number. By default documents of a table are
+        named by a column called "title", "name", "id" or similar (`NAME_COLUMNS`), or else by the first
+        column, unless it has the text; a name that occurs twice gets the number of its line.
     group_columns : sequence of str or int
         Columns that become labels of the corpus; a name that is also a number is a name.
+    date_column : str or int, optional
+        Column with the date or the year of each document, for shares over time: a label of the corpus, in ISO
+        8601. It is no level of the model unless it is a group column, too.
     encoding : str, optional
         Encoding of the texts, by default detected. It is UTF-8, the encoding given by a byte order mark, or
         else the most probable of the encodings in use, by charset-normalizer.
@@ -125,6 +136,7 @@ class Layout:
     text_column: str | None = attrs.field(default=None, validator=_optional_column)
     id_column: str | None = attrs.field(default=None, validator=_optional_column)
     group_columns: tuple[str, ...] = attrs.field(default=(), converter=_columns)
+    date_column: str | None = attrs.field(default=None, validator=_optional_column)
     encoding: str | None = attrs.field(default=None, converter=_encoding)
     delimiter: str | None = attrs.field(default=None, converter=_delimiter)
     quotes: bool = attrs.field(default=True)
@@ -137,7 +149,7 @@ class Layout:
     def __attrs_post_init__(self) -> None:
         for name in ("quotes", "header", "escaped", "strict", "optional_groups"):
             flag(name, getattr(self, name))
-        for name in ("text_column", "id_column"):
+        for name in ("text_column", "id_column", "date_column"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _column(name, value))
@@ -146,6 +158,12 @@ class Layout:
         """Return the fields as JSON-compatible data."""
         return attrs.asdict(self) | {"group_columns": list(self.group_columns)}
 
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """Columns that become labels: those of groups, and last that of dates unless it is one of them."""
+        date = () if self.date_column in (None, *self.group_columns) else (self.date_column,)
+        return (*self.group_columns, *date)
+
 
 @attrs.define(eq=False)
 class ReadingNotes:
@@ -153,7 +171,8 @@ class ReadingNotes:
 
     encodings: dict[str, int] = attrs.Factory(dict)  # detected ones other than UTF-8 -> number of files
     skipped: list[tuple[str, str]] = attrs.Factory(list)  # paths of files that were left out, and why
-    groups: tuple[str, ...] = ()  # names of the group columns, from the header
+    groups: tuple[str, ...] = ()  # names of the group columns and of that of dates, from the header
+    names: str | None = None  # the column that names the documents although none was requested
 
     def detected(self, encoding: str) -> None:
         """Count a file with a detected encoding."""
@@ -189,17 +208,29 @@ def find_columns(
         chosen = lower.index(known[0])
     name = None if layout.id_column is None else find("id_column", layout.id_column)
     groups: list[int | None] = []
-    for column in layout.group_columns:
+    for column in layout.label_columns:
         try:
-            groups.append(find("group_columns", column))
+            groups.append(find("group_columns" if column in layout.group_columns else "date_column", column))
         except DataError:
             if not layout.optional_groups:
                 raise
             groups.append(None)
     notes.groups = tuple(
-        wanted if at is None else columns[at] for wanted, at in zip(layout.group_columns, groups, strict=True)
+        wanted if at is None else columns[at] for wanted, at in zip(layout.label_columns, groups, strict=True)
     )
+    if name is None:
+        name = _naming(columns, {chosen, *groups})
+        notes.names = None if name is None else columns[name]
     return Fields(chosen, name, tuple(groups))
+
+
+def _naming(columns: Sequence[str], others: set[int | None]) -> int | None:
+    """The column that names documents if none was requested; None if there is none."""
+    lower = [column.strip().lower() for column in columns]
+    for known in NAME_COLUMNS:
+        if known in lower and lower.index(known) not in others:
+            return lower.index(known)
+    return 0 if len(columns) > 1 and 0 not in others else None
 
 
 def _finder(columns: Sequence[str], place: str, what: str) -> Callable[[str, str], int]:

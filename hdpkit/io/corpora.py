@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,8 @@ class ReadingSettings:
         if (layout is None or counter is None) == (format in TEXT_FORMATS):
             raise DataError(where, format, "with layout and counter where it is of texts", remedy)
         known = {field.name for field in attrs.fields(Layout)}
+        if isinstance(layout, dict):
+            layout = {"date_column": None, **layout}  # runs that are older than the option
         if layout is not None and (not isinstance(layout, dict) or set(layout) != known):
             raise DataError(f"{where}, layout", layout, f"with the keys {sorted(known)}", remedy)
         return cls(
@@ -151,8 +154,8 @@ def read_texts(
     assert layout is not None
     assert counter is not None
     named = layout.id_column is not None or settings.format == "text"
-    gathered = Gathered(path, named, limits or Limits())
     notes = ReadingNotes()
+    gathered = Gathered(path, named, limits or Limits(), notes, layout)
     texts = gathered.texts(read_documents_of(path, settings.format, layout, notes))
     n_words = None
     if count_unknown:
@@ -169,9 +172,12 @@ def read_texts(
 class Gathered:
     """Names and labels of documents, collected while their texts are read."""
 
-    def __init__(self, path: Path, named: bool, limits: Limits) -> None:
+    def __init__(self, path: Path, named: bool, limits: Limits, notes: ReadingNotes, layout: Layout) -> None:
         self._path = path
+        self._notes = notes
+        self._layout = layout
         self._places: dict[str, int | str] | None = {} if named else None
+        self._guessed: list[tuple[str, int | str]] = []
         self._labels: list[tuple[Any, ...]] = []
         self.limits = limits
         self.number = 0
@@ -190,15 +196,40 @@ class Gathered:
                         f"different from all others (line {before} has this id)",
                         "Remove one of the two, or leave out --id-column.",
                     )  # fmt: skip
-            self._labels.append(document.labels)
+            elif self._notes.names is not None:
+                self._guessed.append((_cut(document.name), document.place))
+            self._labels.append(self._dated(document))
             yield document.text
         if self.number == 0:
             raise DataError(f"corpus {self._path}", "no documents", "at least one", "Check the path.")
 
     @property
     def names(self) -> list[str] | None:
-        """Ids of the documents; None if they have none."""
-        return None if self._places is None else list(self._places)
+        """Ids of the documents, or what else names them; None if they have none."""
+        if self._places is not None:
+            return list(self._places)
+        return _different(self._guessed) if self._guessed else None
+
+    def _dated(self, document: Document) -> tuple[Any, ...]:
+        """The labels of a document, with its date in ISO 8601."""
+        date = self._layout.date_column
+        if date is None:
+            return document.labels
+        from hdpkit.formats.dates import iso_date
+
+        place = self._layout.label_columns.index(date)
+        value = document.labels[place]
+        if value is None:
+            return document.labels
+        try:
+            found = iso_date(value)
+        except ValueError:
+            raise DataError(
+                f"file {self._path}, line {document.place}, {self._notes.groups[place]}", value,
+                "a date such as 2024-05-31, or a year, or nothing",
+                "Write dates as YYYY-MM-DD, or name another --date-column.",
+            ) from None  # fmt: skip
+        return (*document.labels[:place], found, *document.labels[place + 1 :])
 
     def groups(
         self, columns: tuple[str, ...], known: dict[str, set[Any]] | None
@@ -214,6 +245,26 @@ class Gathered:
             name: [value if value in labels else None for value in values.get(name, none)]
             for name, labels in known.items()
         }
+
+
+_LONGEST = 120  # letters of a name that nobody asked for
+
+
+def _cut(name: str | None) -> str:
+    """A name on one line, not too long; "" for none."""
+    line = " ".join((name or "").split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+
+
+def _different(named: Sequence[tuple[str, int | str]]) -> list[str] | None:
+    """Names that are all different; None if most documents share theirs with others, or have none."""
+    times = Counter(name for name, _ in named)
+    if sum(times[name] == 1 for name, _ in named if name) < len(named) / 2:
+        return None
+    found = [
+        name if name and times[name] == 1 else f"{name} (line {place})".lstrip() for name, place in named
+    ]
+    return found if len(set(found)) == len(found) else None
 
 
 def read_corpus(

@@ -28,6 +28,7 @@ __all__ = [
     "stacked",
     "strips",
     "tree",
+    "trend",
 ]
 
 _ROW = 20
@@ -158,6 +159,35 @@ def by_rank(values: Sequence[Any], value: str, title: str, noun: str, form: str 
     return _chart(190, values, encoding={"x": x}, layer=layers)
 
 
+def trend(values: Sequence[Any], highest: float, banded: bool) -> dict[str, Any]:
+    """A share by period, with a band from ``lower`` to ``upper``; the scale ends at ``highest``."""
+    x = {
+        "field": "period", "type": "ordinal", "sort": None,
+        "axis": {"title": None, "labelAngle": 0, "labelOverlap": "greedy", "labelLimit": 90, "ticks": False},
+    }  # fmt: skip
+    axis = {"title": None, "tickCount": 3, "format": ".1~%"}
+    y = {
+        "field": "share",
+        "type": "quantitative",
+        "axis": axis,
+        "scale": {"domain": [0, max(highest, 0.001)]},
+    }
+    tooltip = [
+        {"field": "period", "type": "ordinal"},
+        {"field": "share", "type": "quantitative", "format": ".2%"},
+        *({"field": end, "type": "quantitative", "format": ".2%"} for end in ("lower", "upper") if banded),
+    ]
+    line = {
+        "mark": {"type": "line", "interpolate": "linear", "point": {"size": 22}},
+        "encoding": {"x": x, "y": y, "tooltip": tooltip},
+    }
+    band = {
+        "mark": {"type": "area", "opacity": 0.25},
+        "encoding": {"x": x, "y": {**y, "field": "lower"}, "y2": {"field": "upper"}},
+    }
+    return _chart(110, values, layer=[band, line] if banded else [line])
+
+
 def scatter(values: Sequence[Any], groups: Sequence[str], nouns: Nouns, height: int = 460) -> dict[str, Any]:
     """The map: topics as circles with area by share and colour by group; the largest have words."""
     hidden = {"axis": None, "scale": {"zero": False, "nice": False, "padding": 34}}
@@ -172,7 +202,12 @@ def scatter(values: Sequence[Any], groups: Sequence[str], nouns: Nouns, height: 
         "field": "group",
         "type": "nominal",
         "scale": {"domain": list(groups)},
-        "legend": {"title": "group", "orient": "bottom", "columns": 6, "labelLimit": 150},
+        "legend": {
+            "title": "group",
+            "orient": "bottom",
+            "labelLimit": 190,
+            "columns": {"expr": "max(1, floor(width / 230))"},
+        },
     }
     circle = {
         "mark": {"type": "circle", "cursor": "pointer"},
@@ -329,7 +364,7 @@ def tree(branches: Sequence[Any], leaves: Sequence[Any], farthest: float) -> dic
     x = {
         "field": "distance", "type": "quantitative",
         "scale": {"domain": [farthest * 1.03, -farthest * 1.4], "nice": False, "zero": False},
-        "axis": {"title": "Jensen-Shannon distance", "values": [farthest * part / 4 for part in range(5)],
+        "axis": {"title": "height of the merge (Ward)", "values": [farthest * part / 4 for part in range(5)],
                  "format": ".2f", "grid": False},
     }  # fmt: skip
     y = {

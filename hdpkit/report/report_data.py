@@ -177,6 +177,11 @@ class ReportData:
             return [f"{self.nouns.term} {v}" for v in range(self.corpus.n_terms)]
         return [printable(word) for word in vocabulary]
 
+    @property
+    def named(self) -> bool:
+        """Whether documents have names; otherwise they are numbered."""
+        return not any(isinstance(name, int) for name in self._documents["names"][:1])
+
     @cached_property
     def names(self) -> list[str]:
         """Name of each document, without control characters."""

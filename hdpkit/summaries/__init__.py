@@ -10,6 +10,7 @@ from hdpkit.summaries.matching import TopicMatch, match_topics
 from hdpkit.summaries.merging import extract_components, merge_components, merge_topics
 from hdpkit.summaries.partitions import PointPartition, co_clustering, point_partition
 from hdpkit.summaries.scores import diversity, exclusivity
+from hdpkit.summaries.trends import Trends, trends
 from hdpkit.summaries.verdicts import Diagnosis, Verdict, diagnose
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "PointPartition",
     "TopicGroups",
     "TopicMatch",
+    "Trends",
     "Verdict",
     "align_topics",
     "co_clustering",
@@ -36,4 +38,5 @@ __all__ = [
     "merge_topics",
     "point_partition",
     "reconstruction",
+    "trends",
 ]

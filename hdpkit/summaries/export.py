@@ -140,6 +140,10 @@ def export_topics(
             "terms": term_tables(topics, n_terms),
             "documents": document_tables(topics),
         }
+        if (over_time := topics.trends()) is not None:
+            tables["trends"] = [over_time.columns()]
+            if grouped is not None and (of_groups := topics.trends(grouped.group)) is not None:
+                tables["group_trends"] = [of_groups.columns("group")]
         if to == "excel":
             write_workbook(path, tables)
             return [path]

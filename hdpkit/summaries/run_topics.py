@@ -13,6 +13,7 @@ import scipy
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError
+from hdpkit.formats.dates import date_keys
 from hdpkit.franchise import Sample
 from hdpkit.franchise.sample import rows_at_once
 from hdpkit.schedule import Run
@@ -25,6 +26,7 @@ from hdpkit.summaries.grouping import TopicGroups, frequent_terms, group_topics,
 from hdpkit.summaries.merging import merged_alignment, merged_sample
 from hdpkit.summaries.salso import canonical_by
 from hdpkit.summaries.topic_labels import LABELS, LabelRow, heaviest_terms, labels_for, read_topic_labels
+from hdpkit.summaries.trends import Trends, trends
 from hdpkit.summaries.vectors import ComponentSet
 
 __all__ = [
@@ -76,6 +78,8 @@ class RunTopics:
     given_labels: tuple[str, ...] = ()  # label of each topic, "" for none; empty if nobody gave any
     label_rows: tuple[LabelRow, ...] = ()  # of the file with the labels
     folder: Path | None = None  # of the run
+    sample: Sample | None = None  # the state, if they are of a state
+    place: Int64s | None = None  # the topic of each dish of ``sample``
 
     @property
     def n_topics(self) -> int:
@@ -116,6 +120,34 @@ class RunTopics:
         if not found:
             return np.empty((0, 1), np.int64), np.empty((0, 1))
         return np.concatenate([ids for ids, _ in found]), np.concatenate([weights for _, weights in found])
+
+    def trends(self, labels: Int64s | None = None) -> Trends | None:
+        """Shares of the topics, or of their groups, by the first label of documents that has dates.
+
+        None if there is none, or the groups of the deepest level aren't documents.
+        """
+        names = [name for name in getattr(self.data, "label_names", ()) if name != "document"]
+        found = {name: self.data.document_labels[name] for name in names}
+        dated = [own for own in found.values() if date_keys(own[1])]
+        topics = self.sample if self.aligned is None else self.aligned
+        if not dated or topics is None:
+            return None
+        codes, keys = dated[0]
+        samples = (topics,) if isinstance(topics, Sample) else topics.samples
+        if any(sample.n_groups != len(codes) for sample in samples):
+            return None
+        own = np.arange(self.n_topics) if labels is None else labels
+        n = int(own.max()) + 1
+        if isinstance(topics, Sample):
+            to = own[self.place]
+        else:
+            to = np.full(
+                len(topics), n, dtype=np.int64
+            )  # aligned topics that aren't of the run: left out below
+            to[self.common] = own
+        made = trends(topics, [None if code < 0 else keys[code] for code in codes.tolist()], labels=to)
+        ends = [None if end is None else end[:, :n] for end in (made.lower, made.upper)]
+        return attrs.evolve(made, shares=made.shares[:, :n], lower=ends[0], upper=ends[1])
 
     def in_groups(self) -> GroupedTopics | None:
         """The topics in the usual number of groups; None for fewer than four, and for merged topics."""
@@ -470,4 +502,6 @@ def _of_state(state: ChainState, source: str) -> RunTopics:
         data=state.data,
         term_counts=np.asarray(sample.counts.sum(axis=0), dtype=np.int64),
         places=(place,),
+        sample=sample,
+        place=place,
     )

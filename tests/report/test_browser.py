@@ -88,6 +88,30 @@ def test_every_chart_is_drawn(shown):
     assert shown.execute_script(marks) >= shown.execute_script("return page.data.topics.length")
 
 
+def test_words_on_the_map_do_not_overlap(shown):
+    boxes = """
+        return [...document.querySelectorAll('[data-chart=map] g.mark-text.role-mark text')]
+          .filter((one) => one.style.visibility !== 'hidden' && one.textContent)
+          .map((one) => one.getBoundingClientRect())
+          .map((box) => [box.left, box.right, box.top, box.bottom]);"""
+    n = shown.execute_script("return page.data.topics.length")
+    for width in (1300, 400):
+        size = {"width": width, "height": 700, "deviceScaleFactor": 1, "mobile": False}
+        shown.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        try:
+            shown.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0], 300))")
+            shown.execute_script(f"showTopic(page.data.topics[{n - 1}].number, false)")
+            shown.execute_async_script("setTimeout(arguments[0], 300)")
+            found = shown.execute_script(boxes)
+            assert 0 < len(found) <= n
+            for i, (left, right, top, bottom) in enumerate(found):
+                for other in found[:i]:
+                    apart = right < other[0] or other[1] < left or bottom < other[2] or other[3] < top
+                    assert apart, (width, found)
+        finally:
+            shown.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 NAMES = [
     *("__proto__", "constructor", "toString", "hasOwnProperty", "valueOf", "length", "prototype"),
     *("a.b", "a[0]", "it's", '"q"', "\\u0041", "undefined", "null", "NaN", "0", "datum.share", "</text>"),
@@ -109,6 +133,7 @@ def charts_of_names():
         "intervals": charts.intervals(rows, "topic", "share"),
         "lines": charts.lines(rows, "value", "value", "chain"),
         "scatter": charts.scatter(rows, NAMES, NOUNS),
+        "trend": charts.trend([{**row, "period": row["label"]} for row in rows], 0.2, True),
         "tree": charts.tree(rows, rows, 1.0),
         "channels": charts.channel_bars(
             [{**row, "colour": "#123456"} for row in rows],

@@ -158,6 +158,7 @@ def test_charts_are_valid(read):
         "map",
         "groups-tree",
         "labels-0",
+        "trends-0",
         "trace-0",
         "move-times",
         "topic-terms",

@@ -128,6 +128,25 @@ SUMMARIES = {
             "apart": whole(0),
         },
     ),
+    "summaries.trends": Row(
+        lambda franchise: (
+            hk.summaries.trends,
+            {
+                "topics": franchise.sample(),
+                "dates": [2000] * franchise.sample().n_groups,
+                "by": "year",
+                "labels": [0] * franchise.n_dishes,
+                "level": 0.9,
+            },
+        ),
+        {
+            "topics": [None, 5, "topics", [], {}, hk.Trace(), hk.Sample],
+            "dates": [None, 5, "2000", Told([], "0 dates"), Told([2000] * 99, "99 dates"), {}],
+            "by": [5, "", "week", ["year"]],
+            "labels": [5, "ab", [], [0.5] * 3, [-1] * 3, {}, [[0]]],
+            "level": [None, "0.9", 0.0, 1.0, NAN, [0.9]],
+        },
+    ),
     "summaries.merge_topics": Row(
         lambda franchise: (
             hk.summaries.merge_topics,

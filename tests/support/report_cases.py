@@ -33,7 +33,9 @@ def hostile_corpus():
     docs = [[words[v] for v in row] for row in rows]
     names = [f"{HOSTILE[d % len(HOSTILE)]} {d}" for d in range(40)]
     kinds = [[*HOSTILE[:4], "constructor", "__proto__"][d % 6] for d in range(40)]
-    return hk.Corpus.from_documents(docs, names=names, groups={"<i>kind</i>": kinds})
+    days = [None if d == 7 else f"2024-{1 + d % 12:02}-{1 + d % 28:02}" for d in range(40)]
+    groups = {"<i>kind</i>": kinds, "<b>day</b>": days}
+    return hk.Corpus.from_documents(docs, names=names, groups=groups)
 
 
 def hostile_run(folder):

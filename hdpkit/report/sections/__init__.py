@@ -23,6 +23,7 @@ from hdpkit.report.sections.signatures import (
 )
 from hdpkit.report.sections.topic_map import read_map
 from hdpkit.report.sections.topics import read_topics
+from hdpkit.report.sections.trends import read_trends
 
 __all__ = ["SECTIONS"]
 
@@ -64,6 +65,7 @@ SECTIONS = (
         read=_of_topics(read_samples),
     ),
     Section(key="map", title="Map of {{ nouns.topics }}", template="map.html", read=_of_topics(read_map)),
+    Section(key="trends", title="Over time", template="trends.html", read=_of_topics(read_trends)),
     Section(key="labels", title="Shares by label", template="labels.html", read=_of_topics(read_labels)),
     Section(
         key="documents",

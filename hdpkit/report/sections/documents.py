@@ -41,7 +41,7 @@ def read_documents(report: ReportData) -> Content:
             row += [report.numbers[shares.indices[i]], *rounded([shares.data[i]], 2)]
         rows.append([report.names[d], int(report.document_lengths[d]), *row])
     return Content(
-        values={"n_documents": n, "n_shown": len(rows), "in_page": _IN_PAGE},
+        values={"named": report.named, "n_documents": n, "n_shown": len(rows), "in_page": _IN_PAGE},
         # Topics name documents by their numbers in the corpus.
         data={"documents": rows, "numbers": None if len(rows) == n else chosen.tolist()},
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from hdpkit.errors import printable
 from hdpkit.report.report_data import ReportData, diagnosis_of
 from hdpkit.report.section import Content
 
@@ -36,8 +39,25 @@ def read_overview(report: ReportData) -> Content:
             "tiles": tiles,
             "half": min(half, report.n_topics),
             "largest": largest,
+            "groups": _groups(report),
             "verdict": diagnosis_of(report),
             "chain": report.chain,
             "n_chains": len(report.traces),
         }
     )
+
+
+def _groups(report: ReportData) -> list[dict[str, Any]]:
+    """The groups of similar topics, with their labels or first terms; none without groups."""
+    if report.groups is None:
+        return []
+    shares = np.bincount(report.group, weights=report.shares, minlength=report.groups.n_groups)
+    terms = report.groups.top_terms(4)
+    return [
+        {
+            "number": g + 1,
+            "label": printable(label) or " ".join(report.words[v] for v in terms[g]),
+            "share": float(shares[g]),
+        }
+        for g, label in enumerate(report.groups.labels)
+    ]

@@ -117,9 +117,14 @@ def read_signatures_section(report: ReportData) -> Content | None:
             "has_cosines": "signatures-cosines" in charts,
         },
         charts=charts,
-        data={"named": True, "topics": [{"label": printable(name)} for name in found.names[:_MOST]],
-              **_searched(found, min(len(found), _MOST))},
-    )  # fmt: skip
+        data={
+            "named": True,
+            "topics": [
+                {"number": k, "label": printable(name)} for k, name in enumerate(found.names[:_MOST], start=1)
+            ],
+            **_searched(found, min(len(found), _MOST)),
+        },
+    )
 
 
 def _searched(found: Signatures, n: int) -> dict[str, Any]:

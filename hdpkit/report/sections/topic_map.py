@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hdpkit.errors import printable
 from hdpkit.report.charts import AREAS, scatter
 from hdpkit.report.report_data import ReportData, coordinates, rounded
 from hdpkit.report.section import Content
@@ -11,7 +12,7 @@ from hdpkit.report.section import Content
 __all__ = ["read_map"]
 
 _MOST = 150
-_NAMED = 24
+_NAMED = 60  # at most; the page leaves out those that would overlap larger ones
 
 
 def read_map(report: ReportData) -> Content | None:
@@ -23,6 +24,12 @@ def read_map(report: ReportData) -> Content | None:
     n_groups = int(group.max()) + 1
     places = coordinates(apart)
     names = [f"{g + 1}" for g in range(n_groups)]
+    if report.groups is not None:
+        first = report.groups.top_terms(3)
+        names = [
+            f"{g + 1}  {printable(label) or ' '.join(report.words[v] for v in first[g])}"
+            for g, label in enumerate(report.groups.labels)
+        ]
     areas = AREAS[0] + (AREAS[1] - AREAS[0]) * report.shares / report.shares.max()
     radii = np.sqrt(areas / np.pi)
     values = [

@@ -12,8 +12,10 @@ function pageColour(name) {
 function chartConfig() {
   const ink = pageColour("ink"), quiet = pageColour("quiet"), line = pageColour("line"), accent = pageColour("accent");
   const palette = charts.dark
-    ? ["#7fb2ff", "#ffb259", "#6fd6b5", "#ff8f8f", "#c6a6ff", "#ffe08a", "#8fe0ff", "#ffa6d9", "#b8d98a", "#d9b38c"]
-    : ["#2c6fd1", "#d3730a", "#1a8f6e", "#c93a3a", "#7a4fc9", "#a98600", "#1590b5", "#c2428f", "#5f8a1f", "#8a5a2b"];
+    ? ["#7fb2ff", "#ffb259", "#6fd6b5", "#ff8f8f", "#c6a6ff", "#ffe08a", "#8fe0ff", "#ffa6d9", "#b8d98a", "#d9b38c",
+       "#4d7fd6", "#cf7a1c", "#2f9c7b", "#d05252", "#8f63e0", "#b79f2f", "#3aa3c9", "#cc5a9d", "#78a83f", "#a7adb8"]
+    : ["#2c6fd1", "#d3730a", "#1a8f6e", "#c93a3a", "#7a4fc9", "#a98600", "#1590b5", "#c2428f", "#5f8a1f", "#8a5a2b",
+       "#0b3c7d", "#f0a35e", "#0f5a45", "#f08080", "#43278a", "#665800", "#69bfdb", "#7d1f58", "#9bc64f", "#6b7280"];
   return {
     background: null,
     font: getComputedStyle(document.body).fontFamily,
@@ -58,10 +60,26 @@ async function drawAll() {
     view.addEventListener("click", (event, item) => {
       if (item && item.datum && item.datum.number) location.hash = "topic-" + item.datum.number;
     });
+    view.addResizeListener(() => requestAnimationFrame(separateWords));
     markOnMap();
   }
 }
 
 function markOnMap() {
-  if (charts.map) charts.map.signal("chosen", page.topic || 0).runAsync();
+  if (charts.map) charts.map.signal("chosen", page.topic || 0).runAsync().then(separateWords);
+}
+
+/** Hide words on the map that overlap those of the chosen topic or of a larger one; how many depends on the width. */
+function separateWords() {
+  const place = document.querySelector("[data-chart=map]");
+  const words = [...place.querySelectorAll("g.mark-text.role-mark text")];
+  for (const word of words) word.style.visibility = "";
+  const chosen = (word) => Number(((word.__data__ || {}).datum || {}).number) === page.topic;
+  const kept = [];
+  for (const word of [...words.filter(chosen), ...words.filter((word) => !chosen(word))]) {
+    const box = word.getBoundingClientRect();
+    const free = kept.every((other) => box.right < other.left || other.right < box.left || box.bottom < other.top || other.bottom < box.top);
+    if (free) kept.push(box);
+    else word.style.visibility = "hidden";
+  }
 }

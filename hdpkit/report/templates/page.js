@@ -1,8 +1,9 @@
 // Where the page is (its hash), light and dark, and the beginning.
 function arrive() {
-  const [, what, number] = /^#(topic|document)-(\d+)$/.exec(location.hash) || [];
+  const [, what, number] = /^#(topic|document|group)-(\d+)$/.exec(location.hash) || [];
   if (what === "topic") showTopic(Number(number), true);
   else if (what === "document") showDocument(Number(number));
+  else if (what === "group" && byId("group-" + number)) byId("group-" + number).open = true;
 }
 
 const darkAsked = matchMedia("(prefers-color-scheme: dark)");

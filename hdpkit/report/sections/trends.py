@@ -1,0 +1,116 @@
+"""Shares of groups and topics over time, for corpora whose documents have dates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hdpkit.arrays import Int64s
+from hdpkit.errors import printable
+from hdpkit.formats.dates import date_keys
+from hdpkit.report.charts import trend
+from hdpkit.report.report_data import ReportData, rounded
+from hdpkit.report.section import Content
+from hdpkit.summaries.trends import Trends, trends
+
+__all__ = ["read_trends"]
+
+_MOST = 12  # topics, those whose shares change most
+
+
+def read_trends(report: ReportData) -> Content | None:
+    """A chart of shares by period for each group, and for the topics that change most; None without dates."""
+    found = {name: own for name, own in report.document_labels.items() if date_keys(own[1])}
+    if not found:
+        return None
+    name, (codes, keys) = next(iter(found.items()))
+    dates = [None if code < 0 else str(keys[code]) for code in codes.tolist()]
+    aligned = report.aligned
+    topics = report.shown if aligned is None else aligned
+    if report.shown.n_groups != len(dates):  # groups of the deepest level aren't documents
+        return None
+    place = np.arange(report.shown.n_dishes)[report._order] if aligned is None else report.common
+    charts: dict[str, Any] = {}
+    panels: list[dict[str, Any]] = []
+    table: dict[str, Any] | None = None
+    if report.groups is not None and report.groups.n_groups > 1:
+        n = report.shown.n_dishes if aligned is None else len(aligned)
+        of_groups = trends(topics, dates, labels=_groups(report, place, n))
+        labels, terms = report.groups.labels, report.groups.top_terms(3)
+        names = [
+            f"{g + 1}  {printable(labels[g]) or ' · '.join(report.words[v] for v in terms[g])}"
+            for g in range(of_groups.shares.shape[1])
+        ]
+        panels += _panels(charts, of_groups, names, range(len(names)), "group")
+        table = {"names": names, "rows": _rows(of_groups)}
+    single = trends(topics, dates)
+    shown = [k for k in range(report.n_topics) if place[k] >= 0]
+    change = np.nanmax(single.shares, axis=0) - np.nanmin(single.shares, axis=0)
+    most = sorted(sorted(shown, key=lambda k: -float(change[place[k]]))[:_MOST])
+    names = [f"{report.numbers[k]}  {report.labels[k]}" for k in most]
+    topic_panels = _panels(charts, single, names, [int(place[k]) for k in most], report.nouns.topic)
+    return Content(
+        values={
+            "name": printable(name),
+            "panels": panels,
+            "topic_panels": topic_panels,
+            "table": table,
+            "n_dated": int((codes >= 0).sum()),
+            "n_documents": len(dates),
+            "first": single.periods[0],
+            "last": single.periods[-1],
+            "n_samples": 1 if aligned is None else len(aligned.samples),
+            "level": 0.9,
+        },
+        charts=charts,
+    )
+
+
+def _groups(report: ReportData, place: Any, n: int) -> Int64s:
+    """Group of each topic that the trends are of; topics that aren't on the page join the nearest group."""
+    assert report.groups is not None
+    found = np.full(n, -1, dtype=np.int64)
+    there = place >= 0
+    found[place[there]] = report.group[there]
+    missing = np.flatnonzero(found < 0)
+    if len(missing):
+        aligned = report.aligned
+        rows = report.shown._topics_of(missing) if aligned is None else aligned._topic_rows(missing)
+        found[missing] = report.groups.nearest(rows)
+    return found
+
+
+def _panels(
+    charts: dict[str, Any], found: Trends, names: list[str], columns: Any, kind: str
+) -> list[dict[str, Any]]:
+    """A chart for each of these columns, each with its own scale."""
+    ends = found.shares if found.upper is None else found.upper
+    panels = []
+    for title, column in zip(names, columns, strict=True):
+        values = [
+            {
+                "period": period, "share": share,
+                **({} if found.lower is None else {"lower": lower, "upper": upper}),
+            }
+            for period, share, lower, upper in zip(
+                found.periods,
+                rounded(found.shares[:, column], 3),
+                rounded(found.shares[:, column] if found.lower is None else found.lower[:, column], 3),
+                rounded(found.shares[:, column] if found.upper is None else found.upper[:, column], 3),
+                strict=True,
+            )
+        ]  # fmt: skip
+        chart = f"trends-{len(charts)}"
+        charts[chart] = trend(values, float(np.nanmax(ends[:, column])), found.lower is not None)
+        panels.append({"chart": chart, "title": f"{kind} {title}"})
+    return panels
+
+
+def _rows(found: Trends) -> list[dict[str, Any]]:
+    return [
+        {"period": period, "documents": int(documents), "shares": [None if s is None else s for s in shares]}
+        for period, documents, shares in zip(
+            found.periods, found.documents.tolist(), rounded(found.shares, 3), strict=True
+        )
+    ]
