@@ -40,7 +40,7 @@ def _parse_axes(text: str) -> list[int | str]:
 @click.option("--title", help="Title of the page.  [default: the name of the folder]")
 @click.option(
     "--chain", type=not_negative,
-    help="Chain whose topics to show.  [default: the one with the highest log joint]",
+    help="Chain whose topics to show.  [default: that with the highest log probability of model and data]",
 )  # fmt: skip
 @click.option(
     "--topics", type=topics_type, default="500", show_default=True,

@@ -130,7 +130,7 @@ class _Checks:
 
 def _data_detail(data: Any) -> str:
     n = data.n_tokens if hasattr(data, "shards") else len(data)
-    return f"checksum, digest of the run; {n:,} customers"
+    return f"checksum, digest of the run; {n:,} observations"
 
 
 def _check_chain(checks: _Checks, files: RunFolder, number: int, chains: Any) -> Iterator[Check]:

@@ -48,7 +48,7 @@ def posterior_similarity(matrix: Any, *, labels: Any = None, ordered: bool = Tru
         If Matplotlib is not installed.
     """
     allowed = f"symmetric probabilities, shape (n, n), n from 1 to {_MOST:,}"
-    remedy = "For more customers draw a sample of them."
+    remedy = "For more items draw a sample of them."
     if scipy.sparse.issparse(matrix):
         entries = sparse_entries("matrix", matrix)
         values = entries.matrix().toarray() if max(entries.shape) <= _MOST else None

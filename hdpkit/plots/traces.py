@@ -14,7 +14,7 @@ from hdpkit.plots.readings import chains_of, scalar, shares_of
 __all__ = ["topic_shares", "trace", "traces"]
 
 _MOST_POINTS = 2_000
-_NAMES = {"n_dishes": "topics (dishes with customers)", "log_joint": "log joint (nats)"}
+_NAMES = {"n_dishes": "K", "log_joint": "log probability (nats)"}
 _FIRST = ("log_joint", "n_dishes")
 
 
@@ -110,7 +110,9 @@ def traces(trace: Any, keys: Any = None, *, after: int = 0, figure: Any = None) 
     rows = -(-len(chosen) // columns)
     figure = given_figure(figure, (5.0 * columns, 2.6 * rows))
     for place, key in enumerate(chosen, start=1):
-        globals()["trace"](trace, key, after=after, ax=figure.add_subplot(rows, columns, place))
+        ax = globals()["trace"](trace, key, after=after, ax=figure.add_subplot(rows, columns, place))
+        if place > 1 and ax.get_legend() is not None:  # the chains are those of the first panel
+            ax.get_legend().remove()
     return figure
 
 

@@ -390,6 +390,12 @@ _STRIP = (-13, -3)
 """Upper and lower end of the coloured strips above a spectrum, in pixels from its top."""
 
 
+_NARROW = 560
+_WHERE_WIDE = {"opacity": {"expr": f"width < {_NARROW} ? 0 : 1"}}
+_SMALLER = {"expr": f"width < {_NARROW} ? 8 : 11"}
+"""On a narrow page labels of a hundred bars would lie on each other."""
+
+
 def channel_bars(
     values: Sequence[Any], blocks: Sequence[Any], headings: Sequence[Any] = (), height: int = 130
 ) -> dict[str, Any]:
@@ -441,11 +447,11 @@ def channel_bars(
                      "y": {"value": _STRIP[0]}, "y2": {"value": _STRIP[1]}},
     }  # fmt: skip
     turned = {"angle": 270, "align": "right", "baseline": "middle", "fontSize": 7.5, "font": "monospace"}
-    layers = [bar, line, label("place", height + 4, **turned)]
+    layers = [bar, line, label("place", height + 4, **turned, **_WHERE_WIDE)]
     for one, data in (
         (strip, over[0]),
-        (label("middle", _STRIP[0] - 3, baseline="bottom", fontSize=11), over[0]),
-        (label("middle", _STRIP[0] - 19, baseline="bottom", fontSize=11), over[1]),
+        (label("middle", _STRIP[0] - 3, baseline="bottom", fontSize=_SMALLER), over[0]),
+        (label("middle", _STRIP[0] - 19, baseline="bottom", fontSize=11, **_WHERE_WIDE), over[1]),
     ):
         layers += [{"data": {"values": _rows(data)}, **one}] if data else []
     # Colours of the field are made for white paper: one of them is black.
@@ -513,7 +519,8 @@ def samples(
     }  # fmt: skip
     names = {
         "data": {"values": _rows(columns)},
-        "mark": {**text, "angle": 270, "align": "right", "baseline": "middle", "fontSize": 9, "limit": 90},
+        "mark": {**text, "angle": 270, "align": "right", "baseline": "middle", "fontSize": 9, "limit": 90,
+                 **_WHERE_WIDE},
         "encoding": {"x": x("middle"), "y": {"value": height + 4},
                      "text": {"field": "name", "type": "nominal"}},
     }  # fmt: skip

@@ -147,8 +147,8 @@ class Channels:
         change = {"Del": "deletion", "Ins": "insertion"}[kind]
         if size == "1":
             return what, f"1 bp {change}"
-        where = "with microhomology" if what == "M" else "at repeats"
-        return f"{size}+" if size == "5" else size, f">1 bp {change} {where}"
+        heading = f"microhomology {change}" if what == "M" else f">1 bp {change} at repeats"
+        return f"{size}+" if size == "5" else size, heading
 
     def ordered_for_sigprofiler(self) -> list[int]:
         """Indices of the channels in the order of SigProfiler's files: by context, then by substitution."""

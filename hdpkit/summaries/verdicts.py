@@ -553,7 +553,7 @@ class _Helps:
         if facts.kept.n_draws < FEWEST_DRAWS:
             return f"{begin}{self.more}."
         if self.constant:
-            return f"{begin}add a move that changes the dishes to the schedule."
+            return f"{begin}add a move that changes K to the schedule."
         if facts.apart:
             return (
                 f"{begin}each chain agrees with itself, but not with the others, so more sweeps alone won't "
@@ -589,7 +589,7 @@ class _Helps:
         if not facts.reasons and facts.n_chains > 1 and light in ("green", "grey"):
             return ""
         if self.constant:
-            return "Add a move that changes the dishes to the schedule."
+            return "Add a move that changes K to the schedule."
         told = "This is enough for reading. For intervals and K " if light == "green" else ""
         if facts.n_chains == 1:
             first = "" if not facts.reasons or not self.asks else f"{self.more}, and "

@@ -60,9 +60,11 @@ def test_traces_are_of_all_that_changes(run):
     _, trace = run
     figure = plots.traces(trace)
     labels = {ax.get_ylabel() for ax in figure.axes}
-    assert {"log joint (nats)", "topics (dishes with customers)", "concentration/root"} <= labels
+    assert {"log probability (nats)", "K", "concentration/root"} <= labels
     assert "base/eta" not in labels  # it is fixed
     assert len(plots.traces(trace, ["n_tables"]).axes) == 1
+    panels = plots.traces(hk.ChainTrace([trace, trace], numbers=(0, 2))).axes
+    assert [ax.get_legend() is not None for ax in panels] == [True] + [False] * (len(panels) - 1)
 
 
 def test_shares_of_topics_are_summed_from_the_largest_on():
@@ -184,7 +186,7 @@ def test_equal_traces_are_one_panel():
     trace = hk.Scheduler([moves.TableGibbs()]).run(flat, sweeps=20, rng=0)
     assert (trace["n_tables"] == trace["n_dishes"]).all()
     labels = [ax.get_ylabel() for ax in plots.traces(trace).axes]
-    assert labels == ["log joint (nats)", "topics (dishes with customers)", "log_likelihood"]
+    assert labels == ["log probability (nats)", "K", "log_likelihood"]
     assert len(plots.traces(trace, ["n_dishes", "n_tables"]).axes) == 2  # those that are asked for
 
 

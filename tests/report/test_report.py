@@ -319,3 +319,16 @@ def test_percentages_that_round_to_zero_have_no_sign():
     percent = _environment().filters["percent"]
     assert [percent(value) for value in (-1e-9, -0.0, 0.00049, -0.01)] == ["0.0%", "0.0%", "0.0%", "-1.0%"]
     assert percent(0.125, 0) == f"{0.125:.0%}"
+
+
+def test_a_page_of_texts_has_no_words_of_the_sampler_or_of_another_field(page):
+    """Names of moves, the model and the command are code; texts of the corpus are its own."""
+    text = page.read_text(encoding="utf-8", errors="surrogateescape")
+    body = text.split("<body>")[1].split("<script")[0]
+    body = re.sub(r"<details><summary>Software.*?</details>|<pre.*?</pre>", "", body, flags=re.DOTALL)
+    data = json.loads(text.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+    titles = re.findall(r'"(?:title|noun)": "([^"]*)"', json.dumps(data["charts"]))
+    labels = re.findall(r'(?:aria-label|placeholder)="([^"]*)"', body)
+    shown = " ".join([re.sub(r"<[^>]*>", " ", body), *labels, *titles])
+    wrong = r"\b(dish(es)?|customers?|log joint|mutations?|channels?|signatures?)\b"
+    assert [shown[max(0, hit.start() - 50) :][:100] for hit in re.finditer(wrong, shown, re.IGNORECASE)] == []

@@ -90,7 +90,7 @@ def test_labels_of_channels_and_blocks_are_those_of_the_field():
     assert [block.label for block in blocks] == [*"CTCT", *(["2", "3", "4", "5+"] * 3)]
     assert list(dict.fromkeys(block.heading for block in blocks)) == [
         "1 bp deletion", "1 bp insertion", ">1 bp deletion at repeats", ">1 bp insertion at repeats",
-        ">1 bp deletion with microhomology",
+        "microhomology deletion",
     ]  # fmt: skip
     assert [block.label for block in CHANNELS["DBS78"].blocks][:2] == ["AC>NN", "AT>NN"]
     for channels in CHANNELS.values():
