@@ -412,7 +412,9 @@ def channel_bars(
         return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
     def label(field: str, top: int, **more: Any) -> dict[str, Any]:
-        encoding = {"x": x(field), "y": {"value": top}, "text": {"field": "label", "type": "nominal"}}
+        text = {"condition": {"test": f"width < {_NARROW}", "field": "short", "type": "nominal"},
+                "field": "label", "type": "nominal"}  # fmt: skip
+        encoding = {"x": x(field), "y": {"value": top}, "text": text}
         return {"mark": {"type": "text", "style": "on-chart", **more}, "encoding": encoding}
 
     tooltip = [
@@ -420,10 +422,13 @@ def channel_bars(
         *({"field": name, "type": "quantitative", "format": ".2%"} for name in ("share", "low", "high")),
     ]
     colour = {"field": "colour", "type": "nominal", "scale": None}
-    rows = [{**value, "left": i - 0.38, "right": i + 0.38, "place": i} for i, value in enumerate(values)]
+    rows = [
+        {**value, "short": value["label"], "left": i - 0.38, "right": i + 0.38, "place": i}
+        for i, value in enumerate(values)
+    ]
     over = [
-        [{**one, "left": one["first"] - 0.45, "right": one["end"] - 0.55,
-          "middle": (one["first"] + one["end"] - 1) / 2} for one in some]
+        [{**one, "short": one["label"].removesuffix(">NN"), "left": one["first"] - 0.45,
+          "right": one["end"] - 0.55, "middle": (one["first"] + one["end"] - 1) / 2} for one in some]
         for some in (blocks, headings)
     ]  # fmt: skip
     share = {"axis": {"title": None, "tickCount": 4, "format": ".0%"}, "stack": None}

@@ -132,7 +132,7 @@ def test_the_page_shows_signatures_in_the_words_of_their_field(run, tmp_path):
     assert not OTHER_FIELD.search(" ".join(titles))
     assert list(data["nouns"].values()) == ["signature", "mutation", "sample", "channel"]
     assert {"exposures-levels", "exposures-samples", "signatures-cosines"} <= set(data["charts"])
-    assert data["topics"][0] == {"label": "SBS96A"}
+    assert data["topics"][0] == {"number": 1, "label": "SBS96A"}
     assert [row[:2] for row in data["documents"]] == [[f"T{i}", 300] for i in range(12)]
 
 

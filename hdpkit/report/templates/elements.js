@@ -20,7 +20,7 @@ const byId = (id) => document.getElementById(id);
 const percent = (share, digits = 1) => (100 * share).toFixed(digits).replace(/^-(?=[0.]*$)/, "") + "%";
 const nouns = page.data.nouns;
 /** What a topic is called in a text: its name where topics have names, as signatures do, or its number. */
-const topicName = (number) => page.data.named ? page.data.topics[number - 1].label : nouns.topic + " " + number;
+const topicName = (number) => page.data.named ? topicOf(number).label : nouns.topic + " " + number;
 const topicLink = (number, text = null) =>
   element("a", { href: "#topic-" + number, class: "topic" },
     page.data.named ? null : element("span", { class: "number" }, String(number)), page.data.named || text === null ? null : " ", text === null ? null : bdi(text));
