@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 
 import hdpkit as hk
-from hdpkit import moves
+from hdpkit import moves, plots
 
-COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
+MARKERS = "o^s"
 
 
 def read_wines(dims=4):
@@ -102,27 +102,15 @@ def compare(seeds, sweeps):
     return {name: np.array(values) for name, values in rows.items()}, shown
 
 
-def ellipse(mean, covariance, radius=2.0):
-    """Points at `radius` standard deviations in the first two dimensions."""
-    angle = np.linspace(0, 2 * np.pi, 100)
-    circle = np.stack([np.cos(angle), np.sin(angle)])
-    return mean[:2, None] + radius * np.linalg.cholesky(covariance[:2, :2]) @ circle
-
-
 def scatter(axes, franchise, truth):
-    """Observations coloured by component, with markers by true class, and an ellipse for each component."""
-    X, dishes = franchise.data.values, franchise.dishes
-    by_size = np.argsort(-np.bincount(dishes), kind="stable")
-    for rank, k in enumerate(by_size):
-        colour = COLOURS[min(rank, len(COLOURS) - 1)]
-        for kind, marker in zip(np.unique(truth), "o^s", strict=False):
-            here = (dishes == k) & (truth == kind)
-            axes.plot(*X[here, :2].T, marker, color=colour, markersize=4.5, alpha=0.8, markeredgewidth=0)
-        parameters = franchise.dish_parameters()[k]
-        axes.plot(*ellipse(parameters[0], parameters[1:]), color=colour, linewidth=1.2)
+    """Points and components, as `plots.components` draws them, with a marker around each by true class."""
+    plots.components(franchise, axes=(0, 1), ax=axes)
+    for kind, marker in zip(np.unique(truth), MARKERS, strict=False):
+        here = franchise.data.values[truth == kind, :2]
+        axes.plot(*here.T, marker, color="0.45", markersize=6, markerfacecolor="none", markeredgewidth=0.6)
     axes.set_xlabel("first principal component")
     axes.set_ylabel("second")
-    return by_size
+    return np.argsort(-np.bincount(franchise.dishes), kind="stable")
 
 
 def draw_flat(franchise, truth, path):
@@ -148,12 +136,10 @@ def draw_grouped(franchise, truth, path):
     planted = planted / planted.sum(axis=1, keepdims=True)
     weights = franchise.group_weights("shipment")
     together = np.array([np.bincount(truth[franchise.dishes == k], minlength=kinds) for k in by_size])
+    palette = [f"C{rank}" for rank in range(len(by_size))]
     # A cultivar has the colour of the component with most of its wines.
-    colour_of = [COLOURS[min(int(column.argmax()), len(COLOURS) - 1)] for column in together.T]
-    for shift, shares, colours in (
-        (-0.2, planted, colour_of),
-        (0.2, weights[:, by_size], [COLOURS[min(rank, len(COLOURS) - 1)] for rank in range(len(by_size))]),
-    ):
+    colour_of = [palette[int(column.argmax())] for column in together.T]
+    for shift, shares, colours in ((-0.2, planted, colour_of), (0.2, weights[:, by_size], palette)):
         bottom = np.zeros(len(shipments))
         for column, colour in zip(shares.T, colours, strict=True):
             right.bar(np.arange(len(shipments)) + shift, column, 0.38, bottom, color=colour)

@@ -13,6 +13,7 @@ import attrs
 import click
 
 from hdpkit.cli.backends import backend_of, ended_together
+from hdpkit.cli.components import echo_components
 from hdpkit.cli.folders import (
     INTERRUPTED,
     WORKED_ON,
@@ -61,8 +62,8 @@ from hdpkit.record.run_folder import COMMAND, ESTIMATOR, MODEL, READING, RUN, SI
 from hdpkit.schedule import Run, open_run
 from hdpkit.schedule.progress import ProgressBar
 from hdpkit.schedule.states import ChainState
+from hdpkit.signatures.runs import POINTS, Nouns, load_settings, nouns_of, signatures_of_run
 from hdpkit.signatures.runs import TOPICS as FIELD_OF_TOPICS
-from hdpkit.signatures.runs import Nouns, load_settings, nouns_of, signatures_of_run
 from hdpkit.summaries import Diagnosis, diagnose
 from hdpkit.summaries.run_topics import merged_state, topics_of_run
 from hdpkit.summaries.topic_labels import LABELS, read_topic_labels
@@ -191,6 +192,9 @@ def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...
         except RunError:  # it ended before its start was complete
             continue
         nouns = nouns_of(state.data, folder)
+        if not shown and nouns is POINTS:
+            shown = True
+            echo_components(there)
         if not shown and n_terms is not None:
             shown = True
             found = read_topics(there, n_terms, fallback=number)
@@ -212,6 +216,8 @@ class ListedTopics:
     agreed: bool  # whether they are those that several chains have in common
 
 
+_EVERY = 2**31
+"""Number of components to print if all are requested."""
 _IN_A_GROUP = 7
 """Terms of a group, at most."""
 
@@ -319,7 +325,7 @@ def topics(
     format: str,
     allow: tuple[str, ...],
 ) -> None:
-    """Print the topics of a run at its newest checkpoint, or the signatures of a cohort.
+    """Print the topics of a run at its newest checkpoint, signatures of a cohort, or components of numbers.
 
     Topics of several chains are aligned. A topic is printed if at least half of the chains have it in at
     least half of their samples. Shares are means over the samples. Of a run of hdpkit signatures this
@@ -340,6 +346,13 @@ def topics(
     there = open_corpus_run(run, allow)
     nouns = nouns_of(there.data, run)
     most, about = (None, None) if n_topics is None else (n_topics.most, n_topics.about)
+    if nouns is POINTS:
+        if about is not None:
+            raise ParameterError("topics", f"about:{about}", "a number, for components", "Leave it out.")
+        judged = _verdicts(there) if format == "json" else None
+        more = {"verdicts": None if judged is None else judged.as_data()}
+        echo_components(there, chain, _EVERY if every else most, format, more)
+        return
     if nouns is not FIELD_OF_TOPICS and chain is None and not hasattr(there.data, "shards"):
         if about is not None:
             raise ParameterError("topics", f"about:{about}", "a number, for signatures", "Leave it out.")

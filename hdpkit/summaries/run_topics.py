@@ -20,7 +20,7 @@ from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState, Documents
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import align_topics
-from hdpkit.summaries.consensus import consensus
+from hdpkit.summaries.consensus import Consensus, consensus
 from hdpkit.summaries.diagnosis import states_of_run
 from hdpkit.summaries.grouping import TopicGroups, frequent_terms, group_topics, jensen_shannon, usual_groups
 from hdpkit.summaries.merging import merged_alignment, merged_sample
@@ -32,8 +32,10 @@ from hdpkit.summaries.vectors import ComponentSet
 __all__ = [
     "DocumentShares",
     "GroupedTopics",
+    "RunComponents",
     "RunTopics",
     "component_set_of_run",
+    "components_of_run",
     "merged_state",
     "topics_of_run",
     "topics_of_state",
@@ -362,16 +364,33 @@ def component_set_of_run(run: Run, source: str) -> ComponentSet:
     """The topics of a run, or its components if its data are numbers, to be matched with those of another."""
     if hasattr(run.data, "n_documents"):
         return topics_of_run(run)[0].component_set(source)
-    samples, states = states_of_run(run)
-    agreed = consensus(align_topics(samples))
-    measure, columns = states[0].franchise.measure, getattr(run.data, "columns", None)
-    parameters = agreed.named_parameters(measure, columns)
+    found = components_of_run(run)
 
     def words(component: int, n: int) -> list[str]:
-        shown = [f"{name}={values[component, 0]:.3g}" for name, values in parameters.items()]
+        shown = [f"{name}={values[component, 0]:.3g}" for name, values in found.parameters.items()]
         return shown[:n]
 
-    return attrs.evolve(agreed.component_set(source), words=words, data=run.data_digest)
+    return attrs.evolve(found.agreed.component_set(source), words=words, data=run.data_digest)
+
+
+@attrs.frozen(eq=False)
+class RunComponents:
+    """Components of numbers that the states of a run have in common."""
+
+    agreed: Consensus
+    parameters: dict[str, Floats]  # by name: mean and ends of the interval of each component (T, 3)
+    source: str  # where they are from, in words
+
+
+def components_of_run(run: Run, chain: int | None = None) -> RunComponents:
+    """The components of a run over numbers, or of one of its chains."""
+    samples, states = states_of_run(run, chain)
+    agreed = consensus(align_topics(samples))
+    measure, columns = states[0].franchise.measure, getattr(run.data, "columns", None)
+    n = len(states)
+    of = f"chain {chain}" if chain is not None else f"{n} chains" if n > 1 else "one chain"
+    source = f"{len(samples)} {'state' if len(samples) == 1 else 'states'} of {of} ({agreed.sweeps})"
+    return RunComponents(agreed, agreed.named_parameters(measure, columns), source)
 
 
 def _of_documents(state: ChainState) -> ChainState:

@@ -1,0 +1,70 @@
+"""Commands on a run over numbers: its components in the terminal, as CSV and as JSON."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.cli.main import main
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(m, 0.5, size=(40, 2)) for m in ([0, 0], [5, 0], [0, 5])])
+    data = hk.Groups.from_labels(X, {"farm": [f"farm {i % 3}" for i in range(120)]})
+    root = hk.Restaurant(hk.NormalInverseWishart.weakly_informative(X), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(root, each="farm"), data)
+    place = tmp_path_factory.mktemp("mixture") / "run"
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()])
+    schedule.run(franchise, sweeps=40, rng=0, chains=2, samples=10, folder=place)
+    return place
+
+
+def test_topics_prints_the_components(folder):
+    result = run("topics", folder)
+    assert result.exit_code == 0, result.output
+    assert "share of" in result.stdout
+    assert "mean[0]" in result.stdout
+    assert "of 2 chains (sweeps 2" in result.stdout
+    assert "topic" not in result.stdout
+    assert run("topics", folder, "--chain", 1).stdout.rstrip().splitlines()[-1].count("chain 1") == 1
+    assert run("topics", folder, "--topics", 1).stdout.count("%") < result.stdout.count("%")
+    assert run("topics", folder, "--topics", "about:2").exit_code == 2
+
+
+def test_csv_and_json_have_every_parameter(folder):
+    found = hk.summaries.consensus(hk.summaries.align_topics(hk.open_run(folder)))
+    named = found.named_parameters(hk.open_run(folder).franchise().measure)
+    rows = list(csv.DictReader(io.StringIO(run("topics", folder, "--format", "csv").stdout)))
+    assert [row["component"] for row in rows] == [str(k + 1) for k in range(len(found))]
+    assert {"sd[1]", "sd[1] low", "sd[1] high", "correlation[0,1]"} <= set(rows[0])
+    told = json.loads(run("topics", folder, "--format", "json").stdout)
+    assert told["n_components"] == len(found)
+    for k, one in enumerate(told["components"]):
+        assert one["share"] == pytest.approx(found.shares[k])
+        assert one["mean[0]"] == pytest.approx(named["mean[0]"][k, 0])
+        assert one["mean[0] low"] - 1e-9 <= one["mean[0]"] <= one["mean[0] high"] + 1e-9
+
+
+def test_other_commands_on_the_folder(folder, tmp_path):
+    resumed = run("resume", folder, "--sweeps", 2, "--quiet")
+    assert resumed.exit_code == 0, resumed.output
+    assert "couldn't be summarised" not in resumed.output
+    assert "mean[0]" in resumed.stdout
+    assert run("verify", folder).exit_code == 0
+    matched = run("match", folder, folder)
+    assert matched.exit_code == 0, matched.output
+    assert "of the observations of" in matched.stdout
+    exported = run("export", folder, "--to", "csv", "--out", tmp_path / "x")
+    assert exported.exit_code == 2
+    assert "arviz" in exported.output
