@@ -95,14 +95,6 @@ def test_mixtures_find_the_cultivars_and_are_drawn(mixtures, tmp_path):
     assert is_small_png(tmp_path / "grouped.png")
 
 
-def test_an_ellipse_is_where_it_should_be(mixtures):
-    covariance = np.array([[4.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
-    mean = np.array([1.0, -2.0, 5.0])
-    away = mixtures["ellipse"](mean, covariance, radius=2.0) - mean[:2, None]
-    distance = np.sqrt(np.einsum("in,ij,jn->n", away, np.linalg.inv(covariance[:2, :2]), away))
-    np.testing.assert_allclose(distance, 2.0)
-
-
 def test_counts_and_bits_find_kinds_of_digits_and_are_drawn(counts, tmp_path):
     pixels, digits = counts["read_digits"](400)
     fits = {kind: counts["fit"](counts["declare"](pixels, kind), 40, 0) for kind in ("counts", "bits")}
