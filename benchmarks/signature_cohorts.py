@@ -1,13 +1,14 @@
 """Signatures found in simulated cohorts, and the coverage of the intervals of exposures.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/signature_cohorts.py [--seeds 20] [--fits ranks levels ...]
-        [--sweeps 300] [--samples 200] [--most 50000] [--keep RESULTS]
+        [--sweeps 300] [--samples 200] [--most 50000] [--precision B] [--keep RESULTS]
 
 Cohorts are those of ``examples/signature_cohorts.py``. A signature is found if a reported signature has a
 cosine of 0.9 or more with it (matched one to one); other reported signatures are false.
 
 - ranks: two chains that begin like those of ``hdpkit signatures``: with the number of signatures that
   held-out mutations support (`hdpkit.signatures.choose_rank`).
+- start: only these signatures, without chains.
 - truth: two chains that begin with the true signatures.
 - levels: the same, with types above the samples.
 - known: as ranks, with every other true signature known (`hk.Known`, 1,000 mutations each).
@@ -41,7 +42,7 @@ KNOWN = slice(0, 12, 2)
 RULES = [(0.9, 0.5), (0.9, 1.0), (0.95, 0.5), (0.95, 1.0)]
 """Similarity, and smallest share of the chains that must have a signature."""
 
-FITS = ("ranks", "truth", "levels", "known", "factors", "nmf")
+FITS = ("ranks", "start", "truth", "levels", "known", "factors", "nmf")
 RANGE = range(8, 17)
 REFITS = 5
 
@@ -119,6 +120,8 @@ def by_nmf(cohort, seed):
 def rows_of(cohort, kind, seed, options):
     if kind == "nmf":
         return dict(by_nmf(cohort, seed))
+    if kind == "start":
+        return {"": scored(cohort, choose_rank(model(), cohort.corpus, rng=seed).topics)}
     declared = hk.Known(cohort.signatures[KNOWN], counts=1000.0) if kind == "known" else None
     init, levels = hk.init.Factors(20), kind == "levels"
     if kind == "truth":
@@ -165,6 +168,7 @@ def main():
     parser.add_argument("--sweeps", type=int, default=300)
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--most", type=int, default=50_000)
+    parser.add_argument("--precision", type=float, help="of signatures that differ by sample")
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
     results, done = [], set()
@@ -178,7 +182,7 @@ def main():
         for seed in range(options.seeds):
             if (seed, kind) in done:
                 continue
-            cohort = make_cohort(seed, options.samples, most=options.most)
+            cohort = make_cohort(seed, options.samples, most=options.most, precision=options.precision)
             began = time.perf_counter()
             rows = {kind + rule: row for rule, row in rows_of(cohort, kind, seed, options).items()}
             results.append((seed, rows))

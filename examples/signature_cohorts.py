@@ -121,12 +121,19 @@ def make_exposures(rng, n_samples, least, most):
     return rng.multinomial(totals, shares / shares.sum(axis=1, keepdims=True)), types
 
 
-def make_cohort(seed, n_samples=200, least=100, most=50_000):
-    """A simulated cohort; the same for the same seed."""
+def make_cohort(seed, n_samples=200, least=100, most=50_000, precision=None):
+    """A simulated cohort; the same for the same seed.
+
+    With a ``precision`` signatures differ by sample, as in real tumours: shares of channels from a Dirichlet
+    distribution with this precision around those of the signature.
+    """
     rng = np.random.default_rng(seed)
     signatures = make_signatures(rng)
     exposures, types = make_exposures(rng, n_samples, least, most)
-    counts = sum(rng.multinomial(exposures[:, k], signatures[k]) for k in range(12))
+    laws = [signatures[k] for k in range(12)]
+    if precision is not None:
+        laws = [rng.dirichlet(precision * law + 1e-9, size=n_samples) for law in laws]
+    counts = sum(rng.multinomial(exposures[:, k], laws[k]) for k in range(12))
     return Cohort(counts, signatures, exposures, types)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import attrs
@@ -27,6 +28,7 @@ _SHARE = 0.25  # Dirichlet parameter of each signature in a sample
 # Plain updates, then those of a mean field: of a random start, of a trial, after a signature was removed.
 _BEGUN, _TRIAL, _CONTINUED = (150, 100), (10, 10), (40, 40)
 _TRIED = 3  # pairs that may be merged, and signatures that may be removed
+_TRIAL_SAMPLES = 500  # random samples over which they are tried
 _FIRST, _MOST = 24, 96  # the rank from which signatures are removed by default, and its upper limit
 _FULL = 0.75  # share of the largest rank above which a choice calls for a larger one
 _BELOW = 4  # ranks below the best that are tried at least
@@ -199,14 +201,21 @@ def choose_rank(
     counts = np.asarray(corpus.to_counts().toarray(), dtype=np.int64)
     split = _split(counts, held_out, _Prior.of(eta, known), generator)
     limit = max(1, min(int((split.fitted.sum(axis=1) > 0).sum()), split.n_used))
-    first = min(limit, most or _FIRST)
-    while True:
-        found = _along_paths(split, first, paths, generator, progress)
-        rank = found.rank
-        if most is not None or rank <= _FULL * first or first == min(limit, _MOST):
+    first, told = min(limit, most or _FIRST), progress or _silent
+    while True:  # the first path shows how many signatures are enough
+        found = _Paths(split, [], [])
+        found.add(_path(split, first, None, generator, partial(told, 0)))
+        if most is not None or found.rank <= _FULL * first or first == min(limit, _MOST):
             break
         first = min(2 * first, limit, _MOST)
+    lowest = found.ranks[0]
+    for number in range(1, paths):
+        found.add(_path(split, first, lowest, generator, partial(told, number)))
     return found.choice(counts)
+
+
+def _silent(path: int, rank: int) -> None:
+    """Tell nothing."""
 
 
 @attrs.frozen(eq=False)
@@ -296,6 +305,7 @@ class _Split:
     overdispersion: float
     prior: _Prior
     n_used: int
+    trial_rows: npt.NDArray[np.int64]  # samples by which a signature to be removed is chosen
 
     def fit(self, fit: _Fit, updates: tuple[int, int]) -> _Fit:
         """The fit after further updates: plain ones, then those of a mean field."""
@@ -322,33 +332,47 @@ class _Split:
         gained = self.held_out / (1.0 - self.held_out) * (1.0 - self.weights) * fitted
         return np.asarray(self.weights * _scores(self.held, own) - gained)
 
-    def smaller(self, fit: _Fit) -> _Fit:
-        """The fit with one new signature less: two merged, or one removed."""
-        n, weights = self.prior.n_known, fit.expected.sum(axis=0)
-        unit = fit.means / np.linalg.norm(fit.means, axis=1, keepdims=True)
-        rows, columns = np.triu_indices(len(unit), 1)
-        new = columns >= n  # a pair of which one is new
-        rows, columns = rows[new], columns[new]
-        alike = (unit @ unit.T)[rows, columns]
-        tries: list[tuple[int, int | None]] = [
-            (int(columns[i]), int(rows[i])) for i in np.argsort(-alike, kind="stable")[:_TRIED]
-        ]
-        tries += [(int(n + k), None) for k in np.argsort(weights[n:], kind="stable")[:_TRIED]]
-        best, most = None, -math.inf
-        for gone, into in tries:
-            expected, means = fit.expected.copy(), fit.means.copy()
-            if into is not None:
-                expected[:, into] += expected[:, gone]
-                if into >= n:
-                    share = weights[gone] / max(weights[gone] + weights[into], _TINY)
-                    means[into] = share * means[gone] + (1.0 - share) * means[into]
-            expected, means = np.delete(expected, gone, axis=1), np.delete(means, gone, axis=0)
-            tried = self.fit(_Fit(expected, means, means), _TRIAL)
-            score = float(_scores(self.fitted, tried).sum()) if len(means) else -math.inf
-            if best is None or score > most:
-                best, most = tried, score
-        assert best is not None
-        return self.fit(best, _CONTINUED)
+    def smaller(self, fit: _Fit, number: int) -> _Fit:
+        """The fit with as many new signatures less: two merged, or one removed, one after the other."""
+        n_known, rows = self.prior.n_known, self.trial_rows
+        part = attrs.evolve(self, fitted=self.fitted[rows])
+        for _ in range(number):
+            best, most = fit, -math.inf
+            for gone, into in _candidates(fit, n_known):
+                without = _without(fit, gone, into, n_known)
+                if len(without.means):
+                    tried = part.fit(attrs.evolve(without, expected=without.expected[rows]), _TRIAL)
+                    score = float(_scores(part.fitted, tried).sum())
+                else:
+                    tried, score = without, 0.0
+                if best is fit or score > most:
+                    best, most = tried if len(rows) == len(self.fitted) else without, score
+            fit = best
+        return self.fit(fit, _CONTINUED)
+
+
+def _candidates(fit: _Fit, n_known: int) -> list[tuple[int, int | None]]:
+    """New signatures that may go, each with the one that takes its mutations; None for all others."""
+    unit = fit.means / np.linalg.norm(fit.means, axis=1, keepdims=True)
+    rows, columns = np.triu_indices(len(unit), 1)
+    new = columns >= n_known  # a pair of which one is new
+    rows, columns = rows[new], columns[new]
+    alike = np.argsort(-(unit @ unit.T)[rows, columns], kind="stable")[:_TRIED]
+    rare = np.argsort(fit.expected.sum(axis=0)[n_known:], kind="stable")[:_TRIED]
+    return [*((int(columns[i]), int(rows[i])) for i in alike), *((int(n_known + k), None) for k in rare)]
+
+
+def _without(fit: _Fit, gone: int, into: int | None, n_known: int) -> _Fit:
+    """The fit without a signature, whose mutations another one takes, before any update."""
+    expected, means = fit.expected.copy(), fit.means.copy()
+    if into is not None:
+        if into >= n_known:
+            both = expected[:, [gone, into]].sum(axis=0)
+            share = both[0] / max(both.sum(), _TINY)
+            means[into] = share * means[gone] + (1.0 - share) * means[into]
+        expected[:, into] += expected[:, gone]
+    expected, means = np.delete(expected, gone, axis=1), np.delete(means, gone, axis=0)
+    return _Fit(expected, means, means)
 
 
 def _split(counts: npt.NDArray[np.int64], held_out: float, prior: _Prior, rng: np.random.Generator) -> _Split:
@@ -358,11 +382,12 @@ def _split(counts: npt.NDArray[np.int64], held_out: float, prior: _Prior, rng: n
     totals = rest.sum(axis=1)
     n_used = max(1, int((rest.sum(axis=0) > 0).sum()))
     overdispersion, weights = 0.0, np.ones(len(rest))
+    rows = np.sort(rng.permutation(len(rest))[:_TRIAL_SAMPLES])
     rank = max(1, min(_FIRST, n_used, int((totals > 0).sum()) // 4))
     for _ in range(2):  # with the weights of the first fit large samples have no signatures of their own
         split = _Split(
-            rest * weights[:, None], held.astype(np.float64), weights, held_out, overdispersion, prior,
-            n_used,
+            fitted=rest * weights[:, None], held=held.astype(np.float64), weights=weights, held_out=held_out,
+            overdispersion=overdispersion, prior=prior, n_used=n_used, trial_rows=rows,
         )  # fmt: skip
         fit = split.begin(rank, rng)
         overdispersion = _overdispersion(rest, fit.expected / weights[:, None], fit.means)
@@ -401,6 +426,11 @@ class _Paths:
     split: _Split
     fits: list[dict[int, _Fit]]
     scores: list[dict[int, Floats]]
+
+    def add(self, path: tuple[dict[int, _Fit], dict[int, Floats]]) -> None:
+        """Add a path."""
+        self.fits.append(path[0])
+        self.scores.append(path[1])
 
     @property
     def ranks(self) -> list[int]:
@@ -449,27 +479,20 @@ class _Paths:
         )  # fmt: skip
 
 
-def _along_paths(split: _Split, first: int, paths: int, rng: np.random.Generator, progress: Any) -> _Paths:
-    """Fit the largest rank, then smaller ones, from several starts."""
-    fits, scores = list[dict[int, _Fit]](), list[dict[int, Floats]]()
-    least = 0 if split.prior.n_known else 1
-    lowest = least
-    for number in range(paths):
-        fit = split.begin(first, rng)
-        path, own = dict[int, _Fit](), dict[int, Floats]()
-        while True:
-            rank = len(fit.means) - split.prior.n_known
-            path[rank], own[rank] = fit, split.scores(fit)
-            if progress is not None:
-                progress(number, rank)
-            if rank <= lowest or (number == 0 and _is_far(own)):
-                break
-            for _ in range(max(1, rank // 16)):
-                fit = split.smaller(fit)
-        lowest = min(path)  # the later paths end where the first did
-        fits.append(path)
-        scores.append(own)
-    return _Paths(split, fits, scores)
+def _path(
+    split: _Split, first: int, lowest: int | None, rng: np.random.Generator, told: Callable[[int], Any]
+) -> tuple[dict[int, _Fit], dict[int, Floats]]:
+    """Fit the largest rank, then smaller ones: to the lowest, or until scores are far below the best."""
+    fit = split.begin(first, rng)
+    fits, scores = dict[int, _Fit](), dict[int, Floats]()
+    least = (0 if split.prior.n_known else 1) if lowest is None else lowest
+    while True:
+        rank = len(fit.means) - split.prior.n_known
+        fits[rank], scores[rank] = fit, split.scores(fit)
+        told(rank)
+        if rank <= least or (lowest is None and _is_far(scores)):
+            return fits, scores
+        fit = split.smaller(fit, min(max(1, rank // 16), rank - least))
 
 
 def _is_far(scores: dict[int, Floats]) -> bool:
