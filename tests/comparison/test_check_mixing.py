@@ -64,6 +64,19 @@ def test_data_of_the_model_are_no_misfit():
         assert set(found.data.checks[0]) == {"distinct_cells", "count_variance"}
 
 
+def test_a_mixture_converges():
+    generator = np.random.default_rng(0)
+    points = np.concatenate([generator.normal(-4.0, size=30), generator.normal(4.0, size=30)])
+    measure = hk.NormalGamma(mean=0.0, strength=0.1, shape=3.0, rate=3.0)
+    franchise = hk.Franchise(hk.Restaurant(base=measure, concentration=1.0), hk.Groups.from_arrays([points]))
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 50, rng=0)
+    found = hk.check_mixing(franchise, sweeps=1500, inits=["one"], copies=10)
+    assert found.verdict == "converged"
+    assert found.sentence.startswith(
+        "Converged: after 1,500 sweeps chains from different starts (one, own state)"
+    )
+
+
 def test_repeated_words_are_a_misfit():
     found = hk.check_mixing(fitted(repeated(0, 3)), SCHEDULE, sweeps=60)
     assert found.verdict == "misfit"

@@ -561,3 +561,13 @@ def test_values_drawn_again_are_in_new_restaurants():
     first = [franchise.simulate(seed, keep="dishes").data.values[0] for seed in range(400)]
     expected = 1.2 / sum(ONE[0])
     assert abs(np.mean(np.array(first) == 0) - expected) < 4 * math.sqrt(expected * (1 - expected) / 400)
+
+
+def test_mixing_is_checked_over_a_measure_whose_dishes_differ_by_restaurant():
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2, 0]], n_terms=3)
+    root = hk.Restaurant(base=Own(TWO), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(base=root, concentration=1.0, each="document"), corpus)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 2, rng=0)
+    found = hk.check_mixing(franchise, sweeps=40, inits=["one"], copies=10)
+    assert found.verdict in ("converged", "slow")
+    assert set(found.data.checks[0]) == {"distinct_cells", "count_variance"}
