@@ -431,7 +431,7 @@ def channel_bars(
           "right": one["end"] - 0.55, "middle": (one["first"] + one["end"] - 1) / 2} for one in some]
         for some in (blocks, headings)
     ]  # fmt: skip
-    share = {"axis": {"title": None, "tickCount": 4, "format": ".0%"}, "stack": None}
+    share = {"axis": {"title": None, "tickCount": 4, "format": ".0%", "gridColor": "#d9dfe7"}, "stack": None}
     bar = {
         "mark": {"type": "bar"},
         "encoding": {
@@ -447,7 +447,7 @@ def channel_bars(
         },
     }  # fmt: skip
     strip = {
-        "mark": {"type": "rect"},
+        "mark": {"type": "rect", "stroke": "#808b9a", "strokeWidth": 0.5},
         "encoding": {"x": x("left"), "x2": {"field": "right"}, "color": colour,
                      "y": {"value": _STRIP[0]}, "y2": {"value": _STRIP[1]}},
     }  # fmt: skip
