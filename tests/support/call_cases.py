@@ -35,6 +35,7 @@ from hdpkit.registry import Registry
 from hdpkit.report import Content, ReportData, Section
 from hdpkit.schedule.states import state_of
 from hdpkit.stores import ExplicitStore, FrozenSeating, stores
+from hdpkit.summaries.run_topics import topics_of_state
 
 __all__ = ["BY_ANNOTATION", "BY_NAME", "GOOD", "OBJECTS", "bad_values", "place"]
 
@@ -197,9 +198,10 @@ def counter():
 
 
 def material():
+    state = state_of(tiny())
     return ReportData(
-        state=state_of(tiny()), trace=recorded(), run=None, chain=None, title="a", command=None,
-        most_topics=5, n_terms=2, n_documents=2,
+        state=state, run_topics=topics_of_state(state, "the state"), place=0, trace=recorded(), run=None,
+        chain=None, title="a", command=None, most_topics=5, n_terms=2, n_documents=2,
     )  # fmt: skip
 
 
