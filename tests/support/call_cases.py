@@ -197,6 +197,16 @@ def counter():
     return TextCounter(TextOptions()).fit(["aa bb aa", "bb cc"])
 
 
+@functools.cache
+def matched():
+    return hk.summaries.match_topics(aligned(), aligned())
+
+
+def match_field(name):
+    """What the constructor of the match of two runs takes."""
+    return getattr(matched(), "_words" if name == "words" else name)
+
+
 def material():
     state = state_of(tiny())
     return ReportData(
@@ -472,6 +482,13 @@ GOOD = {
     "signatures.KnownSignatures.vocabulary": lambda: ("x", "y"),
     "signatures.KnownSignatures.matrix": lambda: np.array([[0.5, 0.5]]),
     "signatures.KnownSignatures.chosen.names": lambda: ["one"],
+    **{
+        f"summaries.TopicMatch.{name}": functools.partial(match_field, name)
+        for name in ("sources", "names", "shares", "cosines", "pairs", "min_cosine", "n_columns", "words")
+    },
+    "summaries.TopicMatch.words.side": lambda: 0,
+    "summaries.TopicMatch.words.topic": lambda: 0,
+    "summaries.TopicMatch.words.n": lambda: 2,
     "summaries.AlignedTopics.samples": lambda: aligned().samples,
     "summaries.AlignedTopics.labels": lambda: aligned()._labels,
     "summaries.AlignedTopics.vectors": lambda: aligned()._vectors,
