@@ -1,15 +1,18 @@
-"""Starts of a topic model compared by sampler time: held-out perplexity, and the log joint of the state.
+"""Starts and schedules of a topic model compared by sampler time: held-out perplexity, and the log joint.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/startup.py NAME.train.ldac [--seconds 8] [--eta 0.1]
-        [--moves MOVES] [--starts START ...] [--figure starts.png]
+        [--moves MOVES ...] [--starts START ...] [--times 2 10 60] [--documents N] [--figure starts.png]
 
-Each start runs in turn. A sweep consists of --moves, in the notation of `hdpkit fit --moves`; by default the
-moves of `hdpkit fit`. eta is fixed, both concentrations ~ Gamma(1, 1). The halves of the test documents are
-NAME.test_obs.ldac and NAME.test_held.ldac in the folder of the corpus, or are given.
+Each start runs in turn, with each schedule. A sweep consists of --moves, in the notation of `hdpkit fit
+--moves`; by default the moves of `hdpkit fit`. MOVES@STORE/ROOT is a schedule over another store and root.
+eta is fixed, both concentrations ~ Gamma(1, 1). The halves of the test documents are NAME.test_obs.ldac and
+NAME.test_held.ldac in the folder of the corpus, or are given; otherwise every tenth document is one, and of
+its tokens every second one is held out.
 
-Seconds are processor time of this process, which depends little on other programs. They include the start and
-the records of a run, but not the scoring. The sampler uses one thread; the linear algebra of TermClusters
-uses all threads of NumPy, whose time counts: set their number to 1, as above.
+The log joint is that of dishes and numbers of tables, which all stores have in common. Seconds are processor
+time of this process, which depends little on other programs. They include the start and the records of a run,
+but not the scoring. The sampler uses one thread unless --threads says otherwise; the linear algebra of
+TermClusters uses all threads of NumPy, whose time counts: set their number to 1, as above.
 """
 
 import argparse
@@ -18,11 +21,13 @@ import time
 import heldout
 import machine
 import numpy as np
+import scipy.sparse
 
 import hdpkit as hk
 from hdpkit.cli.options import parse_moves
+from hdpkit.franchise.scores import log_joint_of_counts
 
-MOVES = "table-gibbs,dish-gibbs,split-merge:until=50,concentration"
+MOVES = "table-gibbs,dish-gibbs:until=20,dish-gibbs:after=20:every=5,split-merge:until=50,concentration"
 STARTS = {
     "one": "one",
     "sequential": "sequential",
@@ -34,23 +39,39 @@ STARTS = {
 COLUMNS = ("seconds", "sweeps", "K", "log joint", "held-out perplexity")
 
 
-def curve(corpus, observed, held, init, options):
+def split(corpus, documents):
+    """Nine of ten documents, and the halves of the others: a Corpus and two sparse arrays."""
+    counts = corpus.to_counts()[:documents].tocsr()
+    test = np.arange(counts.shape[0]) % 10 == 9
+    whole = counts[test].tocoo()
+    rows, terms = (np.repeat(axis, whole.data) for axis in (whole.row, whole.col))
+    held = np.random.default_rng(0).permutation(len(rows)) % 2 == 1
+    halves = [
+        scipy.sparse.csr_array((np.ones(mask.sum(), dtype=np.int64), (rows[mask], terms[mask])), whole.shape)
+        for mask in (~held, held)
+    ]
+    return hk.Corpus.from_counts(counts[~test]), *halves
+
+
+def curve(corpus, observed, held, init, schedule, options):
     """Points (sampler seconds, sweeps, topics, log joint, perplexity) of one chain."""
     prior = hk.Gamma(1.0, 1.0)
     root = hk.Restaurant(hk.DirichletMultinomial(options.eta), concentration=prior)
     documents = hk.Restaurant(root, concentration=prior, each="document")
-    franchise = hk.Franchise(documents, corpus, store=options.store)
-    scheduler = hk.Scheduler(parse_moves(options.moves))
+    moves, _, where = schedule.partition("@")
+    store, _, above = where.partition("/")
+    franchise = hk.Franchise(documents, corpus, store=store or options.store, root=above or "restaurant")
+    scheduler = hk.Scheduler(parse_moves(moves), threads=options.threads)
     spent, sweeps, step, points = 0.0, 0, 1, []
     while spent < options.seconds:
         again = {"init": None} if sweeps else {"rng": options.seed, "init": init}
         began = time.process_time()
-        trace = scheduler.run(franchise, sweeps=step, **again)
+        scheduler.run(franchise, sweeps=step, **again)
         spent += time.process_time() - began
         sweeps += step
         step = max(1, sweeps // 2)
         score = heldout.of_franchise(franchise, observed, held)
-        points.append((spent, sweeps, franchise.n_dishes, trace["log_joint"][-1], score))
+        points.append((spent, sweeps, franchise.n_dishes, log_joint_of_counts(franchise), score))
     return points
 
 
@@ -61,9 +82,8 @@ def show(points):
         print(f"| {seconds:.2f} | {sweeps} | {k} | {joint:.0f} | {score:.1f} |", flush=True)
 
 
-def compare(curves, seconds):
-    """Print log joint and perplexity of all starts at some times, linear in log seconds between points."""
-    times = [seconds / 2**k for k in range(5, -1, -1)]
+def compare(curves, times):
+    """Print log joint and perplexity of all chains at some times, linear in log seconds between points."""
     for column, digits in ((3, 0), (4, 0)):
         print(f"\n| {COLUMNS[column]} after | {' | '.join(f'{t:g} s' for t in times)} |")
         print(f"|{' --- |' * (len(times) + 1)}")
@@ -95,7 +115,10 @@ def main():
     parser.add_argument("--held", help="the other half, which is scored")
     parser.add_argument("--seconds", type=float, default=5.0, help="sampler seconds of each start")
     parser.add_argument("--eta", type=float, default=0.1)
-    parser.add_argument("--moves", default=MOVES, help=f"what a sweep does (default: {MOVES})")
+    parser.add_argument("--moves", nargs="+", default=[MOVES], help=f"what a sweep does (default: {MOVES})")
+    parser.add_argument("--times", nargs="+", type=float, help="seconds of the tables (default: halves)")
+    parser.add_argument("--documents", type=int, help="the first so many documents only")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--starts", nargs="+", choices=STARTS, default=list(STARTS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--store", default="histogram")
@@ -104,15 +127,17 @@ def main():
 
     corpus, observed, held = heldout.read(options.corpus, options.observed, options.held)
     if observed is None:
-        parser.error("no test documents: give --observed and --held")
+        corpus, observed, held = split(corpus, options.documents)
     print(machine.block())
-    print(f"{corpus!r}, eta = {options.eta}, seed {options.seed}, a sweep: {options.moves}")
+    print(f"{corpus!r}, eta = {options.eta}, seed {options.seed}")
     curves = {}
-    for label in options.starts:
-        print(f"\n{label}")
-        curves[label] = curve(corpus, observed, held, STARTS[label], options)
-        show(curves[label])
-    compare(curves, options.seconds)
+    for start in options.starts:
+        for schedule in options.moves:
+            label = start if len(options.moves) == 1 else f"{start}: {schedule}"
+            print(f"\n{start}, a sweep: {schedule}")
+            curves[label] = curve(corpus, observed, held, STARTS[start], schedule, options)
+            show(curves[label])
+    compare(curves, options.times or [options.seconds / 2**k for k in range(5, -1, -1)])
     if options.figure:
         draw(curves, repr(corpus), options.figure)
 

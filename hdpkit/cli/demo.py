@@ -126,7 +126,7 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, pag
     a browser (with the extra hdpkit[report]).
     """
     import hdpkit as hk
-    from hdpkit import moves
+    from hdpkit.models.topic_parts import default_moves
     from hdpkit.report.write import write_report
 
     check_place(page.absolute())
@@ -144,9 +144,7 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, pag
     G0 = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.05), concentration=hk.Gamma(1.0, 1.0))
     Gj = hk.Restaurant(base=G0, concentration=hk.Gamma(1.0, 1.0), each="document")
     franchise = hk.Franchise(Gj, corpus, store=store)
-    scheduler = hk.Scheduler(
-        [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge().until(50), moves.Concentration()]
-    )
+    scheduler = hk.Scheduler(default_moves(Gj))
     began = time.perf_counter()
     with ProgressBar() as bar:
         trace = scheduler.run(

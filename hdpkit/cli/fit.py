@@ -77,8 +77,8 @@ _COMMON = (
     click.option(
         "--moves",
         type=Parsed("MOVE[:KEY=VALUE]...,...", parse_moves),
-        help="Moves of a sweep.  [default: table-gibbs,dish-gibbs,split-merge:until=50, and updates of all "
-        "parameters with a prior]",
+        help="Moves of a sweep.  [default: table-gibbs,dish-gibbs:until=20,dish-gibbs:after=20:every=5,"
+        "split-merge:until=50, and updates of all parameters with a prior]",
     ),
     option_of(
         Scheduler.run, "init", Parsed("auto|sequential|one|random:K|clusters:K|factors:K", parse_init),
