@@ -31,6 +31,7 @@ from hdpkit.summaries import Diagnosis
 from hdpkit.summaries.run_topics import GroupedTopics, RunTopics
 
 __all__ = [
+    "MANY",
     "PRESENT",
     "SHOWN",
     "WORTH_A_ROW",

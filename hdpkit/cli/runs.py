@@ -34,6 +34,7 @@ from hdpkit.cli.options import (
     until_options,
 )
 from hdpkit.cli.output import (
+    MANY,
     SHOWN,
     WORTH_A_ROW,
     GroupSummary,
@@ -65,6 +66,7 @@ from hdpkit.schedule.states import ChainState
 from hdpkit.signatures.runs import POINTS, Nouns, load_settings, nouns_of, signatures_of_run
 from hdpkit.signatures.runs import TOPICS as FIELD_OF_TOPICS
 from hdpkit.summaries import Diagnosis, diagnose
+from hdpkit.summaries.boilerplate import boilerplate_hint
 from hdpkit.summaries.run_topics import merged_state, topics_of_run
 from hdpkit.summaries.topic_labels import LABELS, read_topic_labels
 
@@ -197,10 +199,13 @@ def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...
             echo_components(there)
         if not shown and n_terms is not None:
             shown = True
-            found = read_topics(there, n_terms, fallback=number)
+            found = read_topics(there, n_terms, fallback=number, brief=True)
             echo_table(found.topics, listed(found.topics), nouns, found.groups)
             if found.agreed:
                 say(found.text)
+            # With few topics there is nothing to hide.
+            if state.franchise.n_dishes > _FEW and (hint := boilerplate_hint(state, folder)):
+                say(hint)
         which = f"chain {number}: " if hasattr(trace, "numbers") else ""
         say(which + _facts_text(state, trace.seed, nouns))
 
@@ -218,17 +223,25 @@ class ListedTopics:
 
 _EVERY = 2**31
 """Number of components to print if all are requested."""
+_FEW = 10
+"""With so few topics a hint at boilerplate is not worth a line."""
 _IN_A_GROUP = 7
 """Terms of a group, at most."""
 
 
 def read_topics(
-    there: Run, n_terms: int, chain: int | None = None, about: int | None = None, fallback: int | None = None
+    there: Run,
+    n_terms: int,
+    chain: int | None = None,
+    about: int | None = None,
+    fallback: int | None = None,
+    brief: bool = False,
 ) -> ListedTopics:
     """The topics of a chain, by default those that the chains agree on, in groups.
 
     With ``about`` similar topics are merged until so many are left. If the groups of the deepest level aren't
     documents, topics of several chains can't be summarised: those of the chain ``fallback`` are returned.
+    With ``brief`` there are no groups if there are so few topics that a table shows none.
     """
     nouns = nouns_of(there.data, there.folder)
     if chain is None and sum(sweep is not None for sweep in there.sweeps) > 1:
@@ -237,7 +250,7 @@ def read_topics(
         except DataError:
             if fallback is None:
                 raise
-            return read_topics(there, n_terms, fallback, about)
+            return read_topics(there, n_terms, fallback, about, brief=brief)
         found = run_summaries(topics, there, n_terms)
         rest = max(0.0, 1.0 - float(topics.shares.sum()))
         facts: dict[str, Any] = {"of": topics.source, "n_topics": topics.n_topics, "share_of_no_topic": rest}
@@ -248,6 +261,9 @@ def read_topics(
     else:
         state = there.state(chain or 0)
         facts, text = state_facts(state, state.seed), _facts_text(state, state.seed, nouns)
+        few = brief and about is None and state.franchise.n_dishes <= MANY
+        if few and not os.path.lexists(there.folder / LABELS):
+            return ListedTopics(state_topics(state, n_terms), [], facts, text, False)
         topics = topics_of_run(there, state.sample.chain, about=about, documents=False)[0]
         if topics.merged_from is not None:
             state = merged_state(state, topics.places[0])
@@ -257,7 +273,7 @@ def read_topics(
     if topics.given_labels:
         pairs = zip(found, topics.given_labels, strict=True)
         found = [attrs.evolve(one, label=label) for one, label in pairs]
-    grouped = topics.in_groups()
+    grouped = None if brief and topics.n_topics <= MANY else topics.in_groups()
     if grouped is None:
         return ListedTopics(found, [], facts, text, topics.occurrence is not None)
     found = [attrs.evolve(one, group=g + 1) for one, g in zip(found, grouped.group.tolist(), strict=True)]
@@ -363,7 +379,7 @@ def topics(
             write = signatures_csv if format == "csv" else signatures_json
             say(write(found_signatures, settings, most), nl=False)
         return
-    read = read_topics(there, terms, chain, about)
+    read = read_topics(there, terms, chain, about, brief=format == "table")
     found = read.topics
     if format == "csv":
         say(topics_csv(found[:most]), nl=False)

@@ -79,6 +79,13 @@ class ChainState:
         for block in self.blocks:
             yield block()
 
+    def document_frequency(self) -> npt.NDArray[np.int64] | None:
+        """Number of documents with each term, shape (V,); None over shards or data that are no corpus."""
+        data: Any = self.data
+        if not hasattr(data, "to_counts"):
+            return None
+        return np.bincount(data.to_counts().indices, minlength=data.n_terms)
+
     def check_corpus(self) -> Any:
         """The data if they are a corpus, in shards or not; otherwise raise a DataError."""
         if not hasattr(self.data, "n_documents"):

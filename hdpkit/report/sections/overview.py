@@ -9,6 +9,7 @@ import numpy as np
 from hdpkit.errors import printable
 from hdpkit.report.report_data import ReportData, diagnosis_of
 from hdpkit.report.section import Content
+from hdpkit.summaries.boilerplate import boilerplate_hint
 
 __all__ = ["read_overview"]
 
@@ -40,6 +41,7 @@ def read_overview(report: ReportData) -> Content:
             "half": min(half, report.n_topics),
             "largest": largest,
             "groups": _groups(report),
+            "boilerplate": boilerplate_hint(report.state, None if report.run is None else report.run.folder),
             "verdict": diagnosis_of(report),
             "chain": report.chain,
             "n_chains": len(report.traces),

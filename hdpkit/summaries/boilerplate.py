@@ -1,0 +1,93 @@
+"""Terms of most documents that lead many topics, and what leaves them out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from hdpkit.record.run_folder import READING, RunFolder
+from hdpkit.schedule.states import ChainState
+from hdpkit.signatures.runs import TOPICS, Nouns, nouns_of
+
+__all__ = ["Boilerplate", "boilerplate", "boilerplate_hint"]
+
+_COMMON = 0.3  # a term of boilerplate is in this share of the documents
+_FIRST = 3  # such a term leads a topic if it is among its first three
+_LED_TOPICS, _LED_TOKENS, _THEIR_TOKENS = 5, 0.4, 0.05  # the fewest for a hint
+
+
+@attrs.frozen
+class Boilerplate:
+    """Terms of many documents that are the first terms of many topics."""
+
+    terms: tuple[str, ...]  # the most frequent first
+    share: float  # of the documents, which each of them is in at least
+    n_topics: int  # that they lead
+    token_share: float  # of these topics
+
+    def hint(self, nouns: Nouns, texts: bool) -> str:
+        """What was found, and what leaves the terms out of texts, or of counts."""
+        shown = ", ".join(self.terms[:6]) + (", ..." if len(self.terms) > 6 else "")
+        many = len(self.terms) > 1
+        found = (
+            f"{len(self.terms)} {nouns.terms if many else nouns.term} ({shown}), {'each ' if many else ''}in "
+            f"at least {self.share:.0%} of the {nouns.documents}, {'lead' if many else 'leads'} "
+            f"{self.n_topics} {nouns.topics} with {self.token_share:.0%} of the {nouns.tokens}"
+        )
+        if texts:
+            return f"{found}. To leave them out: hdpkit fit ... --max-document-share {_COMMON}."
+        return f"{found}. Topics are easier to read without them: leave them out of the counts."
+
+
+def boilerplate(
+    dish_counts: Any, document_frequency: ArrayLike, n_documents: int, vocabulary: Sequence[str] | None
+) -> Boilerplate | None:
+    """The terms that are in 30 % of the documents, if they lead topics with 40 % of the tokens or more.
+
+    Besides, they must lead five topics, and have 5 % of the tokens. ``document_frequency`` is the number of
+    documents with each term, shape (V,).
+    """
+    counts = scipy.sparse.csr_array(dish_counts)
+    often = np.asarray(document_frequency) / max(n_documents, 1)
+    common = often >= _COMMON
+    sizes, of_terms = np.asarray(counts.sum(axis=1)), np.asarray(counts.sum(axis=0))
+    total = max(int(sizes.sum()), 1)
+    if of_terms[common].sum() < _THEIR_TOKENS * total:
+        return None
+    led = []
+    for k in range(counts.shape[0]):
+        begin, end = counts.indptr[k : k + 2]
+        first = np.argsort(-counts.data[begin:end], kind="stable")[:_FIRST]
+        if common[counts.indices[begin:end][first]].any():
+            led.append(k)
+    share = float(sizes[led].sum() / total)
+    if len(led) < _LED_TOPICS or share < _LED_TOKENS:
+        return None
+    order = np.flatnonzero(common)[np.argsort(-of_terms[common], kind="stable")]
+    words = tuple(str(v) if vocabulary is None else str(vocabulary[v]) for v in order.tolist())
+    return Boilerplate(words, float(often[common].min()), len(led), share)
+
+
+def boilerplate_hint(state: ChainState, folder: Path | None) -> str | None:
+    """What boilerplate leads the topics of a state, and the option against it; None if there is none."""
+    often = state.document_frequency() if nouns_of(state.data, folder) is TOPICS else None
+    if often is None or state.sample.counts is None:
+        return None
+    data: Any = state.data
+    found = boilerplate(state.sample.counts, often, data.n_documents, data.vocabulary)
+    return None if found is None else found.hint(TOPICS, folder is not None and _of_texts(folder))
+
+
+def _of_texts(folder: Path) -> bool:
+    """Whether the run was begun by a command that counted the words of texts."""
+    if not os.path.lexists(folder / READING):
+        return False
+    content = RunFolder.open(folder).read(READING)
+    return isinstance(content, dict) and content.get("layout") is not None

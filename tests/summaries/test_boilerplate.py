@@ -1,0 +1,40 @@
+"""Words of most documents that lead many topics: the hint at the end of a fit and on the page."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from hdpkit.cli.main import main
+from hdpkit.summaries.boilerplate import boilerplate
+
+
+def test_the_terms_topics_and_shares_are_counted():
+    counts = np.zeros((6, 20), dtype=int)
+    counts[:, 0] = 10  # leads all topics
+    counts[:, 1] = 1  # common, but leads none
+    for k in range(6):
+        counts[k, 2 + 3 * k : 5 + 3 * k] = 8
+    found = boilerplate(counts, [60, 45, *[10] * 18], 100, [f"w{v}" for v in range(20)])
+    assert found.terms == ("w0", "w1")
+    assert (found.share, found.n_topics, found.token_share) == (0.45, 6, 1.0)
+    assert boilerplate(counts, [29] * 20, 100, None) is None  # no term is common
+    assert boilerplate(counts[:4], [60] * 20, 100, None) is None  # few topics
+    counts[:, 0] = 0
+    assert boilerplate(counts, [60, 45, *[10] * 18], 100, None) is None  # they lead nothing
+
+
+@pytest.mark.parametrize("common", [True, False])
+def test_the_end_of_a_fit_names_the_option_that_lifts_it(tmp_path, common):
+    rng = np.random.default_rng(0)
+    lines = []
+    for d in range(96):
+        words = [f"{chr(97 + d % 12)}word{v}".replace("0", "zero").replace("1", "one") for v in range(2)]
+        own = rng.choice(words, 20).tolist()
+        lines.append(" ".join([*own, *(["hereby", "whereas"] * 8 if common else [])]))
+    (tmp_path / "texts.txt").write_text("\n".join(lines))
+    options = ["--min-documents", "1", "--sweeps", "10", "--eta", "0.01", "--quiet"]
+    options += ["--init", "clusters:12", "--moves", "concentration"]
+    arguments = ["fit", str(tmp_path / "texts.txt"), "--out", str(tmp_path / "run"), *options]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert ("--max-document-share 0.3" in result.output) is common
