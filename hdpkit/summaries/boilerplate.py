@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from hdpkit.record.run_folder import READING, RunFolder
 from hdpkit.schedule.states import ChainState
-from hdpkit.signatures.runs import TOPICS, Nouns, nouns_of
 
 __all__ = ["Boilerplate", "boilerplate", "boilerplate_hint"]
 
@@ -32,7 +31,7 @@ class Boilerplate:
     n_topics: int  # that they lead
     token_share: float  # of these topics
 
-    def hint(self, nouns: Nouns, texts: bool) -> str:
+    def hint(self, nouns: Any, texts: bool) -> str:
         """What was found, and what leaves the terms out of texts, or of counts."""
         shown = ", ".join(self.terms[:6]) + (", ..." if len(self.terms) > 6 else "")
         many = len(self.terms) > 1
@@ -75,14 +74,14 @@ def boilerplate(
     return Boilerplate(words, float(often[common].min()), len(led), share)
 
 
-def boilerplate_hint(state: ChainState, folder: Path | None) -> str | None:
+def boilerplate_hint(state: ChainState, folder: Path | None, nouns: Any) -> str | None:
     """What boilerplate leads the topics of a state, and the option against it; None if there is none."""
-    often = state.document_frequency() if nouns_of(state.data, folder) is TOPICS else None
+    often = state.document_frequency()
     if often is None or state.sample.counts is None:
         return None
     data: Any = state.data
     found = boilerplate(state.sample.counts, often, data.n_documents, data.vocabulary)
-    return None if found is None else found.hint(TOPICS, folder is not None and _of_texts(folder))
+    return None if found is None else found.hint(nouns, folder is not None and _of_texts(folder))
 
 
 def _of_texts(folder: Path) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from hdpkit.errors import printable
 from hdpkit.report.report_data import ReportData, diagnosis_of
 from hdpkit.report.section import Content
+from hdpkit.signatures.runs import TOPICS
 from hdpkit.summaries.boilerplate import boilerplate_hint
 
 __all__ = ["read_overview"]
@@ -41,12 +42,18 @@ def read_overview(report: ReportData) -> Content:
             "half": min(half, report.n_topics),
             "largest": largest,
             "groups": _groups(report),
-            "boilerplate": boilerplate_hint(report.state, None if report.run is None else report.run.folder),
+            "boilerplate": _hint(report),
             "verdict": diagnosis_of(report),
             "chain": report.chain,
             "n_chains": len(report.traces),
         }
     )
+
+
+def _hint(report: ReportData) -> str | None:
+    """What boilerplate leads the topics."""
+    folder = None if report.run is None else report.run.folder
+    return boilerplate_hint(report.state, folder, report.nouns) if report.nouns is TOPICS else None
 
 
 def _groups(report: ReportData) -> list[dict[str, Any]]:
