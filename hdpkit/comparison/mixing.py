@@ -21,7 +21,7 @@ from hdpkit.comparison.convergence import (
     reasons_of,
 )
 from hdpkit.comparison.mixing_report import chains_table, checks_table, report, sentence
-from hdpkit.comparison.predictive import StatisticCheck, check_statistics, predictive_checks
+from hdpkit.comparison.predictive import BEYOND, StatisticCheck, check_statistics, predictive_checks
 from hdpkit.comparison.report import shown
 from hdpkit.errors import DeclarationError, HdpkitError, ParameterError, StateError
 from hdpkit.franchise import Franchise
@@ -48,8 +48,7 @@ __all__ = ["CheckedChains", "MixingCheck", "check_mixing"]
 SECONDS = 10.0
 SHARES = 5
 BURN_IN = 0.5  # of each chain's time
-BEYOND = 5.0  # standard deviations of a copy from which a statistic contradicts a state
-TIMES = 3.0  # and how many times farther than where the model is right
+TIMES = 3.0  # how many times farther from its copies than where the model is right
 OWN = "own state"
 """The start of the chain that continues from the state of its franchise."""
 
@@ -224,9 +223,9 @@ def check_mixing(
     ("group_variance") and of the sums of the coordinates ("covariance").
 
     The verdict is "misfit" if a statistic of the data is more than 5 standard deviations of a copy away from
-    its mean at the end of every chain over the data, on the same side, and relatively 3 times farther than
-    at the end of the chain over the simulated copy from the same start, for more than half of the starts.
-    Otherwise it is "converged" if the chains over the data agree by ``rule``, and "slow" if they don't.
+    its mean at the end of every chain over the data, on the same side, and even the nearest of these chains
+    is relatively 3 times farther away than the nearest chain from a start over the simulated copy. Otherwise
+    it is "converged" if the chains over the data agree by ``rule``, and "slow" if they don't.
 
     Parameters
     ----------
@@ -464,6 +463,6 @@ def _contradicts(name: str, data: CheckedChains, simulated: CheckedChains) -> bo
     away = np.array([check.distance for check in of_data])
     if not (np.all(away > BEYOND) or np.all(away < -BEYOND)):
         return False
-    pairs = zip(of_data[:-1], [checks[name] for checks in simulated.checks[:-1]], strict=True)
-    farther = [abs(one.relative) > TIMES * abs(other.relative) for one, other in pairs]
-    return 2 * sum(farther) > len(farther)
+    nearest = min(abs(check.relative) for check in of_data)
+    of_model = min(abs(checks[name].relative) for checks in simulated.checks[:-1])
+    return nearest > TIMES * of_model

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.comparison.predictive import CELLS, COUNTS, COVARIANCE, FOURTH, GROUPS, VARIANCE
+from hdpkit.comparison.predictive import BEYOND, CELLS, COUNTS, COVARIANCE, FOURTH, GROUPS, VARIANCE
 from hdpkit.comparison.report import markdown
 from hdpkit.errors import printable
 
@@ -38,8 +38,8 @@ def sentence(check: Any, words: Mapping[str, str] = WORDS) -> str:
 
 
 def _misfit(check: Any, words: Mapping[str, str]) -> str:
-    name, more = check.misfits[0], check.misfits[1:]
-    here, there = check.data.checks[-1][name], check.simulated.checks[-1][name]
+    name, checks = check.misfits[0], check.data.checks[-1]
+    here, there = checks[name], check.simulated.checks[-1][name]
     found = (
         f"The model does not fit: {label_of(name, words)}: {_shown(here.observed)} in the data, "
         f"{_shown(here.expected)} (standard deviation {_shown(here.sd)}) in copies drawn from the model in "
@@ -49,7 +49,12 @@ def _misfit(check: Any, words: Mapping[str, str]) -> str:
         f"In a copy that was simulated from the model, these numbers are {_shown(there.observed)} and "
         f"{_shown(there.expected)}."
     )
-    also = f" It also differs in: {'; '.join(label_of(one, words) for one in more)}." if more else ""
+    more = [
+        f"{label_of(other, words)}: {_shown(one.observed)} in the data, {_shown(one.expected)} in copies"
+        for other, one in checks.items()
+        if other in check.misfits[1:] or (other != name and abs(one.distance) > BEYOND)
+    ]
+    also = f" Also: {'; '.join(more)}." if more else ""
     chains = (
         f"The chains over the data agree {_in(check)}."
         if check.data.agree
@@ -57,7 +62,7 @@ def _misfit(check: Any, words: Mapping[str, str]) -> str:
         f"{_nats(check.simulated)}."
     )
     return (
-        f"{found}.{also} {right} {chains} More sweeps don't change this: the model needs something else to "
+        f"{found}. {right}{also} {chains} More sweeps don't change this: the model needs something else to "
         "explain what it finds, for instance counts that vary more than it allows."
     )
 

@@ -23,7 +23,9 @@ from hdpkit.franchise.simulate_cells import dishes_of_documents, redraw_cells, t
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import FrozenCells
 
-__all__ = ["CELLS", "COUNTS", "StatisticCheck", "check_statistics", "predictive_checks"]
+__all__ = ["BEYOND", "CELLS", "COUNTS", "StatisticCheck", "check_statistics", "predictive_checks"]
+
+BEYOND = 5.0  # standard deviations of a copy from which a statistic contradicts a state
 
 CELLS, COUNTS = "distinct_cells", "count_variance"
 VARIANCE, FOURTH, GROUPS, COVARIANCE = "variance", "fourth_moment", "group_variance", "covariance"

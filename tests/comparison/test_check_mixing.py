@@ -228,8 +228,9 @@ FAR, NEAR = check_of(90.0, 100.0), check_of(100.0, 100.5)
         ([FAR] * 3 + [NEAR], [NEAR] * 4, False),  # the fitted state explains the data
         ([NEAR] + [FAR] * 3, [NEAR] * 4, False),
         ([FAR] * 4, [FAR] * 3 + [NEAR], False),  # so far away are chains where the model is right
-        ([FAR] * 4, [check_of(96.0, 100.0)] * 2 + [NEAR] * 2, False),
-        ([FAR] * 4, [check_of(96.0, 100.0), NEAR, NEAR, NEAR], True),
+        ([FAR] * 4, [check_of(96.0, 100.0)] * 3 + [NEAR], False),
+        ([FAR] * 4, [check_of(96.0, 100.0)] * 2 + [NEAR] * 2, True),
+        ([FAR, FAR, check_of(70.0, 100.0), check_of(60.0, 100.0)], [check_of(96.0, 100.0)] * 4, False),
         ([FAR] * 3 + [check_of(110.0, 100.0)], [NEAR] * 4, False),  # on different sides
     ],
 )
