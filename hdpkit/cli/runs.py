@@ -204,9 +204,9 @@ def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...
             if found.agreed:
                 say(found.text)
             # With few topics there is nothing to hide.
-            if nouns is FIELD_OF_TOPICS and state.franchise.n_dishes > _FEW:
-                if hint := boilerplate_hint(state, folder, nouns):
-                    say(hint)
+            many = nouns is FIELD_OF_TOPICS and state.franchise.n_dishes > _FEW
+            if many and (hint := boilerplate_hint(state, folder, nouns)):
+                say(hint)
         which = f"chain {number}: " if hasattr(trace, "numbers") else ""
         say(which + _facts_text(state, trace.seed, nouns))
 
