@@ -8,19 +8,26 @@ from pathlib import Path
 
 import attrs
 import click
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from hdpkit.cli.options import path_type, positive, quiet_option, seed_option
-from hdpkit.cli.output import WORTH_A_ROW, echo_table, say, state_topics
+from hdpkit.cli.output import WORTH_A_ROW, echo_table, echo_verdicts, say, state_topics
 from hdpkit.cli.report import where
-from hdpkit.errors import MissingExtraError, printable
+from hdpkit.data import Corpus
+from hdpkit.errors import DataError, MissingExtraError, printable
 from hdpkit.formats.writing import check_place
 from hdpkit.io.installed_docs import DemoDocuments, demo_documents
+from hdpkit.record import ChainTrace
 from hdpkit.schedule.progress import ProgressBar, format_seconds
 from hdpkit.schedule.states import state_of
+from hdpkit.summaries import Diagnosis, diagnose
 
 __all__ = ["RunFacts", "demo", "facts_text"]
+
+_CHAINS = 2  # the fewest that show whether another one would find the same topics
+_SAMPLES = 10
 
 
 @attrs.frozen(kw_only=True)
@@ -121,8 +128,9 @@ def _read(quiet: bool) -> DemoDocuments:
 def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, page: Path, quiet: bool) -> None:
     """Find topics in the documentation of your installed NumPy and SciPy.
 
-    Nothing is downloaded: the corpus consists of the docstrings of the two installed packages. Ctrl-C
-    during the fit stops it and prints the topics so far. At the end the command writes a report to open in
+    Nothing is downloaded: the corpus consists of the docstrings of the two installed packages. Two chains
+    run at the same time, so that they can be compared; the topics are those of one of them. Ctrl-C during
+    the fit stops it and prints the topics so far. At the end the command writes a report to open in
     a browser (with the extra hdpkit[report]).
     """
     import hdpkit as hk
@@ -148,9 +156,14 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, pag
     began = time.perf_counter()
     with ProgressBar() as bar:
         trace = scheduler.run(
-            franchise, sweeps=sweeps, rng=seed, init="sequential", progress=None if quiet else bar
-        )
+            franchise, sweeps=sweeps, rng=seed, chains=_CHAINS, samples=_SAMPLES,
+            progress=None if quiet else bar,
+        )  # fmt: skip
     seconds_fitting = time.perf_counter() - began
+    chain = trace.numbers[
+        int(np.argmax([one["log_joint"][-1] if one.n_draws else -np.inf for one in trace.chains]))
+    ]
+    franchise = trace.franchises[trace.numbers.index(chain)]
 
     found = state_topics(state_of(franchise), terms)
     echo_table(found, found[:topics] if topics else [t for t in found if t.token_share >= WORTH_A_ROW])
@@ -162,7 +175,7 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, pag
                 root_concentration=float(franchise.concentration("root")),
                 log_likelihood=franchise.log_likelihood(),
                 seed=seed,
-                sweeps=len(trace["n_dishes"]),
+                sweeps=trace.n_draws,
                 interrupted=bool(trace.interrupted),
                 n_tokens=docs.n_tokens,
                 n_documents=len(docs.documents),
@@ -175,14 +188,23 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, pag
             )
         )
     )
+    echo_verdicts(_verdicts(trace, corpus))
     command = f"hdpkit demo --sweeps {sweeps} --seed {seed} --store {store}"
     title = "Topics of the documentation of NumPy and SciPy"
     try:
-        written = write_report(franchise, page, trace=trace, title=title, command=command)
+        written = write_report(franchise, page, trace=trace, chain=chain, title=title, command=command)
     except MissingExtraError as error:
         say(f"No page was written: {error.parameter} is missing. {error.remedy}")
     else:
         say(where(written))
+
+
+def _verdicts(trace: ChainTrace, corpus: Corpus) -> Diagnosis | None:
+    """Whether the topics can be read and quoted; None without ArviZ, or before the first sweep."""
+    try:
+        return diagnose(trace, data=corpus)
+    except (MissingExtraError, DataError):
+        return None
 
 
 def _package(name: str) -> str:
