@@ -24,7 +24,7 @@ from hdpkit.random import Purpose, Streams
 __all__ = ["RankChoice", "choose_rank"]
 
 _TINY = 1e-300
-_SHARE = 0.25  # Dirichlet parameter of each signature in a sample
+_SHARE = 0.03  # Dirichlet parameter of each signature in a sample
 # Plain updates, then those of a mean field: of a random start, of a trial, after a signature was removed.
 _BEGUN, _TRIAL, _CONTINUED = (150, 100), (10, 10), (40, 40)
 _TRIED = 3  # pairs that may be merged, and signatures that may be removed
