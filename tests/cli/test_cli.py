@@ -371,7 +371,7 @@ def test_commands_on_documents_need_a_level_of_documents(tmp_path):
         assert hdpkit_command("topics", run, "--chain", 0).exit_code == 0
 
 
-def test_topics_need_a_run_of_a_corpus(tmp_path):
+def test_a_run_of_groups_has_components_and_no_topics(tmp_path):
     result = hdpkit_command("topics", tmp_path)
     assert result.exit_code == 2
     assert "run.json" in result.stderr
@@ -379,8 +379,14 @@ def test_topics_need_a_run_of_a_corpus(tmp_path):
     root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5))
     hk.Scheduler([moves.TableGibbs()]).run(hk.Franchise(root, data), 2, 0, folder=tmp_path / "run")
     result = hdpkit_command("topics", tmp_path / "run")
+    assert result.exit_code == 0, result.stderr
+    assert "of 1 state of one chain (sweep 2)" in result.stdout
+    result = hdpkit_command("topics", tmp_path / "run", "--topics", "about:3")
     assert result.exit_code == 2
-    assert "a Corpus" in result.stderr
+    assert "must be a number, for components" in result.stderr
+    result = hdpkit_command("export", tmp_path / "run", "--to", "csv", "--out", tmp_path / "tables")
+    assert result.exit_code == 2
+    assert "must be arviz, for a run over numbers" in result.stderr
 
 
 # ------------------------------------------------------------------ resume
