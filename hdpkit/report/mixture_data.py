@@ -15,7 +15,7 @@ from hdpkit.franchise import Sample
 from hdpkit.plots.components import Plane
 from hdpkit.report.report_data import ReportData
 from hdpkit.summaries import Consensus, align_topics, consensus
-from hdpkit.summaries.diagnosis import settled_samples, states_of_run
+from hdpkit.summaries.settled import settled_samples, states_of_run
 
 __all__ = ["MixtureData"]
 

@@ -20,9 +20,9 @@ from hdpkit.schedule.states import ChainState
 from hdpkit.signatures import Signatures, extract_signatures
 from hdpkit.signatures.runs import TOPICS, Nouns, Settings, nouns_of, signatures_of_run
 from hdpkit.summaries import AlignedTopics, align_topics, diagnose
-from hdpkit.summaries.diagnosis import settled_samples, states_of_run
 from hdpkit.summaries.grouping import frequent_terms, jensen_shannon
 from hdpkit.summaries.run_topics import GroupedTopics, RunTopics
+from hdpkit.summaries.settled import settled_samples, states_of_run
 
 __all__ = [
     "ReportData",

@@ -18,7 +18,7 @@ from hdpkit.signatures.channels import channels_of
 from hdpkit.signatures.extraction import Signatures, extract_signatures
 from hdpkit.signatures.known import KnownSignatures
 from hdpkit.signatures.starts import RankChoice
-from hdpkit.summaries.diagnosis import states_of_run
+from hdpkit.summaries.settled import states_of_run
 
 __all__ = ["POINTS", "TOPICS", "Nouns", "Settings", "load_settings", "nouns_of", "signatures_of_run"]
 

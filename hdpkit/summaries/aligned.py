@@ -15,8 +15,8 @@ from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise import Sample
 from hdpkit.random import Purpose, as_source
 from hdpkit.record.tables import data_frame
-from hdpkit.summaries.diagnosis import sweeps_text
 from hdpkit.summaries.intervals import central, central_of_terms, holding, topic_interval
+from hdpkit.summaries.settled import sweeps_text
 from hdpkit.summaries.vectors import ComponentSet, TermVectors, Vectors
 
 __all__ = ["AlignedTopics"]

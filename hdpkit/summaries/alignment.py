@@ -16,7 +16,7 @@ from hdpkit.franchise import Sample
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Run
 from hdpkit.summaries.aligned import AlignedTopics
-from hdpkit.summaries.diagnosis import settled_samples
+from hdpkit.summaries.settled import settled_samples
 from hdpkit.summaries.vectors import MemberVectors, ParameterVectors, TermVectors, Vectors
 
 __all__ = [

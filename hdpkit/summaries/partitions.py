@@ -15,8 +15,8 @@ from hdpkit.franchise import Sample
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Run
-from hdpkit.summaries.diagnosis import settled_samples
 from hdpkit.summaries.salso import Search, canonical
+from hdpkit.summaries.settled import settled_samples
 
 __all__ = ["PointPartition", "co_clustering", "point_partition"]
 

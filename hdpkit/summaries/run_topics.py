@@ -21,10 +21,10 @@ from hdpkit.schedule.states import ChainState, Documents
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import align_topics
 from hdpkit.summaries.consensus import Consensus, consensus
-from hdpkit.summaries.diagnosis import states_of_run
 from hdpkit.summaries.grouping import TopicGroups, frequent_terms, group_topics, jensen_shannon, usual_groups
 from hdpkit.summaries.merging import merged_alignment, merged_sample
 from hdpkit.summaries.salso import canonical_by
+from hdpkit.summaries.settled import states_of_run
 from hdpkit.summaries.topic_labels import LABELS, LabelRow, heaviest_terms, labels_for, read_topic_labels
 from hdpkit.summaries.trends import Trends, trends
 from hdpkit.summaries.vectors import ComponentSet

@@ -619,7 +619,7 @@ class _Helps:
         ]
         if topics == _TEXT.topics:
             ways += ["a coarser view (--topics about:30)"]
-            ways += ["fewer boilerplate words (--max-document-share 0.2)"]
+            ways += ["fewer boilerplate words (--max-document-share 0.3)"]
         return "; ".join(ways)
 
 
