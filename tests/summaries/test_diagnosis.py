@@ -74,7 +74,7 @@ def test_few_draws_and_frozen_chains_say_so():
     assert "run about 30 more sweeps" in found.sentence
     found = hk.summaries.diagnose(trace_of(np.zeros(60)))
     assert "the log probability never changes" in found.sentence
-    assert "a move that changes the dishes" in found.sentence
+    assert "add a move that changes K to the schedule" in found.sentence
 
 
 def test_after_and_the_rule_are_the_readers():
