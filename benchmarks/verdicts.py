@@ -30,7 +30,7 @@ from hdpkit import moves
 from hdpkit.io.corpora import read_corpus
 from hdpkit.io.installed_docs import demo_documents
 from hdpkit.models.topic_parts import default_moves
-from hdpkit.signatures import start_from_part
+from hdpkit.signatures import choose_rank
 from hdpkit.signatures.runs import TOPICS, nouns_of
 from hdpkit.summaries import diagnose
 from hdpkit.summaries.readability import shared
@@ -78,7 +78,7 @@ class Chain:
         if cohort:
             self.franchise = hk.Franchise(sample, corpus, store="counts", root="weights")
             schedule = [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights(), moves.Concentration()]
-            self.start = start_from_part(sample, corpus, rng=seed)
+            self.start = choose_rank(sample, corpus, rng=seed).init
         else:
             self.franchise = hk.Franchise(sample, corpus)
             schedule, self.start = default_moves(sample), "auto"

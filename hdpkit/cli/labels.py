@@ -43,7 +43,7 @@ def labels(run: Path, allow: tuple[str, ...]) -> None:
     \b
     Examples:
       hdpkit labels run
-      hdpkit topics run
+      hdpkit labels run && hdpkit topics run
     """
     there = open_corpus_run(run, allow)
     nouns, file = nouns_of(there.data, run), run / LABELS

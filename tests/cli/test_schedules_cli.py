@@ -104,7 +104,7 @@ def test_ctrl_c_shows_what_was_done(ldac, monkeypatch):
         if standing.chain == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("hdpkit.cli.schedules._Progress.__call__", stop)
+    monkeypatch.setattr("hdpkit.cli.schedules.ChainProgress.__call__", stop)
     result = run(ldac, "--seconds", 0.01, "--schedules", "direct,table-gibbs")
     assert result.exit_code == 130
     assert "Ctrl-C ended the comparison early" in result.stdout
