@@ -13,7 +13,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from hdpkit.cli.options import path_type, positive, quiet_option, seed_option
-from hdpkit.cli.output import WORTH_A_ROW, echo_table, echo_verdicts, say, state_topics
+from hdpkit.cli.output import (
+    SHOWN,
+    WORTH_A_ROW,
+    echo_table,
+    echo_verdicts,
+    in_groups,
+    listed,
+    say,
+    state_topics,
+)
 from hdpkit.cli.report import where
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, MissingExtraError, printable
@@ -23,6 +32,7 @@ from hdpkit.record import ChainTrace
 from hdpkit.schedule.progress import ProgressBar, format_seconds
 from hdpkit.schedule.states import state_of
 from hdpkit.summaries import Diagnosis, diagnose
+from hdpkit.summaries.run_topics import topics_of_state
 
 __all__ = ["RunFacts", "demo", "facts_text"]
 
@@ -115,7 +125,7 @@ def _read(quiet: bool) -> DemoDocuments:
     "--topics",
     type=positive,
     default=None,
-    help=f"Topics to print.  [default: all with at least {WORTH_A_ROW:.1%} of the tokens]",
+    help=f"Topics to print.  [default: those with at least {WORTH_A_ROW:.1%} of the tokens, {SHOWN} at most]",
 )
 @click.option(
     "--page",
@@ -165,8 +175,9 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, pag
     ]
     franchise = trace.franchises[trace.numbers.index(chain)]
 
-    found = state_topics(state_of(franchise), terms)
-    echo_table(found, found[:topics] if topics else [t for t in found if t.token_share >= WORTH_A_ROW])
+    state = state_of(franchise)
+    found, groups = in_groups(topics_of_state(state, f"chain {chain}"), state_topics(state, terms), terms)
+    echo_table(found, listed(found, topics), groups=groups)
     say(
         facts_text(
             RunFacts(
@@ -200,10 +211,10 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, pag
 
 
 def _verdicts(trace: ChainTrace, corpus: Corpus) -> Diagnosis | None:
-    """Whether the topics can be read and quoted; None without ArviZ, or before the first sweep."""
+    """Whether the topics can be read and quoted; None before the first sweep."""
     try:
         return diagnose(trace, data=corpus)
-    except (MissingExtraError, DataError):
+    except DataError:
         return None
 
 

@@ -40,7 +40,7 @@ __all__ = [
     "echo_signatures",
     "echo_table",
     "echo_verdicts",
-    "group_summaries",
+    "in_groups",
     "json_text",
     "listed",
     "plural",
@@ -91,6 +91,7 @@ SHOWN = 30
 MANY = 20
 """With more topics than this, tables begin with the groups of similar ones."""
 _NAMED = 6  # topics that the row of a group names
+_IN_A_GROUP = 7  # its terms, at most
 NEAR = 4
 """Numbers of signatures printed on each side of the chosen one."""
 WIDTH_OF_A_FILE = 132
@@ -146,7 +147,7 @@ class GroupSummary:
     label: str = ""
 
 
-def group_summaries(grouped: GroupedTopics, n_terms: int) -> list[GroupSummary]:
+def _group_summaries(grouped: GroupedTopics, n_terms: int) -> list[GroupSummary]:
     """The groups of topics of a run, the largest first."""
     words, shares, labels = grouped.topics.words, grouped.shares.tolist(), grouped.labels
     return [
@@ -159,6 +160,17 @@ def group_summaries(grouped: GroupedTopics, n_terms: int) -> list[GroupSummary]:
         )
         for g, terms in enumerate(grouped.top_terms(n_terms))
     ]
+
+
+def in_groups(
+    topics: RunTopics, found: list[TopicSummary], n_terms: int
+) -> tuple[list[TopicSummary], list[GroupSummary]]:
+    """The summaries of topics with the numbers of their groups, and the groups; none for few topics."""
+    grouped = topics.in_groups()
+    if grouped is None:
+        return found, []
+    found = [attrs.evolve(one, group=g + 1) for one, g in zip(found, grouped.group.tolist(), strict=True)]
+    return found, _group_summaries(grouped, min(n_terms, _IN_A_GROUP))
 
 
 def groups_table(groups: Sequence[GroupSummary], nouns: Nouns = TOPICS) -> Table:
@@ -244,7 +256,6 @@ def echo_table(
 def echo_verdicts(found: Diagnosis | None) -> None:
     """Print both verdicts, each with its light, and what helps."""
     if found is None:
-        say("pip install 'hdpkit[arviz]' to see here whether the run can be read and quoted.")
         return
     console = Console(soft_wrap=True)
     for question, verdict in found.verdicts:

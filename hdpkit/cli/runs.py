@@ -41,7 +41,7 @@ from hdpkit.cli.output import (
     echo_signatures,
     echo_table,
     echo_verdicts,
-    group_summaries,
+    in_groups,
     listed,
     run_summaries,
     say,
@@ -53,7 +53,7 @@ from hdpkit.cli.output import (
     topics_json,
 )
 from hdpkit.cli.verification import Check, is_corpus, verify_corpus, verify_run, verify_shards
-from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError, RunError, printable
+from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, printable
 from hdpkit.formats.shards import is_sharded_folder
 from hdpkit.io.reading import load_reading
 from hdpkit.io.topics import TopicSummary
@@ -226,8 +226,6 @@ _EVERY = 2**31
 """Number of components to print if all are requested."""
 _FEW = 10
 """With so few topics a hint at boilerplate is not worth a line."""
-_IN_A_GROUP = 7
-"""Terms of a group, at most."""
 
 
 def read_topics(
@@ -274,19 +272,17 @@ def read_topics(
     if topics.given_labels:
         pairs = zip(found, topics.given_labels, strict=True)
         found = [attrs.evolve(one, label=label) for one, label in pairs]
-    grouped = None if brief and topics.n_topics <= MANY else topics.in_groups()
-    if grouped is None:
-        return ListedTopics(found, [], facts, text, topics.occurrence is not None)
-    found = [attrs.evolve(one, group=g + 1) for one, g in zip(found, grouped.group.tolist(), strict=True)]
-    groups = group_summaries(grouped, min(n_terms, _IN_A_GROUP))
+    groups: list[GroupSummary] = []
+    if not brief or topics.n_topics > MANY:
+        found, groups = in_groups(topics, found, n_terms)
     return ListedTopics(found, groups, facts, text, topics.occurrence is not None)
 
 
 def _verdicts(run: Run) -> Diagnosis | None:
-    """Whether the run can be read and quoted; None without ArviZ, or before the first sweep."""
+    """Whether the run can be read and quoted; None before the first sweep."""
     try:
         return diagnose(run, words=nouns_of(run.data, run.folder))
-    except (MissingExtraError, DataError):
+    except DataError:
         return None
 
 

@@ -93,7 +93,7 @@ class Diagnosis:
         What would help; empty if both are green.
     settled : bool
         Whether the rule of convergence holds. A single chain is judged by its two halves, which can't show
-        whether another chain would agree.
+        whether another chain would agree. False if it could not be judged.
     sentence : str
         One sentence: whether the run has converged, and what to do if it hasn't.
     reasons : tuple of str
@@ -203,9 +203,12 @@ def diagnose(
         If nothing is recorded, or nothing after ``after``.
     ParameterError
         If an argument is out of range.
-    MissingExtraError
-        Without ArviZ, which computes R-hat and effective sample sizes. With fewer than 20 draws per chain
-        neither is computed, and the sentence says so.
+
+    Notes
+    -----
+    ArviZ (``pip install 'hdpkit[arviz]'``) computes R-hat and effective sample sizes. Without it these are
+    NaN, and the second verdict is grey. With fewer than 20 draws per chain neither is computed, and the
+    sentence says so.
     """
     nested = None
     if isinstance(trace, Sequence) and not isinstance(trace, str):
@@ -294,6 +297,7 @@ class _Facts:
     last: int
     rule: ConvergenceRule
     asked: int  # chains of which effective draws are asked for
+    missing: str = ""  # the package without which R-hat and effective draws are unknown, and its remedy
 
     @classmethod
     def of(
@@ -302,11 +306,19 @@ class _Facts:
         """The facts of the recorded sweeps from this one on."""
         n = len(sweeps)
         kept = LaterDraws(_values(chains, first, n), math.nan)
-        numbers = {key: diagnosed(values, nested) for key, values in kept.values.items()}
         asked = min(len(chains) // (nested or 1), _MOST_CHAINS)
-        reasons = reasons_of(kept, numbers, asked, rule, nested is not None)
-        after = int(sweeps[first - 1]) if first else 0
-        return cls(len(chains), kept, numbers, reasons, after, int(sweeps[-1]), rule, asked)
+        after, missing = int(sweeps[first - 1]) if first else 0, ""
+        try:
+            numbers = {key: diagnosed(values, nested) for key, values in kept.values.items()}
+            reasons = reasons_of(kept, numbers, asked, rule, nested is not None)
+        except MissingExtraError as error:
+            missing = f"{error.parameter} is missing. {error.remedy}"
+            numbers = {
+                key: NumberDiagnosis(float(values.mean()), float(values.std()), *[math.nan] * 3)
+                for key, values in kept.values.items()
+            }
+            reasons = ("R-hat and effective draws are unknown",)
+        return cls(len(chains), kept, numbers, reasons, after, int(sweeps[-1]), rule, asked, missing)
 
     @property
     def where(self) -> str:
@@ -375,6 +387,8 @@ def _quotable(facts: _Facts, words: _Words) -> Verdict:
     """Whether intervals and K can be quoted."""
     figures = {"rhat": facts.rhat, "ess": facts.ess, "drift": facts.drift}
     over = f"over {facts.where} of {facts.who}"
+    if facts.missing:
+        return Verdict(light="grey", sentence=f"Not judged: {facts.missing}", figures=figures)
     if not facts.judged:
         return Verdict(
             light="red",
@@ -532,6 +546,8 @@ class _Helps:
     @property
     def constant(self) -> bool:
         """Whether the log joint never changes in a chain."""
+        if self.facts.missing:
+            return False
         return math.isnan(self.facts.numbers["log_joint"].ess) and self.facts.kept.n_draws >= FEWEST_DRAWS
 
     @property
@@ -549,6 +565,8 @@ class _Helps:
                 f"One chain has converged by itself over {facts.where} (split {found}), but it can't show "
                 "if other chains agree with it: run several (chains=4)."
             )
+        if facts.missing:
+            return f"Convergence could not be judged. {facts.missing}"
         begin = f"Not converged over {facts.where} of {facts.who} ({'; '.join(facts.reasons)}): "
         if facts.kept.n_draws < FEWEST_DRAWS:
             return f"{begin}{self.more}."
@@ -588,6 +606,8 @@ class _Helps:
         facts, light = self.facts, self.readable.verdict.light
         if not facts.reasons and facts.n_chains > 1 and light in ("green", "grey"):
             return ""
+        if facts.missing:
+            return "" if light in ("green", "grey") else f"{self.others}."
         if self.constant:
             return "Add a move that changes K to the schedule."
         told = "This is enough for reading. For intervals and K " if light == "green" else ""

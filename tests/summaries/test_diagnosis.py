@@ -113,8 +113,11 @@ def test_of_observed_dishes_the_log_joint_is_judged():
 
 def test_without_arviz_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "arviz", None)
-    with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[arviz\]"):
-        hk.summaries.diagnose(noise())
+    found = hk.summaries.diagnose(noise())
+    assert found.quotable.light == "grey"
+    assert "pip install 'hdpkit[arviz]'" in found.quotable.sentence
+    assert not found.settled
+    assert "hdpkit[arviz]" in found.sentence
     assert "run about 30 more" in hk.summaries.diagnose(noise(10)).sentence
 
 
