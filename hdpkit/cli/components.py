@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from hdpkit.cli.output import SHOWN, WIDTH_OF_A_FILE, json_text, say
+from hdpkit.cli.output import SHOWN, json_text, plain_table, say, table_console
 from hdpkit.errors import printable
-from hdpkit.io.tables import Columns, table_text
+from hdpkit.io.tables import Columns, rows_of, table_text
 from hdpkit.schedule import Run
 from hdpkit.summaries.run_topics import RunComponents, components_of_run
 
@@ -34,15 +30,13 @@ def echo_components(
         for text in table_text(_columns(found, most)):
             say(text, nl=False)
     elif format == "json":
-        columns = _columns(found, most)
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         told = {
             "of": found.source,
             "n_components": len(found.agreed),
             "share_of_no_component": found.agreed.rest,
             **(facts or {}),
         }
-        say(json_text({**told, "components": rows}, indent=1))
+        say(json_text({**told, "components": rows_of(_columns(found, most))}, indent=1))
     else:
         _echo_table(found, SHOWN if most is None else most)
 
@@ -66,7 +60,7 @@ def _columns(found: RunComponents, most: int | None) -> Columns:
 
 def _echo_table(found: RunComponents, most: int) -> None:
     agreed = found.agreed
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = plain_table()
     table.add_column("", justify="right", style="dim")
     several = len(agreed.samples) > 1
     names = list(found.parameters)[:_PARAMETERS]
@@ -80,8 +74,7 @@ def _echo_table(found: RunComponents, most: int) -> None:
             cells += [f"{agreed.occurrence[k]:.0%}"]
         cells += [f"{found.parameters[name][k, 0]:.4g}" for name in names]
         table.add_row(str(k + 1), *cells)
-    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
-    console.print(table)
+    table_console().print(table)
     if len(agreed) > n:
         say(f"and {len(agreed) - n} smaller components")
     if len(found.parameters) > len(names):

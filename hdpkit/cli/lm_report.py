@@ -10,11 +10,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
-from hdpkit.cli.output import json_text, say
+from hdpkit.cli.output import json_text, plain_table, say
 from hdpkit.errors import StateError, StorageError, printable
 from hdpkit.formats.delimited import escaped
 from hdpkit.formats.writing import written_aside
@@ -68,7 +66,7 @@ def echo_levels(model: NGramModel) -> None:
         columns = [model.discounts, model.concentrations, model.expected_tables]
     except StateError:  # it ended before the first sample
         return
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = plain_table()
     for header in ("n-grams", "restaurants", "tables", "discount", "concentration"):
         table.add_column(header, justify="right", no_wrap=True)
     topology: Any = model.franchise.topology

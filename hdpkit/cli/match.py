@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hdpkit.cli.folders import allow_option, worked_on
 from hdpkit.cli.options import path_type, positive
-from hdpkit.cli.output import SHOWN, WIDTH_OF_A_FILE, json_text, say, shown_path
+from hdpkit.cli.output import SHOWN, json_text, plain_table, say, shown_path, table_console
 from hdpkit.cli.runs import open_corpus_run
 from hdpkit.errors import printable
-from hdpkit.io.tables import table_text
+from hdpkit.io.tables import rows_of, table_text
 from hdpkit.plots import match as draw
 from hdpkit.plots.canvas import check_picture, load_matplotlib, save_picture
 from hdpkit.record.run_folder import SIGNATURES
@@ -75,9 +71,7 @@ def match(run: Path, other: Path, allow: tuple[str, ...], **options: Any) -> Non
         for text in table_text(found.table(options["terms"])):
             say(text, nl=False)
     elif options["format"] == "json":
-        rows = found.table(options["terms"])
-        listed = [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
-        say(json_text({**facts, "rows": listed}, indent=1))
+        say(json_text({**facts, "rows": rows_of(found.table(options["terms"]))}, indent=1))
     else:
         _echo(found, first.nouns, options["terms"], None if options["every"] else SHOWN)
         say(_sentence(found, facts, first.nouns))
@@ -146,25 +140,22 @@ def _size(found: TopicMatch) -> tuple[float, float]:
 
 def _echo(found: TopicMatch, nouns: Nouns, n_terms: int, most: int | None) -> None:
     """Print the table: pairs, then what only one of the runs has."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = plain_table()
     one, other = (printable(source) for source in found.sources)
     for title in (one, other, "cosine", f"share of\n{one}", f"share of\n{other}"):
         table.add_column(Text(title), justify="right", overflow="fold", max_width=14)
     title = "parameters" if nouns is POINTS else f"top {nouns.terms}"
     for source in (one, other):
         table.add_column(Text(f"{title} of {source}"), overflow="fold")
-    rows = found.table(n_terms)
     shown: dict[str, int] = {}
-    listed = list(zip(*rows.values(), strict=True))
-    for place, row in enumerate(listed):
-        of = dict(zip(rows, row, strict=True))
-        shown[of["status"]] = shown.get(of["status"], 0) + 1
-        if most is not None and shown[of["status"]] > most:
+    rows = rows_of(found.table(n_terms))
+    for place, row in enumerate(rows):
+        shown[row["status"]] = shown.get(row["status"], 0) + 1
+        if most is not None and shown[row["status"]] > most:
             continue
-        last = place + 1 == len(listed) or listed[place + 1][0] != of["status"]
-        table.add_row(*_cells(of), end_section=last)
-    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
-    console.print(table)
+        last = place + 1 == len(rows) or rows[place + 1]["status"] != row["status"]
+        table.add_row(*_cells(row), end_section=last)
+    table_console().print(table)
     if most is not None and (hidden := sum(max(0, n - most) for n in shown.values())):
         say(f"and {hidden} rows that --all prints\n")
 

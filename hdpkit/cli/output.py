@@ -22,6 +22,7 @@ from rich.text import Text
 
 from hdpkit.errors import printable
 from hdpkit.formats.delimited import table_of_rows
+from hdpkit.io.tables import rows_of
 from hdpkit.io.topics import TopicSummary, summarise_topics
 from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState
@@ -43,6 +44,7 @@ __all__ = [
     "in_groups",
     "json_text",
     "listed",
+    "plain_table",
     "plural",
     "run_summaries",
     "say",
@@ -51,6 +53,7 @@ __all__ = [
     "signatures_json",
     "state_facts",
     "state_topics",
+    "table_console",
     "topics_csv",
     "topics_json",
     "topics_table",
@@ -136,6 +139,16 @@ def run_summaries(topics: RunTopics, run: Run, n_terms: int) -> list[TopicSummar
     ]
 
 
+def plain_table() -> Table:
+    """A table as all commands print it, without columns."""
+    return Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+
+
+def table_console() -> Console:
+    """Where tables are printed: standard output, with a fixed width if it is no terminal."""
+    return Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
+
+
 @attrs.frozen
 class GroupSummary:
     """A group of similar topics; groups and topics are numbered from 1."""
@@ -175,7 +188,7 @@ def in_groups(
 
 def groups_table(groups: Sequence[GroupSummary], nouns: Nouns = TOPICS) -> Table:
     """A table with a row for each group, which names its largest topics."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = plain_table()
     table.add_column("group", justify="right", style="dim")
     table.add_column(f"top {nouns.terms}", overflow="fold")
     table.add_column(f"share of\n{nouns.tokens}", justify="right", no_wrap=True)
@@ -203,7 +216,7 @@ def topics_table(
     topics: Sequence[TopicSummary], nouns: Nouns = TOPICS, *, at_least: float = PRESENT
 ) -> Table:
     """A table with a row for each topic; if topics select terms, with their number and the sparsity."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = plain_table()
     table.add_column("", justify="right", style="dim")
     table.add_column(f"top {nouns.terms}", overflow="fold")
     table.add_column(f"share of\n{nouns.tokens}", justify="right", no_wrap=True)
@@ -242,7 +255,7 @@ def echo_table(
     groups: Sequence[GroupSummary] = (),
 ) -> None:
     """Print the groups if there are many topics, the topics that are shown, and a line about the others."""
-    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
+    console = table_console()
     if groups and len(topics) > MANY:
         console.print(groups_table(groups, nouns))
         say("")
@@ -334,7 +347,7 @@ def _shortened(decomposition: str, most: int = 3) -> str:
 
 def echo_ranks(choice: RankChoice) -> None:
     """Print the scores of numbers of signatures near the chosen one, and why it was chosen, to stderr."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = plain_table()
     for title in ("signatures", "held-out score", "standard error", "stability"):
         table.add_column(title, justify="right", no_wrap=True)
     best = float(choice.ranks[choice.scores.argmax()])
@@ -350,7 +363,7 @@ def echo_ranks(choice: RankChoice) -> None:
 
 def echo_signatures(found: Signatures, settings: Settings) -> None:
     """Print signatures as a table, and a line about component "0"."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = plain_table()
     table.add_column("")
     table.add_column("largest channels", overflow="fold")
     for title in ("share of\nmutations", "samples\nwith it", "in samples\nof chains", "chains"):
@@ -378,7 +391,7 @@ def echo_signatures(found: Signatures, settings: Settings) -> None:
                 Text(printable(sums)),
             ]
         table.add_row(*cells)
-    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_OF_A_FILE)
+    console = table_console()
     console.print(table)
     median = float(sorted(found.cosine.tolist())[len(found.cosine) // 2])
     held = found.components
@@ -402,6 +415,5 @@ def signatures_csv(found: Signatures, settings: Settings, n: int | None = None) 
 def signatures_json(found: Signatures, settings: Settings, n: int | None = None) -> str:
     """The number of signatures, the share of the mutations in none, and under ``signatures`` the table."""
     table = {name: np.asarray(values).tolist() for name, values in found.overview(settings.known).items()}
-    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     facts = {"n_signatures": len(found), "share_of_no_signature": found.components.rest}
-    return json_text({**facts, "signatures": rows[:n]}, indent=1) + "\n"
+    return json_text({**facts, "signatures": rows_of(table)[:n]}, indent=1) + "\n"

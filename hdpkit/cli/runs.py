@@ -286,6 +286,12 @@ def _verdicts(run: Run) -> Diagnosis | None:
         return None
 
 
+def _verdicts_data(run: Run) -> dict[str, Any] | None:
+    """Both verdicts as data, for JSON."""
+    found = _verdicts(run)
+    return None if found is None else found.as_data()
+
+
 def _facts_text(state: ChainState, seed: int | None, nouns: Nouns) -> str:
     facts = state_facts(state, seed)
     parts = [f"K = {facts['n_topics']} {nouns.dishes}"]
@@ -362,8 +368,7 @@ def topics(
     if nouns is POINTS:
         if about is not None:
             raise ParameterError("topics", f"about:{about}", "a number, for components", "Leave it out.")
-        judged = _verdicts(there) if format == "json" else None
-        more = {"verdicts": None if judged is None else judged.as_data()}
+        more = {"verdicts": _verdicts_data(there)} if format == "json" else {}
         echo_components(there, chain, _EVERY if every else most, format, more)
         return
     if nouns is not FIELD_OF_TOPICS and chain is None and not hasattr(there.data, "shards"):
@@ -381,8 +386,7 @@ def topics(
     if format == "csv":
         say(topics_csv(found[:most]), nl=False)
     elif format == "json":
-        judged = _verdicts(there)
-        facts = {**read.facts, "verdicts": None if judged is None else judged.as_data()}
+        facts = {**read.facts, "verdicts": _verdicts_data(there)}
         say(topics_json(found[:most], facts, read.groups), nl=False)
     else:
         shown = found if every or about is not None else listed(found, most)

@@ -18,6 +18,7 @@ from hdpkit.record.files import refusals
 __all__ = [
     "TABLE_SUFFIXES",
     "Columns",
+    "rows_of",
     "table_suffix",
     "table_text",
     "write_blocks",
@@ -33,6 +34,11 @@ Columns = Mapping[str, Any]
 
 _ROWS = 4096
 """Number of rows written at once."""
+
+
+def rows_of(columns: Columns) -> list[dict[str, Any]]:
+    """The rows of a table, each a dict of column name -> value."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def table_suffix(path: Path, parameter: str = "out") -> str:

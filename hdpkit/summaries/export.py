@@ -17,7 +17,7 @@ import numpy.typing as npt
 from hdpkit.checks import choice, flag, whole_number
 from hdpkit.errors import DataError, MissingExtraError, ParameterError, RunError
 from hdpkit.formats.writing import written_aside
-from hdpkit.io.tables import Columns, write_blocks, write_workbook
+from hdpkit.io.tables import Columns, rows_of, write_blocks, write_workbook
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.files import refusals
 from hdpkit.summaries.run_topics import GroupedTopics, RunTopics
@@ -250,8 +250,7 @@ def _json(topics: RunTopics, n_terms: int) -> Iterator[str]:
         own = [[*map(int, numbers.split())] for numbers in table["topics"]]
         table |= {"group": [g + 1 for g in range(len(own))], "topics": own}
         table["share"] = [_short(share) for share in table["share"]]
-        listed = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-        yield ', "groups": ' + json.dumps(listed, ensure_ascii=False)
+        yield ', "groups": ' + json.dumps(rows_of(table), ensure_ascii=False)
     yield ', "topics": ['
     for k, top, probability in topics.top_by_topic(n_terms):
         topic: dict[str, Any] = {"topic": k + 1, "share": _short(topics.shares[k])}
