@@ -11,11 +11,10 @@ from typing import Any
 import attrs
 
 from hdpkit.checks import choice, positive_number
-from hdpkit.comparison.convergence import ConvergenceRule, severity_of
 from hdpkit.errors import ParameterError
 from hdpkit.record import ChainTrace, Samples, Trace
 from hdpkit.record.inference_data import load_arviz
-from hdpkit.summaries.verdicts import Diagnosis
+from hdpkit.summaries.verdicts import PROGRESS, Diagnosis
 
 __all__ = ["FEWEST_CHAINS", "VERDICTS", "Until", "run_in_rounds", "samples_of_round", "seconds_of"]
 
@@ -28,7 +27,6 @@ _DURATION = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:s|sec|min|m|h)\s*)+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(sec|min|s|m|h)")
 _FIRST = 10  # the first round has this part of the sweeps
 _SHARE = 0.02  # a round that adds less to the share in common brought nothing
-_SEVERITY = 0.75  # nor has one that leaves more than this part of what fails the rule
 _IN_VAIN = 2  # rounds in a row that brought nothing, each with as many sweeps as all before it
 
 
@@ -106,12 +104,7 @@ class Until:
             return True
         if self.verdict == "readable":
             return not now.figures["shared"] < then.figures["shared"] + _SHARE
-        return not _severity(found) > _SEVERITY * _severity(before)
-
-
-def _severity(found: Diagnosis) -> float:
-    """How far a run is from the rule of convergence."""
-    return severity_of(found.numbers, found.n_chains, ConvergenceRule())
+        return not now.figures["severity"] > PROGRESS * then.figures["severity"]
 
 
 def run_in_rounds(

@@ -27,11 +27,12 @@ from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.trace import last_of_burn_in
 from hdpkit.schedule import Run
 
-__all__ = ["Diagnosis", "Verdict", "diagnose"]
+__all__ = ["PROGRESS", "Diagnosis", "Verdict", "diagnose"]
 
 _SHARES = "largest_shares"
 _REMEDY = "Scheduler.run returns a trace, hk.open_run(folder) a run."
-_PROGRESS = 0.75  # sweeps after which more than this share of what fails the rule is left brought nothing
+PROGRESS = 0.75
+"""Sweeps that leave more than this part of the severity brought nothing."""
 _MOST_CHAINS = 8  # 8 times 50 effective draws are the 400 of Vehtari et al. (2021), whatever the number is
 _WORTH_IT = 10.0  # times as many sweeps; a longer run is not proposed
 
@@ -88,7 +89,8 @@ class Diagnosis:
         the chains). A single chain is at most amber.
     quotable : Verdict
         Can intervals and the number of components be quoted? Figures: "rhat", "ess" and "drift", the worst
-        of all numbers. A single chain is at most amber.
+        of all numbers, and "severity", how far they are from the rule (at most 1 if they meet it). A single
+        chain is at most amber.
     advice : str
         What would help; empty if both are green.
     settled : bool
@@ -385,7 +387,7 @@ class _Facts:
 
 def _quotable(facts: _Facts, words: _Words) -> Verdict:
     """Whether intervals and K can be quoted."""
-    figures = {"rhat": facts.rhat, "ess": facts.ess, "drift": facts.drift}
+    figures = {"rhat": facts.rhat, "ess": facts.ess, "drift": facts.drift, "severity": facts.severity}
     over = f"over {facts.where} of {facts.who}"
     if facts.missing:
         return Verdict(light="grey", sentence=f"Not judged: {facts.missing}", figures=figures)
@@ -529,7 +531,7 @@ class _Helps:
     @property
     def gained(self) -> bool:
         """Whether the later half of the sweeps came nearer to the rule than the quarter before it."""
-        return self.before is None or self.facts.severity <= _PROGRESS * self.before.severity
+        return self.before is None or self.facts.severity <= PROGRESS * self.before.severity
 
     @property
     def asks(self) -> bool:

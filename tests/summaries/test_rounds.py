@@ -58,10 +58,8 @@ class Found:
     """A diagnosis with these lights and numbers."""
 
     def __init__(self, light, shared=0.5, rhat=2.0):
-        verdict = hk.summaries.Verdict(light=light, sentence="", figures={"shared": shared})
-        self.readable = self.quotable = verdict
-        self.numbers = {"log_joint": hk.comparison.convergence.NumberDiagnosis(0.0, 1.0, rhat, 100.0, 0.5)}
-        self.n_chains = 2
+        figures = {"shared": shared, "severity": (rhat - 1.0) / 0.05}
+        self.readable = self.quotable = hk.summaries.Verdict(light=light, sentence="", figures=figures)
 
 
 def rounds_until(verdict, *found, at_most="1h"):
