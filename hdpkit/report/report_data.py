@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -28,6 +30,8 @@ __all__ = [
     "ReportData",
     "coordinates",
     "diagnosis_of",
+    "distinct",
+    "progress_of",
     "rounded",
 ]
 
@@ -375,6 +379,19 @@ class ReportData:
         else:
             chains = [(0, self.trace)]
         return [(number, chain) for number, chain in chains if chain.n_draws]
+
+
+def progress_of(report: ReportData) -> list[tuple[str, str]]:
+    """The number of sweeps and, if there are several, of chains: the last tiles of every overview."""
+    n = len(report.traces)
+    return [("sweeps", f"{report.franchise.sweep:,}"), *([("chains", str(n))] if n > 1 else [])]
+
+
+def distinct(names: Iterable[Any]) -> list[str]:
+    """Names without control characters; those that occur more than once have their place, from 0, added."""
+    shown = [printable(str(name)) for name in names]
+    n = Counter(shown)
+    return [name if n[name] == 1 else f"{name} ({i})" for i, name in enumerate(shown)]
 
 
 def rounded(values: Any, digits: int = 4) -> Any:

@@ -11,7 +11,7 @@ from hdpkit.plots.canvas import evenly
 from hdpkit.plots.components import ellipse
 from hdpkit.report.charts import heat, plane, strips
 from hdpkit.report.mixture_data import MixtureData
-from hdpkit.report.report_data import ReportData, diagnosis_of, rounded
+from hdpkit.report.report_data import ReportData, diagnosis_of, distinct, progress_of, rounded
 from hdpkit.report.section import Content
 
 __all__ = ["read_components", "read_mixture", "read_weights"]
@@ -34,12 +34,10 @@ def read_mixture(report: ReportData) -> Content | None:
         ("components", f"{len(found):,}"),
         ("observations", f"{report.n_customers:,}"),
         ("dimensions", f"{dimensions:,}"),
-        ("sweeps", f"{report.franchise.sweep:,}"),
+        *progress_of(report),
     ]
     if found.samples[0].levels:
         tiles.insert(3, (f"groups ({printable(str(found.label))})", f"{found.samples[0].n_groups:,}"))
-    if len(report.traces) > 1:
-        tiles.append(("chains", str(len(report.traces))))
     return Content(
         values={
             "tiles": tiles,
@@ -176,8 +174,7 @@ def read_weights(report: ReportData) -> Content | None:
     if not isinstance(report, MixtureData) or not report.components.samples[0].levels:
         return None
     found, n = report.components, report.n_topics
-    names = [printable(str(name)) for name in found.names]
-    names = [name if names.count(name) == 1 else f"{name} ({i})" for i, name in enumerate(names)]
+    names = distinct(found.names)
     sizes = np.asarray(found.samples[-1].group_counts.sum(axis=1)).ravel()
     order = np.argsort(-sizes, kind="stable")
     drawn = np.sort(order[:_MOST_GROUPS])

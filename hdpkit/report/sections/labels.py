@@ -10,7 +10,7 @@ import scipy
 from hdpkit.errors import printable
 from hdpkit.formats.dates import date_keys
 from hdpkit.report.charts import heat
-from hdpkit.report.report_data import ReportData, rounded
+from hdpkit.report.report_data import ReportData, distinct, rounded
 from hdpkit.report.section import Content
 
 __all__ = ["read_labels"]
@@ -50,10 +50,7 @@ def _label(report: ReportData, name: str, place: int) -> dict[str, Any] | None:
     # Topics for which labels differ most, not the largest topics.
     spread = np.abs(shares - report.shares).max(axis=0)
     topics = np.sort(np.argsort(-spread, kind="stable")[:_MOST_TOPICS])
-    columns = [printable(str(keys[i])) for i in kept]
-    columns = [
-        column if columns.count(column) == 1 else f"{column} ({i})" for i, column in enumerate(columns)
-    ]
+    columns = distinct(keys[i] for i in kept)
     rows = [f"{report.numbers[k]}  {report.labels[k]}" for k in topics]
     values = [
         {"topic": row, "label": column, "share": share}

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.errors import printable
-from hdpkit.report.report_data import ReportData, diagnosis_of
+from hdpkit.report.report_data import ReportData, diagnosis_of, progress_of
 from hdpkit.report.section import Content
 from hdpkit.signatures.runs import TOPICS
 from hdpkit.summaries.boilerplate import boilerplate_hint
@@ -25,10 +25,8 @@ def read_overview(report: ReportData) -> Content:
         (nouns.documents, f"{corpus.n_documents:,}"),
         (nouns.tokens, f"{corpus.n_tokens:,}"),
         (f"different {nouns.terms}", f"{corpus.n_terms:,}"),
-        ("sweeps", f"{franchise.sweep:,}"),
+        *progress_of(report),
     ]
-    if len(report.traces) > 1:
-        tiles.append(("chains", str(len(report.traces))))
     order = np.argsort(-report.shares, kind="stable")
     half = int((report.shares[order].cumsum() < 0.5).sum()) + 1
     largest = [

@@ -9,7 +9,7 @@ import numpy as np
 
 from hdpkit.errors import printable
 from hdpkit.report.charts import boxes, by_rank, channel_bars, cosines, samples, stacked
-from hdpkit.report.report_data import ReportData, diagnosis_of, rounded
+from hdpkit.report.report_data import ReportData, diagnosis_of, progress_of, rounded
 from hdpkit.report.section import Content
 from hdpkit.signatures import Signatures
 from hdpkit.signatures.channels import plain_channels
@@ -42,10 +42,8 @@ def read_cohort(report: ReportData) -> Content | None:
         (nouns.documents, f"{corpus.n_documents:,}"),
         (nouns.tokens, f"{corpus.n_tokens:,}"),
         (nouns.terms, f"{corpus.n_terms:,}"),
-        ("sweeps", f"{report.franchise.sweep:,}"),
+        *progress_of(report),
     ]
-    if len(report.traces) > 1:
-        tiles.append(("chains", str(len(report.traces))))
     table = found.overview(settings.known)
     rows = [{name: values[k] for name, values in table.items()} for k in range(len(found))]
     return Content(
