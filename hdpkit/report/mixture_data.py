@@ -15,7 +15,6 @@ from hdpkit.franchise import Sample
 from hdpkit.plots.components import Plane
 from hdpkit.report.report_data import ReportData
 from hdpkit.summaries import Consensus, align_topics, consensus
-from hdpkit.summaries.settled import settled_samples, states_of_run
 
 __all__ = ["MixtureData"]
 
@@ -54,19 +53,9 @@ class MixtureData(ReportData):
         """The observations: shape (n,) or (n, D)."""
         return np.asarray(self.corpus.values)
 
-    @cached_property
-    def samples(self) -> tuple[Sample, ...]:
-        """The states kept after the burn-in, the newest states of other chains, and last the state shown."""
-        found: list[Sample] = []
-        if self.run is not None:
-            found = states_of_run(self.run)[0]
-        elif self.trace is not None:
-            found = [*settled_samples(self.trace)]
-        n = None if self.shown.dishes is None else len(self.shown.dishes)
-        found = [one for one in found if one.dishes is not None and len(one.dishes) == n]
-        of = {(one.chain, one.sweep): one for one in found}
-        of.pop((self.shown.chain, self.shown.sweep), None)
-        return (*sorted(of.values(), key=lambda one: (one.chain, one.sweep)), self.shown)
+    def _is_of_the_data(self, sample: Sample) -> bool:
+        shown = self.shown.dishes
+        return shown is not None and sample.dishes is not None and len(sample.dishes) == len(shown)
 
     @cached_property
     def components(self) -> Consensus:

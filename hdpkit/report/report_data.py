@@ -35,6 +35,7 @@ __all__ = [
     "rounded",
 ]
 
+_GROUP_TERMS = 6
 _SMALLEST = 0.00005
 """Topics with a smaller share, which would be shown as 0.00 %, are only counted."""
 
@@ -292,6 +293,22 @@ class ReportData:
         return self.run_topics.in_groups()
 
     @cached_property
+    def group_labels(self) -> list[str]:
+        """Label that somebody gave to each group, "" for none; without control characters."""
+        return [] if self.groups is None else [printable(label) for label in self.groups.labels]
+
+    @cached_property
+    def group_words(self) -> list[list[str]]:
+        """The words of the most frequent terms of each group."""
+        top = [] if self.groups is None else self.groups.top_terms(_GROUP_TERMS)
+        return [[self.words[v] for v in terms] for terms in top]
+
+    def group_names(self, n: int, between: str = " ") -> list[str]:
+        """The label of each group, or its first n words; none without groups."""
+        both = zip(self.group_labels, self.group_words, strict=True)
+        return [label or between.join(words[:n]) for label, words in both]
+
+    @cached_property
     def group(self) -> npt.NDArray[np.int64]:
         """Group of each topic that is shown, from 0, shape (K,); zeros without groups.
 
@@ -315,12 +332,14 @@ class ReportData:
             found = states_of_run(self.run)[0]
         elif self.trace is not None:
             found = [*settled_samples(self.trace)]
-        # Samples with other terms are not of this state: the trace is that of another run.
-        width = self.corpus.n_terms
-        found = [one for one in found if one.counts is not None and one.counts.shape[1] == width]
+        found = [one for one in found if self._is_of_the_data(one)]
         of = {(one.chain, one.sweep): one for one in found}
         of.pop((self.shown.chain, self.shown.sweep), None)
         return (*sorted(of.values(), key=lambda one: (one.chain, one.sweep)), self.shown)
+
+    def _is_of_the_data(self, sample: Sample) -> bool:
+        """Whether a sample is of the data shown; not if the trace is that of another run."""
+        return sample.counts is not None and sample.counts.shape[1] == self.corpus.n_terms
 
     @cached_property
     def shown(self) -> Sample:

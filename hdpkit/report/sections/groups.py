@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy
 
-from hdpkit.errors import printable
 from hdpkit.report.charts import tree
 from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
@@ -15,30 +14,25 @@ from hdpkit.summaries.run_topics import GroupedTopics
 
 __all__ = ["read_groups"]
 
-_TERMS = 6
-
 
 def read_groups(report: ReportData) -> Content | None:
     """Groups with their topics and shares, and a tree of the groups; None for fewer than four topics."""
     if report.groups is None:
         return None
-    top = report.groups.top_terms(_TERMS)
-    labels = report.groups.labels
-    groups = [
-        _group(report, np.flatnonzero(report.group == g), g, top[g], labels[g]) for g in range(len(top))
-    ]
+    groups = [_group(report, g) for g in range(report.groups.n_groups)]
     return Content(
         values={"groups": groups, "n_topics": report.n_topics},
-        charts={"groups-tree": _tree(report.groups, groups)},
+        charts={"groups-tree": _tree(report.groups, report.group_names(4), groups)},
         data={"groups": (report.group + 1).tolist()},
     )
 
 
-def _group(report: ReportData, topics: Any, g: int, terms: Any, label: str) -> dict[str, Any]:
+def _group(report: ReportData, g: int) -> dict[str, Any]:
+    topics = np.flatnonzero(report.group == g)
     return {
         "number": g + 1,
-        "label": printable(label),
-        "terms": [report.words[v] for v in terms],
+        "label": report.group_labels[g],
+        "terms": report.group_words[g],
         "share": float(report.shares[topics].sum()),
         "topics": [
             {"number": report.numbers[k], "label": report.labels[k], "share": float(report.shares[k])}
@@ -47,7 +41,7 @@ def _group(report: ReportData, topics: Any, g: int, terms: Any, label: str) -> d
     }
 
 
-def _tree(grouped: GroupedTopics, groups: list[dict[str, Any]]) -> dict[str, Any]:
+def _tree(grouped: GroupedTopics, names: list[str], groups: list[dict[str, Any]]) -> dict[str, Any]:
     """The top of the tree, down to the groups."""
     n, linkage = len(groups), grouped.tree.linkage
     drawn = scipy.cluster.hierarchy.dendrogram(linkage, p=n, truncate_mode="lastp", no_plot=True)
@@ -58,8 +52,8 @@ def _tree(grouped: GroupedTopics, groups: list[dict[str, Any]]) -> dict[str, Any
     ]
     leaves = []
     for i, node in enumerate(drawn["leaves"]):
-        one = groups[int(grouped.group[_a_leaf(linkage, node)])]
-        label = f"{one['number']}  {one['label'] or ' '.join(one['terms'][:4])}  ({one['share']:.0%})"
+        g = int(grouped.group[_a_leaf(linkage, node)])
+        label = f"{g + 1}  {names[g]}  ({groups[g]['share']:.0%})"
         leaves.append({"place": 5 + 10 * i, "distance": 0.0, "label": label})
     return tree(branches, leaves, float(linkage[-1, 2]))
 

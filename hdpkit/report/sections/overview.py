@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.errors import printable
 from hdpkit.report.report_data import ReportData, diagnosis_of, progress_of
 from hdpkit.report.section import Content
 from hdpkit.signatures.runs import TOPICS
@@ -59,12 +58,7 @@ def _groups(report: ReportData) -> list[dict[str, Any]]:
     if report.groups is None:
         return []
     shares = np.bincount(report.group, weights=report.shares, minlength=report.groups.n_groups)
-    terms = report.groups.top_terms(4)
     return [
-        {
-            "number": g + 1,
-            "label": printable(label) or " ".join(report.words[v] for v in terms[g]),
-            "share": float(shares[g]),
-        }
-        for g, label in enumerate(report.groups.labels)
+        {"number": g + 1, "label": name, "share": float(shares[g])}
+        for g, name in enumerate(report.group_names(4))
     ]

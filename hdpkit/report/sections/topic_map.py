@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from hdpkit.errors import printable
 from hdpkit.report.charts import AREAS, scatter
 from hdpkit.report.report_data import ReportData, coordinates, rounded
 from hdpkit.report.section import Content
@@ -23,13 +22,7 @@ def read_map(report: ReportData) -> Content | None:
     group, apart = report.group, report.apart(n)
     n_groups = int(group.max()) + 1
     places = coordinates(apart)
-    names = [f"{g + 1}" for g in range(n_groups)]
-    if report.groups is not None:
-        first = report.groups.top_terms(3)
-        names = [
-            f"{g + 1}  {printable(label) or ' '.join(report.words[v] for v in first[g])}"
-            for g, label in enumerate(report.groups.labels)
-        ]
+    names = [f"{g}  {name}" for g, name in enumerate(report.group_names(3), start=1)] or ["1"]
     areas = AREAS[0] + (AREAS[1] - AREAS[0]) * report.shares / report.shares.max()
     radii = np.sqrt(areas / np.pi)
     values = [

@@ -37,11 +37,8 @@ def read_trends(report: ReportData) -> Content | None:
     if report.groups is not None and report.groups.n_groups > 1:
         n = report.shown.n_dishes if aligned is None else len(aligned)
         of_groups = trends(topics, dates, labels=_groups(report, place, n))
-        labels, terms = report.groups.labels, report.groups.top_terms(3)
-        names = [
-            f"{g + 1}  {printable(labels[g]) or ' · '.join(report.words[v] for v in terms[g])}"
-            for g in range(of_groups.shares.shape[1])
-        ]
+        names = [f"{g}  {name}" for g, name in enumerate(report.group_names(3, " · "), start=1)]
+        names = names[: of_groups.shares.shape[1]]
         panels += _panels(charts, of_groups, names, range(len(names)), "group")
         table = {"names": names, "rows": _rows(of_groups)}
     single = trends(topics, dates)
@@ -85,24 +82,18 @@ def _panels(
     charts: dict[str, Any], found: Trends, names: list[str], columns: Any, kind: str
 ) -> list[dict[str, Any]]:
     """A chart for each of these columns, each with its own scale."""
-    ends = found.shares if found.upper is None else found.upper
+    lines = {"share": found.shares, "lower": found.lower, "upper": found.upper}
+    drawn = {name: line for name, line in lines.items() if line is not None}
     panels = []
     for title, column in zip(names, columns, strict=True):
+        rows = zip(*(rounded(line[:, column], 3) for line in drawn.values()), strict=True)
         values = [
-            {
-                "period": period, "share": share,
-                **({} if found.lower is None else {"lower": lower, "upper": upper}),
-            }
-            for period, share, lower, upper in zip(
-                found.periods,
-                rounded(found.shares[:, column], 3),
-                rounded(found.shares[:, column] if found.lower is None else found.lower[:, column], 3),
-                rounded(found.shares[:, column] if found.upper is None else found.upper[:, column], 3),
-                strict=True,
-            )
-        ]  # fmt: skip
+            {"period": period, **dict(zip(drawn, row, strict=True))}
+            for period, row in zip(found.periods, rows, strict=True)
+        ]
+        highest = max(float(np.nanmax(line[:, column])) for line in drawn.values())
         chart = f"trends-{len(charts)}"
-        charts[chart] = trend(values, float(np.nanmax(ends[:, column])), found.lower is not None)
+        charts[chart] = trend(values, highest, "lower" in drawn)
         panels.append({"chart": chart, "title": f"{kind} {title}"})
     return panels
 
