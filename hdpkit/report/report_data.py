@@ -15,6 +15,7 @@ import scipy
 
 from hdpkit.checks import whole_number
 from hdpkit.errors import HdpkitError, importing_extra, printable
+from hdpkit.formats.dates import date_keys
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Run
@@ -139,6 +140,13 @@ class ReportData:
         """Labels of the documents: name -> (codes, keys), codes of shape (n_documents,)."""
         labels: dict[str, Any] = self._documents["labels"]
         return labels
+
+    @cached_property
+    def dated(self) -> str | None:
+        """The first label with dates, by which shares over time are shown; None if there is none."""
+        if self.shown.n_groups != len(self.document_lengths):  # groups of the deepest level aren't documents
+            return None
+        return next((name for name, own in self.document_labels.items() if date_keys(own[1])), None)
 
     @cached_property
     def _field(self) -> Nouns:

@@ -8,7 +8,6 @@ import numpy as np
 import scipy
 
 from hdpkit.errors import printable
-from hdpkit.formats.dates import date_keys
 from hdpkit.report.charts import heat
 from hdpkit.report.report_data import ReportData, distinct, rounded
 from hdpkit.report.section import Content
@@ -22,11 +21,8 @@ _MOST_LABELS = 4
 
 def read_labels(report: ReportData) -> Content | None:
     """A heat map and a table for each label of the documents; None if documents have no labels."""
-    labels = [
-        name
-        for name in report.corpus.label_names
-        if name != "document" and not date_keys(report.document_labels[name][1])  # which has its own section
-    ][:_MOST_LABELS]
+    shown_elsewhere = ("document", report.dated)
+    labels = [name for name in report.corpus.label_names if name not in shown_elsewhere][:_MOST_LABELS]
     found = [one for place, name in enumerate(labels) if (one := _label(report, name, place))]
     if not found:
         return None

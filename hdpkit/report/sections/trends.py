@@ -8,7 +8,6 @@ import numpy as np
 
 from hdpkit.arrays import Int64s
 from hdpkit.errors import printable
-from hdpkit.formats.dates import date_keys
 from hdpkit.report.charts import trend
 from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
@@ -21,15 +20,13 @@ _MOST = 12  # topics, those whose shares change most
 
 def read_trends(report: ReportData) -> Content | None:
     """A chart of shares by period for each group, and for the topics that change most; None without dates."""
-    found = {name: own for name, own in report.document_labels.items() if date_keys(own[1])}
-    if not found:
+    name = report.dated
+    if name is None:
         return None
-    name, (codes, keys) = next(iter(found.items()))
+    codes, keys = report.document_labels[name]
     dates = [None if code < 0 else str(keys[code]) for code in codes.tolist()]
     aligned = report.aligned
     topics = report.shown if aligned is None else aligned
-    if report.shown.n_groups != len(dates):  # groups of the deepest level aren't documents
-        return None
     place = np.arange(report.shown.n_dishes)[report._order] if aligned is None else report.common
     charts: dict[str, Any] = {}
     panels: list[dict[str, Any]] = []
