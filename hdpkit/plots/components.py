@@ -15,10 +15,10 @@ from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError
 from hdpkit.franchise import Franchise
 from hdpkit.plots.canvas import colours, evenly, given_axes, plain
 
-__all__ = ["Plane", "components", "ellipse"]
+__all__ = ["RADIUS", "Plane", "components", "ellipse"]
 
 _MOST_POINTS = 20_000
-_RADIUS = 2.0
+RADIUS = 2.0
 """Standard deviations from the mean to an ellipse; a normal component has 86 % of its points inside."""
 
 
@@ -112,7 +112,7 @@ def ellipse(mean: Floats, covariance: Floats, n: int = 60) -> Floats:
     values, vectors = scipy.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     angle = np.linspace(0.0, 2.0 * np.pi, n)
-    around: Floats = mean + _RADIUS * np.column_stack([np.cos(angle), np.sin(angle)]) @ root.T
+    around: Floats = mean + RADIUS * np.column_stack([np.cos(angle), np.sin(angle)]) @ root.T
     return around
 
 
@@ -217,7 +217,7 @@ def _draw_line(ax: Any, points: Floats, labels: Any, places: Floats, around: Flo
         ax.plot(
             own, np.full(len(own), k), linestyle="none", marker="|", markersize=12, color=colour, alpha=0.5
         )
-        half = _RADIUS * float(np.sqrt(around[k, 0, 0]))
+        half = RADIUS * float(np.sqrt(around[k, 0, 0]))
         middle = float(places[k, 0])
         ax.plot([middle - half, middle + half], [k + 0.33, k + 0.33], color=colour, linewidth=2.0)
         ax.plot([middle], [k + 0.33], marker="o", markersize=5, color=colour)

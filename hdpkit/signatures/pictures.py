@@ -12,12 +12,13 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats
 from hdpkit.checks import choice, instance, items, number_array, whole_number
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.plots.canvas import colours, given_axes, given_figure, load_matplotlib, plain
+from hdpkit.plots.canvas import colours, evenly, given_axes, given_figure, load_matplotlib, plain
 from hdpkit.signatures.channels import CHANNELS, Block, Channels, plain_channels
 from hdpkit.signatures.extraction import REST, Signatures
 from hdpkit.signatures.known import KnownSignatures
 
 __all__ = [
+    "QUANTILES",
     "draw_spectrum",
     "levels_of",
     "ordered_samples",
@@ -29,6 +30,8 @@ __all__ = [
 
 _MOST_TICKS = 100
 _REST_COLOUR = "#d9d9d9"
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Of the samples of a level, drawn as a box: ends of the lines, quartiles and median."""
 
 
 def plot_spectra(
@@ -213,11 +216,7 @@ def plot_exposures(
         rows, ends, ticks = np.array([shares[group].mean(axis=0) for group in members]), [], list(keys)
         places = np.arange(len(keys), dtype=np.float64)
     else:
-        n_all = sum(map(len, members))
-        kept = [
-            ordered_samples(shares, group, max(1, round(most * len(group) / max(n_all, most))))
-            for group in members
-        ]
+        kept = ordered_samples(shares, members, most)
         rows = shares[np.concatenate(kept)]
         bounds = np.concatenate([[0], np.cumsum([len(group) for group in kept])])
         ends, ticks = bounds[1:-1].tolist(), list(keys)
@@ -281,9 +280,7 @@ def plot_activity(
     column = signatures.exposures.shares[:, number]
     ax = given_axes(ax, (6.4, 0.8 + 0.26 * len(keys)))
     boxes = [
-        dict(
-            zip(("whislo", "q1", "med", "q3", "whishi"), np.quantile(column[group], _QUANTILES), strict=True)
-        )
+        dict(zip(("whislo", "q1", "med", "q3", "whishi"), np.quantile(column[group], QUANTILES), strict=True))
         for group in members
     ]
     ax.bxp(
@@ -301,21 +298,22 @@ def plot_activity(
     return ax
 
 
-_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-
-
 def _turned() -> dict[str, Any]:
     """The argument by which boxes lie: Matplotlib renamed it in version 3.10."""
     version = tuple(int(part) for part in load_matplotlib().__version__.split(".")[:2])
     return {"orientation": "horizontal"} if version >= (3, 10) else {"vert": False}
 
 
-def ordered_samples(shares: Floats, group: list[int], most: int) -> npt.NDArray[np.int64]:
-    """Some samples of a level, ordered by their largest signature and then by its share."""
-    chosen = np.asarray(group)[np.unique(np.linspace(0, len(group) - 1, min(most, len(group))).astype(int))]
-    largest = np.argmax(shares[chosen], axis=1)
-    found: npt.NDArray[np.int64] = chosen[np.lexsort((-shares[chosen, largest], largest))]
-    return found
+def ordered_samples(shares: Floats, members: list[list[int]], most: int) -> list[npt.NDArray[np.int64]]:
+    """About so many samples, of each level in proportion: by largest signature and then by its share."""
+    n_all = sum(map(len, members))
+    kept = []
+    for group in members:
+        n = max(1, round(most * len(group) / max(n_all, most)))
+        chosen = np.asarray(group, dtype=np.int64)[evenly(len(group), n)]
+        largest = np.argmax(shares[chosen], axis=1)
+        kept.append(chosen[np.lexsort((-shares[chosen, largest], largest))])
+    return kept
 
 
 def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40, ax: Any = None) -> Any:

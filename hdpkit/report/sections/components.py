@@ -8,7 +8,7 @@ import numpy as np
 
 from hdpkit.errors import printable
 from hdpkit.plots.canvas import evenly
-from hdpkit.plots.components import ellipse
+from hdpkit.plots.components import RADIUS, ellipse
 from hdpkit.report.charts import heat, plane, strips
 from hdpkit.report.mixture_data import MixtureData
 from hdpkit.report.report_data import ReportData, diagnosis_of, distinct, progress_of, rounded
@@ -21,7 +21,7 @@ _MOST_PARAMETERS = 60
 _IN_A_LABEL = 2
 _MOST_GROUPS = 40  # in the chart
 _MOST_ROWS = 300  # groups in the table
-NOBODY = "none"
+_NOBODY = "none"
 
 
 def read_mixture(report: ReportData) -> Content | None:
@@ -130,19 +130,17 @@ def _picture(report: MixtureData) -> tuple[dict[str, Any], int]:
         {
             "point": int(i) + 1,
             **dict(zip("xy", place, strict=False)),
-            "component": str(best[i] + 1) if best[i] < n else NOBODY,
-            "probability": float(members[i, best[i]]),
+            "component": str(best[i] + 1) if best[i] < n else _NOBODY,
+            "probability": round(float(members[i, best[i]]), 3),
         }
         for i, place in zip(chosen.tolist(), rounded(places), strict=True)
     ]
-    for value in values:
-        value["probability"] = round(value["probability"], 3)
     centres, around = _moments(report)
     titles = report.plane.titles
     numbers = [str(k + 1) for k in range(n)]
     if len(titles) == 1:
         ends = [
-            {"component": name, "x": x, "low": x - 2.0 * sd, "high": x + 2.0 * sd}
+            {"component": name, "x": x, "low": x - RADIUS * sd, "high": x + RADIUS * sd}
             for name, x, sd in zip(
                 numbers, centres[:, 0].tolist(), np.sqrt(around[:, 0, 0]).tolist(), strict=False
             )

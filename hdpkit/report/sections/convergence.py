@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.plots.canvas import evenly
 from hdpkit.report.charts import bars, lines
 from hdpkit.report.report_data import ReportData, diagnosis_of, rounded
 from hdpkit.report.section import Content
@@ -62,7 +63,7 @@ def _points(report: ReportData, key: str) -> tuple[list[dict[str, Any]], list[di
         if key not in chain:
             continue
         column, sweeps = np.asarray(chain[key], dtype=np.float64), chain["sweep"]
-        places = np.unique(np.linspace(0, len(column) - 1, min(_POINTS, len(column))).astype(np.int64))
+        places = evenly(len(column), _POINTS)
         name = f"chain {number}"
         values += [
             {"sweep": int(sweep), "value": value, "chain": name}

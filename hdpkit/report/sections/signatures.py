@@ -14,7 +14,7 @@ from hdpkit.report.section import Content
 from hdpkit.signatures import Signatures
 from hdpkit.signatures.channels import plain_channels
 from hdpkit.signatures.extraction import REST
-from hdpkit.signatures.pictures import levels_of, ordered_samples
+from hdpkit.signatures.pictures import QUANTILES, levels_of, ordered_samples
 from hdpkit.signatures.runs import Settings
 
 __all__ = ["read_cohort", "read_cohort_samples", "read_exposures", "read_signatures_section"]
@@ -44,17 +44,28 @@ def read_cohort(report: ReportData) -> Content | None:
         (nouns.terms, f"{corpus.n_terms:,}"),
         *progress_of(report),
     ]
-    table = found.overview(settings.known)
-    rows = [{name: values[k] for name, values in table.items()} for k in range(len(found))]
     return Content(
         values={
             "tiles": tiles,
             "verdict": diagnosis_of(report),
-            "rows": rows[:_MOST],
+            "rows": _rows(report),
             "rest": found.components.rest,
             "known": settings.known is not None,
         }
     )
+
+
+def _rows(report: ReportData) -> list[dict[str, Any]]:
+    """A row of `Signatures.overview` for each signature that is drawn."""
+    if "signatures" not in report.kept:
+        assert report.signatures is not None
+        found, settings = report.signatures
+        table = found.overview(settings.known)
+        report.kept["signatures"] = [
+            {name: values[k] for name, values in table.items()} for k in range(min(len(found), _MOST))
+        ]
+    rows: list[dict[str, Any]] = report.kept["signatures"]
+    return rows
 
 
 def read_signatures_section(report: ReportData) -> Content | None:
@@ -77,8 +88,7 @@ def read_signatures_section(report: ReportData) -> Content | None:
     labels = (
         [printable(label) for label in channels.labels] if len(names) <= _MOST_LABELLED else [""] * len(names)
     )
-    table = found.overview(settings.known)
-    for k in range(min(len(found), _MOST)):
+    for k, row in enumerate(_rows(report)):
         values = [
             {"channel": name, "label": label, "group": group, "colour": channels.colours[group],
              "share": share, "low": low, "high": high}
@@ -90,7 +100,7 @@ def read_signatures_section(report: ReportData) -> Content | None:
         charts[f"signatures-{k}"] = channel_bars(values, strips, headings)
         top = np.argsort(-found.matrix[k], kind="stable")[:5]
         rows.append(
-            {name: values[k] for name, values in table.items()}
+            row
             | {
                 "chart": f"signatures-{k}",
                 "channels": [(printable(found.vocabulary[v]), float(found.matrix[k, v])) for v in top],
@@ -120,7 +130,7 @@ def read_signatures_section(report: ReportData) -> Content | None:
             "topics": [
                 {"number": k, "label": printable(name)} for k, name in enumerate(found.names[:_MOST], start=1)
             ],
-            **_searched(found, min(len(found), _MOST)),
+            **_searched(found, len(rows)),
         },
     )
 
@@ -175,13 +185,9 @@ def read_exposures(report: ReportData) -> Content | None:
 def _drawn(found: Signatures, keys: Any, members: Any, label: str | None) -> dict[str, Any]:
     """Samples by level and, within a level, by their largest signature."""
     shares, totals = found.exposures.shares, found.exposures.totals
-    names = [printable(name) for name in (*found.names, f"component {REST}")]
+    names = _names_of_parts(found)
     values, columns, ends, place = [], [], [], 0
-    n_all = sum(map(len, members))
-    for key, group in zip(keys, members, strict=True):
-        chosen = ordered_samples(
-            shares, group, max(1, round(_MOST_DRAWN * len(group) / max(n_all, _MOST_DRAWN)))
-        )
+    for key, chosen in zip(keys, ordered_samples(shares, members, _MOST_DRAWN), strict=True):
         level = printable(key)
         ends.append({"level": level, "first": place, "middle": place + len(chosen) / 2})
         for i in chosen.tolist():
@@ -199,20 +205,24 @@ def _drawn(found: Signatures, keys: Any, members: Any, label: str | None) -> dic
     return samples(values, named, ends if label is not None else [], len(names))
 
 
+def _names_of_parts(found: Signatures) -> list[str]:
+    """Names of the signatures and, last, of what is in none."""
+    return [printable(name) for name in (*found.names, f"component {REST}")]
+
+
 def _boxes(found: Signatures, k: int, levels: Any) -> list[dict[str, Any]]:
     """Quartiles of the share of a signature in the samples of each level."""
     column, there = found.exposures.shares[:, k], ~found.exposures.zero[:, k]
     parts = ("low", "first", "middle", "third", "high")
     return [
         {"level": name, "samples": int(there[group].sum())}
-        | dict(zip(parts, rounded(np.quantile(column[group], [0.05, 0.25, 0.5, 0.75, 0.95]), 3), strict=True))
+        | dict(zip(parts, rounded(np.quantile(column[group], QUANTILES), 3), strict=True))
         for name, group in levels
     ]
 
 
 def _means(found: Signatures, levels: Any) -> dict[str, Any]:
-    shares = found.exposures.shares
-    names = [printable(name) for name in (*found.names, f"component {REST}")]
+    shares, names = found.exposures.shares, _names_of_parts(found)
     values = [
         {"level": level, "signature": name, "share": share}
         for level, group in levels
@@ -226,13 +236,14 @@ def _ranks(settings: Settings) -> dict[str, Any]:
     if settings.ranks is None:
         return {}
     table = settings.ranks.table()
-    columns = (table["rank"].tolist(), *(rounded(table[name]) for name in ("score", "error", "stability")))
-    values: list[dict[str, Any]] = [
-        {"rank": rank, "score": score, "low": score - error, "high": score + error, "stability": stability}
-        for rank, score, error, stability in zip(*columns, strict=True)
-    ]
-    for row in values:
-        row["chosen"] = row["rank"] == settings.ranks.rank
+    columns = [rounded(table[name]) for name in ("score", "error", "stability")]
+    values = [
+        {"rank": rank, "score": score, "low": score - error, "high": score + error, "stability": stability,
+         "chosen": chosen}
+        for rank, score, error, stability, chosen in zip(
+            table["rank"].tolist(), *columns, table["chosen"].tolist(), strict=True
+        )
+    ]  # fmt: skip
     charts = {"signatures-ranks": by_rank(values, "score", "held-out score (nats)", "signatures")}
     stable = [row for row in values if row["stability"] is not None]
     if stable:
