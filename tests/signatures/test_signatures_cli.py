@@ -175,6 +175,17 @@ def test_channels_in_another_order_keep_their_names(tmp_path):
     assert np.argmax(table["SBS96A"]) == table["MutationType"].index(SBS96.names[np.argmax(LAWS[0])])
 
 
+def test_the_caption_counts_the_samples_that_are_drawn(tmp_path):
+    counts = np.random.default_rng(0).multinomial(400, LAWS[0], size=8)
+    types = ["a"] * 5 + [None] + ["b"] * 2
+    corpus = hk.Corpus.from_counts(counts, vocabulary=SBS96.names, groups={"type": types})
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
+    hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, 5, rng=0)
+    page = write_report(franchise, tmp_path / "page.html").read_text()
+    assert "7 of the 8 samples, by type" in page
+
+
 def test_the_start_is_chosen_by_held_out_mutations_and_told(files, tmp_path):
     short = ("--sweeps", 6, "--samples", 2, "--chains", 1)
     result = call("signatures", files / "cohort.SBS96.all", "--out", tmp_path / "run", *short)

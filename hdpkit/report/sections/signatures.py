@@ -153,7 +153,8 @@ def read_exposures(report: ReportData) -> Content | None:
     found, _ = report.signatures
     keys, members = levels_of(found, None)
     label = next((name for name in report.corpus.label_names if name != "document"), None)
-    charts: dict[str, Any] = {"exposures-samples": _drawn(found, keys, members, label)}
+    charts: dict[str, Any] = {}
+    charts["exposures-samples"], n_drawn = _drawn(found, keys, members, label)
     levels = [
         (f"{printable(key)} ({len(group):,})", group)
         for key, group in list(zip(keys, members, strict=True))[:_MOST_LEVELS]
@@ -169,7 +170,7 @@ def read_exposures(report: ReportData) -> Content | None:
         values={
             "label": None if label is None else printable(label),
             "panels": panels,
-            "n_drawn": min(report.corpus.n_documents, _MOST_DRAWN),
+            "n_drawn": n_drawn,
             "n_samples": report.corpus.n_documents,
             "n_levels": len(levels),
             "n_all_levels": len(keys),
@@ -182,8 +183,8 @@ def read_exposures(report: ReportData) -> Content | None:
     )
 
 
-def _drawn(found: Signatures, keys: Any, members: Any, label: str | None) -> dict[str, Any]:
-    """Samples by level and, within a level, by their largest signature."""
+def _drawn(found: Signatures, keys: Any, members: Any, label: str | None) -> tuple[dict[str, Any], int]:
+    """Samples by level and, within a level, by their largest signature; and how many there are."""
     shares, totals = found.exposures.shares, found.exposures.totals
     names = _names_of_parts(found)
     values, columns, ends, place = [], [], [], 0
@@ -202,7 +203,7 @@ def _drawn(found: Signatures, keys: Any, members: Any, label: str | None) -> dic
             ]  # fmt: skip
             place += 1
     named = columns if len(columns) <= _MOST_NAMED else []
-    return samples(values, named, ends if label is not None else [], len(names))
+    return samples(values, named, ends if label is not None else [], len(names)), place
 
 
 def _names_of_parts(found: Signatures) -> list[str]:
