@@ -10,6 +10,7 @@ import abc
 import copy
 import functools
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
@@ -209,7 +210,7 @@ def by_entry(
 ) -> dict[str, npt.NDArray[Any]]:
     """The entries of parameters of shape (n, ...) by name: "mean[0]", "mean[1]", or "mean" for numbers.
 
-    Dimensions as long as ``columns`` are named by these.
+    Dimensions as long as ``columns`` are named by these, unless two entries would have the same name.
     """
     shape = values.shape[1:]
     words = [columns if columns is not None and len(columns) == n else range(n) for n in shape]
@@ -217,7 +218,7 @@ def by_entry(
     for place in np.ndindex(shape):
         inside = ",".join(str(own[i]) for own, i in zip(words, place, strict=True))
         found[f"{name}[{inside}]" if shape else name] = values[(slice(None), *place)]
-    return found
+    return found if len(found) == math.prod(shape) else by_entry(name, values)
 
 
 class BaseMeasure(abc.ABC):

@@ -80,6 +80,23 @@ def test_columns_of_a_table_are_the_names(tmp_path):
     assert list(again.franchise().named_parameters()) == list(franchise.named_parameters())
 
 
+@pytest.mark.parametrize("columns", [("a", "a", "b"), ("1", "1", "1")])
+def test_columns_of_the_same_name_are_numbered(columns):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    franchise = fitted(hk.NormalInverseWishart.weakly_informative(X), X)
+    means = franchise.dish_parameters()
+    numbered, found = (franchise.measure.named_parameters(means, names) for names in (None, columns))
+    assert list(found) == list(numbered)
+
+
+def test_columns_with_commas_have_different_names():
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    measure = fitted(hk.NormalInverseWishart.weakly_informative(X), X).measure
+    found = measure.named_parameters(np.ones((1, 5, 4)) + 9 * np.eye(5, 4, -1), ("a", "b,c", "a,b", "c"))
+    assert list(found)[:2] == ["mean[a]", "mean[b,c]"]
+    assert len([name for name in found if name.startswith("correlation")]) == 6
+
+
 def test_a_measure_without_names_has_numbered_parameters():
     class Plain(hk.NormalGamma):
         named_parameters = hk.BaseMeasure.named_parameters
