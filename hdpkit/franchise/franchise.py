@@ -259,6 +259,11 @@ class Franchise(Extending):
             values have no numbers. "dishes" keeps the seating and what the dishes have: their parameters are
             drawn given the data, and every value is drawn again from its dish, for posterior predictive
             checks. The state is then not a draw from the posterior given the new data.
+
+        Raises
+        ------
+        StateError
+            If customers without dishes should keep them, or groups are held where customers are counted.
         """
         return simulate(self, as_source(rng, Purpose.SIMULATE), keep)
 

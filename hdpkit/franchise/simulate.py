@@ -10,8 +10,8 @@ import numpy as np
 from hdpkit.base_measures import ByRestaurant, Placed
 from hdpkit.base_measures.bank import ReadsParts
 from hdpkit.checks import choice
-from hdpkit.errors import DeclarationError, ParameterError
-from hdpkit.franchise.simulate_cells import simulate_cells, terms_of, topics_of
+from hdpkit.errors import DeclarationError, ParameterError, StateError
+from hdpkit.franchise.simulate_cells import SEATED, simulate_cells, terms_of, topics_of
 from hdpkit.numerics import add_up, exp, exp_each
 from hdpkit.priors import Prior, draw_from
 from hdpkit.random import ChoiceSource
@@ -30,7 +30,6 @@ __all__ = [
 Franchise = Any  # the module of that class imports this one
 F = TypeVar("F")
 KEEP = ("hyperparameters", "seating", "dishes")
-_SEATED = ("seating", "dishes")  # with which the seating is kept
 MOST_TRIES = 1000  # most states that are drawn until one is accepted
 
 
@@ -72,6 +71,12 @@ def _check(franchise: Franchise, keep: str | None) -> None:
             "keep", keep, "None, 'hyperparameters' or 'seating', because dishes are observed",
             "The data are the dishes: there is nothing to draw that would keep them.",
         )  # fmt: skip
+    needs_dishes = keep == "dishes" or (keep == "seating" and not franchise._customers.single)
+    if needs_dishes and not franchise._within(franchise._customers.all_seated):
+        raise StateError(
+            "franchise", "with unseated customers", f"one whose customers all have dishes, to keep {keep!r}",
+            "Run some sweeps first.",
+        )  # fmt: skip
 
 
 def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -> F:
@@ -84,7 +89,7 @@ def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -
     if franchise._dish_kind.name != "latent" or not franchise._customers.single:
         return simulate(given, source, keep)
     _check(franchise, keep)
-    if keep not in _SEATED:
+    if keep not in SEATED:
         _draw_state(franchise, source, keep)
     franchise._take_values((redraw_values if keep == "dishes" else draw_values)(franchise, source))
     franchise._forget_workspace()
@@ -129,7 +134,7 @@ def _begun(franchise: Franchise, slots: Any) -> list[Any]:
 
 def _seated_latent(franchise: Franchise, keep: str | None) -> Franchise:
     """Values given the seating are drawn without changes of the state: no copy is needed."""
-    return franchise if keep in _SEATED else franchise.copy()
+    return franchise if keep in SEATED else franchise.copy()
 
 
 def _values_latent(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from hdpkit.franchise.scores import ROOT_WEIGHTS
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import FrozenCells
 
-__all__ = ["dishes_of_documents", "redraw_cells", "simulate_cells", "terms_of", "topics_of"]
+__all__ = ["SEATED", "dishes_of_documents", "redraw_cells", "simulate_cells", "terms_of", "topics_of"]
 
 Franchise = Any  # the module of that class imports this one
+SEATED = ("seating", "dishes")
+"""Values of ``keep`` with which the seating is kept."""
 
 
 def simulate_cells(franchise: Franchise, source: ChoiceSource, keep: str | None) -> Any:
@@ -33,7 +36,7 @@ def simulate_cells(franchise: Franchise, source: ChoiceSource, keep: str | None)
             "franchise", "with held groups", "one without them, where data are drawn", "Release them first."
         )
     measure = franchise.measure
-    if keep in ("seating", "dishes"):
+    if keep in SEATED:
         slots = franchise.slots.occupied_slots()
         pairs = dishes_of_documents(franchise)
         counted = {name: frozen["seating"][name] for name in _COUNTED}
@@ -110,23 +113,29 @@ def _drawn_seating(
     pending = {0: eaten}
     for where, size in reversed(tables):
         dish = np.empty(len(where), dtype=np.int64)
-        for node in np.unique(topology.parent[where]).tolist():
-            mine = np.flatnonzero(topology.parent[where] == node)
+        for node, mine in _by_number(topology.parent[where]):
             dish[mine] = pending[node]
         columns.append(_counted(where, dish, size, n_dishes))
-        pending = {}
-        order = np.argsort(where, kind="stable")
-        starts = np.flatnonzero(np.diff(where[order], prepend=-1))
-        for place in np.split(order, starts[1:]):
-            node = int(where[place[0]])
-            if node < first:  # the customers of an inner restaurant, in random order
-                pending[node] = generator.permutation(np.repeat(dish[place], size[place]))
+        # The customers of inner restaurants, in random order.
+        pending = {
+            node: generator.permutation(np.repeat(dish[own], size[own]))
+            for node, own in _by_number(where)
+            if node < first
+        }
     counted = dict(
         zip(_COUNTED, (np.concatenate(c).astype(np.int32) for c in zip(*columns, strict=True)), strict=True)
     )
     deep = counted["count_node"] >= first
     pairs = tuple(counted[name][deep].astype(np.int64) for name in _COUNTED[:3])
     return (pairs[0] - first, pairs[1], pairs[2]), counted, n_dishes
+
+
+def _by_number(numbers: Int64s) -> Iterator[tuple[int, Int64s]]:
+    """Each of these numbers, ascending, and its places."""
+    order = np.argsort(numbers, kind="stable")
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+    for places in np.split(order, starts[1:]):
+        yield int(numbers[places[0]]), places
 
 
 def _counted(
@@ -180,9 +189,8 @@ def redraw_cells(
 ) -> tuple[Int64s, Int64s, Int64s]:
     """Draw n terms of the topic of each pair of document and dish: number of the pair, term and count."""
     found: list[tuple[Any, Any, Any]] = []
-    for dish in np.unique(dishes).tolist():
+    for dish, mine in _by_number(dishes):
         topic = np.asarray(topics[dish], dtype=np.float64)
-        mine = np.flatnonzero(dishes == dish)
         large = n[mine] >= len(topic)
         for pair in mine[large].tolist():
             counts = generator.multinomial(n[pair], topic / topic.sum())

@@ -133,6 +133,17 @@ def test_values_drawn_again_have_the_law_of_new_values_of_the_dishes(case):
     assert np.asarray(again.data.values).tolist() == np.asarray(other.data.values).tolist()
 
 
+@pytest.mark.parametrize(
+    ("store", "keep"), [("counts", "seating"), ("counts", "dishes"), ("histogram", "dishes")]
+)
+def test_unseated_customers_have_nothing_to_keep(store, keep):
+    root = "weights" if store == "counts" else "restaurant"
+    state = hk.Franchise(declare(2), hk.Corpus.from_counts(COUNTS), store=store, root=root)
+    with pytest.raises(StateError, match="unseated"):
+        state.simulate(0, keep=keep)
+    assert state.simulate(0, keep="hyperparameters").n_dishes > 0
+
+
 def test_observed_dishes_have_nothing_to_keep():
     data = hk.Groups.from_arrays([[0, 1, 1], [1]])
     root = hk.Restaurant(base=hk.Uniform(3), concentration=1.0)
