@@ -126,7 +126,7 @@ class Layout:
     strict : bool
         For folders: whether a file that can't be decoded is an error; otherwise it is left out.
     optional_groups : bool
-        Whether a group column may be missing: documents then lack the label.
+        Whether columns of groups and dates may be missing: documents then lack the label.
 
     Raises
     ------

@@ -153,9 +153,8 @@ def read_texts(
     layout, counter = settings.layout, settings.counter
     assert layout is not None
     assert counter is not None
-    named = layout.id_column is not None or settings.format == "text"
     notes = ReadingNotes()
-    gathered = Gathered(path, named, limits or Limits(), notes, layout)
+    gathered = Gathered(path, settings.format, layout, limits or Limits(), notes)
     texts = gathered.texts(read_documents_of(path, settings.format, layout, notes))
     n_words = None
     if count_unknown:
@@ -172,10 +171,11 @@ def read_texts(
 class Gathered:
     """Names and labels of documents, collected while their texts are read."""
 
-    def __init__(self, path: Path, named: bool, limits: Limits, notes: ReadingNotes, layout: Layout) -> None:
+    def __init__(self, path: Path, format: str, layout: Layout, limits: Limits, notes: ReadingNotes) -> None:
         self._path = path
         self._notes = notes
         self._layout = layout
+        named = layout.id_column is not None or format == "text"
         self._places: dict[str, int | str] | None = {} if named else None
         self._guessed: list[tuple[str, int | str]] = []
         self._labels: list[tuple[Any, ...]] = []

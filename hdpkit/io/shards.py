@@ -185,8 +185,7 @@ def _of_texts(request: Request, folder: Path, shards: int, notes: ReadingNotes) 
     layout = request.layout or Layout()
     counter = TextCounter(request.text, vocabulary=request.words)
     limits = request.limits or Limits()
-    named = layout.id_column is not None or request.format == "text"
-    gathered = Gathered(request.place, named, limits, notes, layout)
+    gathered = Gathered(request.place, request.format, layout, limits, notes)
 
     def blocks(scratch: Path) -> Iterator[Counts]:
         with reading(request.place):
