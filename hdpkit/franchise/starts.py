@@ -300,10 +300,10 @@ def factors_of(start: Factors, franchise: Any, source: RandomStream) -> tuple[Fl
     """W and H: float64, shapes (n_documents, K) and (K, n_terms); known components are the first."""
     counts = scipy.sparse.csr_matrix(franchise.data.to_counts(), dtype=np.float64)
     used = np.flatnonzero(np.asarray((counts > 0).sum(axis=0)).ravel())
-    lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
-    shares = scipy.sparse.diags(1.0 / np.maximum(lengths, 1.0)) @ counts
     known = franchise._known
     if start.topics is None:
+        lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+        shares = scipy.sparse.diags(1.0 / np.maximum(lengths, 1.0)) @ counts
         weights, laws = _factorised(start, franchise, shares, used, source)
         if not known.n:
             return weights, laws
