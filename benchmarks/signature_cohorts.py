@@ -10,7 +10,7 @@ cosine of 0.9 or more with it (matched one to one); other reported signatures ar
   held-out mutations support (`hdpkit.signatures.choose_rank`).
 - start: only these signatures, without chains.
 - truth: two chains that begin with the true signatures.
-- levels: the same, with types above the samples.
+- levels: as ranks, with types above the samples.
 - known: as ranks, with every other true signature known (`hk.Known`, 1,000 mutations each).
 - factors: two chains that begin with 20 factors of the counts.
 - nmf: scikit-learn's NMF (Kullback-Leibler), at the true K, and at the largest stable K: five fits of

@@ -117,7 +117,9 @@ def main():
     parser.add_argument("--eta", type=float, default=0.1)
     parser.add_argument("--moves", nargs="+", default=[MOVES], help=f"what a sweep does (default: {MOVES})")
     parser.add_argument("--times", nargs="+", type=float, help="seconds of the tables (default: halves)")
-    parser.add_argument("--documents", type=int, help="the first so many documents only")
+    parser.add_argument(
+        "--documents", type=int, help="the first so many, if there are no files of test documents"
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--starts", nargs="+", choices=STARTS, default=list(STARTS))
     parser.add_argument("--seed", type=int, default=0)
@@ -128,6 +130,8 @@ def main():
     corpus, observed, held = heldout.read(options.corpus, options.observed, options.held)
     if observed is None:
         corpus, observed, held = split(corpus, options.documents)
+    elif options.documents is not None:
+        parser.error("--documents is for a corpus without files of test documents")
     print(machine.block())
     print(f"{corpus!r}, eta = {options.eta}, seed {options.seed}")
     curves = {}
