@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -137,15 +138,19 @@ class AlignedTopics:
             If the sample was not aligned.
         """
         instance("sample", sample, Sample, "one of the samples", remedy="See AlignedTopics.samples.")
-        for one, labels in zip(self.samples, self._labels, strict=True):
-            same = (one.chain, one.sweep) == (sample.chain, sample.sweep) and np.array_equal(
-                one.ids, sample.ids
-            )
-            if one is sample or same:
-                return labels.copy()
-        raise ParameterError(
-            "sample", sample, "one of the samples that were aligned", "Align the topics with it among them."
-        )
+        # Samples of several runs can have the same chain, sweep and ids, so the sample itself goes first.
+        pairs = list(zip(self.samples, self._labels, strict=True))
+        found = [labels for one, labels in pairs if one is sample] or [
+            labels
+            for one, labels in pairs
+            if (one.chain, one.sweep) == (sample.chain, sample.sweep) and np.array_equal(one.ids, sample.ids)
+        ]
+        if not found:
+            raise ParameterError(
+                "sample", sample, "one of the samples that were aligned",
+                "Align the topics with it among them.",
+            )  # fmt: skip
+        return found[0].copy()
 
     def _members(self) -> tuple[Any, Int64s]:
         """Rows of all dishes that are in a topic, ordered by topic, and the topic of each."""
@@ -419,7 +424,8 @@ class AlignedTopics:
         _, begins = self._dishes
         found = {}
         for name, values in measure.named_parameters(rows, columns).items():
-            parts = np.split(np.asarray(values, dtype=np.float64), begins[1:-1])
+            numbers = np.asarray(values, dtype=np.float64)
+            parts = [numbers[first:last] for first, last in itertools.pairwise(begins.tolist())]
             rows_of = [[part.mean(), *np.ravel(central(part[:, None], self.level))] for part in parts]
             found[name] = np.array(rows_of, dtype=np.float64).reshape(len(self), 3)
         return found

@@ -13,7 +13,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, ParameterError, ReturnValueError, StateError
 from hdpkit.franchise import Level, Sample, TermMeans
-from hdpkit.summaries import align_topics, consensus, exposures
+from hdpkit.summaries import align_topics, consensus, exposures, merge_topics
 
 N_TERMS, N_TOPICS, N_GROUPS = 60, 8, 12
 TRUTH = np.random.default_rng(1).dirichlet(np.full(N_TERMS, 0.08), size=N_TOPICS)
@@ -378,6 +378,17 @@ def test_tables(fitted):
     assert len(steps) == sum(int((aligned.which(s) >= 0).sum()) for s in trace.samples)
 
 
+def test_samples_of_several_runs_with_the_same_numbers_keep_their_own_topics():
+    """Each run begins with chain 0 and the same ids, and is sampled after the same sweep."""
+    rng = np.random.default_rng(4)
+    orders = [rng.permutation(N_TOPICS) for _ in range(3)]
+    samples = [planted(0, 60, order, rng) for order in orders]
+    aligned = align_topics(samples)
+    assert [aligned.which(sample).tolist() for sample in samples] == [order.tolist() for order in orders]
+    fewer = merge_topics(aligned, np.arange(N_TOPICS) // 2)
+    np.testing.assert_allclose(fewer.shares, aligned.shares.reshape(-1, 2).sum(axis=1))
+
+
 def test_traces_as_tables(fitted):
     trace, _ = fitted
     table = trace.to_pandas()
@@ -454,6 +465,13 @@ def test_parameters_have_names_and_intervals():
     assert row["value"] == named["sd[y]"][2, 0]
     with pytest.raises(ParameterError, match="measure"):
         found.to_pandas("parameters")
+
+
+def test_no_components_have_no_parameters():
+    _, trace = clustered(False)
+    named = align_topics(trace).selected([]).named_parameters(trace.franchises[0].measure)
+    assert named
+    assert all(values.shape == (0, 3) for values in named.values())
 
 
 def test_words_have_no_named_parameters(fitted):
