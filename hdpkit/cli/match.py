@@ -51,9 +51,9 @@ def match(run: Path, other: Path, allow: tuple[str, ...], **options: Any) -> Non
     """Match the topics of two runs: which are in both, which only RUN1 has, which are new in RUN2.
 
     Topics are those that hdpkit topics prints, with the same numbers: the consensus of several chains, or the
-    newest state of one. Each has at most one partner; pairs have the largest sum of cosines. Terms are
-    matched by name, so the two runs may be over different corpora: a term that only one of them has counts as
-    zero in the other. Runs of hdpkit signatures are matched by their signatures.
+    newest state of one. Each has at most one partner; pairs have the largest sum of cosines above
+    --min-cosine. Terms are matched by name, so the two runs may be over different corpora: a term that only
+    one of them has counts as zero in the other. Runs of hdpkit signatures are matched by their signatures.
 
     \b
     Examples:

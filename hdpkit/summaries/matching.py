@@ -190,11 +190,11 @@ class TopicMatch:
 def match_topics(one: Any, other: Any, *, min_cosine: float = MIN_COSINE) -> TopicMatch:
     """Match the topics of two runs with each other, and find those that only one of them has.
 
-    Each topic has at most one partner; pairs are chosen so that the sum of their cosines is largest
-    (`scipy.optimize.linear_sum_assignment`). The topics of a run are those that ``hdpkit topics`` prints: the
-    consensus of several chains, or the newest state of one. Terms are matched by name, so the runs may be
-    over different corpora. Components of numbers are compared by the customers that they have, so both runs
-    must be over the same data.
+    Each topic has at most one partner; pairs are chosen so that the sum of their cosines above ``min_cosine``
+    is largest (`scipy.optimize.linear_sum_assignment`). The topics of a run are those that ``hdpkit topics``
+    prints: the consensus of several chains, or the newest state of one. Terms are matched by name, so the
+    runs may be over different corpora. Components of numbers are compared by the customers that they have, so
+    both runs must be over the same data.
 
     Parameters
     ----------
