@@ -72,7 +72,7 @@ def extract_components(
     merged = merge_components(samples, distance=distance, threshold=threshold, apart=apart)
     aligned = align_topics(merged, distance=distance, threshold=threshold, level=level, min_occurrence=0.0)
     limit = distance_of(distance, threshold)
-    return consensus(_merged_means(aligned, distance, limit, apart), occurrence=occurrence, chains=chains)
+    return consensus(_merged_means(aligned, limit, apart), occurrence=occurrence, chains=chains)
 
 
 def merge_components(
@@ -155,15 +155,15 @@ def merge_topics(topics: Any, labels: Any) -> Any:
     return merged_alignment(topics, np.where(given >= 0, np.searchsorted(own, given), -1))[0]
 
 
-def merged_alignment(aligned: AlignedTopics, to: Int64s) -> tuple[AlignedTopics, Int64s]:
+def merged_alignment(aligned: AlignedTopics, to: Int64s, apart: int = 0) -> tuple[AlignedTopics, Int64s]:
     """Aligned topics merged by label, and for each label the number of its topic; -1 is the rest."""
     n, samples, labels = int(to.max(initial=-1)) + 1, [], []
     for sample in aligned.samples:
         topic = aligned.which(sample)
         own = np.where(topic >= 0, to[topic], -1)
-        apart = np.flatnonzero(own < 0)
-        own[apart] = n + np.arange(len(apart))  # dishes of the rest stay as they are
-        samples.append(merged_sample(sample, own))
+        rest = np.flatnonzero(own < 0)
+        own[rest] = n + np.arange(len(rest))  # dishes of the rest stay as they are
+        samples.append(merged_sample(sample, own, apart))
         seen = np.unique(own)
         labels.append(np.where(seen < n, seen, -1))
     made = AlignedTopics(samples, labels, aligned._vectors.over(tuple(samples)), aligned.level)
@@ -187,21 +187,13 @@ def _clusters(vectors: Vectors, rows: Any, limit: float, fixed: npt.NDArray[np.b
     return found
 
 
-def _merged_means(
-    aligned: AlignedTopics, distance: str | Distance, limit: float, apart: int
-) -> AlignedTopics:
+def _merged_means(aligned: AlignedTopics, limit: float, apart: int) -> AlignedTopics:
     """Aligned components, of which those with similar means are merged."""
     known = (aligned.ids_by_sample >= 0) & (aligned.ids_by_sample < apart)
     clusters = _clusters(aligned._vectors, aligned._means, limit, np.asarray(known.any(axis=0)))
     if len(np.unique(clusters)) == len(aligned):
         return aligned
-    to = np.unique(clusters, return_inverse=True)[1].ravel()
-    samples, labels = [], []
-    for sample in aligned.samples:
-        own = to[aligned.which(sample)]  # every dish was aligned, since none was too rare
-        samples.append(merged_sample(sample, own, apart))
-        labels.append(np.unique(own))
-    return AlignedTopics(samples, labels, vectors_of(tuple(samples), distance), aligned.level)
+    return merged_alignment(aligned, np.unique(clusters, return_inverse=True)[1].ravel(), apart)[0]
 
 
 def merged_sample(sample: Sample, labels: npt.NDArray[Any], apart: int = 0) -> Sample:
