@@ -14,13 +14,14 @@ from hdpkit.checks import choice, function, instance, positive_number, text, who
 from hdpkit.comparison.candidates import Candidate, starts_of
 from hdpkit.comparison.chains import CLOCKS, ChainRecord, Limit, ProgressFailed, Standing, run_chain, teller
 from hdpkit.comparison.convergence import (
+    FEWEST_DRAWS,
     ConvergenceRule,
     NumberDiagnosis,
     diagnosed,
     later_draws,
     reasons_of,
 )
-from hdpkit.comparison.mixing_report import chains_table, checks_table, report, sentence
+from hdpkit.comparison.mixing_report import NAMES, chains_table, checks_table, report, sentence
 from hdpkit.comparison.predictive import BEYOND, StatisticCheck, check_statistics, predictive_checks
 from hdpkit.comparison.report import shown
 from hdpkit.errors import DeclarationError, HdpkitError, ParameterError, StateError
@@ -51,8 +52,6 @@ BURN_IN = 0.5  # of each chain's time
 TIMES = 3.0  # how many times farther from its copies than where the model is right
 OWN = "own state"
 """The start of the chain that continues from the state of its franchise."""
-
-NAMES = {"data": "data", "simulated": "simulated copy", "redrawn": "redrawn copy"}
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -320,14 +319,11 @@ def _limit(seconds: Any, sweeps: Any, clock: Any) -> Limit:
         seconds = positive_number("seconds", seconds)
     if sweeps is None:
         return Limit(SECONDS if seconds is None else seconds, clock)
-    least = 2 * _FEWEST
+    least = 2 * FEWEST_DRAWS
     sweeps = whole_number("sweeps", sweeps, least, 2**31, remedy=f"At least {least}: half are left out.")
     if seconds is not None:
         raise ParameterError("seconds", seconds, "left out with sweeps", "Give one of the two.")
     return Limit(math.inf, clock, sweeps)
-
-
-_FEWEST = 20  # states of a chain after burn-in; convergence needs as many
 
 
 def _functions(statistics: Any) -> dict[str, Any]:

@@ -11,7 +11,10 @@ from hdpkit.comparison.predictive import BEYOND, CELLS, COUNTS, COVARIANCE, FOUR
 from hdpkit.comparison.report import markdown
 from hdpkit.errors import printable
 
-__all__ = ["WORDS", "chains_table", "checks_table", "report", "sentence"]
+__all__ = ["NAMES", "WORDS", "chains_table", "checks_table", "report", "sentence"]
+
+NAMES = {"data": "data", "simulated": "simulated copy", "redrawn": "redrawn copy"}
+"""What the three sides of a check are called, by attribute."""
 
 WORDS = {"document": "document", "term": "term", "topic": "dish"}
 """What documents, terms and dishes are called; commands pass those of the field."""
@@ -50,9 +53,9 @@ def _misfit(check: Any, words: Mapping[str, str]) -> str:
         f"{_shown(there.expected)}."
     )
     more = [
-        f"{label_of(other, words)}: {_shown(one.observed)} in the data, {_shown(one.expected)} in copies"
+        _compared(other, one, words)
         for other, one in checks.items()
-        if other in check.misfits[1:] or (other != name and abs(one.distance) > BEYOND)
+        if other != name and abs(one.distance) > BEYOND
     ]
     also = f" Also: {'; '.join(more)}." if more else ""
     chains = (
@@ -105,11 +108,13 @@ def _agreement(side: Any) -> str:
 
 def _statistics(check: Any, words: Mapping[str, str]) -> str:
     """The statistics of the chain that goes on, in words."""
-    parts = [
-        f"{label_of(name, words)}: {_shown(one.observed)} in the data, {_shown(one.expected)} in copies"
-        for name, one in check.data.checks[-1].items()
-    ]
-    return "; ".join(parts)
+    return "; ".join(_compared(name, one, words) for name, one in check.data.checks[-1].items())
+
+
+def _compared(name: str, check: Any, words: Mapping[str, str]) -> str:
+    """A statistic of the data and of copies, in words."""
+    observed, expected = _shown(check.observed), _shown(check.expected)
+    return f"{label_of(name, words)}: {observed} in the data, {expected} in copies"
 
 
 def _in(check: Any) -> str:
@@ -151,22 +156,15 @@ def _n_copies(check: Any) -> int:
 
 def checks_table(check: Any, words: Mapping[str, str] = WORDS) -> str:
     """A row for each statistic and start: `MixingCheck.table`."""
-    head = (
-        "statistic",
-        "start",
-        "data",
-        "expected",
-        "simulated copy",
-        "expected",
-        "redrawn copy",
-        "expected",
-    )
+    head = ["statistic", "start"]
+    for label in NAMES.values():
+        head += [label, "expected"]
     rows = []
     for name in check.data.checks[0]:
         for c, start in enumerate(check.data.starts):
             cells = []
-            for side in (check.data, check.simulated, check.redrawn):
-                one = side.checks[c][name]
+            for side in NAMES:
+                one = getattr(check, side).checks[c][name]
                 cells += [_shown(one.observed), f"{_shown(one.expected)} ({one.distance:+.1f})"]
             rows.append([label_of(name, words), printable(start), *cells])
     return markdown(head, rows)
@@ -175,7 +173,7 @@ def checks_table(check: Any, words: Mapping[str, str] = WORDS) -> str:
 def chains_table(check: Any) -> str:
     """A row for each start, and one for the largest distance: `MixingCheck.chains_table`."""
     head = ["start"]
-    sides = {"data": check.data, "simulated copy": check.simulated, "redrawn copy": check.redrawn}
+    sides = {label: getattr(check, name) for name, label in NAMES.items()}
     for name in sides:
         head += [name, "sweeps", "K"]
     rows = []
