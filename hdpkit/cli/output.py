@@ -163,12 +163,13 @@ class GroupSummary:
 def _group_summaries(grouped: GroupedTopics, n_terms: int) -> list[GroupSummary]:
     """The groups of topics of a run, the largest first."""
     words, shares, labels = grouped.topics.words, grouped.shares.tolist(), grouped.labels
+    members = grouped.members
     return [
         GroupSummary(
             g + 1,
             tuple(map(str, words(terms))),
             shares[g],
-            tuple((np.flatnonzero(grouped.group == g) + 1).tolist()),
+            tuple(members[g]),
             labels[g],
         )
         for g, terms in enumerate(grouped.top_terms(n_terms))

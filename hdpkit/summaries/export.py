@@ -72,10 +72,7 @@ def group_table(grouped: GroupedTopics, n_terms: int) -> Columns:
         "group": np.arange(1, grouped.n_groups + 1),
         **({"label": list(labels)} if any(labels) else {}),
         "share": grouped.shares,
-        "topics": [
-            " ".join(map(str, (np.flatnonzero(grouped.group == g) + 1).tolist()))
-            for g in range(grouped.n_groups)
-        ],
+        "topics": [" ".join(map(str, topics)) for topics in grouped.members],
         "terms": [" ".join(map(str, grouped.topics.words(terms))) for terms in grouped.top_terms(n_terms)],
     }
 
@@ -247,8 +244,7 @@ def _json(topics: RunTopics, n_terms: int) -> Iterator[str]:
     grouped = topics.in_groups()
     if grouped is not None:
         table: dict[str, Any] = dict(group_table(grouped, min(n_terms, 10)))
-        own = [[*map(int, numbers.split())] for numbers in table["topics"]]
-        table |= {"group": [g + 1 for g in range(len(own))], "topics": own}
+        table |= {"group": table["group"].tolist(), "topics": grouped.members}
         table["share"] = [_short(share) for share in table["share"]]
         yield ', "groups": ' + json.dumps(rows_of(table), ensure_ascii=False)
     yield ', "topics": ['

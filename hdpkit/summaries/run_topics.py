@@ -81,7 +81,6 @@ class RunTopics:
     label_rows: tuple[LabelRow, ...] = ()  # of the file with the labels
     folder: Path | None = None  # of the run
     sample: Sample | None = None  # the state, if they are of a state
-    place: Int64s | None = None  # the topic of each dish of ``sample``
 
     @property
     def n_topics(self) -> int:
@@ -141,11 +140,10 @@ class RunTopics:
         own = np.arange(self.n_topics) if labels is None else labels
         n = int(own.max()) + 1
         if isinstance(topics, Sample):
-            to = own[self.place]
+            to = own[self.places[0]]
         else:
-            to = np.full(
-                len(topics), n, dtype=np.int64
-            )  # aligned topics that aren't of the run: left out below
+            # Aligned topics that aren't of the run have the number n, which is left out below.
+            to = np.full(len(topics), n, dtype=np.int64)
             to[self.common] = own
         made = trends(topics, [None if code < 0 else keys[code] for code in codes.tolist()], labels=to)
         ends = [None if end is None else end[:, :n] for end in (made.lower, made.upper)]
@@ -220,6 +218,11 @@ class GroupedTopics:
     def shares(self) -> Floats:
         """Share of the tokens of each group."""
         return np.asarray(np.bincount(self.group, weights=self.topics.shares), dtype=np.float64)
+
+    @property
+    def members(self) -> list[list[int]]:
+        """Numbers of the topics of each group, from 1."""
+        return [(np.flatnonzero(self.group == g) + 1).tolist() for g in range(self.n_groups)]
 
     def means(self) -> Floats:
         """Mean topic of each group, weighting its topics by their shares; rows sum to one."""
@@ -296,18 +299,18 @@ def _topics_of_run(
     run: Run, chain: int | None, intervals: bool, about: int | None, documents: bool
 ) -> tuple[RunTopics, list[ChainState]]:
     standing = [number for number, sweep in enumerate(run.sweeps) if sweep is not None]
-    numbers = [standing[0] if standing else 0] if chain is None and len(standing) < 2 else [chain]
-    if numbers != [None]:
-        number = numbers[0] or 0
-        state = run.state(number)
+    if chain is None and len(standing) < 2:
+        chain = standing[0] if standing else 0
+    if chain is not None:
+        state = run.state(chain)
         if documents:
             _of_documents(state)
-        source = f"the newest state of chain {numbers[0]} (sweep {state.sample.sweep})"
+        source = f"the newest state of chain {chain} (sweep {state.sample.sweep})"
         topics = _of_state(state, source)
-        to = None if about is None else _cut(topics, about)
+        to = _cut(topics, about)
         if to is not None:
             topics = _merged(topics, state, to)
-        return (_with_intervals(topics, run, number, state.sample, to) if intervals else topics), [state]
+        return (_with_intervals(topics, run, chain, state.sample, to) if intervals else topics), [state]
     samples, states = states_of_run(run)
     for state in states if documents else ():
         _of_documents(state)
@@ -315,7 +318,7 @@ def _topics_of_run(
     agreed = consensus(everything)
     source = f"the consensus of {len(standing)} chains ({len(samples)} samples of {agreed.sweeps})"
     topics = _of_chains(agreed, states, source, everything)
-    to = None if about is None else _cut(topics, about)
+    to = _cut(topics, about)
     if to is not None:
         fewer, place = merged_alignment(agreed, to)
         places = tuple(np.append(place[to], -1)[of] for of in topics.places)
@@ -324,9 +327,9 @@ def _topics_of_run(
     return topics, states
 
 
-def _cut(topics: RunTopics, about: int) -> Int64s | None:
+def _cut(topics: RunTopics, about: int | None) -> Int64s | None:
     """Number of the merged topic of each topic; None if there are no more topics than requested."""
-    return topics.grouped(about).group if about < topics.n_topics else None
+    return None if about is None or about >= topics.n_topics else topics.grouped(about).group
 
 
 def _merged_source(topics: RunTopics) -> str:
@@ -357,7 +360,8 @@ def _merged(topics: RunTopics, state: ChainState, to: Int64s) -> RunTopics:
     """The topics of a state, merged by label."""
     of_dish = to[topics.places[0]]
     made = _of_state(merged_state(state, of_dish), _merged_source(topics))
-    return attrs.evolve(made, places=(made.places[0][of_dish],), merged_from=topics.n_topics)
+    places = (made.places[0][of_dish],)
+    return attrs.evolve(made, places=places, sample=state.sample, merged_from=topics.n_topics)
 
 
 def component_set_of_run(run: Run, source: str) -> ComponentSet:
@@ -393,8 +397,8 @@ def components_of_run(run: Run, chain: int | None = None) -> RunComponents:
     return RunComponents(agreed, agreed.named_parameters(measure, columns), source)
 
 
-def _of_documents(state: ChainState) -> ChainState:
-    """The state, if the groups at its deepest level are the documents of a corpus."""
+def _of_documents(state: ChainState) -> None:
+    """Raise an error unless the groups at the state's deepest level are the documents of a corpus."""
     state.check_corpus()
     deepest = state.franchise.declarations[-1].each
     if deepest != "document":
@@ -403,7 +407,6 @@ def _of_documents(state: ChainState) -> ChainState:
             "hdpkit topics RUN --chain 0 prints the topics; hk.open_run(folder).franchise().sample() has the "
             "shares of the groups.",
         )  # fmt: skip
-    return state
 
 
 def _in_blocks(
@@ -490,7 +493,7 @@ def _of_chains(
 def topics_of_state(state: ChainState, source: str, about: int | None = None) -> RunTopics:
     """The topics of a state, the largest first; with ``about`` similar ones are merged to so many."""
     topics = _of_state(state, source)
-    to = None if about is None else _cut(topics, about)
+    to = _cut(topics, about)
     return topics if to is None else _merged(topics, state, to)
 
 
@@ -522,5 +525,4 @@ def _of_state(state: ChainState, source: str) -> RunTopics:
         term_counts=np.asarray(sample.counts.sum(axis=0), dtype=np.int64),
         places=(place,),
         sample=sample,
-        place=place,
     )
