@@ -166,7 +166,7 @@ class AlignedTopics:
         return self._vectors.means(rows, labels, len(self))
 
     def _chain_means(self, chain: int, topics: Int64s) -> Any:
-        """Means of some topics over the samples of one chain, which has them: rows for `_apart`."""
+        """Means of some topics over the samples of one chain, which has them: rows of its `Vectors`."""
         of_chain = [(i, sample) for i, sample in enumerate(self.samples) if sample.chain == chain]
         place = np.full(len(self) + 1, _NOBODY, dtype=np.int64)
         place[topics] = np.arange(len(topics))
@@ -174,10 +174,6 @@ class AlignedTopics:
         rows = self._vectors.stack([self._vectors.rows(sample) for _, sample in of_chain])
         wanted = np.flatnonzero(labels >= 0)
         return self._vectors.means(self._vectors.take(rows, wanted), labels[wanted], len(topics))
-
-    def _apart(self, rows: Any, others: Any) -> Floats:
-        """Distances between rows at the same index, as the topics were aligned by."""
-        return self._vectors.paired(rows, others)
 
     @cached_property
     def spread(self) -> Floats:

@@ -16,6 +16,7 @@ from hdpkit.franchise import Sample
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Run
 from hdpkit.summaries.aligned import AlignedTopics
+from hdpkit.summaries.intervals import checked_level
 from hdpkit.summaries.settled import settled_samples
 from hdpkit.summaries.vectors import MemberVectors, ParameterVectors, TermVectors, Vectors
 
@@ -274,7 +275,7 @@ def align_topics(
         If a distance function returns anything other than such an array.
     """
     given = samples_of(samples)
-    level = _share("level", level, remedy="For instance 0.9.")
+    level = checked_level(level)
     min_occurrence = real_number("min_occurrence", min_occurrence)
     if not 0.0 <= min_occurrence <= 1.0:
         raise ParameterError("min_occurrence", min_occurrence, "from 0 to 1", "0 keeps every topic.")
@@ -339,10 +340,3 @@ def vectors_of(samples: tuple[Sample, ...], distance: str | Distance, *, members
             "For instance lambda a, b: abs(a[:, None, 0] - b[None, :, 0]), and a threshold.",
         )  # fmt: skip
     return TermVectors(samples, distance == "hellinger")
-
-
-def _share(name: str, value: Any, *, remedy: str) -> float:
-    value = real_number(name, value)
-    if not 0.0 < value < 1.0:
-        raise ParameterError(name, value, "between 0 and 1", remedy)
-    return value

@@ -8,11 +8,21 @@ from typing import Any
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
+from hdpkit.checks import real_number
+from hdpkit.errors import ParameterError
 from hdpkit.franchise import Sample, TopicLaw
 from hdpkit.random import Purpose, as_source
 from hdpkit.summaries.vectors import Rows
 
-__all__ = ["central", "central_of_terms", "holding", "topic_interval"]
+__all__ = ["central", "central_of_terms", "checked_level", "holding", "topic_interval"]
+
+
+def checked_level(level: Any) -> float:
+    """The probability of intervals, after checking it."""
+    value = real_number("level", level)
+    if not 0.0 < value < 1.0:
+        raise ParameterError("level", value, "between 0 and 1", "For instance 0.9.")
+    return value
 
 
 def central(values: Floats, level: float) -> tuple[Floats, Floats]:

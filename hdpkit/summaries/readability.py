@@ -114,7 +114,7 @@ def shared(pieces: Pieces, cosine: float = COSINE) -> tuple[float, int]:
     means = [aligned._chain_means(number, common) for number in range(len(pieces))]
     apart = np.zeros(len(common))
     for a, b in itertools.combinations(means, 2):
-        apart = np.maximum(apart, aligned._apart(a, b))
+        apart = np.maximum(apart, aligned._vectors.paired(a, b))
     same = common[apart <= 1.0 - cosine]
     return float(aligned.shares[same].sum()), len(same)
 
@@ -133,18 +133,18 @@ def _together(samples: Sequence[Sample]) -> Floats:
     total: Any = np.zeros((0, 0))
     for sample in samples:
         if sample.dishes is not None:
-            chosen = sample.dishes[_rows(len(sample.dishes))]
+            chosen = sample.dishes[_rows(len(sample.dishes), _GROUPS)]
             own = (chosen[:, None] == chosen[None, :]).astype(np.float64)
         else:
-            weights = sample.group_weights(_rows(sample.n_groups))[:, :-1]
+            weights = sample.group_weights(_rows(sample.n_groups, _GROUPS))[:, :-1]
             own = weights @ weights.T
         total = own if total.shape != own.shape else total + own
     return np.asarray(total[np.triu_indices(len(total), 1)], dtype=np.float64)
 
 
-def _rows(n: int) -> slice:
-    """At most 400 of n rows, evenly spaced."""
-    return slice(0, n, -(-n // _GROUPS) if n else 1)
+def _rows(n: int, most: int) -> slice:
+    """At most so many of n rows, evenly spaced."""
+    return slice(0, n, -(-n // most) if n else 1)
 
 
 def _correlation(a: Floats, b: Floats) -> float:
@@ -166,7 +166,7 @@ def _scores(pieces: Pieces, data: Any) -> tuple[float, ...]:
         whole = sample.label == "document" and sample.n_groups == data.n_documents
         if not (whole and sample.levels and sample.counts is not None and sample.term_means is not None):
             return ()
-    chosen = slice(0, data.n_documents, -(-data.n_documents // _SCORED) if data.n_documents else 1)
+    chosen = _rows(data.n_documents, _SCORED)
     counts = scipy.sparse.csr_array(data.to_counts())[chosen]
     seen, left = halves(counts, _SEED)
     return tuple(_perplexity(sample, chosen, seen, left) for sample in last) if left.sum() else ()
@@ -240,9 +240,7 @@ def pieces_of(given: Trace | ChainTrace | Run, after: int, last: int) -> tuple[P
         middle = len(own) // 2
         found = {0: own[:middle], 1: own[middle:]} if middle else {}
     elif last >= max((sweep for own in by_chain.values() for sweep, _ in own), default=0):
-        found = {chain: found.get(chain) or [read] for chain, read in newest.items()} | {
-            chain: own for chain, own in found.items() if own
-        }
+        found |= {chain: [read] for chain, read in newest.items() if not found.get(chain)}
     pieces = [[read() for read in _spread(own, _STATES)] for _, own in sorted(found.items()) if own]
     return [piece for piece in pieces if all(isinstance(one, Sample) for one in piece)], not several
 

@@ -18,6 +18,7 @@ from hdpkit.formats.delimited import read_rows, table_of_rows, unescaped
 from hdpkit.formats.records import Layout, ReadingNotes
 from hdpkit.formats.text_files import place_of, reading, unpacked_beginning
 from hdpkit.formats.writing import save
+from hdpkit.summaries.vectors import first_terms
 
 __all__ = [
     "LABELS",
@@ -82,9 +83,8 @@ class MatchedLabels:
 
 def heaviest_terms(rows: Floats) -> tuple[Int64s, Floats]:
     """The 50 heaviest terms of each row in descending order, and their weights: two arrays (n, 50)."""
-    n = min(_TERMS, rows.shape[1])
-    order = np.argsort(-rows, axis=1, kind="stable")[:, :n]
-    return order.astype(np.int64), np.take_along_axis(rows, order, axis=1)
+    first = first_terms(rows, min(_TERMS, rows.shape[1]))
+    return first, np.take_along_axis(rows, first, axis=1)
 
 
 def label_rows(

@@ -9,13 +9,13 @@ import numpy as np
 import scipy
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.checks import choice, instance, items, real_number, whole_numbers
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.checks import choice, instance, items, whole_numbers
+from hdpkit.errors import DataError
 from hdpkit.formats.dates import PERIODS, iso_date, periods_of
 from hdpkit.franchise import Sample
 from hdpkit.record.tables import data_frame
 from hdpkit.summaries.aligned import AlignedTopics
-from hdpkit.summaries.intervals import central, holding
+from hdpkit.summaries.intervals import central, checked_level, holding
 
 __all__ = ["Trends", "trends"]
 
@@ -128,9 +128,7 @@ def trends(
         raise DataError("dates", f"{len(given)} dates", f"{n} dates, one per group", "One per document.")
     if by is not None:
         choice("by", by, PERIODS, remedy="Leave it out.")
-    level = real_number("level", level, remedy="0.9 is usual.")
-    if not 0.0 < level < 1.0:
-        raise ParameterError("level", level, "between 0 and 1", "0.9 is usual.")
+    level = checked_level(level)
     k = topics.n_dishes if isinstance(topics, Sample) else len(topics)
     to = np.arange(k)
     if labels is not None:

@@ -122,10 +122,8 @@ class TermVectors:
     def means(self, rows: Rows, labels: Int64s, n: int) -> Rows:
         """Mean of the rows of each label."""
         each = 1.0 / np.bincount(labels, minlength=n)
-        where = (labels, np.arange(len(labels)))
-        chooser = scipy.sparse.csr_array((each[labels], where), shape=(n, len(labels)))
         base: Floats = np.bincount(labels, weights=rows.base * each[labels], minlength=n).astype(float)
-        return Rows(scipy.sparse.csr_array(chooser @ rows.matrix), base)
+        return Rows(scipy.sparse.csr_array(_averaging(labels, n) @ rows.matrix), base)
 
     def distances(self, rows: Rows, others: Rows) -> Floats:
         """1 - cosine, or the Hellinger distance."""
@@ -218,10 +216,7 @@ class MemberVectors:
 
     def means(self, rows: Members, labels: Int64s, n: int) -> Members:
         """Mean of the rows of each label."""
-        each = 1.0 / np.bincount(labels, minlength=n)
-        where = (labels, np.arange(len(labels)))
-        chooser = scipy.sparse.csr_array((each[labels], where), shape=(n, len(labels)))
-        customers = scipy.sparse.csr_array(chooser @ rows.customers)
+        customers = scipy.sparse.csr_array(_averaging(labels, n) @ rows.customers)
         return Members(customers, self._parameters.means(rows.parameters, labels, n))
 
     def distances(self, rows: Members, others: Members) -> Floats:
@@ -241,6 +236,13 @@ class MemberVectors:
     def dense(self, rows: Members) -> Floats:
         """Parameters, shape (n, ...)."""
         return rows.parameters
+
+
+def _averaging(labels: Int64s, n: int) -> Any:
+    """A matrix that gives the mean of the rows of each label."""
+    each = 1.0 / np.bincount(labels, minlength=n)
+    where = (labels, np.arange(len(labels)))
+    return scipy.sparse.csr_array((each[labels], where), shape=(n, len(labels)))
 
 
 def _unit_rows(matrix: Any) -> Any:
