@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -69,8 +71,8 @@ def write_blocks(path: Path, blocks: Iterable[Columns], *, raw: bool = False) ->
                 file.write(text.encode("utf-8", "backslashreplace"))
 
 
-_SHEET_ROWS, _SHEET_COLUMNS = 1_048_576, 16_384
-"""Size of a sheet of Excel."""
+_SHEET_ROWS, _SHEET_COLUMNS, _CELL_LETTERS = 1_048_576, 16_384, 32_767
+"""Size of a sheet of Excel, and the most characters of a cell."""
 
 
 def write_workbook(path: Path, sheets: Mapping[str, Iterable[Columns]]) -> None:
@@ -89,26 +91,38 @@ def write_workbook(path: Path, sheets: Mapping[str, Iterable[Columns]]) -> None:
             return None
         if not isinstance(value, str):
             return value
-        made = WriteOnlyCell(sheet, value=printable(value))
+        written = printable(value)
+        if len(written) > _CELL_LETTERS:  # openpyxl would cut it
+            raise DataError(
+                f"sheet {sheet.title}", f"a text of {len(written):,} characters",
+                f"at most {_CELL_LETTERS:,} characters in a cell", "Write CSV.",
+            )  # fmt: skip
+        made = WriteOnlyCell(sheet, value=written)
         made.data_type = "s"  # otherwise "=1+1" is a formula
         return made
 
     book = openpyxl.Workbook(write_only=True)
     for title, blocks in sheets.items():
-        sheet = book.create_sheet(title)
-        n = 0
-        for columns in blocks:
-            head = [list(columns)] if n == 0 else []
-            for row in (*head, *(row for piece in _pieces(columns) for row in zip(*piece, strict=True))):
-                n += 1
-                if n > _SHEET_ROWS or len(row) > _SHEET_COLUMNS:
-                    raise DataError(
-                        f"sheet {title}", f"{n:,} rows of {len(row):,} columns or more",
-                        f"at most {_SHEET_ROWS:,} rows and {_SHEET_COLUMNS:,} columns", "Write CSV.",
-                    )  # fmt: skip
+        with closing(book.create_sheet(title)) as sheet:  # an open one complains when it is forgotten
+            for row in _sheet_rows(title, blocks):
                 sheet.append([cell(sheet, value) for value in row])
     with refusals(path, "write a file"), written_aside(path) as file:
         book.save(file)
+
+
+def _sheet_rows(title: str, blocks: Iterable[Columns]) -> Iterator[Sequence[Any]]:
+    """The rows of a sheet; the names of the columns are the first."""
+    n = 0
+    for number, columns in enumerate(blocks):
+        head = [list(columns)] if number == 0 else []
+        for row in chain(head, (row for piece in _pieces(columns) for row in zip(*piece, strict=True))):
+            n += 1
+            if n > _SHEET_ROWS or len(row) > _SHEET_COLUMNS:
+                raise DataError(
+                    f"sheet {title}", f"{n:,} rows of {len(row):,} columns or more",
+                    f"at most {_SHEET_ROWS:,} rows and {_SHEET_COLUMNS:,} columns", "Write CSV.",
+                )  # fmt: skip
+            yield row
 
 
 def table_text(columns: Columns) -> Iterator[str]:

@@ -581,3 +581,9 @@ def test_cells_of_a_workbook_are_never_evaluated(tmp_path):
     with pytest.raises(DataError, match="sheet words"):
         write_workbook(tmp_path / "b.xlsx", {"words": [{str(i): [0] for i in range(16_385)}]})
     assert not (tmp_path / "b.xlsx").exists()
+    for word in ("x" * 32_768, "\x1b" * 10_000):  # a control character is written as four
+        with pytest.raises(DataError, match="sheet words"):
+            write_workbook(tmp_path / "b.xlsx", {"words": [{"word": ["plain", word]}]})
+        assert not (tmp_path / "b.xlsx").exists()
+    write_workbook(tmp_path / "b.xlsx", {"words": [{"word": ["x" * 32_767]}]})
+    assert openpyxl.load_workbook(tmp_path / "b.xlsx")["words"]["A2"].value == "x" * 32_767
