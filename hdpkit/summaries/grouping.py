@@ -30,7 +30,7 @@ def usual_groups(n_topics: int) -> int:
 
 
 def frequent_terms(topics: Floats, frequencies: Any) -> Floats:
-    """Weights of the 2,000 most frequent terms, all others as one term; this never increases a distance."""
+    """Weights of the 2,000 most frequent terms, all others as one; no Jensen-Shannon distance increases."""
     if topics.shape[1] <= _TERMS:
         return topics
     order = np.argsort(-np.asarray(frequencies), kind="stable")
