@@ -91,7 +91,8 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
     else:
         unseen.append("components")
     groups = [_together(_spread(piece, _STATES)) for piece in pieces]
-    alike = min(_correlation(a, b) for a, b in itertools.combinations(groups, 2))
+    correlations = [_correlation(a, b) for a, b in itertools.combinations(groups, 2)]
+    alike = min((one for one in correlations if not math.isnan(one)), default=math.nan)
     scores = _scores(pieces, data)
     if not scores:
         unseen.append("scores of left-out words")

@@ -24,7 +24,8 @@ ETA = 0.05
 def state(chain, sweep, laws, rng, groups_by=None):
     """A sample whose dish k has tokens of the planted law laws[k]; document d has mostly dish d modulo K."""
     k = len(laws)
-    counts = np.array([rng.multinomial(10 * n, LAWS[law]) for n, law in zip(SIZES, laws, strict=True)])
+    sizes = SIZES[:k]
+    counts = np.array([rng.multinomial(10 * n, LAWS[law]) for n, law in zip(sizes, laws, strict=True)])
     home = np.arange(N_GROUPS) % k if groups_by is None else groups_by
     groups = np.array([rng.multinomial(60, 0.02 + 0.86 * (np.arange(k) == d)) for d in home])
     scale = 1.0 / (counts.sum(axis=1) + N_TERMS * ETA)
@@ -34,7 +35,7 @@ def state(chain, sweep, laws, rng, groups_by=None):
     )  # fmt: skip
     return Sample(
         chain=chain, sweep=sweep, ids=np.arange(k), sizes=counts.sum(axis=1), counts=sp.csr_array(counts),
-        label="document", names=range(N_GROUPS), root_weights=np.append(SIZES, 1.0) / (SIZES.sum() + 1.0),
+        label="document", names=range(N_GROUPS), root_weights=np.append(sizes, 1.0) / (sizes.sum() + 1.0),
         group_counts=sp.csr_array(groups), levels=[level],
         term_means=TermMeans(smoothing=np.array(ETA), inside=scale, outside=scale),
     )  # fmt: skip
@@ -90,6 +91,17 @@ def test_chains_that_group_documents_differently_are_not_green():
     assert found.readable.figures["shared"] == pytest.approx(1.0)
     assert found.readable.figures["documents"] < 0.5
     assert found.readable.light == "amber"
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_chain_whose_groups_cannot_be_compared_hides_no_other_pair(place):
+    """With one topic all pairs of groups are alike, so there is no correlation with that chain."""
+    rng = np.random.default_rng(3)
+    pieces = [[state(0, 1, range(7), rng, groups_by=rng.integers(0, 7, N_GROUPS))] for _ in range(2)]
+    pieces.insert(place, [state(0, 1, [0], rng)])
+    found = agreement(pieces, False)
+    assert found.documents < 0.5
+    assert not found.alike
 
 
 def test_one_chain_is_never_green_and_its_halves_show_a_change():
