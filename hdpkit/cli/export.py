@@ -65,7 +65,7 @@ def export(
                   have a topic
     excel         one workbook (.xlsx) with the same tables as sheets; of a run of hdpkit signatures, those
                   of the format signatures
-    json          one file with the same content as csv
+    json          one file with the same content as csv, without the shares over time
     pyldavis      one JSON file with the arguments of pyLDAvis.prepare(**data)
     arviz         the trace, for arviz.from_netcdf
     signatures    a folder with signatures and exposures in the format of SigProfiler, and tables with

@@ -150,7 +150,7 @@ def fit(corpus: Path, **options: Any) -> None:
     With --shards the sampler is slice-gibbs over counts, with sampled weights of the root. The same command
     continues a run that was stopped, with any number of processes; so does hdpkit resume.
 
-    With --until the run ends when its verdict is green, when two rounds in a row brought nothing, or after
+    With --until the run ends when its verdict is green, when two rounds in a row made no progress, or after
     --at-most, instead of after a number of sweeps.
 
     Ctrl-C stops the run, and hdpkit resume RUN continues it. The same seed gives the same chain.

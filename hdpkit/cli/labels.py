@@ -38,7 +38,7 @@ def labels(run: Path, allow: tuple[str, ...]) -> None:
     A label belongs to a topic, not to its number: the column "weights" has the topic's most probable terms
     (numbers of terms, and their probabilities), by which the label finds its topic after hdpkit resume. Where
     the file exists, it is written again with the current numbers and your labels. Labels without a topic that
-    is similar enough (a cosine of 0.8) are told, and kept at its end with the number 0.
+    is similar enough (a cosine of 0.8) are printed, and kept at its end with the number 0.
 
     \b
     Examples:

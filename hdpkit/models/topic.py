@@ -56,7 +56,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Sweeps of `fit`. With ``until``: ten times those of the first round.
     until : "readable" or "quotable", optional
         Run in rounds, each with as many sweeps as all before it, until this verdict of `diagnosis_` is green,
-        two rounds in a row brought nothing, or ``at_most`` is over. There are at least two chains, since
+        two rounds in a row made no progress, or ``at_most`` is over. There are at least two chains, since
         a single one can't show what another would find.
     at_most : float or str, optional
         With ``until``: the longest time, in seconds or with a unit ("10min"). None: at most ``sweeps``.

@@ -17,7 +17,7 @@ from hdpkit.schedule.states import ChainState
 
 __all__ = ["Boilerplate", "boilerplate", "boilerplate_hint"]
 
-_COMMON = 0.3  # a term of boilerplate is in this share of the documents
+_COMMON = 0.3  # a term of boilerplate is in more than this share of the documents
 _FIRST = 3  # such a term leads a topic if it is among its first three
 _LED_TOPICS, _LED_TOKENS, _THEIR_TOKENS = 5, 0.4, 0.05  # the fewest for a hint
 
@@ -48,14 +48,14 @@ class Boilerplate:
 def boilerplate(
     dish_counts: Any, document_frequency: ArrayLike, n_documents: int, vocabulary: Sequence[str] | None
 ) -> Boilerplate | None:
-    """The terms that are in 30 % of the documents, if they lead topics with 40 % of the tokens or more.
+    """The terms that are in more than 30 % of the documents, if they lead topics with 40 % of the tokens or more.
 
     Besides, they must lead five topics, and have 5 % of the tokens. ``document_frequency`` is the number of
     documents with each term, shape (V,).
     """
     counts = scipy.sparse.csr_array(dish_counts)
     often = np.asarray(document_frequency) / max(n_documents, 1)
-    common = often >= _COMMON
+    common = often > _COMMON  # as --max-document-share, which keeps those that are in exactly this share
     sizes, of_terms = np.asarray(counts.sum(axis=1)), np.asarray(counts.sum(axis=0))
     total = max(int(sizes.sum()), 1)
     if of_terms[common].sum() < _THEIR_TOKENS * total:

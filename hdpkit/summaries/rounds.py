@@ -26,8 +26,8 @@ _UNITS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:s|sec|min|m|h)\s*)+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(sec|min|s|m|h)")
 _FIRST = 10  # the first round has this part of the sweeps
-_SHARE = 0.02  # a round that adds less to the share in common brought nothing
-_IN_VAIN = 2  # rounds in a row that brought nothing, each with as many sweeps as all before it
+_SHARE = 0.02  # a round that adds less to the share in common made no progress
+_IN_VAIN = 2  # rounds in a row that made no progress, each with as many sweeps as all before it
 
 
 def seconds_of(name: str, given: Any) -> float:
@@ -55,7 +55,7 @@ class Until:
     """When a run in rounds ends.
 
     The first round has a tenth of the sweeps, and each further one as many as all before it. After a round
-    the run ends if the verdict is green, if the time is over, if two rounds in a row brought nothing, or,
+    the run ends if the verdict is green, if the time is over, if two rounds in a row made no progress, or,
     where no time is given, after all sweeps.
 
     Parameters

@@ -32,8 +32,9 @@ __all__ = ["PROGRESS", "Diagnosis", "Verdict", "diagnose"]
 _SHARES = "largest_shares"
 _REMEDY = "Scheduler.run returns a trace, hk.open_run(folder) a run."
 PROGRESS = 0.75
-"""Sweeps that leave more than this part of the severity brought nothing."""
+"""Sweeps that leave more than this part of the severity made no progress."""
 _MOST_CHAINS = 8  # 8 times 50 effective draws are the 400 of Vehtari et al. (2021), whatever the number is
+_MANY = 30  # topics, of which a coarser view is proposed
 _WORTH_IT = 10.0  # times as many sweeps; a longer run is not proposed
 
 
@@ -640,8 +641,9 @@ class _Helps:
             f"reading only the {topics} that all chains share",
         ]
         if topics == _TEXT.topics:
-            ways += ["a coarser view (--topics about:30)"]
-            ways += ["fewer boilerplate words (--max-document-share 0.3)"]
+            many = np.median(self.facts.kept.values.get("n_dishes", 0.0)) > _MANY
+            ways += [f"a coarser view (--topics about:{_MANY})"] if many else []
+            ways += ["leaving out words that most documents have (--max-document-share 0.3)"]
         return "; ".join(ways)
 
 

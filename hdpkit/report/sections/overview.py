@@ -1,4 +1,4 @@
-"""Sizes and a sentence about convergence."""
+"""Sizes, verdicts on the run, groups of topics, and the largest topics."""
 
 from __future__ import annotations
 
