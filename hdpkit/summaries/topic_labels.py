@@ -18,6 +18,7 @@ from hdpkit.formats.delimited import read_rows, table_of_rows, unescaped
 from hdpkit.formats.records import Layout, ReadingNotes
 from hdpkit.formats.text_files import place_of, reading, unpacked_beginning
 from hdpkit.formats.writing import save
+from hdpkit.summaries.alignment import assigned
 from hdpkit.summaries.vectors import first_terms
 
 __all__ = [
@@ -176,25 +177,24 @@ def _row(where: str, row: list[str], at: dict[str, int], width: int, n_terms: in
 
 
 def match_labels(rows: Sequence[LabelRow], ids: Int64s, weights: Floats, n_terms: int) -> MatchedLabels:
-    """Give each labelled row the most similar topic, no topic two labels, none less similar than `SAME`."""
-    n = len(ids)
-    labels = [""] * n
+    """Give each labelled row the most similar topic, no topic two labels, none less similar than `SAME`.
+
+    Pairs are chosen as by `match_topics`.
+    """
+    labels = [""] * len(ids)
     given = [row for row in rows if row.label]
     if not given:
         return MatchedLabels(tuple(labels), [], [])
     before = _unit([row.ids for row in given], [row.weights for row in given], n_terms)
     cosines = np.asarray((before @ _unit(list(ids), list(weights), n_terms).T).todense())
-    worth = np.where(cosines >= SAME, cosines, 0.0)
-    place, topic = scipy.optimize.linear_sum_assignment(-worth)
-    of = {int(i): int(k) for i, k in zip(place, topic, strict=True) if worth[i, k] > 0.0}
     moved, lost = [], []
-    for i, row in enumerate(given):
-        if i not in of:
-            lost.append((row, float(cosines[i].max(initial=0.0))))
+    for row, own, k in zip(given, cosines, assigned(1.0 - cosines, 1.0 - SAME).tolist(), strict=True):
+        if k < 0:
+            lost.append((row, float(own.max(initial=0.0))))
             continue
-        labels[of[i]] = row.label
-        if of[i] + 1 != (row.group if row.topic is None else row.topic):
-            moved.append((row, of[i] + 1, float(cosines[i, of[i]])))
+        labels[k] = row.label
+        if k + 1 != (row.group if row.topic is None else row.topic):
+            moved.append((row, k + 1, float(own[k])))
     return MatchedLabels(tuple(labels), moved, lost)
 
 
