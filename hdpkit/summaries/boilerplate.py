@@ -48,7 +48,7 @@ class Boilerplate:
 def boilerplate(
     dish_counts: Any, document_frequency: ArrayLike, n_documents: int, vocabulary: Sequence[str] | None
 ) -> Boilerplate | None:
-    """The terms that are in more than 30 % of the documents, if they lead topics with 40 % of the tokens or more.
+    """The terms in more than 30 % of the documents, if they lead topics with 40 % of the tokens or more.
 
     Besides, they must lead five topics, and have 5 % of the tokens. ``document_frequency`` is the number of
     documents with each term, shape (V,).
