@@ -589,7 +589,7 @@ class _Helps:
     def in_vain(self) -> str:
         """That more sweeps don't help, with what the last ones brought."""
         facts, before = self.facts, self.before
-        if not self.extended and not facts.apart:
+        if facts.reasons and not self.extended and not facts.apart:
             times = math.ceil((facts.last + facts.more) / max(facts.last, 1))
             return f"more sweeps would take too long (about {times} times as many)"
         slowly = self.extended and self.gained and not facts.apart

@@ -41,12 +41,14 @@ def state(chain, sweep, laws, rng, groups_by=None):
     )  # fmt: skip
 
 
-def chain_of(number, laws, rng, log_joint=None, groups_by=None, sweeps=400, samples=range(210, 401, 20)):
+def chain_of(
+    number, laws, rng, log_joint=None, groups_by=None, sweeps=400, samples=range(210, 401, 20), topics=7
+):
     """A trace with samples of these laws."""
     trace = hk.Trace()
     trace.columns()["sweep"] = list(range(1, sweeps + 1))
     trace.columns()["log_joint"] = list(rng.normal(size=sweeps) if log_joint is None else log_joint)
-    trace.columns()["n_dishes"] = list(rng.integers(5, 9, sweeps))
+    trace.columns()["n_dishes"] = list(rng.integers(topics - 2, topics + 2, sweeps))
     for sweep in samples:
         trace.keep(state(number, sweep, laws(sweep) if callable(laws) else laws, rng, groups_by))
     return trace
@@ -80,8 +82,12 @@ def test_the_light_follows_the_share_in_common():
     assert none.readable.figures["shared"] == pytest.approx(0.35, abs=0.01)
     # The log joint agrees, so that the second verdict doesn't depend on the first.
     assert none.quotable.light == "green"
+    assert none.advice.startswith("More sweeps alone won't help")
     assert "hdpkit check RUN" in none.advice
-    assert "--topics about:30" in none.advice
+    # A coarser view is for more topics than it has groups.
+    assert "--topics about:30" not in none.advice
+    many = diagnose(chains(range(7), [0, 7, 8, 9, 10, 11, 6], topics=147))
+    assert "--topics about:30" in many.advice
 
 
 def test_chains_that_group_documents_differently_are_not_green():
