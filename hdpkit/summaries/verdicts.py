@@ -596,10 +596,12 @@ class _Helps:
         begin = "more sweeps help only slowly" if slowly else "more sweeps alone won't help"
         if before is None:
             return begin
-        brought = [f"R-hat from {before.rhat:.2f} to {facts.rhat:.2f}"]
+        brought = [f"R-hat from {before.rhat:.2f} to {facts.rhat:.2f}"] if facts.reasons else []
         share, then = self.readable.verdict.figures.get("shared", math.nan), self.readable.earlier
         if not math.isnan(share) and not math.isnan(then):
             brought.insert(0, f"the share in common from {then:.0%} to {share:.0%}")
+        if not brought:
+            return begin
         sweeps = facts.last - facts.after
         return f"{begin}: the last {sweeps:,} brought {' and '.join(brought)}"
 

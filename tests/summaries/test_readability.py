@@ -42,13 +42,16 @@ def state(chain, sweep, laws, rng, groups_by=None):
 
 
 def chain_of(
-    number, laws, rng, log_joint=None, groups_by=None, sweeps=400, samples=range(210, 401, 20), topics=7
+    number, laws, rng, log_joint=None, groups_by=None, sweeps=400, samples=range(210, 401, 20), topics=None
 ):
     """A trace with samples of these laws."""
     trace = hk.Trace()
     trace.columns()["sweep"] = list(range(1, sweeps + 1))
     trace.columns()["log_joint"] = list(rng.normal(size=sweeps) if log_joint is None else log_joint)
-    trace.columns()["n_dishes"] = list(rng.integers(topics - 2, topics + 2, sweeps))
+    trace.columns()["n_dishes"] = list(rng.integers(5, 9, sweeps))
+    if topics is not None:
+        trace.columns()["n_dishes"] = list(rng.integers(topics - 2, topics + 2, sweeps))
+        trace.columns()["largest_shares"] = list(rng.dirichlet(np.full(20, 50.0), sweeps))
     for sweep in samples:
         trace.keep(state(number, sweep, laws(sweep) if callable(laws) else laws, rng, groups_by))
     return trace
