@@ -15,6 +15,7 @@ from hdpkit.checks import choice, instance, items, number_array, real_number, wh
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.signatures.channels import Channels
 from hdpkit.signatures.spectra import arranged, given_channels, read_table, side_of
+from hdpkit.summaries.vectors import unit_rows
 
 __all__ = ["Decomposition", "KnownSignatures", "Matches", "check_channels", "read_signatures"]
 
@@ -135,7 +136,7 @@ class KnownSignatures:
             If the shape doesn't match.
         """
         given = self._components(components)
-        cosines = _unit(given) @ _unit(self.matrix).T
+        cosines = unit_rows(given) @ unit_rows(self.matrix).T
         best = np.argmax(cosines, axis=1)
         return Matches(tuple(self.names[i] for i in best), cosines[np.arange(len(given)), best], cosines)
 
@@ -161,7 +162,7 @@ class KnownSignatures:
             raise ParameterError("least", least, "from 0 to below 1", "0 keeps all of them.")
         shares = np.array([self._fitted(row, least) for row in given]).reshape(len(given), len(self))
         sums = shares @ self.matrix
-        cosine = np.einsum("ij,ij->i", _unit(given), _unit(sums))
+        cosine = np.einsum("ij,ij->i", unit_rows(given), unit_rows(sums))
         total = shares.sum(axis=1, keepdims=True)
         return Decomposition(self.names, shares / np.where(total > 0, total, 1.0), cosine)
 
@@ -249,9 +250,3 @@ def check_channels(known: Any, vocabulary: Sequence[str]) -> KnownSignatures:
         own = f"the {len(vocabulary)} channels of the counts, {vocabulary[0]} first"
         raise DataError("known", told, own, "Read both with the same channels=...")
     return found
-
-
-def _unit(rows: Floats) -> Floats:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: Floats = rows / np.where(norms > 0, norms, 1.0)
-    return unit

@@ -16,6 +16,7 @@ from hdpkit.plots.canvas import colours, evenly, given_axes, given_figure, load_
 from hdpkit.signatures.channels import CHANNELS, Block, Channels, plain_channels
 from hdpkit.signatures.extraction import REST, Signatures
 from hdpkit.signatures.known import KnownSignatures
+from hdpkit.summaries.vectors import unit_rows
 
 __all__ = [
     "QUANTILES",
@@ -355,8 +356,7 @@ def plot_cosines(signatures: Any, known: Any = None, *, most: int = 40, ax: Any 
             "known", f"{len(other.vocabulary)} channels",
             f"the {len(signatures.vocabulary)} of the signatures", "Read both with the same channels=...",
         )  # fmt: skip
-    unit = [one.matrix / np.linalg.norm(one.matrix, axis=1, keepdims=True) for one in (signatures, other)]
-    cosines = unit[0] @ unit[1].T
+    cosines = unit_rows(signatures.matrix) @ unit_rows(other.matrix).T
     kept = np.arange(len(other.names))
     if len(kept) > most:
         kept = np.sort(np.argsort(-cosines.max(axis=0), kind="stable")[:most])

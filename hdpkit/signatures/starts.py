@@ -20,6 +20,7 @@ from hdpkit.franchise import Franchise, Known, Restaurant
 from hdpkit.init import Factors
 from hdpkit.io.tables import Columns
 from hdpkit.random import Purpose, Streams
+from hdpkit.summaries.vectors import unit_rows
 
 __all__ = ["RankChoice", "choose_rank"]
 
@@ -353,7 +354,7 @@ class _Split:
 
 def _candidates(fit: _Fit, n_known: int) -> list[tuple[int, int | None]]:
     """New signatures that may go, each with the one that takes its mutations; None for all others."""
-    unit = fit.means / np.linalg.norm(fit.means, axis=1, keepdims=True)
+    unit = unit_rows(fit.means)
     rows, columns = np.triu_indices(len(unit), 1)
     new = columns >= n_known  # a pair of which one is new
     rows, columns = rows[new], columns[new]
@@ -456,10 +457,9 @@ class _Paths:
     def stability(self, rank: int) -> float:
         """Mean cosine of the new signatures of the best path with those of the others."""
         n, best = self.split.prior.n_known, self.best_path(rank)
-        own = [fits[rank].means[n:] for fits in self.fits]
-        if len(own) == 1 or rank == 0:
+        if len(self.fits) == 1 or rank == 0:
             return math.nan
-        unit = [topics / np.linalg.norm(topics, axis=1, keepdims=True) for topics in own]
+        unit = [unit_rows(fits[rank].means[n:]) for fits in self.fits]
         found = []
         for other in unit[:best] + unit[best + 1 :]:
             alike = unit[best] @ other.T

@@ -17,7 +17,7 @@ from hdpkit.record.tables import data_frame
 from hdpkit.schedule import Run, open_run
 from hdpkit.summaries.alignment import assigned
 from hdpkit.summaries.run_topics import component_set_of_run
-from hdpkit.summaries.vectors import ComponentSet, Matchable
+from hdpkit.summaries.vectors import ComponentSet, Matchable, unit_rows
 
 __all__ = ["TopicMatch", "match_topics"]
 
@@ -280,15 +280,9 @@ def _cosines(first: ComponentSet, second: ComponentSet, own: Int64s, others: Int
     """Cosine of each row of one set with each of the other, some rows at a time."""
     cosines = np.zeros((len(first.names), len(second.names)))
     for here in first.blocks():
-        rows = _unit(first.rows(here))[:, own]
+        rows = unit_rows(first.rows(here))[:, own]
         for there in second.blocks():
-            cosines[np.ix_(here, there)] = rows @ _unit(second.rows(there))[:, others].T
+            cosines[np.ix_(here, there)] = rows @ unit_rows(second.rows(there))[:, others].T
     np.clip(cosines, 0.0, 1.0, out=cosines)
     cosines.setflags(write=False)
     return cosines
-
-
-def _unit(rows: Floats) -> Floats:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: Floats = rows / np.where(norms > 0, norms, 1.0)
-    return unit

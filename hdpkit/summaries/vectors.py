@@ -24,7 +24,15 @@ __all__ = [
     "TermVectors",
     "Vectors",
     "first_terms",
+    "unit_rows",
 ]
+
+
+def unit_rows(rows: Floats) -> Floats:
+    """The rows divided by their lengths, by whose products cosines are found; a row of zeros stays."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: Floats = rows / np.where(norms > 0, norms, 1.0)
+    return unit
 
 
 class Vectors(Protocol):

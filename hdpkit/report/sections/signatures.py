@@ -16,6 +16,7 @@ from hdpkit.signatures.channels import plain_channels
 from hdpkit.signatures.extraction import REST
 from hdpkit.signatures.pictures import QUANTILES, levels_of, ordered_samples
 from hdpkit.signatures.runs import Settings
+from hdpkit.summaries.vectors import unit_rows
 
 __all__ = ["read_cohort", "read_cohort_samples", "read_exposures", "read_signatures_section"]
 
@@ -255,7 +256,7 @@ def _ranks(settings: Settings) -> dict[str, Any]:
 
 
 def _cosines(found: Signatures, settings: Settings) -> dict[str, Any]:
-    unit = found.matrix / np.linalg.norm(found.matrix, axis=1, keepdims=True)
+    unit = unit_rows(found.matrix)
     if settings.known is None:
         names, products = list(found.names), unit @ unit.T
     else:

@@ -9,6 +9,7 @@ import numpy as np
 from hdpkit.report.charts import bars
 from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
+from hdpkit.summaries.vectors import unit_rows
 
 __all__ = ["read_topics"]
 
@@ -90,7 +91,7 @@ def _orders(report: ReportData, topic: int) -> tuple[list[int], list[int]]:
 def _details(report: ReportData) -> list[dict[str, Any]]:
     place = {v: i for i, v in enumerate(_numbers(report))}
     every = report.term_counts / max(int(report.term_counts.sum()), 1)
-    unit = report.weights / np.linalg.norm(report.weights, axis=1, keepdims=True)
+    unit = unit_rows(report.weights)
     similar = unit @ unit.T
     details = []
     for k in range(report.n_topics):
