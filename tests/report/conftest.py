@@ -1,6 +1,7 @@
 """One run, and one page of it, for all tests of pages."""
 
 import pytest
+from browser import browser
 from report_cases import cohort_run, hostile_run
 
 import hdpkit.report
@@ -23,3 +24,10 @@ def cohort_page(tmp_path_factory):
     pytest.importorskip("vl_convert")
     folder = tmp_path_factory.mktemp("cohort")
     return hdpkit.report.write_report(cohort_run(folder / "run"), folder / "page.html")
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    with browser(tmp_path_factory.mktemp("profile")) as driver:
+        driver.set_script_timeout(60)
+        yield driver

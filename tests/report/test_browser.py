@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from browser import axe_violations, browser, messages, requests, wait_for
+from browser import axe_violations, messages, open_page, requests, sized, themed, wait_for
 from report_cases import HOSTILE
 
 import hdpkit as hk
@@ -13,22 +13,10 @@ from hdpkit.report.page import _vega
 from hdpkit.signatures.runs import nouns_of
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with browser(tmp_path_factory.mktemp("profile")) as driver:
-        driver.set_script_timeout(60)
-        yield driver
-
-
 @pytest.fixture
 def shown(driver, page):
     """The page as it is when it has just been opened."""
-    messages(driver)
-    requests(driver)
-    driver.get("about:blank")
-    driver.get(page.as_uri())
-    wait_for(driver, "document.documentElement.dataset.ready")
-    return driver
+    return open_page(driver, page)
 
 
 @pytest.fixture
@@ -36,11 +24,7 @@ def cohort(driver, cohort_page):
     """The page of a cohort as it is when it has just been opened."""
     driver.get(cohort_page.as_uri())
     driver.execute_script("localStorage.clear()")  # another test may have chosen light or dark
-    driver.get("about:blank")
-    messages(driver)
-    driver.get(cohort_page.as_uri())
-    wait_for(driver, "document.documentElement.dataset.ready")
-    return driver
+    return open_page(driver, cohort_page)
 
 
 def press(driver, *keys):
@@ -96,9 +80,7 @@ def test_words_on_the_map_do_not_overlap(shown):
           .map((box) => [box.left, box.right, box.top, box.bottom]);"""
     n = shown.execute_script("return page.data.topics.length")
     for width in (1300, 400):
-        size = {"width": width, "height": 700, "deviceScaleFactor": 1, "mobile": False}
-        shown.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        try:
+        with sized(shown, width):
             shown.execute_async_script("requestAnimationFrame(() => setTimeout(arguments[0], 300))")
             shown.execute_script(f"showTopic(page.data.topics[{n - 1}].number, false)")
             shown.execute_async_script("setTimeout(arguments[0], 300)")
@@ -108,8 +90,6 @@ def test_words_on_the_map_do_not_overlap(shown):
                 for other in found[:i]:
                     apart = right < other[0] or other[1] < left or bottom < other[2] or other[3] < top
                     assert apart, (width, found)
-        finally:
-            shown.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 NAMES = [
@@ -192,15 +172,10 @@ def test_charts_show_names_of_any_kind(driver, kind, tmp_path):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing(shown, theme):
-    emulated = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
-    shown.execute_cdp_cmd("Emulation.setEmulatedMedia", emulated)
-    try:
-        wait_for(shown, f"charts.dark === {str(theme == 'dark').lower()}")
+    with themed(shown, theme):
         shown.execute_script("for (const one of document.querySelectorAll('details')) one.open = true;")
         shown.execute_script("byId('query').value = 'plain'; search();")
         assert axe_violations(shown) == {}
-    finally:
-        shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
 def test_a_topic_shows_its_interval_over_the_samples(shown):
@@ -281,8 +256,6 @@ def test_dark_and_light_by_the_button(shown):
 
 @pytest.mark.parametrize("width", [320, 700, 1000, 1300])
 def test_numbers_of_tiles_stay_on_one_line(shown, width):
-    size = {"width": width, "height": 700, "deviceScaleFactor": 1, "mobile": False}
-    shown.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     script = """
         const [one] = document.querySelectorAll('.tiles dd');
         one.textContent = '1';
@@ -291,20 +264,14 @@ def test_numbers_of_tiles_stay_on_one_line(shown, width):
           each.textContent = '6,956,442,111';
           return each.clientHeight > line || each.scrollWidth > each.clientWidth;
         }).length;"""
-    try:
+    with sized(shown, width):
         assert shown.execute_script(script) == 0
         assert shown.execute_script("return document.documentElement.scrollWidth") <= width
-    finally:
-        shown.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_narrow_pages_do_not_scroll_sideways(shown):
-    size = {"width": 320, "height": 700, "deviceScaleFactor": 1, "mobile": False}
-    shown.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    try:
+    with sized(shown, 320):
         assert shown.execute_script("return document.documentElement.scrollWidth") <= 320
-    finally:
-        shown.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 OTHER_FIELD = re.compile(r"\b((topic|token|document|term|customer)s?|dish(es)?|log joint)\b", re.IGNORECASE)
@@ -344,15 +311,10 @@ def test_a_cohort_is_searched_and_its_samples_lead_to_signatures(cohort):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_in_a_cohort(cohort, theme):
-    emulated = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
-    cohort.execute_cdp_cmd("Emulation.setEmulatedMedia", emulated)
-    try:
-        wait_for(cohort, f"charts.dark === {str(theme == 'dark').lower()}")
+    with themed(cohort, theme):
         cohort.execute_script("for (const one of document.querySelectorAll('details')) one.open = true;")
         cohort.execute_script("byId('query').value = 'sbs'; search();")
         assert axe_violations(cohort) == {}
-    finally:
-        cohort.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
 def test_legends_are_shown_once(cohort):
@@ -365,9 +327,5 @@ def test_legends_are_shown_once(cohort):
 
 @pytest.mark.parametrize("width", [320, 400, 1400])
 def test_a_cohort_does_not_scroll_sideways(cohort, width):
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    cohort.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    try:
+    with sized(cohort, width, 900):
         assert cohort.execute_script("return document.documentElement.scrollWidth") <= width
-    finally:
-        cohort.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from browser import axe_violations, browser, messages, requests, wait_for
+from browser import axe_violations, messages, open_page, requests, sized, themed
 from click.testing import CliRunner
 from report_cases import HOSTILE
 from test_report import Page
@@ -171,21 +171,9 @@ def test_what_has_no_page(tmp_path):
         write_report(model, tmp_path / "a.html")
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with browser(tmp_path_factory.mktemp("profile")) as driver:
-        driver.set_script_timeout(60)
-        yield driver
-
-
 @pytest.fixture
 def shown(driver, grouped):
-    messages(driver)
-    requests(driver)
-    driver.get("about:blank")
-    driver.get(grouped[1].as_uri())
-    wait_for(driver, "document.documentElement.dataset.ready")
-    return driver
+    return open_page(driver, grouped[1])
 
 
 def test_every_chart_is_drawn_and_nothing_fails(shown, grouped):
@@ -203,20 +191,11 @@ def test_every_chart_is_drawn_and_nothing_fails(shown, grouped):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing(shown, theme):
-    emulated = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
-    shown.execute_cdp_cmd("Emulation.setEmulatedMedia", emulated)
-    try:
-        wait_for(shown, f"charts.dark === {str(theme == 'dark').lower()}")
+    with themed(shown, theme):
         shown.execute_script("for (const one of document.querySelectorAll('details')) one.open = true;")
         assert axe_violations(shown) == {}
-    finally:
-        shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
 def test_narrow_pages_do_not_scroll_sideways(shown):
-    size = {"width": 320, "height": 700, "deviceScaleFactor": 1, "mobile": False}
-    shown.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    try:
+    with sized(shown, 320):
         assert shown.execute_script("return document.documentElement.scrollWidth") <= 320
-    finally:
-        shown.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -9,7 +9,7 @@ from importlib import resources
 
 import pytest
 
-__all__ = ["axe_violations", "browser", "messages", "requests", "wait_for"]
+__all__ = ["axe_violations", "browser", "messages", "open_page", "requests", "sized", "themed", "wait_for"]
 
 _FLAGS = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
@@ -64,6 +64,39 @@ def requests(driver):
             if not address.startswith(("chrome:", "chrome-untrusted:", "data:", "about:")):
                 found.append(address)
     return found
+
+
+def open_page(driver, page):
+    """Open the file of a page anew, and wait for its script; messages and requests before are left out."""
+    messages(driver)
+    requests(driver)
+    driver.get("about:blank")
+    driver.get(page.as_uri())
+    wait_for(driver, "document.documentElement.dataset.ready")
+    return driver
+
+
+@contextlib.contextmanager
+def themed(driver, theme):
+    """A page for somebody who asks for a "light" or "dark" one."""
+    emulated = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", emulated)
+    try:
+        wait_for(driver, f"charts.dark === {str(theme == 'dark').lower()}")
+        yield
+    finally:
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@contextlib.contextmanager
+def sized(driver, width, height=700):
+    """A page on a screen of this size in pixels."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        yield
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def axe_violations(driver):
