@@ -59,6 +59,21 @@ def _quantitative(field: str, title: str | None, form: str | None = None, **more
     return {"field": field, "type": "quantitative", "axis": axis, **more}
 
 
+def _names(field: str, limit: int = 240, **axis: Any) -> dict[str, Any]:
+    """A channel with a place for each name, in the order of the values."""
+    shown = {"title": None, "labelLimit": limit, **axis}
+    return {"field": field, "type": "nominal", "sort": None, "axis": shown}
+
+
+def _places(field: str, first: float, end: float) -> dict[str, Any]:
+    """Horizontal places without an axis, on a scale from ``first`` to ``end``."""
+    return {
+        "field": field, "type": "quantitative",
+        "scale": {"domain": [first, end], "nice": False, "zero": False},
+        "axis": {"title": None, "labels": False, "ticks": False, "grid": False},
+    }  # fmt: skip
+
+
 def bars(
     values: Sequence[Any],
     category: str,
@@ -69,7 +84,7 @@ def bars(
     noun: str | None = None,
 ) -> dict[str, Any]:
     """Horizontal bars, in the order of the rows; ``noun`` is what a category is called."""
-    y = {"field": category, "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": 220}}
+    y = _names(category, 220)
     tooltip = [
         {"field": category, "type": "nominal", "title": noun or category},
         {"field": value, "type": "quantitative", "format": form},
@@ -86,7 +101,7 @@ def intervals(
     values: Sequence[Any], category: str, title: str, form: str = ".1%", noun: str | None = None
 ) -> dict[str, Any]:
     """Shares as points with intervals, one row per topic; topics that fewer samples have are fainter."""
-    y = {"field": category, "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": 260}}
+    y = _names(category, 260)
     faint = {"field": "occurrence", "type": "quantitative", "legend": None,
              "scale": {"domain": [0, 1], "range": [0.35, 1]}}  # fmt: skip
     tooltip = [
@@ -245,17 +260,13 @@ def scatter(values: Sequence[Any], groups: Sequence[str], nouns: Nouns, height: 
 
 def heat(values: Sequence[Any], n_rows: int, title: str, nouns: Nouns) -> dict[str, Any]:
     """Shares of topics (rows) in the documents of each label (columns)."""
-    axis = {"title": None, "labelLimit": 240}
     return _chart(
         _ROW * n_rows,
         values,
         mark={"type": "rect"},
         encoding={
-            "y": {"field": "topic", "type": "nominal", "sort": None, "axis": axis},
-            "x": {
-                "field": "label", "type": "nominal", "sort": None,
-                "axis": {"title": title, "orient": "top", "labelAngle": -45, "labelLimit": 140},
-            },
+            "y": _names("topic"),
+            "x": _names("label", 140, title=title, orient="top", labelAngle=-45),
             "color": {
                 "field": "share", "type": "quantitative", "scale": {"type": "sqrt"},
                 "legend": {"title": f"share of {nouns.tokens}", "format": ".0%", "orient": "bottom"},
@@ -274,7 +285,13 @@ def _component_colour(numbers: Sequence[str]) -> dict[str, Any]:
     return {"field": "component", "type": "nominal", "scale": {"domain": list(numbers)}, "legend": None}
 
 
-_OF_NONE = "indexof(numbers, datum.component) < 0"
+def _dimension(field: str, title: str) -> dict[str, Any]:
+    axis = {"title": title, "tickCount": 6}
+    return {"field": field, "type": "quantitative", "scale": {"zero": False}, "axis": axis}
+
+
+_GREY_OF_NONE = {"condition": {"test": "indexof(numbers, datum.component) < 0", "value": "#8a8a8a"}}
+"""Of points in no component; ``numbers``, a parameter of the chart, has those of the components."""
 _POINT = [
     {"field": "point", "type": "quantitative", "title": "observation"},
     {"field": "component", "type": "nominal"},
@@ -291,23 +308,14 @@ def plane(
     height: int = 460,
 ) -> dict[str, Any]:
     """Points in the plane, coloured by component; components as lines around them, with their numbers."""
-    x, y = (
-        {
-            "field": name,
-            "type": "quantitative",
-            "scale": {"zero": False},
-            "axis": {"title": title, "tickCount": 6},
-        }
-        for name, title in zip("xy", titles, strict=True)
-    )
+    x, y = (_dimension(name, title) for name, title in zip("xy", titles, strict=True))
     colour = _component_colour(numbers)
     faint = {"field": "probability", "type": "quantitative", "legend": None,
              "scale": {"domain": [0, 1], "range": [0.1, 0.8]}}  # fmt: skip
     dots = {
         "mark": {"type": "circle", "size": 26},
         "encoding": {
-            "x": x, "y": y, "tooltip": _POINT, "opacity": faint,
-            "color": {"condition": {"test": _OF_NONE, "value": "#8a8a8a"}, **colour},
+            "x": x, "y": y, "tooltip": _POINT, "opacity": faint, "color": {**_GREY_OF_NONE, **colour},
         },
     }  # fmt: skip
     around = {
@@ -330,18 +338,12 @@ def strips(points: Sequence[Any], ends: Sequence[Any], numbers: Sequence[str], t
     # Only numbers and "none": names from the data would need the order of the values.
     shown = {"domain": [*numbers, *others]}
     y = {"field": "component", "type": "nominal", "scale": shown, "axis": {"title": "component"}}
-    x = {
-        "field": "x",
-        "type": "quantitative",
-        "scale": {"zero": False},
-        "axis": {"title": title, "tickCount": 6},
-    }
+    x = _dimension("x", title)
     colour = _component_colour(numbers)
     ticks = {
         "mark": {"type": "tick", "thickness": 1.5, "size": 20, "opacity": 0.5},
         "encoding": {
-            "x": x, "y": y, "tooltip": _POINT,
-            "color": {"condition": {"test": _OF_NONE, "value": "#8a8a8a"}, **colour},
+            "x": x, "y": y, "tooltip": _POINT, "color": {**_GREY_OF_NONE, **colour},
         },
     }  # fmt: skip
     rule = {
@@ -405,11 +407,9 @@ def channel_bars(
     high; those of ``blocks`` and ``headings`` have a label, the places of the first channel and of the one
     after the last, and blocks a colour.
     """
-    axis = {"title": None, "labels": False, "ticks": False, "grid": False}
-    scale = {"domain": [-0.6, len(values) - 0.4], "nice": False, "zero": False}
 
     def x(field: str) -> dict[str, Any]:
-        return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+        return _places(field, -0.6, len(values) - 0.4)
 
     def label(field: str, top: int, **more: Any) -> dict[str, Any]:
         text = {"condition": {"test": f"width < {_NARROW}", "field": "short", "type": "nominal"},
@@ -465,7 +465,7 @@ def channel_bars(
 
 def boxes(values: Sequence[Any], level: str) -> dict[str, Any]:
     """Boxes of shares, a row for each value of a level: quartiles, median, and lines from 5 % to 95 %."""
-    y = {"field": "level", "type": "nominal", "sort": None, "axis": {"title": None, "labelLimit": 170}}
+    y = _names("level", 170)
     names = {"low": "5 %", "first": "first quartile", "middle": "median", "third": "third quartile",
              "high": "95 %"}  # fmt: skip
     tooltip = [
@@ -499,11 +499,9 @@ def samples(
     the first sample and of the one after the last.
     """
     n = 1 + max((value["place"] for value in values), default=0)
-    scale = {"domain": [0, n], "nice": False, "zero": False}
-    axis = {"title": None, "labels": False, "ticks": False, "grid": False}
 
     def x(field: str) -> dict[str, Any]:
-        return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+        return _places(field, 0, n)
 
     gap = 0.08 if n <= 120 else 0.0
     placed = [{**value, "left": value["place"] + gap, "right": value["place"] + 1 - gap}
@@ -513,7 +511,7 @@ def samples(
         "mark": {"type": "bar"},
         "encoding": {
             "x": x("left"), "x2": {"field": "right"}, "color": _parts(n_parts, 70 if columns else 12),
-            "y": {**_quantitative("start", "share of the mutations", ".0%", scale={"domain": [0, 1]})},
+            "y": _quantitative("start", "share of the mutations", ".0%", scale={"domain": [0, 1]}),
             "y2": {"field": "end"},
             "tooltip": [
                 *({"field": name, "type": "nominal"} for name in ("sample", "level", "signature")),
@@ -584,8 +582,7 @@ def stacked(values: Sequence[Any], n_rows: int, n_parts: int) -> dict[str, Any]:
         _stacked(values, "level"),
         mark={"type": "bar"},
         encoding={
-            "y": {"field": "level", "type": "nominal", "sort": None,
-                  "axis": {"title": None, "labelLimit": 240}},
+            "y": _names("level"),
             "x": _quantitative("start", "mean share of the mutations", ".0%", scale={"domain": [0, 1]}),
             "x2": {"field": "end"},
             "color": {**_parts(n_parts), "legend": None},  # `samples` has it
@@ -605,10 +602,8 @@ def cosines(values: Sequence[Any], n_rows: int) -> dict[str, Any]:
         values,
         mark={"type": "rect"},
         encoding={
-            "y": {"field": "signature", "type": "nominal", "sort": None,
-                  "axis": {"title": None, "labelLimit": 240}},
-            "x": {"field": "known", "type": "nominal", "sort": None,
-                  "axis": {"title": None, "orient": "top", "labelAngle": -90, "labelLimit": 140}},
+            "y": _names("signature"),
+            "x": _names("known", 140, orient="top", labelAngle=-90),
             "color": {
                 "field": "cosine", "type": "quantitative", "scale": {"domain": [0, 1]},
                 "legend": {"title": "cosine", "orient": "bottom"},
