@@ -121,7 +121,7 @@ def components(franchise: Any, aligned: Any = None, *, axes: Any = None, ax: Any
 
     Ellipses are at two standard deviations, given the posterior mean parameters of a component. Numbers at
     their centres are those of the components, from 1, by descending share. Data of one dimension are drawn
-    as ticks, one row for each component, with a line of two standard deviations.
+    as ticks, one row for each component and one for points in none, with a line of two standard deviations.
 
     Parameters
     ----------
@@ -221,6 +221,11 @@ def _draw_line(ax: Any, points: Floats, labels: Any, places: Floats, around: Flo
         middle = float(places[k, 0])
         ax.plot([middle - half, middle + half], [k + 0.33, k + 0.33], color=colour, linewidth=2.0)
         ax.plot([middle], [k + 0.33], marker="o", markersize=5, color=colour)
-    ax.set_yticks(np.arange(len(places)), [str(k + 1) for k in range(len(places))])
-    ax.set_ylim(len(places) - 0.4, -0.6)
+    rows = [str(k + 1) for k in range(len(places))]
+    if (labels < 0).any():
+        rest = points[labels < 0, 0]
+        ax.plot(rest, np.full(len(rest), len(rows)), linestyle="none", marker="|", markersize=12, color="0.6")
+        rows.append("none")
+    ax.set_yticks(np.arange(len(rows)), rows)
+    ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.set_ylabel("component")

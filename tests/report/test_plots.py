@@ -247,3 +247,13 @@ def test_numbers_are_drawn_as_rows_of_ticks():
     assert ax.lines[0].get_xdata().tolist() == franchise.data.values[franchise.dishes == largest].tolist()
     ends = ax.lines[1].get_xdata()
     assert np.ptp(ends) == pytest.approx(4.0 * np.sqrt(parameters[1]))
+
+
+def test_numbers_in_no_component_are_a_grey_row():
+    franchise, trace = mixture([0.0, 0.1, 0.2, 9.0, 9.1], hk.NormalGamma(0, 0.1, 2, 0.5))
+    agreed = hk.summaries.consensus(hk.summaries.align_topics(trace))
+    one = agreed.selected([0])  # the others are in none
+    ax = plots.components(franchise, one)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "none"]
+    shown = np.concatenate([line.get_xdata() for line in ax.lines if line.get_marker() == "|"])
+    assert sorted(shown) == sorted(franchise.data.values)
