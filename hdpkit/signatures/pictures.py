@@ -21,6 +21,7 @@ from hdpkit.summaries.vectors import unit_rows
 __all__ = [
     "QUANTILES",
     "draw_spectrum",
+    "labels_of",
     "levels_of",
     "ordered_samples",
     "plot_activity",
@@ -163,9 +164,15 @@ def _above(ax: Any, text: str, centre: float, height: float, size: float) -> Non
         )  # fmt: skip
 
 
+def labels_of(signatures: Signatures) -> dict[str, Any]:
+    """Labels of the samples of which some sample has a value: name -> (codes, keys)."""
+    labels = signatures.corpus.document_labels
+    return {name: own for name, own in labels.items() if name != "document" and (own[0] >= 0).any()}
+
+
 def levels_of(signatures: Signatures, label: str | None) -> tuple[list[str], list[list[int]]]:
     """Values of a label, in descending order of their numbers of samples, and the samples of each."""
-    labels = {n: codes for n, codes in signatures.corpus.document_labels.items() if n != "document"}
+    labels = labels_of(signatures)
     if label is None and not labels:
         return ["all"], [list(range(signatures.corpus.n_documents))]
     chosen = next(iter(labels)) if label is None else label

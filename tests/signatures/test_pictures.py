@@ -199,3 +199,17 @@ def test_a_pdf_has_a_page_for_each_signature_and_one_for_the_samples(signatures,
     with pytest.raises(DataError, match="at least one"):
         write_pages(none, tmp_path / "none.pdf")
     assert not (tmp_path / "none.pdf").exists()
+
+
+def test_a_label_that_no_sample_has_is_left_out():
+    counts = np.random.default_rng(0).integers(0, 9, (5, 96))
+    corpus = hk.Corpus.from_counts(counts, vocabulary=SBS96.names, groups={"type": [None] * 5})
+    root = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(root, each="document"), corpus)
+    hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, 3, rng=0)
+    found = extract_signatures([franchise.sample()], corpus)
+    assert levels_of(found, None) == (["all"], [[0, 1, 2, 3, 4]])
+    plot_exposures(found)
+    plot_activity(found, 0)
+    with pytest.raises(ParameterError, match="type"):
+        plot_exposures(found, "type")

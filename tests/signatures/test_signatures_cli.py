@@ -175,6 +175,16 @@ def test_channels_in_another_order_keep_their_names(tmp_path):
     assert np.argmax(table["SBS96A"]) == table["MutationType"].index(SBS96.names[np.argmax(LAWS[0])])
 
 
+def test_signatures_that_are_not_drawn_have_their_names_in_the_list_of_samples(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("hdpkit.report.sections.signatures._MOST", 1)
+    page = write_report(run[0], tmp_path / "page.html").read_text()
+    data = json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+    shown = {number for row in data["documents"] for number in row[2::2]}
+    assert len(shown) > 1
+    assert shown <= {topic["number"] for topic in data["topics"]}
+    assert all(f'id="topic-{number}"' in page for number in shown)  # where their links lead
+
+
 def test_the_caption_counts_the_samples_that_are_drawn(tmp_path):
     counts = np.random.default_rng(0).multinomial(400, LAWS[0], size=8)
     types = ["a"] * 5 + [None] + ["b"] * 2

@@ -14,7 +14,7 @@ from hdpkit.report.section import Content
 from hdpkit.signatures import Signatures
 from hdpkit.signatures.channels import plain_channels
 from hdpkit.signatures.extraction import REST
-from hdpkit.signatures.pictures import QUANTILES, levels_of, ordered_samples
+from hdpkit.signatures.pictures import QUANTILES, labels_of, levels_of, ordered_samples
 from hdpkit.signatures.runs import Settings
 from hdpkit.summaries.vectors import unit_rows
 
@@ -129,8 +129,8 @@ def read_signatures_section(report: ReportData) -> Content | None:
         data={
             "named": True,
             "topics": [
-                {"number": k, "label": printable(name)} for k, name in enumerate(found.names[:_MOST], start=1)
-            ],
+                {"number": k, "label": printable(name)} for k, name in enumerate(found.names, start=1)
+            ],  # also those that aren't drawn: samples have them
             **_searched(found, len(rows)),
         },
     )
@@ -153,7 +153,7 @@ def read_exposures(report: ReportData) -> Content | None:
         return None
     found, _ = report.signatures
     keys, members = levels_of(found, None)
-    label = next((name for name in report.corpus.label_names if name != "document"), None)
+    label = next(iter(labels_of(found)), None)
     charts: dict[str, Any] = {}
     charts["exposures-samples"], n_drawn = _drawn(found, keys, members, label)
     levels = [
