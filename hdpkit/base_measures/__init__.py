@@ -3,6 +3,7 @@
 from hdpkit.base_measures.atomic import AtomicMeasure, Categorical, Uniform
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.beta_bernoulli import BetaBernoulli
+from hdpkit.base_measures.bursty import Bursty
 from hdpkit.base_measures.by_restaurant import ByRestaurant, Placed
 from hdpkit.base_measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit.base_measures.gamma_poisson import GammaPoisson
@@ -24,6 +25,7 @@ __all__ = [
     "BaseMeasure",
     "BetaBernoulli",
     "BetaBernoulliReference",
+    "Bursty",
     "ByRestaurant",
     "Categorical",
     "DirichletMultinomial",

@@ -1,0 +1,508 @@
+"""Dishes over terms that differ by restaurant: terms repeat within a document more than topics explain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.arrays import Floats, Int32s, IntsOrList
+from hdpkit.base_measures.bank import StatisticsBank
+from hdpkit.base_measures.by_restaurant import ByRestaurant, Placed
+from hdpkit.base_measures.protocol import Resampled, parameter
+from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference
+from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDirichletMultinomialReference
+from hdpkit.checks import as_float, instance, text, validator
+from hdpkit.data import GroupedData
+from hdpkit.errors import DeclarationError, ParameterError, StateError
+from hdpkit.numerics import add_up, exp, exp_each, log, rising_sum
+from hdpkit.parts import Part
+from hdpkit.priors import Gamma
+from hdpkit.random import ChoiceSource
+from hdpkit.stores.reference.stirling import log_stirling, one_alone
+
+__all__ = ["Bursts", "Bursty", "BurstyBank"]
+
+_NEW = -1  # a new dish, among slots
+_LARGEST = 1e100
+
+
+def _concentration(instance: Any, attribute: Any, value: Any) -> None:
+    if not 0.0 < as_float(value) <= _LARGEST:
+        raise ParameterError(
+            "concentration", value, f"a number above 0, up to {_LARGEST:g}, or a prior",
+            "The larger it is, the less terms repeat; hk.Gamma(1.0, 0.01) is resampled.",
+        )  # fmt: skip
+
+
+def _discount(instance: Any, attribute: Any, value: Any) -> None:
+    if not 0.0 <= as_float(value) < 1.0:
+        raise ParameterError(
+            "discount", value, "a number from 0, below 1, or a prior on that range", "0 is usual."
+        )
+
+
+@attrs.define
+class Bursts:
+    """Statistics of a dish: its terms in each restaurant, and the statistics of the tables that they share.
+
+    Attributes
+    ----------
+    tables : object
+        Statistics of the inner measure, of one term for each table.
+    cells : dict
+        (restaurant, term) -> [customers, tables].
+    totals : dict
+        Restaurant -> [customers, tables].
+    """
+
+    tables: Any
+    cells: dict[tuple[int, Any], list[int]] = attrs.field(factory=dict)
+    totals: dict[int, list[int]] = attrs.field(factory=dict)
+
+    def count(self, restaurant: int, value: Any, customers: int, tables: int) -> None:
+        """Add numbers of customers and of tables, which may be negative."""
+        _count(self.cells, (restaurant, value), customers, tables)
+        _count(self.totals, restaurant, customers, tables)
+
+
+def _count(counts: dict[Any, list[int]], key: Any, customers: int, tables: int) -> None:
+    """Add to two numbers, and remove those of no customers."""
+    numbers = counts.setdefault(key, [0, 0])
+    numbers[0] += customers
+    numbers[1] += tables
+    if numbers[0] == 0:
+        del counts[key]
+
+
+@attrs.frozen(eq=False)
+class Bursty(ByRestaurant):
+    """Topics that differ by document: a term that has occurred in a document occurs there again.
+
+    phi_k is the topic of dish k under ``measure``, and phi_jk ~ PY(discount, concentration, phi_k) that of
+    dish k in restaurant j (Doyle & Elkan 2009; Buntine & Mishra 2014). Both are integrated out. The terms of
+    dish k in restaurant j sit at tables of a restaurant of their own, whose tables draw terms from phi_k:
+    only these tables are observations of phi_k. The predictive is
+
+        f_jk(v) = (c_jkv - a t_jkv + (b + a t_jk) phi_k(v)) / (c_jk + b),
+
+    with c_jkv customers with term v at t_jkv tables, b the concentration and a the discount. The numbers of
+    tables are part of the state. With an infinite concentration it is the inner measure.
+
+    Parameters
+    ----------
+    measure : DirichletMultinomial or SparseDirichletMultinomial
+        The base measure of topics.
+    concentration : float or prior
+        b, above 0. With a prior it is resampled by `moves.Concentration`, and recorded as
+        "concentration/bursts".
+    discount : float or prior
+        a, from 0 to 1. With a prior it is resampled by `moves.Discount`, and recorded as "discount/bursts".
+    each : str
+        Name of the declaration by whose restaurants topics differ.
+    """
+
+    measure: Any = attrs.field()
+    concentration: Any = parameter(default=Gamma(1.0, 0.01), validator=_concentration)
+    discount: Any = parameter(default=0.0, validator=_discount)
+    each: str = attrs.field(
+        default="document", validator=validator(text, remedy="The name of a declaration.")
+    )
+
+    exact_statistics = True
+    conjugate = False
+
+    @measure.validator
+    def _check_measure(self, attribute: Any, value: Any) -> None:
+        kinds = DirichletMultinomialReference, SparseDirichletMultinomialReference
+        instance(
+            "measure", value, kinds, "a DirichletMultinomial or SparseDirichletMultinomial",
+            remedy="Terms repeat in a measure over terms.",
+        )  # fmt: skip
+        if not value.conjugate:
+            raise DeclarationError(
+                "measure", value, "one whose dishes keep no parameters in the state",
+                "Give the smoothing of the sparse measure a number or a prior without hk.Each.",
+            )  # fmt: skip
+
+    @property
+    def differ_by(self) -> str:  # type: ignore[override]
+        """Name of the declaration by whose restaurants topics differ."""
+        return self.each
+
+    @property
+    def n_terms(self) -> int | None:
+        """V, if it is known."""
+        n_terms: int | None = self.measure.n_terms
+        return n_terms
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Parameters by name: those of the inner measure, and of the restaurants in which terms repeat."""
+        own = {"concentration/bursts": self.concentration, "discount/bursts": self.discount}
+        return {**self.measure.parameters, **own}
+
+    def with_parameters(self, **values: float) -> Self:
+        """Return this measure with other values for parameters that have a prior."""
+        own: dict[str, Any] = {
+            name: Resampled(values.pop(f"{name}/bursts"), self.priors[f"{name}/bursts"])
+            for name in ("concentration", "discount")
+            if f"{name}/bursts" in values
+        }
+        inner = self.measure.with_parameters(**values) if values else self.measure
+        return attrs.evolve(self, measure=inner, **own)
+
+    def for_data(self, data: GroupedData) -> Bursty:
+        """Take V from the data and check that every value is a term."""
+        inner = self.measure.for_data(data)
+        return self if inner is self.measure else attrs.evolve(self, measure=inner)
+
+    def parts(self, state: Any) -> Mapping[str, Part]:
+        """None: the inner measure may have no parts."""
+        return {}
+
+    # ------------------------------------------------------------------ statistics of one dish
+
+    def make(self) -> Bursts:
+        """Statistics of a dish without terms."""
+        return Bursts(self.measure.make())
+
+    def add(self, statistics: Bursts, value: Placed) -> None:
+        """Add a term: at a table that its restaurant has for it, otherwise at a new one. Nothing is drawn."""
+        opens = (value.restaurant, value.value) not in statistics.cells
+        statistics.count(value.restaurant, value.value, 1, int(opens))
+        if opens:
+            self.measure.add(statistics.tables, value.value)
+
+    def remove(self, statistics: Bursts, value: Placed) -> None:
+        """Remove a term; a table closes if there would be more tables than terms. Nothing is drawn."""
+        customers, tables = statistics.cells[value.restaurant, value.value]
+        statistics.count(value.restaurant, value.value, -1, -int(customers == tables))
+        if customers == tables:
+            self.measure.remove(statistics.tables, value.value)
+
+    def log_predictive(self, value: Placed, many: Sequence[Bursts]) -> Floats:
+        """log f_jk(v) given the numbers of tables: shape (n,)."""
+        topics = exp_each(np.asarray(self.measure.log_predictive(value.value, [one.tables for one in many])))
+        return np.array(
+            [
+                log(self.probability(one, value, topic))
+                for one, topic in zip(many, topics.tolist(), strict=True)
+            ]
+        )
+
+    def probability(self, statistics: Bursts, value: Placed, topic: float) -> float:
+        """f_jk(v), with ``topic`` the predictive of a new table."""
+        shared, opening = self.weights(statistics, value, topic)
+        customers, _ = statistics.totals.get(value.restaurant, (0, 0))
+        return (shared + opening) / (customers + self.concentration)
+
+    def weights(self, statistics: Bursts, value: Placed, topic: float) -> tuple[float, float]:
+        """Weights of the tables with this term and of a new table."""
+        customers, tables = statistics.cells.get((value.restaurant, value.value), (0, 0))
+        _, opened = statistics.totals.get(value.restaurant, (0, 0))
+        return customers - self.discount * tables, (self.concentration + self.discount * opened) * topic
+
+    def log_marginal(self, statistics: Bursts) -> float:
+        """log p(terms, numbers of tables), summed over the seatings with these numbers, in nats."""
+        return float(self.measure.log_marginal(statistics.tables)) + self.log_seating(statistics)
+
+    def log_seating(self, statistics: Bursts) -> float:
+        """Log of prod_j [b]_a^T / [b]_1^c prod_v S_a(c, t), in nats."""
+        a, b = float(self.discount), float(self.concentration)
+        customers, tables = np.array(list(statistics.totals.values()), dtype=np.int64).reshape(-1, 2).T
+        one, ones = np.ones(1), np.ones(len(customers), dtype=np.int64)
+        cells = [(n, t) for n, t in statistics.cells.values() if n > 1]
+        return (
+            rising_sum(np.array([b]), a * one, tables, ones)
+            - rising_sum(np.array([b]), one, customers, ones)
+            + add_up(log_stirling(n, t, a) for n, t in cells)
+        )
+
+    def simulate_in(self, statistics: Bursts, restaurant: int, generator: np.random.Generator) -> Any:
+        """Draw a term from the predictive of a dish in a restaurant."""
+        own = [(v, n) for (r, v), n in statistics.cells.items() if r == restaurant]
+        shared = np.array([n - self.discount * t for _, (n, t) in own])
+        _, opened = statistics.totals.get(restaurant, (0, 0))
+        opening = self.concentration + self.discount * opened
+        if generator.random() * (shared.sum() + opening) < opening:
+            return self.measure.simulate(statistics.tables, generator)
+        return own[int(generator.choice(len(own), p=shared / shared.sum()))][0]
+
+    # ------------------------------------------------------------------ all dishes
+
+    def posterior_mean(self, statistics: Bursts) -> Any:
+        """Mean of phi_k, which the dish has before it differs by restaurant, from the tables: shape (V,)."""
+        return self.measure.posterior_mean(statistics.tables)
+
+    def posterior_means(self, bank: Any, slots: Int32s, dishes: Int32s) -> Any:
+        """Means of phi_k of the dishes in these slots, shape (n, V)."""
+        return self.measure.posterior_means(bank.inner, slots, dishes)
+
+    def bank(self, data: GroupedData) -> StatisticsBank:
+        """Return a bank in Python over the bank of the inner measure, which has the tables."""
+        return BurstyBank(self, data)
+
+    readable_bank = bank
+
+
+@attrs.frozen
+class _Path:
+    """How the customers of a block sit in a slot: which of them open tables, and log p(block)."""
+
+    customers: tuple[int, ...]
+    opens: tuple[bool, ...]
+    log_p: float
+
+
+class BurstyBank:
+    """Customers and tables of terms in each restaurant, for all dishes; the inner bank has the tables.
+
+    Where a customer sits is drawn: a new one given the others, in `add`, and in `remove` whether it sat alone
+    (Blunsom et al. 2009, with counts as in Chen, Du & Buntine 2011: one of n customers at t tables sits alone
+    with probability S_a(n - 1, t - 1) / S_a(n, t)).
+
+    The probability of a block, summed over its tables, has no closed form. `log_block` draws the tables of
+    the block in each slot, one customer after the other, and returns the product of the predictives, an
+    unbiased estimate. If the same block was removed just before, its own tables, drawn given its numbers of
+    tables, take the place of a draw in the slot that it left. To choose a slot in proportion to prior and
+    estimate, and to seat the block at the tables drawn, then leaves the posterior invariant: it is a Gibbs
+    step over the block's slot given one set of tables in each slot (Andrieu, Doucet & Holenstein 2010, with
+    one particle in each slot).
+
+    Parameters
+    ----------
+    measure : Bursty
+    data : GroupedData
+    """
+
+    needs_dishes = False
+
+    def __init__(self, measure: Bursty, data: GroupedData) -> None:
+        self.measure = measure
+        self.inner: Any = measure.measure.bank(data)
+        self.values = data.values
+        self.restaurants: Int32s | None = None
+        self._slot = np.full(len(data.values), -1, dtype=np.int32)
+        self._opens = np.zeros(len(data.values), dtype=np.int8)  # from `thaw` to `rebuild`
+        self._of: dict[int, Bursts] = {}
+        self._source: ChoiceSource | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._left: dict[int, _Path] = {}  # the block that was removed last, by the slot that it left
+        self._offered: dict[int, _Path] = {}  # the block that `log_block` was asked for, by slot
+
+    def read_restaurants(self, restaurants: Int32s) -> None:
+        """Use these restaurants from now on, one for each data customer."""
+        if len(restaurants) != len(self.values):
+            raise StateError(
+                "restaurants", len(restaurants), f"{len(self.values)}, one for each customer",
+                "Build the bank for the data of the franchise.",
+            )  # fmt: skip
+        self.restaurants = restaurants
+
+    def prepare(self, source: ChoiceSource) -> None:
+        """Use this source for draws until the end of a verb."""
+        self._source = source
+        self._forget()
+
+    def _placed(self, customer: int) -> Placed:
+        if self.restaurants is None:
+            raise StateError(
+                "bank", "without restaurants", "one that a franchise has made",
+                "Call read_restaurants() with the restaurant of each customer.",
+            )  # fmt: skip
+        return Placed(int(self.values[customer]), int(self.restaurants[customer]))
+
+    def _bernoulli(self, p: float) -> bool:
+        if self._source is None:
+            raise StateError(
+                "source", None, "one that a verb has set", "Start the franchise, or run a move over it."
+            )
+        return bool(self._source.bernoulli(p))
+
+    # ------------------------------------------------------------------ dishes
+
+    def born(self, slot: int) -> None:
+        """Empty statistics for a slot."""
+        self.inner.born(slot)
+        self._of[int(slot)] = self.measure.make()
+
+    def died(self, slot: int) -> None:
+        """The slot's statistics are no longer needed; the block that left it last may open a dish again."""
+        self.inner.died(slot)
+        self._of.pop(int(slot), None)
+        if slot in self._left:
+            self._left[_NEW] = self._left.pop(slot)
+
+    # ------------------------------------------------------------------ customers
+
+    def _topic(self, customer: int, slot: int) -> float:
+        """Probability of a customer's term under the topic of a dish."""
+        return exp(float(self.inner.log_predictive(customer, [slot])[0]))
+
+    def _sit(self, customer: int, slot: int, opens: bool | None = None) -> tuple[bool, float]:
+        """Seat a customer; whether it opens a table is drawn unless it is given. Also log f of its term."""
+        value, here = self._placed(customer), self._of[slot]
+        shared, opening = self.measure.weights(here, value, self._topic(customer, slot))
+        customers, _ = here.totals.get(value.restaurant, (0, 0))
+        log_p = log((shared + opening) / (customers + self.measure.concentration))
+        if opens is None:
+            opens = not shared > 0.0 or self._bernoulli(opening / (shared + opening))
+        here.count(value.restaurant, value.value, 1, int(opens))
+        if opens:
+            self.inner.add(slot, [customer])
+        return opens, log_p
+
+    def _rise(self, customer: int, slot: int, alone: bool | None = None) -> bool:
+        """Remove a customer; whether it sat alone is drawn unless it is given."""
+        value, here = self._placed(customer), self._of[slot]
+        n, t = here.cells[value.restaurant, value.value]
+        if alone is None:
+            alone = t == n or (t > 1 and self._bernoulli(one_alone(n, t, float(self.measure.discount))))
+        here.count(value.restaurant, value.value, -1, -int(alone))
+        if alone:
+            self.inner.remove(slot, [customer])
+        return alone
+
+    def add(self, slot: int, customers: IntsOrList) -> None:
+        """Seat these customers in a slot, at the tables that were drawn for them if `log_block` was asked."""
+        slot, block = int(slot), tuple(int(i) for i in customers)
+        path = self._offered.get(slot, self._offered.get(_NEW))
+        known = path.opens if path is not None and path.customers == block else (None,) * len(block)
+        self._forget()
+        for i, opens in zip(block, known, strict=True):
+            self._sit(i, slot, opens)
+            self._slot[i] = slot
+
+    def remove(self, slot: int, customers: IntsOrList) -> None:
+        """Remove these customers from a slot, the last one first."""
+        slot, block = int(slot), tuple(int(i) for i in customers)
+        self._forget()
+        opens, log_p = [], 0.0
+        for i in reversed(block):
+            opens.append(self._rise(i, slot))
+            self._slot[i] = -1
+            if len(block) > 1:
+                value, here = self._placed(i), self._of[slot]
+                log_p += log(self.measure.probability(here, value, self._topic(i, slot)))
+        self._left[slot] = _Path(block, tuple(reversed(opens)), log_p)
+
+    def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
+        """Log predictive of a customer's term under each slot and, last, a new dish: shape (n + 1,)."""
+        value, topics = (
+            self._placed(customer),
+            exp_each(np.asarray(self.inner.log_predictive(customer, slots))),
+        )
+        many = [*(self._of[int(slot)] for slot in slots), Bursts(None)]
+        return np.array(
+            [
+                log(self.measure.probability(one, value, topic))
+                for one, topic in zip(many, topics.tolist(), strict=True)
+            ]
+        )
+
+    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
+        """Log of an unbiased estimate of the probability of a block under each slot and, last, a new dish."""
+        block = tuple(int(i) for i in customers)
+        if len(block) == 1:
+            return self.log_predictive(block[0], slots)
+        offered = {}
+        for slot in [*map(int, slots), _NEW]:
+            left = self._left.get(slot)
+            offered[slot] = left if left is not None and left.customers == block else self._draw(block, slot)
+        self._offered = offered
+        return np.array([path.log_p for path in offered.values()])
+
+    def _draw(self, block: tuple[int, ...], slot: int) -> _Path:
+        """Draw the tables of a block in a slot, one customer after the other; nothing changes."""
+        if slot == _NEW:
+            slot = max(self._of, default=-1) + 1
+            self.born(slot)
+            path = self._draw(block, slot)
+            self.inner.died(slot)
+            del self._of[slot]
+            return path
+        found = [self._sit(i, slot) for i in block]
+        for i, (opens, _) in zip(reversed(block), reversed(found), strict=True):
+            self._rise(i, slot, opens)
+        return _Path(block, tuple(opens for opens, _ in found), add_up(log_p for _, log_p in found))
+
+    # ------------------------------------------------------------------ all customers
+
+    def log_marginals(self, slots: IntsOrList, dishes: Int32s | None) -> Floats:
+        """log p(terms, numbers of tables) of each slot: shape (n,)."""
+        inner = np.asarray(self.inner.log_marginals(slots, dishes))
+        return inner + np.array([self.measure.log_seating(self._of[int(slot)]) for slot in slots])
+
+    def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Bursts]:
+        """Statistics of these slots."""
+        tables = self.inner.statistics(slots, dishes)
+        return [
+            Bursts(own, self._of[int(slot)].cells, self._of[int(slot)].totals)
+            for slot, own in zip(slots, tables, strict=True)
+        ]
+
+    def adopt(self, measure: Bursty) -> bool:
+        """Replace the parameter values; the numbers of tables are kept."""
+        kept: bool = self.inner.adopt(measure.measure)
+        self.measure = measure
+        return kept
+
+    def opens(self) -> npt.NDArray[np.int8]:
+        """Which customers represent tables: the first t of a restaurant's customers with a term of a dish."""
+        found = np.zeros(len(self._slot), dtype=np.int8)
+        left: dict[tuple[int, int, Any], int] = {}
+        for i in np.flatnonzero(self._slot >= 0).tolist():
+            value, slot = self._placed(i), int(self._slot[i])
+            key = slot, value.restaurant, value.value
+            if key not in left:
+                left[key] = self._of[slot].cells[value.restaurant, value.value][1]
+            found[i] = left[key] > 0
+            left[key] -= 1
+        return found
+
+    def freeze(self) -> dict[str, Any]:
+        """The numbers of tables, as customers who represent them: the first ones of each."""
+        return {"opens": self.opens()}
+
+    def thaw(self, frozen: Any) -> None:
+        """Restore frozen numbers of tables; None: one table for each term of a dish in a restaurant."""
+        self._opens = np.zeros(len(self.values), dtype=np.int8)
+        if frozen is not None:
+            self._opens[:] = frozen["opens"]
+        self._slot[:] = -1
+        self._of = {}
+
+    def rebuild(self, dishes: Int32s, slots: IntsOrList) -> None:
+        """Recount everything from each customer's dish (-1: unseated) and the tables of `thaw`."""
+        opens = self.opens() if self._of else self._opens
+        self._forget()
+        self._slot[:] = -1
+        self._slot[: len(dishes)] = dishes
+        self._of = {int(slot): self.measure.make() for slot in slots}
+        heads = np.full(len(self._slot), -1, dtype=np.int32)
+        for i in np.flatnonzero(self._slot >= 0).tolist():
+            value, slot = self._placed(i), int(self._slot[i])
+            first = (value.restaurant, value.value) not in self._of[slot].cells
+            represents = bool(opens[i]) or first
+            self._of[slot].count(value.restaurant, value.value, 1, int(represents))
+            if represents:
+                heads[i] = slot
+        self.inner.rebuild(heads, slots)
+
+    def relabelled(self, mapping: Int32s) -> None:
+        """Slots have new numbers."""
+        self.inner.relabelled(mapping)
+        self._of = {int(mapping[slot]): statistics for slot, statistics in self._of.items()}
+        seated = self._slot >= 0
+        self._slot[seated] = np.asarray(mapping)[self._slot[seated]]
+        self._forget()
+
+    def memory_bytes(self) -> int:
+        """Bytes of the arrays and of the inner bank; dictionaries are not counted."""
+        return int(self.inner.memory_bytes() + self._slot.nbytes + self._opens.nbytes)

@@ -1,0 +1,113 @@
+"""The exact-kernel test if terms repeat in restaurants: a state is a seating and all numbers of tables."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from hdpkit.arrays import Int32s
+from hdpkit.base_measures import Placed
+from hdpkit.franchise import Franchise
+from hdpkit.stores import FrozenSeating
+from hdpkit.testing.exact import ExactModel
+
+__all__ = ["ExactBurstyModel"]
+
+Tables = dict[tuple[int, Any], int]
+"""Numbers of tables by restaurant and term."""
+
+
+class ExactBurstyModel(ExactModel):
+    """A tiny franchise over `Bursty`, with every seating of its terms at tables of each dish and restaurant.
+
+    The terms of a dish in a restaurant sit at tables by a Chinese restaurant process, and each table draws
+    its term from the dish (see `Bursty`). Seatings are enumerated one
+    customer after the other, and summed over those with the same numbers of tables.
+
+    Parameters
+    ----------
+    franchise : Franchise
+    log_marginal : callable, optional
+        Log marginal of a list of terms under the inner measure, as an independent reference; by default its
+        chain rule.
+    """
+
+    def __init__(
+        self, franchise: Franchise, log_marginal: Callable[[list[Any]], float] | None = None
+    ) -> None:
+        measure: Any = franchise.measure
+        inner = measure.measure
+        self._a, self._b = float(measure.discount), float(measure.concentration)
+        self._of_tables = log_marginal or (
+            lambda terms: float(np.asarray(inner.log_block(terms, [inner.make()]))[0]) if terms else 0.0
+        )
+        self._laws: dict[tuple[Placed, ...], list[tuple[Tables, float]]] = {}
+        super().__init__(franchise, lambda values: math.log(math.fsum(p for _, p in self._law(values))))
+        states, pi, frozen = [], [], []
+        for key, probability, arrays in zip(self.states, self.pi, self._frozen, strict=True):
+            blocks = self._blocks(arrays["seating"])
+            laws = [self._law([self.values[i] for i in block]) for block in blocks]
+            for chosen in itertools.product(*laws):
+                opens = np.zeros(len(self.values), dtype=np.int8)
+                weight = 1.0
+                for block, law, (tables, p) in zip(blocks, laws, chosen, strict=True):
+                    weight *= p / math.fsum(q for _, q in law)
+                    left = dict(tables)
+                    for i in block:  # the first customers represent the tables
+                        where = self.values[i].restaurant, self.values[i].value
+                        opens[i] = left[where] > 0
+                        left[where] -= 1
+                states.append((key, tuple(opens.tolist())))
+                pi.append(probability * weight)
+                frozen.append({**arrays, "bank": {"opens": opens}})
+        self.states, self.pi, self._frozen = states, np.array(pi), frozen
+        self._number = {state: i for i, state in enumerate(states)}
+
+    def _law(self, values: list[Placed]) -> list[tuple[Tables, float]]:
+        """Numbers of tables with p(terms, numbers of tables) of a dish."""
+        known = tuple(values)
+        if known not in self._laws:
+            total: dict[tuple[tuple[Any, int], ...], float] = collections.defaultdict(float)
+            for sizes, weight in self._seatings(values):
+                tables = {where: len(of) for where, of in sizes.items()}
+                heads = [term for (_, term), n in tables.items() for _ in range(n)]
+                total[tuple(sorted(tables.items()))] += weight * math.exp(self._of_tables(heads))
+            self._laws[known] = [(dict(tables), p) for tables, p in total.items()]
+        return self._laws[known]
+
+    def _seatings(self, values: list[Placed]) -> Iterator[tuple[dict[Any, list[int]], float]]:
+        """Sizes of tables by restaurant and term, and the probability of each seating without the terms."""
+        if not values:
+            yield {}, 1.0
+            return
+        *before, last = values
+        where = last.restaurant, last.value
+        for sizes, weight in self._seatings(before):
+            here = [of for (restaurant, _), of in sizes.items() if restaurant == last.restaurant]
+            n, t = sum(map(sum, here)), sum(map(len, here))
+            own = sizes.get(where, [])
+            opened = (self._b + self._a * t) / (self._b + n)
+            yield {**sizes, where: [*own, 1]}, weight * opened
+            for table, size in enumerate(own):
+                joined = [*own[:table], size + 1, *own[table + 1 :]]
+                yield {**sizes, where: joined}, weight * (size - self._a) / (self._b + n)
+
+    @staticmethod
+    def _blocks(seating: dict[str, Int32s]) -> list[list[int]]:
+        """Customers of each dish number."""
+        dishes = FrozenSeating.of(seating).dishes
+        return [np.flatnonzero(dishes == dish).tolist() for dish in np.unique(dishes)]
+
+    def _understood(self, arrays: dict[str, Int32s]) -> Any:
+        """The seating, as dishes and tables have numbers and a state many forms."""
+        return self._key(arrays)
+
+    def read(self) -> int:
+        """Number of the state that the franchise is in."""
+        bank: Any = self.franchise.bank
+        return self._number[self._recalled(), tuple(bank.freeze()["opens"].tolist())]
