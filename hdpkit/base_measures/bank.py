@@ -10,7 +10,7 @@ another measure, which the bank adopts, keeping its statistics.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,7 +21,7 @@ from hdpkit.checks import ByClass, log_densities, log_density, whole_number
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 
-__all__ = ["FixedBank", "KeepsParameters", "PythonBank", "ReadsParts", "StatisticsBank"]
+__all__ = ["FixedBank", "KeepsParameters", "PythonBank", "ReadsParts", "SeatsValues", "StatisticsBank"]
 
 _LARGEST = 2**31 - 2  # slots are int32
 
@@ -139,6 +139,40 @@ class ReadsParts(Protocol, metaclass=ByClass):
 
     def begin(self, slot: int) -> Any:
         """Statistics without values for the measure's methods, with the parts' values of a slot."""
+
+
+@runtime_checkable
+class SeatsValues(Protocol, metaclass=ByClass):
+    """The additional verbs of a bank whose values sit at tables that are part of the state.
+
+    A proposal for many customers then includes their tables. These are drawn one after the other, in the
+    proposal and for the present state, so that the ratio of acceptance has products of predictives in place
+    of marginals.
+    """
+
+    def exchange(
+        self,
+        blocks: Sequence[IntsOrList],
+        slots: Sequence[int],
+        targets: Sequence[int] | None,
+        source: ChoiceSource,
+    ) -> None:
+        """Begin a proposal for blocks of customers, which are added to reserved slots in this order."""
+
+    def log_exchanged(self, split: bool) -> float:
+        """Log ratio of p(values, tables) of two dishes and of one, over the densities of drawn tables."""
+
+    def settle(self, move: Callable[[], None]) -> None:
+        """Run a function that moves the customers to their new dishes, and seat them as proposed."""
+
+    def take_out(self, customers: IntsOrList) -> tuple[dict[int, bool], float]:
+        """Remove customers from their slots, the last one first; which of them sat alone, and log p."""
+
+    def sit(self, customer: int, slot: int, opens: bool | None = None) -> tuple[bool, float]:
+        """Seat one customer; whether it opens a table is drawn unless given. Also log f of its value."""
+
+    def rise(self, customer: int, opens: bool) -> None:
+        """Remove one customer, who sat alone or not."""
 
 
 class PythonBank:

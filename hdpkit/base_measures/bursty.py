@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import attrs
@@ -113,7 +113,6 @@ class Bursty(ByRestaurant):
     )
 
     exact_statistics = True
-    conjugate = False
 
     @measure.validator
     def _check_measure(self, attribute: Any, value: Any) -> None:
@@ -258,6 +257,25 @@ class _Path:
     log_p: float
 
 
+@attrs.define
+class _Exchange:
+    """A proposal for all customers of one or two dishes, which are added to reserved slots."""
+
+    order: tuple[int, ...]
+    slots: set[int]
+    recalled: dict[
+        int, tuple[int, bool]
+    ]  # by customer: the slot of the reverse proposal, and whether it opens
+    log_current: float
+    opens: dict[int, bool] = attrs.field(factory=dict)  # of the proposal
+    log_added: float = 0.0
+
+    def known(self, block: tuple[int, ...], slot: int) -> tuple[bool, ...] | None:
+        """Which customers of a block open tables in a slot, if the reverse proposal has them there."""
+        found = [self.recalled.get(i, (_NEW, False)) for i in block]
+        return tuple(opens for _, opens in found) if all(at == slot for at, _ in found) else None
+
+
 class BurstyBank:
     """Customers and tables of terms in each restaurant, for all dishes; the inner bank has the tables.
 
@@ -290,6 +308,8 @@ class BurstyBank:
         self._opens = np.zeros(len(data.values), dtype=np.int8)  # from `thaw` to `rebuild`
         self._of: dict[int, Bursts] = {}
         self._source: ChoiceSource | None = None
+        self._exchange: _Exchange | None = None
+        self._settling = False
         self._forget()
 
     def _forget(self) -> None:
@@ -336,6 +356,8 @@ class BurstyBank:
         """The slot's statistics are no longer needed; the block that left it last may open a dish again."""
         self.inner.died(slot)
         self._of.pop(int(slot), None)
+        if self._exchange is not None:
+            self._exchange.slots.discard(int(slot))
         if slot in self._left:
             self._left[_NEW] = self._left.pop(slot)
 
@@ -373,11 +395,22 @@ class BurstyBank:
         """Seat these customers in a slot, at the tables that were drawn for them if `log_block` was asked."""
         slot, block = int(slot), tuple(int(i) for i in customers)
         path = self._offered.get(slot, self._offered.get(_NEW))
-        known = path.opens if path is not None and path.customers == block else (None,) * len(block)
+        known: tuple[bool | None, ...] = (None,) * len(block)
+        trial = self._exchange if self._exchange is not None and slot in self._exchange.slots else None
+        if path is not None and path.customers == block:
+            known = path.opens
+        elif trial is not None:
+            known = trial.known(block, slot) or known
         self._forget()
         for i, opens in zip(block, known, strict=True):
-            self._sit(i, slot, opens)
-            self._slot[i] = slot
+            if self._settling:
+                opens = (self._placed(i).restaurant, self._placed(i).value) not in self._of[slot].cells
+            opens, log_p = self._sit(i, slot, opens)
+            if trial is None:
+                self._slot[i] = slot
+            else:
+                trial.opens[i] = opens
+                trial.log_added += log_p
 
     def remove(self, slot: int, customers: IntsOrList) -> None:
         """Remove these customers from a slot, the last one first."""
@@ -385,10 +418,11 @@ class BurstyBank:
         self._forget()
         opens, log_p = [], 0.0
         for i in reversed(block):
-            opens.append(self._rise(i, slot))
+            value, here = self._placed(i), self._of[slot]
+            n, t = here.cells[value.restaurant, value.value]
+            opens.append(self._rise(i, slot, n == t if self._settling else None))
             self._slot[i] = -1
             if len(block) > 1:
-                value, here = self._placed(i), self._of[slot]
                 log_p += log(self.measure.probability(here, value, self._topic(i, slot)))
         self._left[slot] = _Path(block, tuple(reversed(opens)), log_p)
 
@@ -414,11 +448,15 @@ class BurstyBank:
         offered = {}
         for slot in [*map(int, slots), _NEW]:
             left = self._left.get(slot)
-            offered[slot] = left if left is not None and left.customers == block else self._draw(block, slot)
+            if left is not None and left.customers == block:
+                offered[slot] = left
+            else:
+                known = None if self._exchange is None else self._exchange.known(block, slot)
+                offered[slot] = self._draw(block, slot, known)
         self._offered = offered
         return np.array([path.log_p for path in offered.values()])
 
-    def _draw(self, block: tuple[int, ...], slot: int) -> _Path:
+    def _draw(self, block: tuple[int, ...], slot: int, known: tuple[bool, ...] | None = None) -> _Path:
         """Draw the tables of a block in a slot, one customer after the other; nothing changes."""
         if slot == _NEW:
             slot = max(self._of, default=-1) + 1
@@ -427,10 +465,102 @@ class BurstyBank:
             self.inner.died(slot)
             del self._of[slot]
             return path
-        found = [self._sit(i, slot) for i in block]
+        found = [
+            self._sit(i, slot, opens) for i, opens in zip(block, known or (None,) * len(block), strict=True)
+        ]
         for i, (opens, _) in zip(reversed(block), reversed(found), strict=True):
             self._rise(i, slot, opens)
         return _Path(block, tuple(opens for opens, _ in found), add_up(log_p for _, log_p in found))
+
+    # ------------------------------------------------------------------ proposals for many customers
+
+    def take_out(self, customers: IntsOrList) -> tuple[dict[int, bool], float]:
+        """Remove customers from their slots, the last one first; which of them sat alone, and log p.
+
+        p is the product of their predictives in this order, each after those before it.
+        """
+        alone, log_p = {}, 0.0
+        for i in map(int, reversed(customers)):
+            slot = int(self._slot[i])
+            alone[i] = self._rise(i, slot)
+            value = self._placed(i)
+            log_p += log(self.measure.probability(self._of[slot], value, self._topic(i, slot)))
+        return alone, log_p
+
+    def exchange(
+        self,
+        blocks: Sequence[IntsOrList],
+        slots: Sequence[int],
+        targets: Sequence[int] | None,
+        source: ChoiceSource,
+    ) -> None:
+        """Begin a proposal for blocks that are all customers of one or two dishes.
+
+        The present tables of the customers are drawn given their numbers. If a block is added to the reserved
+        slot that ``targets`` has for it, in the order given, it sits at these.
+
+        Parameters
+        ----------
+        blocks : sequence of int arrays
+            In the order in which they are added to the reserved ``slots``.
+        slots : sequence of int
+        targets : sequence of int, optional
+            The slot of each block in the reverse proposal; None: the proposal is a split.
+        source : ChoiceSource
+        """
+        self.prepare(source)
+        order = tuple(int(i) for block in blocks for i in block)
+        opens, log_p = self.take_out(order)
+        for i in order:
+            self._sit(i, int(self._slot[i]), opens[i])
+        recalled = {
+            int(i): (int(target), opens[int(i)])
+            for block, target in zip(blocks, targets or [_NEW] * len(blocks), strict=True)
+            for i in block
+        }
+        self._exchange = _Exchange(order, set(map(int, slots)), recalled, log_p)
+
+    def log_exchanged(self, split: bool) -> float:
+        """Log of p(terms, tables) of two dishes over that of one, relative to the densities of drawn tables.
+
+        The tables of the proposal are those added to the reserved slots, or for a merge drawn here.
+        """
+        trial = self._exchange
+        assert trial is not None
+        if split:
+            return trial.log_added - trial.log_current
+        path = self._draw(trial.order, _NEW)
+        trial.opens = dict(zip(trial.order, path.opens, strict=True))
+        return trial.log_current - path.log_p
+
+    def settle(self, move: Callable[[], None]) -> None:
+        """Run a function that moves customers to the dishes of the proposal, and seat them at its tables."""
+        trial = self._exchange
+        assert trial is not None
+        self._settling = True
+        try:
+            move()
+        finally:
+            self._settling = False
+        self._exchange = None
+        for i in reversed(trial.order):
+            slot, value = int(self._slot[i]), self._placed(i)
+            n, t = self._of[slot].cells[value.restaurant, value.value]
+            self._rise(i, slot, n == t)
+        for i in trial.order:
+            self._sit(i, int(self._slot[i]), trial.opens[i])
+
+    def sit(self, customer: int, slot: int, opens: bool | None = None) -> tuple[bool, float]:
+        """Seat one customer; whether it opens a table is drawn unless it is given. Also log f of its term."""
+        self._forget()
+        self._slot[customer] = slot
+        return self._sit(customer, slot, opens)
+
+    def rise(self, customer: int, opens: bool) -> None:
+        """Remove one customer, who sat alone or not."""
+        self._forget()
+        self._rise(customer, int(self._slot[customer]), opens)
+        self._slot[customer] = -1
 
     # ------------------------------------------------------------------ all customers
 

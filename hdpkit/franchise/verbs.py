@@ -277,7 +277,7 @@ class Verbs(Held):
         self._dish_kind.check_given(given, first, last)
         self._known.check_possible(self.data, given[first:last], "dishes", first)
         given = self._known.with_own(given)
-        self._run("enter_given", self.bank, given, first, last, source=source)
+        self._run("enter_given", self.bank, given, first, last, source=source, prepare=True)
 
     @changes
     def reseat(self, first: int, last: int, source: ChoiceSource) -> None:
@@ -369,7 +369,7 @@ class Verbs(Held):
         """
         self._check_customers(first, last, source)
         self._held.check_free(first, last)
-        self._run("leave", self.bank, first, last, source=source)
+        self._run("leave", self.bank, first, last, source=source, prepare=True)
 
     @changes
     def open_dish(self, source: ChoiceSource | None = None) -> int:
@@ -652,7 +652,7 @@ class Blocks(Verbs):
             raise ParameterError("units", units, "customers of the root", "Index them with units(1).")
         if not self.slots.is_occupied(whole_number("dish", dish, 0, 2**31 - 2)):
             raise StateError("dish", dish, "an occupied slot", "Call open_dish() for a new one.")
-        self._run("move_units", self.bank, units, places, dish, source=source)
+        self._run("move_units", self.bank, units, places, dish, source=source, prepare=True)
 
     def groups(self) -> tuple[Int32s, npt.NDArray[np.int64], Int32s]:
         """Restaurants that have data customers, and these customers, without held ones.
@@ -729,6 +729,7 @@ class Blocks(Verbs):
                 scratch,
                 launches,
                 source=source,
+                prepare=True,
             )
         return int(done)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from hdpkit.base_measures.bank import SeatsValues
 from hdpkit.checks import (
     MISUSE,
     instance,
@@ -451,4 +452,14 @@ def needs_marginals(move: Move, state: Franchise) -> None:
         raise ScheduleError(
             "moves", move.name, "moves that need no marginal likelihood of a dish",
             f"{type(state.measure).__name__} is not conjugate: use TableGibbs, DishGibbs and DishParameters.",
+        )  # fmt: skip
+
+
+def needs_no_scans(move: Move, state: Franchise, without: str) -> None:
+    """Raise an error if values sit at tables of their own: restricted scans have no density of these."""
+    if isinstance(state.bank, SeatsValues):
+        raise ScheduleError(
+            "scans", getattr(move, "scans", None), "None (sequential allocation)",
+            f"The numbers of tables of {type(state.measure).__name__} are part of a proposal, and have no "
+            f"density after restricted scans: use {without}.",
         )  # fmt: skip

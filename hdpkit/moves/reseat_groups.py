@@ -9,7 +9,7 @@ import numpy as np
 
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.moves.protocol import Move, MoveInfo, needs_marginals
+from hdpkit.moves.protocol import Move, MoveInfo, needs_marginals, needs_no_scans
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
@@ -63,6 +63,8 @@ class ReseatGroups(Move):
     def check(self, state: Franchise) -> None:
         """Raise an error if there is one restaurant (its group would be all the data) or no marginals."""
         needs_marginals(self, state)
+        if self.scans is not None:
+            needs_no_scans(self, state, "ReseatGroups(scans=None)")
         if state.topology.n_nodes == 1:
             raise ScheduleError(
                 "moves", self.name, "moves that have something to do",

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Int64s
+from hdpkit.base_measures.bank import SeatsValues
 from hdpkit.checks import validator, whole_number
 from hdpkit.franchise import Franchise
-from hdpkit.moves.protocol import Move, MoveInfo, accepts, needs_marginals
+from hdpkit.moves.protocol import Move, MoveInfo, accepts, needs_marginals, needs_no_scans
 from hdpkit.moves.registry import moves
 from hdpkit.numerics import lgamma, log
 from hdpkit.random import ChoiceSource
@@ -57,6 +58,8 @@ class SplitMerge(Move):
     def check(self, state: Franchise) -> None:
         """Raise an error if the base measure has no marginals."""
         needs_marginals(self, state)
+        if self.scans is not None:
+            needs_no_scans(self, state, "SplitMerge()")
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
         """Make one proposal."""
@@ -116,14 +119,23 @@ class SplitMerge(Move):
             sides[others] = [rng.bernoulli(0.5) for _ in others]  # the launch state
         placed = np.flatnonzero(sides >= 0)
         sizes = np.array([np.count_nonzero(sides == 0), np.count_nonzero(sides == 1)], dtype=np.int64)
+        bank = state.bank
         with state.reserved(2) as slots:
+            if isinstance(bank, SeatsValues):
+                blocks = [units.customers(u) for u in (*pair, *order.tolist())]
+                targets = (
+                    [slots[0], slots[1], *(slots[current[u]] for u in order)] if current is not None else None
+                )
+                bank.exchange(blocks, slots, targets, rng)
             for side, slot in enumerate(slots):
                 state.add_units(units, placed[sides[placed] == side], slot)
             for _ in range(self.scans or 0):
                 _scan(state, rng, units, order, sides, sizes, slots, None)
             log_q = _scan(state, rng, units, order, sides, sizes, slots, current)
+            if isinstance(bank, SeatsValues):
+                return sides, log_q, bank.log_exchanged(split=current is None)
             block = units.gather(np.flatnonzero(sides == 1))
-            on_a, alone = state.bank.log_block(block, np.array(slots[:1], dtype=np.int32))
+            on_a, alone = bank.log_block(block, np.array(slots[:1], dtype=np.int32))
         return sides, log_q, float(alone - on_a)
 
 

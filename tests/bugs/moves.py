@@ -192,8 +192,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "way back from the current sides",
         "The launch of the way back is the current state, not a fresh one.",
         _GROUPS,
-        "            _scan(bank, group, launch, weights, slots, None, source)\n",
-        "            _scan(bank, group, launch, weights, slots, forced, source)\n",
+        "            data.scan(launch, weights, slots, None, source)\n",
+        "            data.scan(launch, weights, slots, forced, source)\n",
         "check_reseat_groups_by_scans",
     ),
     PlantedBug(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import hdpkit._compiled.generic_sweeps.groups as compiled
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.arrays import Int32s
 from hdpkit.base_measures import StatisticsBank
+from hdpkit.base_measures.bank import SeatsValues
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import (
     COMPILED_BANKS,
@@ -89,7 +91,8 @@ def _propose(
     current = np.searchsorted(others, before).astype(np.int32)
     current[np.isin(before, own)] = len(others)
 
-    _change(bank, group, before, add=False)
+    data = _SeatedData(bank, group) if isinstance(bank, SeatsValues) else _Data(bank, group)
+    data.take_out(before)
     scale = walk.concentration[node] + walk.discount[node] + walk.store.node_customers(node)
     prior = scale * bare.prior_row(node)
     log_ratio = 0.0
@@ -98,23 +101,22 @@ def _propose(
         # accepted.
         launch, weights = np.full(len(group), -1, dtype=np.int32), prior.copy()
         for _ in range(launches):
-            _scan(bank, group, launch, weights, slots, None, source)
-        log_q = _scan(bank, group, launch, weights, slots, forced, source)
-        _change(bank, group, slots[launch], add=False)
-        log_ratio += sign * (_log_data(bank, group, launch, slots) - log_q)
+            data.scan(launch, weights, slots, None, source)
+        log_q = data.scan(launch, weights, slots, forced, source)
+        log_ratio += sign * (data.log_data(launch, slots) - log_q)
         if forced is None:
             sides = launch
     log_ratio += _seat(bare, group, dishes[sides], source) - log_before
     if not log_ratio < np.inf:  # NaN too
         raise FloatingPointError(f"a log ratio of {log_ratio} can't be drawn from")
     if not (log_ratio >= 0.0 or (log_ratio > -np.inf and source.bernoulli(exp(log_ratio)))):
-        _change(bank, group, before, add=True)
+        data.put_back(before)
         return False
     born = aside.is_occupied(fresh) and not walk.slots.is_occupied(fresh)
     if born:
         walk.slots.open(group)  # in the slot `fresh`
     try:
-        _change(bank, group, dishes[sides], add=True)
+        data.put(dishes[sides])
     except BaseException:
         if born:
             walk.slots.close(fresh)
@@ -148,51 +150,115 @@ def _seat(walk: ReferenceWalk, group: Int32s, dishes: Int32s, source: ChoiceSour
     return log_p
 
 
-def _scan(
-    bank: StatisticsBank,
-    group: Int32s,
-    sides: Int32s,
-    weights: npt.NDArray[np.float64],
-    slots: Int32s,
-    forced: Int32s | None,
-    source: ChoiceSource,
-) -> float:
-    """A Gibbs scan of a group over some slots; returns the log probability of the resulting sides.
+class _Data:
+    """The values of a group, which are added to slots and removed."""
 
-    ``sides`` are places in ``slots``, -1 if a customer has none yet. A side has probability proportional to
-    its weight times f(x), and its weight then grows by one; with ``forced`` nothing is drawn.
+    def __init__(self, bank: Any, group: Int32s) -> None:
+        self.bank = bank
+        self.group = group
+
+    def take_out(self, slots: Int32s) -> None:
+        """Remove the values of the present state, each from its slot."""
+        self._change(slots, add=False)
+
+    def put_back(self, slots: Int32s) -> None:
+        """Add the values again as in the present state."""
+        self._change(slots, add=True)
+
+    def put(self, slots: Int32s) -> None:
+        """Add the values as proposed."""
+        self._change(slots, add=True)
+
+    def _change(self, slots: Int32s, add: bool) -> None:
+        for slot in np.unique(slots).tolist():
+            (self.bank.add if add else self.bank.remove)(slot, self.group[slots == slot])
+
+    def scan(
+        self,
+        sides: Int32s,
+        weights: npt.NDArray[np.float64],
+        slots: Int32s,
+        forced: Int32s | None,
+        source: ChoiceSource,
+    ) -> float:
+        """A Gibbs scan of the group over some slots; returns the log probability of the resulting sides.
+
+        ``sides`` are places in ``slots``, -1 if a customer has none yet. A side has probability proportional
+        to its weight times f(x), and its weight then grows by one; with ``forced`` nothing is drawn.
+        """
+        log_q = 0.0
+        for i, customer in enumerate(self.group.tolist()):
+            if sides[i] >= 0:
+                self.bank.remove(int(slots[sides[i]]), [customer])
+                weights[sides[i]] -= 1.0
+            with np.errstate(divide="ignore"):  # with fixed weights, that of a new dish may be 0
+                logs = np.log(weights)
+            logs += self.bank.log_predictive(customer, slots)[:-1]
+            if not -np.inf < np.max(logs) < np.inf:  # NaN too
+                raise FloatingPointError(f"log weights {logs} can't be drawn from")
+            logs -= np.logaddexp.reduce(logs)
+            side = int(forced[i]) if forced is not None else int(source.choose_log(logs))
+            log_q += float(logs[side])
+            self._sit(customer, int(slots[side]), forced is not None)
+            weights[side] += 1.0
+            sides[i] = side
+        return log_q
+
+    def _sit(self, customer: int, slot: int, current: bool) -> None:
+        self.bank.add(slot, [customer])
+
+    def log_data(self, sides: Int32s, slots: Int32s) -> float:
+        """log p(values | sides, all others) after a scan; the values are removed from their slots."""
+        self._change(slots[sides], add=False)
+        group = self.group
+        return add_up(
+            float(self.bank.log_block(group[sides == side], slots[side : side + 1])[0])
+            for side in np.unique(sides).tolist()
+        )
+
+
+class _SeatedData(_Data):
+    """The same if values sit at tables, which are drawn in the order of the group.
+
+    log p(values, tables | sides, all others) over the density of the tables is the sum of log f(x).
     """
-    log_q = 0.0
-    for i, customer in enumerate(group.tolist()):
-        if sides[i] >= 0:
-            bank.remove(int(slots[sides[i]]), [customer])
-            weights[sides[i]] -= 1.0
-        with np.errstate(divide="ignore"):  # with fixed weights, that of a new dish may be 0
-            logs = np.log(weights)
-        logs += bank.log_predictive(customer, slots)[:-1]
-        if not -np.inf < np.max(logs) < np.inf:  # NaN too
-            raise FloatingPointError(f"log weights {logs} can't be drawn from")
-        logs -= np.logaddexp.reduce(logs)
-        side = int(forced[i]) if forced is not None else int(source.choose_log(logs))
-        log_q += float(logs[side])
-        bank.add(int(slots[side]), [customer])
-        weights[side] += 1.0
-        sides[i] = side
-    return log_q
 
+    def __init__(self, bank: Any, group: Int32s) -> None:
+        super().__init__(bank, group)
+        self.current: dict[int, bool] = {}  # who opens a table in the present state,
+        self.proposed: dict[int, bool] = {}  # in the proposal,
+        self.seated: dict[int, bool] = {}  # and after the last scan
+        self.log_p = 0.0
 
-def _change(bank: StatisticsBank, group: Int32s, slots: Int32s, add: bool) -> None:
-    """Add or remove the values of a group, each in its slot."""
-    for slot in np.unique(slots).tolist():
-        (bank.add if add else bank.remove)(slot, group[slots == slot])
+    def take_out(self, slots: Int32s) -> None:
+        """Remove the values, whose tables are drawn given their numbers."""
+        self.current, _ = self.bank.take_out(self.group.tolist())
 
+    def put_back(self, slots: Int32s) -> None:
+        """Add the values at the tables of the present state."""
+        self._seat(slots, self.current)
 
-def _log_data(bank: StatisticsBank, group: Int32s, sides: Int32s, slots: Int32s) -> float:
-    """log p(values of the group | sides, all others); the group's values must be in no slot."""
-    return add_up(
-        float(bank.log_block(group[sides == side], slots[side : side + 1])[0])
-        for side in np.unique(sides).tolist()
-    )
+    def put(self, slots: Int32s) -> None:
+        """Add the values at the tables proposed."""
+        self._seat(slots, self.proposed)
+
+    def _seat(self, slots: Int32s, opens: dict[int, bool]) -> None:
+        for customer, slot in zip(self.group.tolist(), slots.tolist(), strict=True):
+            self.bank.sit(customer, slot, opens[customer])
+
+    def _sit(self, customer: int, slot: int, current: bool) -> None:
+        opens, log_p = self.bank.sit(customer, slot, self.current[customer] if current else None)
+        self.log_p += log_p
+        self.seated[customer] = opens
+        if not current:
+            self.proposed[customer] = opens
+
+    def log_data(self, sides: Int32s, slots: Int32s) -> float:
+        """Sum of log f(x) of the scan; the values are removed from their slots."""
+        found, self.log_p = self.log_p, 0.0
+        for customer in reversed(self.group.tolist()):
+            self.bank.rise(customer, self.seated[customer])
+        return found
 
 
 register_verb("reseat_groups", Verb(needs_tables=True))

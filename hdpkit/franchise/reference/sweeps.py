@@ -23,6 +23,7 @@ from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit.arrays import Int32s
 from hdpkit.base_measures import StatisticsBank
+from hdpkit.base_measures.bursty import BurstyBank
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import (
     ALL_TREES,
@@ -324,6 +325,18 @@ def move_units(
     units.kept(store)
 
 
+def move_seated_units(
+    walk: ReferenceWalk,
+    bank: Any,
+    units: Units,
+    which: Sequence[int],
+    dish: int,
+    source: ChoiceSource,
+) -> None:
+    """The same if values sit at tables of their own: at those of the proposal (see `SeatsValues`)."""
+    bank.settle(lambda: move_units(walk, bank, units, which, dish, source))
+
+
 # ---------------------------------------------------------------------- which kernels serve which franchises
 
 for _verb in ("enter", "enter_given", "reseat", "leave"):
@@ -440,4 +453,7 @@ register_kernel(
             move_units=move_units,
         ),
     )
+)
+register_kernel(
+    Row("reference", SimpleNamespace(move_units=move_seated_units), banks=frozenset({BurstyBank}))
 )
