@@ -22,7 +22,7 @@ from hdpkit.numerics import add_up, exp, exp_each, log, rising_sum
 from hdpkit.parts import Part
 from hdpkit.priors import Gamma
 from hdpkit.random import ChoiceSource
-from hdpkit.stores.reference.stirling import log_stirling, one_alone
+from hdpkit.stirling import log_stirling, one_alone
 
 __all__ = ["Bursts", "Bursty", "BurstyBank"]
 
@@ -113,6 +113,7 @@ class Bursty(ByRestaurant):
     )
 
     exact_statistics = True
+    seats_values = True
 
     @measure.validator
     def _check_measure(self, attribute: Any, value: Any) -> None:

@@ -247,6 +247,8 @@ class BaseMeasure(abc.ABC):
         predictive is conditional on a part of the value, a method ``support(value)`` that returns the set of
         the other part, that part, and a function that makes a value from another such part. None: the harness
         tries all sets that could contain the examples.
+    seats_values : bool
+        True if values sit at tables of their own, which are part of the state; the bank is a `SeatsValues`.
     takes_terms : bool
         False if values are quantities. Data of words (a Corpus, NGrams), whose ids are not quantities, then
         raise an error.
@@ -261,6 +263,7 @@ class BaseMeasure(abc.ABC):
         return self.conjugate
 
     atomic: bool = False
+    seats_values: bool = False
     takes_terms: bool = True
     support: Any = None
 

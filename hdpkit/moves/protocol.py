@@ -12,7 +12,6 @@ from typing import Any
 
 import attrs
 
-from hdpkit.base_measures.bank import SeatsValues
 from hdpkit.checks import (
     MISUSE,
     instance,
@@ -457,7 +456,7 @@ def needs_marginals(move: Move, state: Franchise) -> None:
 
 def needs_no_scans(move: Move, state: Franchise, without: str) -> None:
     """Raise an error if values sit at tables of their own: restricted scans have no density of these."""
-    if isinstance(state.bank, SeatsValues):
+    if state.measure.seats_values:
         raise ScheduleError(
             "scans", getattr(move, "scans", None), "None (sequential allocation)",
             f"The numbers of tables of {type(state.measure).__name__} are part of a proposal, and have no "

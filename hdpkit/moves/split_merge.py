@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Int64s
-from hdpkit.base_measures.bank import SeatsValues
 from hdpkit.checks import validator, whole_number
 from hdpkit.franchise import Franchise
 from hdpkit.moves.protocol import Move, MoveInfo, accepts, needs_marginals, needs_no_scans
@@ -119,9 +118,9 @@ class SplitMerge(Move):
             sides[others] = [rng.bernoulli(0.5) for _ in others]  # the launch state
         placed = np.flatnonzero(sides >= 0)
         sizes = np.array([np.count_nonzero(sides == 0), np.count_nonzero(sides == 1)], dtype=np.int64)
-        bank = state.bank
+        bank: Any = state.bank
         with state.reserved(2) as slots:
-            if isinstance(bank, SeatsValues):
+            if state.measure.seats_values:
                 blocks = [units.customers(u) for u in (*pair, *order.tolist())]
                 targets = (
                     [slots[0], slots[1], *(slots[current[u]] for u in order)] if current is not None else None
@@ -132,7 +131,7 @@ class SplitMerge(Move):
             for _ in range(self.scans or 0):
                 _scan(state, rng, units, order, sides, sizes, slots, None)
             log_q = _scan(state, rng, units, order, sides, sizes, slots, current)
-            if isinstance(bank, SeatsValues):
+            if state.measure.seats_values:
                 return sides, log_q, bank.log_exchanged(split=current is None)
             block = units.gather(np.flatnonzero(sides == 1))
             on_a, alone = bank.log_block(block, np.array(slots[:1], dtype=np.int32))

@@ -9,7 +9,7 @@ __all__ = ["BUGS"]
 _TABLES = "hdpkit.franchise.reference.table_counts"
 _STORE = "hdpkit.stores.reference.tallies"
 _PARTITIONS = "hdpkit.stores.reference.partitions"
-_STIRLING = "hdpkit.stores.reference.stirling"
+_STIRLING = "hdpkit.stirling"
 _INDICATORS = "hdpkit.franchise.reference.counts_walk"
 
 BUGS: tuple[PlantedBug, ...] = (

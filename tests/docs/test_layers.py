@@ -10,7 +10,7 @@ TESTS = Path(__file__).resolve().parents[1]
 PACKAGE = TESTS.parent / "hdpkit"
 ROWS = [
     {"arrays", "errors", "numerics", "vectors"},
-    {"checks", "html_tables"},
+    {"checks", "html_tables", "stirling"},
     {"registry"},
     {"formats"},
     {"random"},

@@ -16,8 +16,8 @@ from hdpkit.franchise.declarations import check_counts_store, check_no_discount
 from hdpkit.franchise.reference import table_counts as readable
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, ScriptedSource, Streams
+from hdpkit.stirling import log_stirling, one_alone, one_opens, one_shares
 from hdpkit.stores import CountsReference, CountsStore, Detail, FrozenSeating, HistogramStore
-from hdpkit.stores.reference.stirling import log_stirling, one_alone, one_opens, one_shares
 from hdpkit.testing import tiny_franchise
 from hdpkit.testing.counted_states import counts_of, lump_to_counts
 from hdpkit.testing.enumeration import Shape, log_prior, seatings

@@ -24,8 +24,8 @@ from hdpkit.franchise.kernels import COMPILED_BANKS, MORE, Row, register_kernel
 from hdpkit.franchise.reference.sweeps import _add, _draw
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
+from hdpkit.stirling import one_alone, one_opens, one_shares
 from hdpkit.stores import Detail
-from hdpkit.stores.reference.stirling import one_alone, one_opens, one_shares
 
 __all__ = ["CountsReferenceWalk", "reseat"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from hdpkit.numerics import log
 from hdpkit.random import ChoiceSource
-from hdpkit.stores.reference.stirling import one_alone
+from hdpkit.stirling import one_alone
 
 __all__ = ["SMALL", "draw_table_sizes", "openings", "openings_by_trial", "openings_in_turn", "trial"]
 

@@ -12,9 +12,9 @@ from hdpkit._compiled.stores.frozen_arrays import LARGEST, check_counts, check_r
 from hdpkit.arrays import Int32s
 from hdpkit.errors import StateError
 from hdpkit.random import ChoiceSource
+from hdpkit.stirling import log_stirling
 from hdpkit.stores.protocol import Detail, Frozen
 from hdpkit.stores.reference.counts import CountedStore
-from hdpkit.stores.reference.stirling import log_stirling
 
 __all__ = ["CountsReference"]
 
