@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
@@ -9,10 +11,11 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Floats, Int32s, IntsOrList
+from hdpkit._compiled.stores.stirling import sum_of_logs
+from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
 from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.by_restaurant import ByRestaurant, Placed
-from hdpkit.base_measures.protocol import Resampled, parameter
+from hdpkit.base_measures.protocol import BaseMeasure, Resampled, parameter
 from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference
 from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDirichletMultinomialReference
 from hdpkit.checks import as_float, instance, text, validator
@@ -20,9 +23,9 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, ParameterError, StateError
 from hdpkit.numerics import add_up, exp, exp_each, log, rising_sum
 from hdpkit.parts import Part
-from hdpkit.priors import Gamma
+from hdpkit.priors import Gamma, support_of
 from hdpkit.random import ChoiceSource
-from hdpkit.stirling import log_stirling, one_alone
+from hdpkit.stirling import one_alone
 
 __all__ = ["Bursts", "Bursty", "BurstyBank"]
 
@@ -31,18 +34,32 @@ _LARGEST = 1e100
 
 
 def _concentration(instance: Any, attribute: Any, value: Any) -> None:
-    if not 0.0 < as_float(value) <= _LARGEST:
+    number = as_float(value)
+    infinite = number == math.inf
+    if not (0.0 < number <= _LARGEST or infinite) or _support(value)[0] < 0.0:
         raise ParameterError(
-            "concentration", value, f"a number above 0, up to {_LARGEST:g}, or a prior",
+            "concentration", _given(value),
+            f"a number above 0, up to {_LARGEST:g} or infinite, or a prior of positive numbers",
             "The larger it is, the less terms repeat; hk.Gamma(1.0, 0.01) is resampled.",
         )  # fmt: skip
 
 
 def _discount(instance: Any, attribute: Any, value: Any) -> None:
-    if not 0.0 <= as_float(value) < 1.0:
+    low, high = _support(value)
+    if not 0.0 <= as_float(value) < 1.0 or low < 0.0 or high > 1.0:
         raise ParameterError(
-            "discount", value, "a number from 0, below 1, or a prior on that range", "0 is usual."
-        )
+            "discount", _given(value), "a number from 0, below 1, or a prior on that range",
+            "0 is usual; hk.Beta(1.0, 1.0) is resampled.",
+        )  # fmt: skip
+
+
+def _given(value: Any) -> Any:
+    """The value as a user wrote it, for errors."""
+    return value.prior if isinstance(value, Resampled) else getattr(value, "tolist", lambda: value)()
+
+
+def _support(value: Any) -> tuple[float, float]:
+    return support_of(value.prior) if isinstance(value, Resampled) else (0.0, 1.0)
 
 
 @attrs.define
@@ -97,10 +114,11 @@ class Bursty(ByRestaurant):
     measure : DirichletMultinomial or SparseDirichletMultinomial
         The base measure of topics.
     concentration : float or prior
-        b, above 0. With a prior it is resampled by `moves.Concentration`, and recorded as
-        "concentration/bursts".
+        b, above 0. With a prior it is resampled by `moves.Concentration`. Traces record it as
+        "concentration/bursts". ``float("inf")``: the inner measure is used in place of this one.
     discount : float or prior
-        a, from 0 to 1. With a prior it is resampled by `moves.Discount`, and recorded as "discount/bursts".
+        a, from 0 to 1. With a prior it is resampled by `moves.Discount`. Traces record it as
+        "discount/bursts".
     each : str
         Name of the declaration by whose restaurants topics differ.
     """
@@ -114,6 +132,11 @@ class Bursty(ByRestaurant):
 
     exact_statistics = True
     seats_values = True
+
+    @property
+    def plain(self) -> bool:
+        """Whether the concentration is infinite, so that topics don't differ by document."""
+        return float(self.concentration) == math.inf
 
     @measure.validator
     def _check_measure(self, attribute: Any, value: Any) -> None:
@@ -143,7 +166,7 @@ class Bursty(ByRestaurant):
     def parameters(self) -> Mapping[str, Any]:
         """Parameters by name: those of the inner measure, and of the restaurants in which terms repeat."""
         own = {"concentration/bursts": self.concentration, "discount/bursts": self.discount}
-        return {**self.measure.parameters, **own}
+        return {**self.measure.parameters, **({} if self.plain else own)}
 
     def with_parameters(self, **values: float) -> Self:
         """Return this measure with other values for parameters that have a prior."""
@@ -155,9 +178,11 @@ class Bursty(ByRestaurant):
         inner = self.measure.with_parameters(**values) if values else self.measure
         return attrs.evolve(self, measure=inner, **own)
 
-    def for_data(self, data: GroupedData) -> Bursty:
-        """Take V from the data and check that every value is a term."""
-        inner = self.measure.for_data(data)
+    def for_data(self, data: GroupedData) -> BaseMeasure:
+        """Take V from the data and check that every value is a term. The inner measure if this is `plain`."""
+        inner: BaseMeasure = self.measure.for_data(data)
+        if self.plain:
+            return inner
         return self if inner is self.measure else attrs.evolve(self, measure=inner)
 
     def parts(self, state: Any) -> Mapping[str, Part]:
@@ -195,13 +220,28 @@ class Bursty(ByRestaurant):
         )
 
     def probability(self, statistics: Bursts, value: Placed, topic: float) -> float:
-        """f_jk(v), with ``topic`` the predictive of a new table."""
+        """f_jk(v), with ``topic`` the predictive of a new table.
+
+        Parameters
+        ----------
+        statistics : Bursts
+        value : Placed
+        topic : float
+        """
         shared, opening = self.weights(statistics, value, topic)
         customers, _ = statistics.totals.get(value.restaurant, (0, 0))
         return (shared + opening) / (customers + self.concentration)
 
     def weights(self, statistics: Bursts, value: Placed, topic: float) -> tuple[float, float]:
-        """Weights of the tables with this term and of a new table."""
+        """Weights of the tables with this term and of a new table.
+
+        Parameters
+        ----------
+        statistics : Bursts
+        value : Placed
+        topic : float
+            The predictive of a new table.
+        """
         customers, tables = statistics.cells.get((value.restaurant, value.value), (0, 0))
         _, opened = statistics.totals.get(value.restaurant, (0, 0))
         return customers - self.discount * tables, (self.concentration + self.discount * opened) * topic
@@ -212,14 +252,16 @@ class Bursty(ByRestaurant):
 
     def log_seating(self, statistics: Bursts) -> float:
         """Log of prod_j [b]_a^T / [b]_1^c prod_v S_a(c, t), in nats."""
-        a, b = float(self.discount), float(self.concentration)
-        customers, tables = np.array(list(statistics.totals.values()), dtype=np.int64).reshape(-1, 2).T
-        one, ones = np.ones(1), np.ones(len(customers), dtype=np.int64)
-        cells = [(n, t) for n, t in statistics.cells.values() if n > 1]
+        a, b = float(self.discount), np.array([float(self.concentration)])
+        # Sums are over sorted numbers, so that they don't depend on the order in which customers came.
+        numbers = sorted(Counter(map(tuple, statistics.totals.values())).items())
+        customers, tables = np.array([key for key, _ in numbers], dtype=np.int64).reshape(-1, 2).T
+        of = np.array([n for _, n in numbers], dtype=np.int64)
+        cells = np.array(sorted(map(tuple, statistics.cells.values())), dtype=np.int64).reshape(-1, 2)
         return (
-            rising_sum(np.array([b]), a * one, tables, ones)
-            - rising_sum(np.array([b]), one, customers, ones)
-            + add_up(log_stirling(n, t, a) for n, t in cells)
+            rising_sum(b, np.array([a]), tables, of)
+            - rising_sum(b, np.ones(1), customers, of)
+            + sum_of_logs(*np.ascontiguousarray(cells.T), a)
         )
 
     def simulate_in(self, statistics: Bursts, restaurant: int, generator: np.random.Generator) -> Any:
@@ -308,6 +350,7 @@ class BurstyBank:
         self._slot = np.full(len(data.values), -1, dtype=np.int32)
         self._opens = np.zeros(len(data.values), dtype=np.int8)  # from `thaw` to `rebuild`
         self._of: dict[int, Bursts] = {}
+        self._log_seating: dict[int, float] = {}  # by slot, until its customers or tables change
         self._source: ChoiceSource | None = None
         self._exchange: _Exchange | None = None
         self._settling = False
@@ -359,6 +402,7 @@ class BurstyBank:
         self._of.pop(int(slot), None)
         if self._exchange is not None:
             self._exchange.slots.discard(int(slot))
+        self._log_seating.pop(int(slot), None)
         if slot in self._left:
             self._left[_NEW] = self._left.pop(slot)
 
@@ -377,6 +421,7 @@ class BurstyBank:
         if opens is None:
             opens = not shared > 0.0 or self._bernoulli(opening / (shared + opening))
         here.count(value.restaurant, value.value, 1, int(opens))
+        self._log_seating.pop(slot, None)
         if opens:
             self.inner.add(slot, [customer])
         return opens, log_p
@@ -388,6 +433,7 @@ class BurstyBank:
         if alone is None:
             alone = t == n or (t > 1 and self._bernoulli(one_alone(n, t, float(self.measure.discount))))
         here.count(value.restaurant, value.value, -1, -int(alone))
+        self._log_seating.pop(slot, None)
         if alone:
             self.inner.remove(slot, [customer])
         return alone
@@ -567,8 +613,23 @@ class BurstyBank:
 
     def log_marginals(self, slots: IntsOrList, dishes: Int32s | None) -> Floats:
         """log p(terms, numbers of tables) of each slot: shape (n,)."""
+        for slot in map(int, slots):  # which don't change with parameters of the inner measure
+            if slot not in self._log_seating:
+                self._log_seating[slot] = self.measure.log_seating(self._of[slot])
         inner = np.asarray(self.inner.log_marginals(slots, dishes))
-        return inner + np.array([self.measure.log_seating(self._of[int(slot)]) for slot in slots])
+        return inner + np.array([self._log_seating[int(slot)] for slot in slots])
+
+    def totals(self) -> tuple[Int64s, Int64s]:
+        """Customers and tables of every restaurant in a dish, in any order: int64, shape (n,) each."""
+        found = [numbers for one in self._of.values() for numbers in one.totals.values()]
+        customers, tables = np.array(found, dtype=np.int64).reshape(-1, 2).T
+        return customers, tables
+
+    def cells(self) -> tuple[Int64s, Int64s]:
+        """Customers and tables of every term of a restaurant in a dish, in any order: int64, shape (n,)."""
+        found = [numbers for one in self._of.values() for numbers in one.cells.values()]
+        customers, tables = np.array(found, dtype=np.int64).reshape(-1, 2).T
+        return customers, tables
 
     def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Bursts]:
         """Statistics of these slots."""
@@ -581,6 +642,9 @@ class BurstyBank:
     def adopt(self, measure: Bursty) -> bool:
         """Replace the parameter values; the numbers of tables are kept."""
         kept: bool = self.inner.adopt(measure.measure)
+        same = (self.measure.concentration, self.measure.discount)
+        if same != (measure.concentration, measure.discount):
+            self._log_seating = {}
         self.measure = measure
         return kept
 
@@ -613,6 +677,7 @@ class BurstyBank:
         """Recount everything from each customer's dish (-1: unseated) and the tables of `thaw`."""
         opens = self.opens() if self._of else self._opens
         self._forget()
+        self._log_seating = {}
         self._slot[:] = -1
         self._slot[: len(dishes)] = dishes
         self._of = {int(slot): self.measure.make() for slot in slots}
@@ -630,6 +695,7 @@ class BurstyBank:
         """Slots have new numbers."""
         self.inner.relabelled(mapping)
         self._of = {int(mapping[slot]): statistics for slot, statistics in self._of.items()}
+        self._log_seating = {}
         seated = self._slot >= 0
         self._slot[seated] = np.asarray(mapping)[self._slot[seated]]
         self._forget()

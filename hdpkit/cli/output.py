@@ -22,6 +22,7 @@ from rich.text import Text
 
 from hdpkit.errors import printable
 from hdpkit.formats.delimited import table_of_rows
+from hdpkit.franchise.sample import parameter_key
 from hdpkit.io.tables import rows_of
 from hdpkit.io.topics import TopicSummary, summarise_topics
 from hdpkit.schedule import Run
@@ -287,7 +288,7 @@ def state_facts(state: ChainState, seed: int | None) -> dict[str, Any]:
         theta = franchise.concentration(declaration.name)
         values[f"concentration/{declaration.name}"] = theta if isinstance(theta, float) else theta.tolist()
     for name, value in franchise.measure.parameters.items():
-        values[f"base/{name}"] = value.tolist() if hasattr(value, "tolist") else value
+        values[parameter_key(name)] = value.tolist() if hasattr(value, "tolist") else value
     return values | {"log_likelihood": franchise.log_likelihood(), "sweep": franchise.sweep, "seed": seed}
 
 

@@ -16,7 +16,13 @@ from hdpkit.errors import CopiedFranchiseWarning, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.sample import Sample, drawn_weights, levels_of, sample_of
-from hdpkit.franchise.scores import log_seating, size_counts, totals
+from hdpkit.franchise.scores import (
+    draw_size_counts_in_dishes,
+    log_seating,
+    size_counts,
+    totals,
+    totals_in_dishes,
+)
 from hdpkit.franchise.slices import Slices
 from hdpkit.franchise.verbs import check_source
 from hdpkit.franchise.whole_corpus import WholeCorpus
@@ -301,6 +307,49 @@ class Reading(Drawn):
                 "nodes", nodes, f"whole numbers from 0 to {n - 1}", "See Franchise.topology.nodes."
             )
         return size_counts(self.seating, given.astype(np.int64))
+
+    def totals_in_dishes(self) -> tuple[Int64s, Int64s]:
+        """Customers and tables of every restaurant in a dish, sorted: two int64 arrays of one shape.
+
+        Dishes of a `Bursty` measure differ by restaurant: the customers of a dish in a restaurant sit at
+        tables, which are the observations of the dish.
+
+        Raises
+        ------
+        StateError
+            If dishes don't differ by restaurant.
+        """
+        self._check_in_dishes()
+        return totals_in_dishes(self.bank)
+
+    def size_counts_in_dishes(self, source: ChoiceSource) -> tuple[Int64s, Int64s]:
+        """Draw the sizes of the tables of restaurants in dishes, given the numbers of tables.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+
+        Returns
+        -------
+        sizes, counts : int64 arrays of one shape
+            Ascending, and the number of tables of each size.
+
+        Raises
+        ------
+        StateError
+            If dishes don't differ by restaurant.
+        """
+        check_source(source)
+        self._check_in_dishes()
+        measure: Any = self.measure
+        return draw_size_counts_in_dishes(self.bank, float(measure.discount), source)
+
+    def _check_in_dishes(self) -> None:
+        if not callable(getattr(self.bank, "cells", None)):
+            raise StateError(
+                "base", type(self.measure).__name__, "a measure whose dishes have restaurants of their own",
+                "hk.Bursty is one.",
+            )  # fmt: skip
 
     @property
     def dish_counts(self) -> Int64s:

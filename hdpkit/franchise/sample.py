@@ -36,6 +36,7 @@ __all__ = [
     "hyperparameter_values",
     "kept_of",
     "levels_of",
+    "parameter_key",
     "rows_at_once",
     "sample_of",
     "seating_arrays",
@@ -629,8 +630,13 @@ def hyperparameter_values(state: State) -> dict[str, Any]:
     """Hyperparameters by their keys in a trace."""
     values = state.hyperparameters.current()
     for name, value in state.measure.parameters.items():
-        values[f"base/{name}"] = float(value) if np.ndim(value) == 0 else value
+        values[parameter_key(name)] = float(value) if np.ndim(value) == 0 else value
     return values
+
+
+def parameter_key(name: str) -> str:
+    """Key of a parameter of the base measure in a trace: "base/eta", but "concentration/bursts"."""
+    return name if "/" in name else f"base/{name}"
 
 
 @attrs.frozen(eq=False, repr=False)

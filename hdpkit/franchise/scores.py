@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit._compiled.stores.labelled_seating import draw_sizes
 from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.numerics import add_up, lgamma, log
+from hdpkit.random import ChoiceSource
 from hdpkit.stores import CountsInBulk, CountsSizes, ScoresSeating, TotalsInBulk
 
 __all__ = [
@@ -19,12 +21,14 @@ __all__ = [
     "columns_of",
     "data_sizes",
     "dish_sizes",
+    "draw_size_counts_in_dishes",
     "log_joint_of_counts",
     "log_seating",
     "log_seating_of_restaurant",
     "log_stirling",
     "size_counts",
     "totals",
+    "totals_in_dishes",
 ]
 
 
@@ -86,6 +90,30 @@ def totals(store: Any, n_nodes: int) -> tuple[Int64s, Int64s]:
         np.array([store.node_customers(node) for node in range(n_nodes)], dtype=np.int64),
         np.array([store.node_tables(node) for node in range(n_nodes)], dtype=np.int64),
     )
+
+
+def totals_in_dishes(bank: Any) -> tuple[Int64s, Int64s]:
+    """Customers and tables of every restaurant in a dish; sorted, since a bank has them in any order."""
+    return _sorted(*bank.totals())
+
+
+def draw_size_counts_in_dishes(bank: Any, d: float, source: ChoiceSource) -> tuple[Int64s, Int64s]:
+    """Draw the sizes of the tables of restaurants in dishes; ascending, and the number of tables of each."""
+    customers, tables = _sorted(*bank.cells())
+    here = np.zeros(len(tables), dtype=np.int32)
+    seating = {
+        "dish": np.empty(int(customers.max(initial=0)), dtype=np.int32), "count_node": here,
+        "count_dish": here, "count_customers": customers.astype(np.int32),
+        "count_tables": tables.astype(np.int32),
+    }  # fmt: skip
+    drawn = draw_sizes(seating, source, np.array([d]))
+    sizes, place = np.unique(drawn["bin_size"], return_inverse=True)
+    return sizes.astype(np.int64), np.bincount(place, weights=drawn["bin_count"]).astype(np.int64)
+
+
+def _sorted(customers: Int64s, tables: Int64s) -> tuple[Int64s, Int64s]:
+    order = np.lexsort((tables, customers))
+    return customers[order], tables[order]
 
 
 ROOT_WEIGHTS = "root weights"

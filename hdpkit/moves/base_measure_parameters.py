@@ -25,6 +25,8 @@ __all__ = ["BaseMeasureParameters", "update_parameter", "updated_on_line"]
 class BaseMeasureParameters(Move):
     """Update every parameter of the base measure that has a prior, one after the other.
 
+    Those of `Bursty` are updated by `Concentration` and `Discount`.
+
     The target is p(data | dishes, parameter) p(parameter), dish parameters integrated out (parameters that
     the measure keeps in the state are given, and their density is a factor). Updates are made on an unbounded
     scale, with the Jacobian: log x for positive parameters, log x/(1-x) for those in (0, 1), x itself on the
@@ -52,7 +54,7 @@ class BaseMeasureParameters(Move):
 
     def check(self, state: Franchise) -> None:
         """Raise an error if all parameters of the base measure are fixed."""
-        if not state.measure.priors:
+        if not _names(state):
             raise ScheduleError(
                 "moves", self.name, "moves that have something to do",
                 "Every parameter of the base measure is fixed: give one a prior, or leave the move out.",
@@ -62,10 +64,15 @@ class BaseMeasureParameters(Move):
         """Update the parameters in the order in which the measure lists them."""
         info = MoveInfo()
         if steps != (0, 0):
-            for name, prior in state.measure.priors.items():
-                scale = Scale(*support_of(prior))
+            for name in _names(state):
+                scale = Scale(*support_of(state.measure.priors[name]))
                 info += MoveInfo(1, int(update_parameter(state, name, scale, self.method, self.width, rng)))
         return info
+
+
+def _names(state: Franchise) -> list[str]:
+    """Parameters that have a prior; `Concentration` and `Discount` draw those of restaurants in dishes."""
+    return [name for name in state.measure.priors if "/" not in name]
 
 
 def update_parameter(

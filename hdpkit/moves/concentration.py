@@ -11,7 +11,7 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.franchise.declarations import Hyperparameter
-from hdpkit.moves.hyperparameters import ByMethod, Openings, Sharing, counted, log_rising
+from hdpkit.moves.hyperparameters import ByMethod, Declared, Openings, Sharing, counted, log_rising
 from hdpkit.moves.protocol import MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
@@ -40,6 +40,9 @@ class Concentration(ByMethod):
     prior, of log(theta + d). The target is prod_j [theta+d_j]_(d_j)^(T_j-1) / [theta+1]_1^(n_j-1) times the
     prior.
 
+    "concentration/bursts" of a `Bursty` measure is drawn in the same ways, given the numbers of tables; if
+    the method is "auto", by slice sampling.
+
     Parameters
     ----------
     method : str
@@ -58,16 +61,17 @@ class Concentration(ByMethod):
 
     def check(self, state: Franchise) -> None:
         """Raise an error if all concentrations are fixed, or auxiliary variables are not possible."""
-        resampled = [one for one in state.declarations if one.hyperparameters[0].prior is not None]
-        if not resampled:
+        if not self._has_priors(state):
             raise ScheduleError(
                 "moves", self.name, "moves that have something to do",
                 "Every concentration is fixed: give one a prior (hk.Gamma) or leave Concentration out.",
             )  # fmt: skip
-        for declaration in resampled:
-            if self.method == "auxiliary" and not _conjugate(declaration.hyperparameters[0]):
+        declared = [one.hyperparameters[0] for one in state.declarations]
+        declared += [Hyperparameter.of(key, state.measure.priors[key]) for key in self._keys(state)]
+        for one in declared:
+            if self.method == "auxiliary" and one.prior is not None and not _conjugate(one):
                 raise ScheduleError(
-                    "concentration", declaration.concentration, "a Gamma prior",
+                    "concentration", one.prior, "a Gamma prior",
                     "Auxiliary variables need one: hk.Gamma(shape, rate). Or use method='slice'.",
                 )  # fmt: skip
 
@@ -85,13 +89,14 @@ class Concentration(ByMethod):
         state.set_concentration(declaration.name, after)
         return MoveInfo(1, int(value != after))
 
-    def _draw(self, declaration: Restaurant, value: float, sharing: Sharing, source: ChoiceSource) -> float:
-        declared = declaration.hyperparameters[0]
+    def _draw(self, declared: Declared, value: float, sharing: Sharing, source: ChoiceSource) -> float:
+        concentration, _ = declared
         d, n, t = sharing.d, sharing.customers, sharing.tables
-        if self.method == "slice" or not _conjugate(declared):
-            return slice_concentration(declared, value, d, n, t, self.width, source)
-        assert isinstance(declared.prior, Gamma)  # it is conjugate
-        return draw_concentration(declared.prior, value, d, n, t, source)
+        by_slice = self.method == "slice" or (self.method == "auto" and sharing.in_dishes)
+        if by_slice or not _conjugate(concentration):
+            return slice_concentration(concentration, value, d, n, t, self.width, source)
+        assert isinstance(concentration.prior, Gamma)  # it is conjugate
+        return draw_concentration(concentration.prior, value, d, n, t, source)
 
 
 def by_numbers(move: Concentration, declaration: Restaurant) -> bool:

@@ -9,8 +9,9 @@ import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import ScheduleError, StateError
-from hdpkit.franchise import Franchise, Restaurant
-from hdpkit.moves.hyperparameters import ByMethod, Openings, Sharing, exceeding, log_rising
+from hdpkit.franchise import Franchise
+from hdpkit.franchise.declarations import Hyperparameter
+from hdpkit.moves.hyperparameters import ByMethod, Declared, Openings, Sharing, exceeding, log_rising
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
@@ -34,6 +35,9 @@ class Discount(ByMethod):
     allowed by the prior and d > -theta. The target is prod [theta+d]_d^(T-1) prod_t [1-d]_1^(n_t-1) times the
     prior of d, and times that of theta + d if theta has a `Shifted` prior.
 
+    "discount/bursts" of a `Bursty` measure is drawn in the same ways, given sizes of tables drawn from their
+    law given the numbers of tables; if the method is "auto", by slice sampling.
+
     Parameters
     ----------
     method : str
@@ -47,30 +51,32 @@ class Discount(ByMethod):
 
     def check(self, state: Franchise) -> None:
         """Raise an error if all discounts are fixed, or if auxiliary variables are not possible."""
-        resampled = [one for one in state.declarations if one.hyperparameters[1].prior is not None]
-        if not resampled:
+        if not self._has_priors(state):
             raise ScheduleError(
                 "moves", self.name, "moves that have something to do",
                 "Every discount is fixed: give one a prior (hk.Beta) or leave Discount out.",
             )  # fmt: skip
-        for declaration in resampled:
-            if self.method == "auxiliary" and not _conjugate(declaration):
+        declared = [one.hyperparameters for one in state.declarations]
+        own = [(Hyperparameter(1.0), state.measure.priors[key]) for key in self._keys(state)]
+        declared += [(theta, Hyperparameter.of("discount", prior)) for theta, prior in own]
+        for one in declared:
+            if self.method == "auxiliary" and one[1].prior is not None and not _conjugate(one):
                 raise ScheduleError(
-                    "discount", declaration.discount, "a Beta prior, beside a positive concentration",
+                    "discount", one[1].prior, "a Beta prior, beside a positive concentration",
                     "Auxiliary variables need it (and no Shifted prior). Or use method='slice'.",
                 )  # fmt: skip
 
-    def _draw(self, declaration: Restaurant, value: float, sharing: Sharing, source: ChoiceSource) -> float:
-        prior = declaration.hyperparameters[1].prior
+    def _draw(self, declared: Declared, value: float, sharing: Sharing, source: ChoiceSource) -> float:
+        prior = declared[1].prior
         theta, tables, sizes = sharing.theta, sharing.tables, sharing.size_counts()
-        fits = _conjugate(declaration) and bool(np.all(theta > 0.0))
+        fits = _conjugate(declared) and bool(np.all(theta > 0.0)) and not sharing.in_dishes
         if isinstance(prior, Beta) and (self.method == "auxiliary" or (self.method == "auto" and fits)):
             return draw_discount(prior, value, theta, tables, sizes, source)
-        return slice_discount(declaration, value, theta, tables, sizes, self.width, source)
+        return slice_discount(declared, value, theta, tables, sizes, self.width, source)
 
 
-def _conjugate(declaration: Restaurant) -> bool:
-    theta, discount = declaration.hyperparameters
+def _conjugate(declared: Declared) -> bool:
+    theta, discount = declared
     positive = theta.start > 0.0 if theta.prior is None else not theta.shifted
     return isinstance(discount.prior, Beta) and positive
 
@@ -106,7 +112,7 @@ def draw_discount(
 
 
 def slice_discount(
-    declaration: Restaurant,
+    declared: Declared,
     d: float,
     theta: Floats,
     tables: Int64s,
@@ -115,7 +121,7 @@ def slice_discount(
     source: ChoiceSource,
 ) -> float:
     """Draw d by slice sampling; parameters as in `draw_discount`, with the declared priors of theta and d."""
-    concentration, discount = declaration.hyperparameters
+    concentration, discount = declared
     prior = discount.prior
     assert prior is not None
     low, high = discount.support

@@ -11,7 +11,7 @@ tables are computed over the distinct values of T, c and n_t.
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import ClassVar, Self
 
@@ -21,11 +21,15 @@ import numpy as np
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, positive_number, validator
 from hdpkit.franchise import Franchise, Restaurant
+from hdpkit.franchise.declarations import Hyperparameter
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.numerics import rising_sum
 from hdpkit.random import ChoiceSource
 
-__all__ = ["ByMethod", "Openings", "Sharing", "counted", "exceeding", "log_rising"]
+__all__ = ["ByMethod", "Declared", "Openings", "Sharing", "counted", "exceeding", "log_rising"]
+
+Declared = tuple[Hyperparameter, Hyperparameter]
+"""Concentration and discount."""
 
 _PIECE = 1 << 20
 _ONE = np.ones(1)
@@ -49,19 +53,34 @@ class ByMethod(Move):
     )
 
     @abc.abstractmethod
-    def _draw(self, declaration: Restaurant, value: float, sharing: Sharing, source: ChoiceSource) -> float:
+    def _draw(self, declared: Declared, value: float, sharing: Sharing, source: ChoiceSource) -> float:
         """Draw a value from its conditional, given the restaurants that share it."""
 
     def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
-        """Draw all values that have a prior, from the root's declaration to the deepest."""
+        """Draw all values that have a prior: from the root's declaration to the deepest, then in dishes."""
         info = MoveInfo()
         if steps == (0, 0):
             return info
-        sizes = state.labelled_seating(rng, sizes=True) if self.needs_sizes else nullcontext()
-        with state.root_integrated(rng), sizes:  # the root's weights depend on its hyperparameters
-            for number, declaration in enumerate(state.declarations):
-                info += self._update(state, number, declaration, rng)
-        return info
+        if any(self._declared(*one.hyperparameters).prior is not None for one in state.declarations):
+            sizes = state.labelled_seating(rng, sizes=True) if self.needs_sizes else nullcontext()
+            with state.root_integrated(rng), sizes:  # the root's weights depend on its hyperparameters
+                for number, declaration in enumerate(state.declarations):
+                    info += self._update(state, number, declaration, rng)
+        return info + self._in_dishes(state, rng)
+
+    def _declared(self, concentration: Hyperparameter, discount: Hyperparameter) -> Hyperparameter:
+        """The one that this move updates."""
+        return concentration if self.updates == ("concentration",) else discount
+
+    def _has_priors(self, state: Franchise) -> bool:
+        """Whether there is anything to draw."""
+        declared = [self._declared(*one.hyperparameters) for one in state.declarations]
+        return any(one.prior is not None for one in declared) or bool(self._keys(state))
+
+    def _keys(self, state: Franchise) -> list[str]:
+        """Parameters of restaurants in dishes that this move draws: "concentration/bursts"."""
+        (what,) = self.updates
+        return [name for name in state.measure.priors if name.startswith(f"{what}/")]
 
     def _update(self, state: Franchise, number: int, declaration: Restaurant, rng: ChoiceSource) -> MoveInfo:
         return self._by_restaurant(state, number, declaration, rng)
@@ -71,7 +90,7 @@ class ByMethod(Move):
     ) -> MoveInfo:
         """Update the value that restaurants share, or the value of each restaurant, given the seating."""
         (what,) = self.updates
-        declared = declaration.hyperparameters[("concentration", "discount").index(what)]
+        declared = self._declared(*declaration.hyperparameters)
         if declared.prior is None:
             return MoveInfo()
         sharing = Sharing.of(state, number, declaration)
@@ -80,10 +99,27 @@ class ByMethod(Move):
         groups = sharing.one_by_one() if declared.each else [sharing]
         before = np.atleast_1d(getattr(state, what)(declaration.name)).tolist()
         after = [
-            self._draw(declaration, value, group, rng) for value, group in zip(before, groups, strict=True)
+            self._draw(declaration.hyperparameters, value, group, rng)
+            for value, group in zip(before, groups, strict=True)
         ]
         getattr(state, f"set_{what}")(declaration.name, after if declared.each else after[0])
         return _moved(before, after)
+
+    def _in_dishes(self, state: Franchise, rng: ChoiceSource) -> MoveInfo:
+        """Update the value that the restaurants in dishes share (`Bursty`), given their numbers of tables.
+
+        By slice sampling unless auxiliary variables are asked for. Most of these restaurants have few
+        customers, and a concentration far above them: there are nearly as many tables as customers, and steps
+        by auxiliary variables would be small.
+        """
+        info = MoveInfo()
+        for key in self._keys(state):
+            value = float(state.base_parameters[key])
+            sharing, declared = Sharing.of_dishes(state, key.partition("/")[2], rng)
+            after = self._draw(declared, value, sharing, rng)
+            state.set_base_parameters(**{key: after})
+            info += _moved([value], [after])
+        return info
 
 
 def _moved(before: Sequence[float], after: Sequence[float]) -> MoveInfo:
@@ -93,14 +129,18 @@ def _moved(before: Sequence[float], after: Sequence[float]) -> MoveInfo:
 
 @attrs.frozen(eq=False)
 class Sharing:
-    """Restaurants that share a hyperparameter: one entry per restaurant, with the current values."""
+    """Restaurants that share a hyperparameter: one entry per restaurant, with the current values.
 
-    state: Franchise
+    Sizes of tables are read, or drawn, by ``sizes_of``, a function of the numbers of restaurants.
+    """
+
+    sizes_of: Callable[[Int64s], tuple[Int64s, Int64s]]
     nodes: Int64s
     theta: Floats
     d: Floats
     customers: Int64s
     tables: Int64s
+    in_dishes: bool = False
 
     @classmethod
     def of(cls, state: Franchise, number: int, declaration: Restaurant) -> Self:
@@ -108,14 +148,31 @@ class Sharing:
         nodes, customers, tables = state.totals_of(number)
         theta, d = state.concentration(declaration.name), state.discount(declaration.name)
         values = np.broadcast_to(theta, len(nodes)), np.broadcast_to(d, len(nodes))
-        return cls(state, nodes, *values, customers, tables)
+        return cls(state.size_counts, nodes, *values, customers, tables)
+
+    @classmethod
+    def of_dishes(cls, state: Franchise, name: str, source: ChoiceSource) -> tuple[Self, Declared]:
+        """All restaurants in dishes, and what is declared of them. Sizes of their tables are drawn."""
+        measure = state.measure
+        declared = [
+            Hyperparameter(float(measure.parameters[key]), measure.priors.get(key))
+            for key in (f"concentration/{name}", f"discount/{name}")
+        ]
+        customers, tables = state.totals_in_dishes()
+        theta, d = (np.full(len(customers), one.start) for one in declared)
+
+        def sizes_of(nodes: Int64s) -> tuple[Int64s, Int64s]:
+            return state.size_counts_in_dishes(source)
+
+        made = cls(sizes_of, np.arange(len(customers)), theta, d, customers, tables, in_dishes=True)
+        return made, (declared[0], declared[1])
 
     def one_by_one(self) -> Iterator[Sharing]:
         """Each restaurant separately."""
         for j in range(len(self.nodes)):
             own = slice(j, j + 1)
             yield Sharing(
-                self.state,
+                self.sizes_of,
                 self.nodes[own],
                 self.theta[own],
                 self.d[own],
@@ -125,7 +182,7 @@ class Sharing:
 
     def size_counts(self) -> tuple[Int64s, Int64s]:
         """Sizes of all their tables, ascending, and the number of tables of each size."""
-        return self.state.size_counts(self.nodes)
+        return self.sizes_of(self.nodes)
 
 
 def counted(values: Int64s) -> tuple[Int64s, Int64s]:

@@ -22,6 +22,7 @@ import numpy as np
 from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
+from hdpkit.franchise.sample import parameter_key
 from hdpkit.franchise.simulate import simulate_in_place
 from hdpkit.moves import Move, TableGibbs
 from hdpkit.priors import Beta, Each, Gamma
@@ -83,7 +84,7 @@ def hyperparameters(franchise: Franchise) -> dict[str, float]:
                 values |= {f"{name}[{key}]": float(v) for key, v in zip(keys, value, strict=True)}
             elif declared.prior is not None:
                 values[name] = float(value)
-    values |= {f"base/{name}": value for name, value in franchise.base_parameters.items()}
+    values |= {parameter_key(name): value for name, value in franchise.base_parameters.items()}
     return values
 
 

@@ -219,8 +219,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "tables of the first restaurant alone",
         "The sizes of one restaurant's tables for all of a declaration.",
         _BOTH,
-        "self.state.size_counts(self.nodes)",
-        "self.state.size_counts(self.nodes[:1])",
+        "self.sizes_of(self.nodes)",
+        "self.sizes_of(self.nodes[:1])",
         "check_discount_of_a_franchise",
     ),
     PlantedBug(

@@ -105,6 +105,26 @@ MEASURES = {
         )
         for name in ("SparseDirichletMultinomial", "SparseDirichletMultinomialReference")
     },
+    "Bursty": Row(
+        plain(
+            hk.Bursty, measure=hk.DirichletMultinomial(0.5), concentration=1.0, discount=0.0, each="document"
+        ),
+        {
+            "measure": [
+                None, 5, "words", hk.DirichletMultinomial, hk.NormalGamma(), hk.Gamma(1.0, 1.0),
+                hk.Bursty(hk.DirichletMultinomial(0.5)),
+                hk.SparseDirichletMultinomial(hk.Each(hk.Gamma(1.0, 1.0))),
+            ],
+            "concentration": [
+                None, NAN, -INF, 0.0, -1.0, 1e101, "1", [1.0], hk.Gamma, hk.Normal(1.0, 1.0),
+                hk.Shifted(hk.Gamma(1.0, 1.0)),
+            ],
+            "discount": [
+                None, NAN, INF, -0.1, 1.0, "0", [0.5], hk.Beta, hk.Normal(0.5, 1.0), hk.Gamma(1.0, 2.0),
+            ],
+            "each": [None, 5, "", b"document", ["document"]],
+        },
+    ),
     "Uniform": Row(plain(hk.Uniform, n_terms=3), {"n_terms": optional(whole(1, 2**31 - 2))}),
     "Categorical": Row(
         plain(hk.Categorical, probabilities=[0.5, 0.0, 0.5]),

@@ -162,7 +162,7 @@ def discount_by_slice(declared, theta, sizes, seed):
     sums = concentration.prior if concentration.shifted else None
     return one_step_distance(
         DiscountLaw(discount.prior, theta, sizes, sums),
-        lambda d: slice_discount(declared, d, thetas, tables, counted, 1.0, source),
+        lambda d: slice_discount(declared.hyperparameters, d, thetas, tables, counted, 1.0, source),
         FEWER,
         np.random.default_rng(seed),
     )

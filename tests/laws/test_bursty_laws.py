@@ -1,0 +1,231 @@
+"""Laws of draws over `Bursty`: its hyperparameters by one step from exact draws, everything by Geweke's test.
+
+The laws of the hyperparameters are integrated on a grid, from numbers of tables counted here.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from hyperparameter_law import ConcentrationLaw, DiscountLaw, dkw_p
+from scipy.special import expit
+
+import hdpkit as hk
+from hdpkit.base_measures import DirichletMultinomialReference
+from hdpkit.errors import ParameterError, ScheduleError
+from hdpkit.franchise.starts import start
+from hdpkit.moves import BaseMeasureParameters, Concentration, Discount, DishGibbs, TableGibbs
+from hdpkit.random import STARTS, Streams
+from hdpkit.testing.pvalues import SampledTests
+
+B, A = hk.Gamma(1.5, 0.4), hk.Beta(1.2, 2.0)
+DOCUMENTS = [0] * 14 + [1] * 9 + [2] * 4 + [3]
+VALUES = [0, 0, 0, 0, 1, 1, 2, 2, 2, 0, 0, 1, 0, 0, *[1, 1, 1, 2, 0, 1, 1, 1, 1], *[2, 2, 0, 2], 1]
+
+
+def franchise_of(concentration=B, discount=A, eta=0.5, inner=DirichletMultinomialReference):
+    """A franchise whose terms sit at fewer tables than there are terms."""
+    measure = hk.Bursty(inner(eta, n_terms=3), concentration, discount)
+    root = hk.Restaurant(measure, concentration=0.8)
+    data = hk.Groups.from_labels(VALUES, {"document": DOCUMENTS})
+    franchise = hk.Franchise(hk.Restaurant(root, each="document", concentration=0.7), data)
+    source = Streams(5).source(STARTS)
+    start(franchise, "sequential", source)
+    if concentration is B:
+        franchise.set_base_parameters(**{"concentration/bursts": 0.6})
+    TableGibbs().apply(franchise, source)
+    return franchise
+
+
+def counted(franchise):
+    """Customers and tables by dish and document, and by term as well, from the frozen state."""
+    opens = franchise.freeze()["bank"]["opens"]
+    totals, cells = {}, {}
+    for dish, document, value, head in zip(franchise.dishes, DOCUMENTS, VALUES, opens, strict=True):
+        for table, key in ((totals, (dish, document)), (cells, (dish, document, value))):
+            n, t = table.get(key, (0, 0))
+            table[key] = n + 1, t + int(head)
+    return list(totals.values()), list(cells.values())
+
+
+class TablesLaw(DiscountLaw):
+    """The law of a discount given numbers of customers and tables, summed over the sizes of tables."""
+
+    def __init__(self, prior, theta, totals, cells):
+        self.cells = cells
+        super().__init__(prior, theta, [[1] * t for _, t in totals])
+
+    def log_density_on_the_line(self, y):
+        rest = expit(-y)  # 1 - d
+        total = super().log_density_on_the_line(y)
+        for n, t in self.cells:
+            row = {0: 1.0}  # S_d(i, .), with i - j d = i - j + j (1 - d)
+            for i in range(n):
+                row = {j: row.get(j - 1, 0.0) + (i - j + j * rest) * row.get(j, 0.0) for j in range(1, i + 2)}
+            total = total + np.log(row[t])
+        return total
+
+
+STEPS = {
+    f"{move.name}, {move.method}, {kind}": (move, options)
+    for move in (Concentration(), Concentration("auxiliary"), Discount(), Discount("auxiliary"))
+    for kind, options in {
+        "both": {},
+        "other fixed": {"discount": 0.3} if move.updates == ("concentration",) else {"concentration": 2.0},
+        "no discount": {"discount": 0.0},
+    }.items()
+    if kind != "no discount" or move.updates == ("concentration",)
+}
+FAMILY = SampledTests()
+for label_ in STEPS:
+    FAMILY.register(label_, 1)
+
+
+def one_step(move, options, draws, seed):
+    franchise = franchise_of(**options)
+    totals, cells = counted(franchise)
+    theta, d = (
+        float(franchise.measure.parameters[f"{what}/bursts"]) for what in ("concentration", "discount")
+    )
+    if move.updates == ("concentration",):
+        law = ConcentrationLaw(B, d, *np.array(totals).T.tolist())
+    else:
+        law = TablesLaw(A, theta, totals, cells)
+    key, source = f"{move.updates[0]}/bursts", Streams(seed).source(1)
+    ends = np.empty(draws)
+    for i, x in enumerate(law.quantile(np.random.default_rng(seed).random(draws)).tolist()):
+        franchise.set_base_parameters(**{key: x})
+        info = move.apply(franchise, source)
+        ends[i] = franchise.base_parameters[key]
+        assert info.tried == 1
+    return {"0": dkw_p(law.distance(ends), draws)}
+
+
+@pytest.mark.parametrize("label", STEPS)
+def test_one_step(label):
+    FAMILY.check(label, lambda more, seed: one_step(*STEPS[label], 400 * more, seed))
+
+
+def test_a_state_has_fewer_tables_than_terms():
+    totals, cells = counted(franchise_of())
+    assert sum(t for _, t in cells) < sum(n for n, _ in cells) == len(VALUES)
+    assert max(t for _, t in totals) > 1
+
+
+def test_the_priors_of_bursts_count_in_the_joint():
+    franchise = franchise_of()
+    for key, prior, values in (("concentration/bursts", B, (0.7, 3.0)), ("discount/bursts", A, (0.2, 0.6))):
+        priors = []
+        for x in values:
+            franchise.set_base_parameters(**{key: x})
+            priors.append(franchise.log_prior() - prior.log_density(x))
+        assert priors[0] == pytest.approx(priors[1], abs=1e-12)
+
+
+def test_other_parameters_are_updated_alone():
+    franchise = franchise_of(eta=hk.Gamma(1.0, 1.0))
+    before = franchise.base_parameters
+    BaseMeasureParameters().apply(franchise, Streams(1).source(1))
+    after = franchise.base_parameters
+    assert {key for key in before if before[key] != after[key]} == {"eta"}
+    for move in (Concentration(), Discount()):
+        before = franchise.base_parameters
+        move.apply(franchise, Streams(1).source(2))
+        after = franchise.base_parameters
+        assert {key for key in before if before[key] != after[key]} == {f"{move.updates[0]}/bursts"}
+
+
+def test_likelihoods_kept_for_parameters_are_those_of_a_new_franchise():
+    """Parts of the likelihood are kept while eta changes: they are computed anew after every other change."""
+    franchise = franchise_of(eta=hk.Gamma(1.0, 1.0))
+    source = Streams(3).source(1)
+    for move in (BaseMeasureParameters(), Concentration(), Discount(), TableGibbs(), DishGibbs()):
+        move.apply(franchise, source)
+        copy = franchise.copy()
+        copy.bank.rebuild(franchise.store.dishes(), franchise.slots.occupied_slots())
+        assert franchise.log_likelihood() == pytest.approx(copy.log_likelihood(), abs=1e-12)
+
+
+def test_a_chain_is_the_same_after_a_pause():
+    """Restaurants in dishes are in another order after a thaw, and moves may not depend on it."""
+    schedule = [TableGibbs(), Concentration("auxiliary"), Discount("auxiliary"), BaseMeasureParameters()]
+    ends = []
+    for pause in (False, True):
+        franchise = franchise_of(eta=hk.Gamma(1.0, 1.0))
+        source = Streams(7).source(1)
+        for _ in range(4):
+            for move in schedule:
+                move.apply(franchise, source)
+            if pause:
+                frozen = franchise.freeze()
+                franchise = franchise_of(eta=hk.Gamma(1.0, 1.0))
+                franchise.thaw(frozen)
+        ends.append((franchise.base_parameters, franchise.log_joint(), franchise.dishes.tolist()))
+    assert ends[0] == ends[1]
+
+
+# ------------------------------------------------------------------ what is refused, and the plain measure
+
+
+@pytest.mark.parametrize(
+    ("move", "options"),
+    [
+        (Concentration(), {"concentration": 2.0}),
+        (Discount(), {"discount": 0.1}),
+        (BaseMeasureParameters(), {}),
+        (Concentration("auxiliary"), {"concentration": hk.Beta(1.0, 1.0)}),
+    ],
+)
+def test_a_schedule_without_anything_to_draw_is_refused(move, options):
+    franchise = franchise_of(**options)
+    with pytest.raises(ScheduleError):
+        hk.Scheduler([TableGibbs(), move]).run(franchise, 1, rng=0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"concentration": 0.0},
+        {"concentration": -1.0},
+        {"concentration": math.nan},
+        {"concentration": "large"},
+        {"concentration": None},
+        {"concentration": hk.Normal(1.0, 1.0)},
+        {"concentration": hk.Shifted(hk.Gamma(1.0, 1.0))},
+        {"concentration": [1.0, 2.0]},
+        {"discount": -0.1},
+        {"discount": 1.0},
+        {"discount": math.inf},
+        {"discount": hk.Normal(0.5, 1.0)},
+        {"discount": hk.Each(hk.Beta(1.0, 1.0))},
+    ],
+    ids=str,
+)
+def test_bad_values(options):
+    with pytest.raises(ParameterError) as raised:
+        hk.Bursty(hk.DirichletMultinomial(), **options)
+    assert next(iter(options)) in str(raised.value)
+
+
+@pytest.mark.parametrize("inner", [hk.DirichletMultinomial(0.3), hk.SparseDirichletMultinomial(0.3)])
+def test_an_infinite_concentration_is_the_plain_measure(inner):
+    traces = []
+    for measure in (inner, hk.Bursty(inner, float("inf"), hk.Beta(1.0, 1.0))):
+        franchise = hk.Franchise(
+            hk.Restaurant(hk.Restaurant(measure, concentration=1.0), each="document", concentration=B),
+            hk.Groups.from_labels(VALUES, {"document": DOCUMENTS}),
+        )
+        assert franchise.measure.conjugate
+        schedule = [TableGibbs(), DishGibbs(), hk.moves.SplitMerge(), Concentration()]
+        traces.append(hk.Scheduler(schedule).run(franchise, 5, rng=1))
+    assert list(traces[0]) == list(traces[1])
+    assert all(np.array_equal(traces[0][key], traces[1][key]) for key in traces[0])
+
+
+def test_traces_name_the_hyperparameters():
+    franchise = franchise_of(eta=hk.Gamma(1.0, 1.0))
+    schedule = [TableGibbs(), Concentration(), Discount(), BaseMeasureParameters()]
+    trace = hk.Scheduler(schedule).run(franchise, 3, rng=0)
+    names = [key for key in trace if "/" in key]
+    assert {"concentration/bursts", "discount/bursts", "base/eta"} < set(names)
+    assert all(len(set(trace[key])) == 3 for key in ("concentration/bursts", "discount/bursts", "base/eta"))
