@@ -14,7 +14,7 @@ import numpy.typing as npt
 from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
 from hdpkit.base_measures.bank import StatisticsBank
-from hdpkit.base_measures.by_restaurant import ByRestaurant, Placed
+from hdpkit.base_measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, Repeats
 from hdpkit.base_measures.protocol import BaseMeasure, Resampled, parameter
 from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference
 from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDirichletMultinomialReference
@@ -283,6 +283,13 @@ class Bursty(ByRestaurant):
     def posterior_means(self, bank: Any, slots: Int32s, dishes: Int32s) -> Any:
         """Means of phi_k of the dishes in these slots, shape (n, V)."""
         return self.measure.posterior_means(bank.inner, slots, dishes)
+
+    def in_new_restaurants(self, bank: Any, dishes: Int32s) -> NewRestaurants:
+        """Dishes phi_k given the tables; those of a restaurant without terms are drawn around them."""
+        tables = np.asarray(bank.freeze()["opens"])[: len(dishes)] > 0
+        at_tables = np.where(tables, dishes, -1).astype(np.int32)
+        repeats = Repeats(float(self.concentration), float(self.discount))
+        return NewRestaurants(self.measure, bank.inner, at_tables, repeats)
 
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return a bank in Python over the bank of the inner measure, which has the tables."""

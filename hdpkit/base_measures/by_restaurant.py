@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import attrs
 import numpy as np
 
 from hdpkit.arrays import Int32s
@@ -13,7 +15,15 @@ from hdpkit.checks import ByClass
 from hdpkit.data import GroupedData
 from hdpkit.errors import StateError
 
-__all__ = ["ByRestaurant", "Placed", "ReadsRestaurants", "RestaurantBank"]
+__all__ = [
+    "SAME",
+    "ByRestaurant",
+    "NewRestaurants",
+    "Placed",
+    "ReadsRestaurants",
+    "Repeats",
+    "RestaurantBank",
+]
 
 
 class Placed(NamedTuple):
@@ -34,6 +44,48 @@ class Placed(NamedTuple):
     restaurant: int
 
 
+class Repeats(NamedTuple):
+    """The distribution of a dish in each restaurant, PY(discount, concentration, dish).
+
+    Attributes
+    ----------
+    concentration, discount : float
+        With an infinite concentration the dish is the same in all restaurants.
+    """
+
+    concentration: float
+    discount: float
+
+    @property
+    def differ(self) -> bool:
+        """Whether dishes differ by restaurant."""
+        return self.concentration < math.inf
+
+
+SAME = Repeats(math.inf, 0.0)
+
+
+@attrs.frozen(eq=False)
+class NewRestaurants:
+    """Dishes in restaurants without customers: PY(discount, concentration, phi_k).
+
+    Attributes
+    ----------
+    measure : BaseMeasure
+        Base measure of phi_k.
+    bank : StatisticsBank
+        Its bank over the data.
+    dishes : int32 array, shape (n_customers,)
+        Dish of each customer whose value is an observation of phi_k; -1 for the others.
+    repeats : Repeats
+    """
+
+    measure: BaseMeasure
+    bank: Any
+    dishes: Int32s
+    repeats: Repeats
+
+
 class ByRestaurant(BaseMeasure):
     """A base measure whose dishes differ by restaurant.
 
@@ -49,7 +101,8 @@ class ByRestaurant(BaseMeasure):
 
     Every move that uses statistics of dishes only runs over such a measure, by the readable code. What needs
     observations that are independent given the parameters of their dish is refused: moves that draw these
-    parameters (`moves.SliceGibbs`, `moves.CountGibbs`, `moves.DrawTopics`), new groups, known components.
+    parameters (`moves.SliceGibbs`, `moves.CountGibbs`, `moves.DrawTopics`), known components. New groups need
+    `in_new_restaurants`.
 
     Attributes
     ----------
@@ -84,8 +137,33 @@ class ByRestaurant(BaseMeasure):
         """
         raise missing_method(self, "simulate_in")
 
+    def in_new_restaurants(self, bank: Any, dishes: Int32s) -> NewRestaurants:
+        """Return the distribution of the dishes of a state in restaurants that have no customers.
+
+        It is optional, for fold-in and held-out scores (`Franchise.fold_in`, `hdpkit.evaluate`).
+
+        Parameters
+        ----------
+        bank : StatisticsBank
+            Bank of this measure, with the statistics of the state.
+        dishes : int32 array, shape (n_customers,)
+            Dish of each customer.
+
+        Returns
+        -------
+        NewRestaurants
+
+        Raises
+        ------
+        MissingMethodError
+            Unless a class defines it.
+        """
+        raise missing_method(self, "in_new_restaurants")
+
     def supports(self, method: str) -> bool:
         """Whether this measure has an optional method. Parameters of dishes are never drawn for sweeps."""
+        if method == "in_new_restaurants":
+            return type(self).in_new_restaurants is not ByRestaurant.in_new_restaurants
         if method in ("draw_parameters", "log_likelihood"):
             return False
         if method in ("simulate", "simulate_in"):

@@ -17,17 +17,20 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit._compiled.fixed_dishes.learned_words import Learning
 from hdpkit.arrays import Floats
-from hdpkit.checks import check_unmasked, number_array, positive_number
+from hdpkit.checks import check_unmasked, flag, number_array, positive_number
 from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.franchise.fixed_dishes import FixedDishes, sample_groups
+from hdpkit.franchise.fixed_dishes import FixedDishes, complete_groups, sample_groups
 from hdpkit.random import ChoiceSource
 
-__all__ = ["TOLERANCE", "by_em", "by_gibbs", "completion_perplexity", "fit_proportions"]
+__all__ = ["LEAST", "PASSES", "TOLERANCE", "by_em", "by_gibbs", "completion_perplexity", "fit_proportions"]
 
 TOLERANCE = 1e-6  # a smaller step changes scores by less than one in ten thousand
 _LONGEST = 20_000  # steps
+PASSES = 200  # at most, over the terms of a group that change its own dishes
+LEAST = 1e-300  # of the probability of all terms that an observed half lacks
 _PLAIN = 500  # number of steps without extrapolation
 
 
@@ -47,9 +50,9 @@ def fit_proportions(
     tolerance : float
         EM ends when no proportion changes by more than this.
 
-        Returns
-        -------
-        array, shape (K,)
+    Returns
+    -------
+    array, shape (K,)
 
     Raises
     ------
@@ -103,33 +106,89 @@ def _ahead(theta: Floats, one: Floats, two: Floats, least: Floats) -> Floats:
     return point / point.sum()
 
 
-def by_em(observed: FixedDishes, held: FixedDishes, tolerance: float) -> Floats:
-    """Log density of each held-out value, group by group, under proportions that EM fits: in nats."""
-    logs = np.empty(len(held.row))
+def by_em(observed: FixedDishes, held: FixedDishes, tolerance: float) -> tuple[Floats, Floats]:
+    """Scores of the held-out values, group by group, under proportions that EM fits.
+
+    If values are terms, both halves have the same rows of densities. Where dishes differ by group, those of a
+    group are expected ones given its observed half (see `hdpkit._compiled.fixed_dishes.learned_words`).
+
+    Returns the log density of each held-out value, in nats, and the probability of the observed values of
+    each group, all together.
+    """
+    if observed.repeats.differ:
+        return _by_expectation(observed, held, tolerance)
+    logs, seen = np.empty(len(held.row)), np.zeros(len(observed.parents.parent))
     parents = observed.parents
     for group in range(len(parents.parent)):
         prior = observed.concentration * parents.share[parents.parent[group]]
         used = prior > 0  # a dish without prior mass has proportion zero in every group
         rows, counts = np.unique(_rows(observed, group), return_counts=True)
-        theta = _fitted(
-            np.ascontiguousarray(observed.density[rows].T[used]), prior[used], counts.astype(float), tolerance
-        )
+        of_rows = np.ascontiguousarray(observed.density[rows].T[used])
+        theta = _fitted(of_rows, prior[used], counts.astype(float), tolerance)
         scored = slice(held.layout.begins[group], held.layout.begins[group + 1])
         logs[scored] = np.log(held.density[held.row[scored]][:, used] @ theta)
-    return logs + held.log_scale[held.row]
+        seen[group] = (theta @ of_rows) @ np.exp(observed.log_scale[rows])
+    return logs + held.log_scale[held.row], seen
+
+
+def _by_expectation(observed: FixedDishes, held: FixedDishes, tolerance: float) -> tuple[Floats, Floats]:
+    """`by_em` where dishes differ by group."""
+    n_rows, n_dishes = observed.density.shape
+    n_groups, parents = len(observed.parents.parent), observed.parents
+    theta = np.empty((n_groups, n_dishes))
+    begins, terms, counts = [0], [], []
+    for group in range(n_groups):
+        prior = observed.concentration * parents.share[parents.parent[group]]
+        used = prior > 0
+        rows, times = np.unique(_rows(observed, group), return_counts=True)
+        of_rows = np.ascontiguousarray(observed.density[rows].T[used])
+        theta[group] = 0.0
+        theta[group, used] = _fitted(of_rows, prior[used], times.astype(float), tolerance)
+        terms.append(rows)
+        counts.append(times)
+        begins.append(begins[-1] + len(rows))
+    found, seen = np.empty(len(held.row)), np.empty(n_groups)
+    for number, share in enumerate(parents.share):
+        learning = Learning(
+            np.zeros(n_dishes), np.arange(n_rows + 1) * n_dishes,
+            np.tile(np.arange(n_dishes, dtype=np.int32), n_rows), np.ravel(observed.density),
+            observed.concentration * share, np.full(n_dishes, math.inf), np.array(begins),
+            np.concatenate([np.zeros(0, dtype=np.int64), *terms]),
+            np.concatenate([np.zeros(0), *counts]), held.layout.begins, held.row, *observed.repeats,
+        )  # fmt: skip
+        for group in np.flatnonzero(parents.parent == number).tolist():
+            learning.score(group, group + 1, tolerance, PASSES, theta, found, seen)
+    return np.log(found), seen
 
 
 def by_gibbs(
     observed: FixedDishes, held: FixedDishes, particles: int, sweeps: int, burn_in: int, source: ChoiceSource
-) -> Floats:
-    """Log density of each held-out value under mean proportions by Gibbs; a row per independent sampler."""
+) -> tuple[Floats, Floats]:
+    """Scores as `by_em` returns them, a row for each independent sampler of the observed halves.
+
+    The density of a value is its mean, over the sweeps, of the density given the seating.
+    """
     logs = np.empty((particles, len(held.row)))
+    n_groups = len(observed.parents.parent)
+    seen = np.zeros((particles, n_groups))
+    distinct = [np.unique(_rows(observed, group)) for group in range(n_groups)]
     for particle in range(particles):
-        proportions, _ = sample_groups(observed, sweeps, burn_in, source)
-        for group in range(len(proportions)):
+        if observed.repeats.differ:
+            rows = [np.concatenate([_rows(held, group), distinct[group]]) for group in range(n_groups)]
+            found = complete_groups(observed, rows, sweeps, burn_in, source)
+        else:
+            proportions, _ = sample_groups(observed, sweeps, burn_in, source)
+        for group in range(n_groups):
             scored = slice(held.layout.begins[group], held.layout.begins[group + 1])
+            if observed.repeats.differ:
+                n_held = scored.stop - scored.start
+                logs[particle, scored] = np.log(found[group][:n_held])
+                seen[particle, group] = found[group][n_held:].sum()
+                continue
             logs[particle, scored] = np.log(held.density[held.row[scored]] @ proportions[group])
-    return logs + held.log_scale[held.row]
+            of_rows = observed.density[distinct[group]] @ proportions[group]
+            seen[particle, group] = of_rows @ np.exp(observed.log_scale[distinct[group]])
+    return logs + held.log_scale[held.row], seen
 
 
 def _rows(fixed: FixedDishes, group: int) -> npt.NDArray[np.int64]:
@@ -137,7 +196,13 @@ def _rows(fixed: FixedDishes, group: int) -> npt.NDArray[np.int64]:
 
 
 def completion_perplexity(
-    phi: npt.ArrayLike, prior: npt.ArrayLike, observed: Any, held: Any, tolerance: float = TOLERANCE
+    phi: npt.ArrayLike,
+    prior: npt.ArrayLike,
+    observed: Any,
+    held: Any,
+    tolerance: float = TOLERANCE,
+    *,
+    new_terms: bool = False,
 ) -> float:
     """Perplexity by document completion, for topics of any program: exp(-mean log p) of the held-out halves.
 
@@ -151,16 +216,20 @@ def completion_perplexity(
         The two halves of each document, in the same order.
     tolerance : float
         EM ends when no proportion changes by more than this.
+    new_terms : bool
+        Score only the held-out words whose term is not in the observed half of their document, given that it
+        is not (`Evaluation.new_perplexity`).
 
-        Returns
-        -------
-        float
+    Returns
+    -------
+    float
 
     Raises
     ------
     DataError
-        If topics and halves don't fit, or there is no held-out word.
+        If topics and halves don't fit, or there is no such held-out word.
     """
+    flag("new_terms", new_terms)
     tolerance = positive_number("tolerance", tolerance)
     topics, alpha = _numbers("phi", phi), _numbers("prior", prior)
     halves = [_counts(name, half) for name, half in (("observed", observed), ("held", held))]
@@ -182,14 +251,18 @@ def completion_perplexity(
         )  # fmt: skip
     used = alpha > 0  # a topic without prior mass has proportion zero in every document
     density = np.ascontiguousarray(topics[used].T)
-    sums = np.zeros(halves[1].shape[0])
+    sums, n = np.zeros(halves[1].shape[0]), 0
     for document in range(len(sums)):
         (seen, times), (scored, counts) = (_row(half, document) for half in halves)
         theta = _fitted(np.ascontiguousarray(density[seen].T), alpha[used], times.astype(float), tolerance)
-        sums[document] = np.log(density[scored] @ theta) @ counts
-    n = int(halves[1].data.sum())
+        if new_terms:
+            new = ~np.isin(scored, seen)
+            scored, counts = scored[new], counts[new]
+            sums[document] -= counts.sum() * math.log(max(1.0 - (density[seen] @ theta).sum(), LEAST))
+        sums[document] += np.log(density[scored] @ theta) @ counts
+        n += int(counts.sum())
     if n == 0:
-        raise DataError("held", held, "a half with at least one word", "Give the held-out words.")
+        raise DataError("held", held, "a half with at least one such word", "Give the held-out words.")
     return math.exp(-float(sums.sum()) / n)
 
 

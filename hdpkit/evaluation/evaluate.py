@@ -13,7 +13,7 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, positive_number, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError, StateError
-from hdpkit.evaluation.completion import TOLERANCE, by_em, by_gibbs
+from hdpkit.evaluation.completion import LEAST, TOLERANCE, by_em, by_gibbs
 from hdpkit.evaluation.result import Evaluation, averaged
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.fixed_dishes import FixedDishes, check_foldable, fixed_dishes
@@ -48,7 +48,8 @@ def evaluate(
     """Score groups that the states were not sampled with. The states don't change.
 
     In each state the dishes and all restaurants are fixed. Probabilities are averaged over states and
-    particles, not their logarithms. See docs/evaluation.md.
+    particles, not their logarithms. Where dishes differ by group (`Bursty`), those of a new group follow its
+    values seen so far. See docs/evaluation.md.
 
     Parameters
     ----------
@@ -58,8 +59,9 @@ def evaluate(
         New groups, as for `Franchise.fold_in`: complete or, with ``held_out``, their observed halves.
     method : "completion", "left-to-right" or "predictive"
         "completion": proportions are fitted to the observed half of each group, and each value of the other
-        half is scored. "left-to-right": probability of whole groups, by particles (Wallach et al. 2009, in
-        the unbiased form of Buntine 2009); the time grows with the square of a group's size.
+        half is scored; of words also those that are new in their group (`Evaluation.new_perplexity`).
+        "left-to-right": probability of whole groups, by particles (Wallach et al. 2009, in the unbiased form
+        of Buntine 2009); the time grows with the square of a group's size.
         "predictive": the predictive perplexity of Wang & Blei (2009), exp(-sum log p(group | training) / sum
         of sizes). The paper doesn't say how it estimates these probabilities; here left-to-right is used.
     held_out : Corpus or Groups, optional
@@ -112,10 +114,12 @@ def evaluate(
     scored = scorer.scored
     assert scored is not None  # `states_of` yields at least one state
     units, standard_error = averaged(logs, scorer.group)
-    by_group = np.zeros(len(scored.layout.names))
+    n_groups = len(scored.layout.names)
+    by_group = np.zeros(n_groups)
     np.add.at(by_group, scorer.group, units)
     tokens = np.diff(scored.layout.begins)
-    for array in (by_group, tokens):
+    new, new_tokens = scorer.of_new(units)
+    for array in (by_group, tokens, new, new_tokens):
         array.setflags(write=False)
     return Evaluation(
         method=method,
@@ -127,6 +131,8 @@ def evaluate(
         standard_error=standard_error,
         n_states=len(logs),
         particles=max(len(each) for each in logs),
+        group_new_log_probability=new,
+        group_new_tokens=new_tokens,
     )
 
 
@@ -144,6 +150,10 @@ class _LeftToRight:
     def group(self) -> Int64s:
         assert self.scored is not None
         return np.arange(len(self.scored.layout.names))
+
+    def of_new(self, units: Floats) -> tuple[Floats, Int64s]:
+        """No value is new to an observed half: there is none."""
+        return np.zeros(len(units)), np.zeros(len(units), dtype=np.int64)
 
     def score(self, franchise: Franchise) -> Floats:
         """Log probability of each group in a state, by each particle: shape (particles, n_groups)."""
@@ -181,6 +191,8 @@ class _Completion:
     fit: str | None = None
     scored: FixedDishes | None = None
     observed: npt.NDArray[np.bool_] | None = None  # which values are observed, if the halves are made here
+    new: npt.NDArray[np.bool_] | None = None  # which values are terms that the observed half lacks
+    seen: list[Floats] = attrs.field(factory=list)  # probability of the terms that it has, by state
 
     @property
     def group(self) -> Int64s:
@@ -193,8 +205,26 @@ class _Completion:
         self.scored = _filled(held)
         self.fit = self._fit(observed.discount)
         if self.fit == "em":
-            return by_em(observed, held, self.tolerance)[None]
-        return by_gibbs(observed, held, self.particles, self.sweeps, self.burn_in, self.source)
+            logs, seen = (found[None] for found in by_em(observed, held, self.tolerance))
+        else:
+            logs, seen = by_gibbs(observed, held, self.particles, self.sweeps, self.burn_in, self.source)
+        if franchise.measure.takes_terms:
+            self.seen.append(seen.mean(axis=0))
+            self.new = _new(observed, held) if self.new is None else self.new
+        return logs
+
+    def of_new(self, units: Floats) -> tuple[Floats, Int64s]:
+        """Log probability of the new terms of each group, given that they are new, and their number.
+
+        Takes the log probability of each value.
+        """
+        group, n_groups = self.group, len(self.scored.layout.names)  # type: ignore[union-attr]
+        if self.new is None:
+            return np.zeros(n_groups), np.zeros(n_groups, dtype=np.int64)
+        tokens = np.bincount(group[self.new], minlength=n_groups).astype(np.int64)
+        rest = np.log(np.maximum(1.0 - np.mean(self.seen, axis=0), LEAST))
+        found = np.bincount(group[self.new], units[self.new], minlength=n_groups).astype(np.float64)
+        return found - np.where(tokens > 0, tokens * rest, 0.0), tokens
 
     def _fit(self, discount: float) -> str:
         if self.wanted == "em" and discount > 0:
@@ -218,9 +248,20 @@ class _Completion:
                 f"the groups of data, in the same order: {len(names)}, from {names[:1]}",
                 "Build both halves with the same documents, empty ones included, and the same names.",
             )  # fmt: skip
-        observed = fixed_dishes(franchise, self.data, other=self.held_out)
+        terms = franchise.measure.takes_terms
+        observed = fixed_dishes(franchise, self.data, scaled=terms, other=self.held_out)
         held = fixed_dishes(franchise, self.held_out, scaled=True, parents=observed.parents)
+        if terms:
+            observed = observed.joined(held)
+            held = held.with_rows_of(observed)
         return observed, held
+
+
+def _new(observed: FixedDishes, held: FixedDishes) -> npt.NDArray[np.bool_]:
+    """Which held-out values are terms that are not in the observed half of their group."""
+    n_rows = len(observed.density)
+    cells = [half.layout.group * n_rows + half.row for half in (observed, held)]
+    return ~np.isin(cells[1], cells[0])
 
 
 def _half(begins: Int64s, source: ChoiceSource) -> npt.NDArray[np.bool_]:

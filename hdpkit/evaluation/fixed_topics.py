@@ -15,7 +15,9 @@ import hdpkit._compiled.fixed_dishes.new_groups as compiled
 from hdpkit._compiled.fixed_dishes.fitted_proportions import Fitting
 from hdpkit._compiled.fixed_dishes.learned_words import Learning
 from hdpkit.arrays import Floats, Int64s
+from hdpkit.base_measures.by_restaurant import SAME, Repeats
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.evaluation.completion import LEAST, PASSES
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 __all__ = ["FixedTopics", "completion", "halves", "mean_log_probability"]
@@ -23,7 +25,6 @@ __all__ = ["FixedTopics", "completion", "halves", "mean_log_probability"]
 _DOCUMENTS = 512  # that are fitted, or swept over, between checks for Ctrl-C
 _TOKENS = 1 << 20  # that are divided one by one
 _LONGEST = 5_000  # steps
-_PASSES = 200  # at most, over a document whose words topics learn
 _EQUAL = 1e-9  # a relative difference from the smallest probability below this counts as zero
 
 
@@ -40,10 +41,16 @@ class FixedTopics:
     prior: Floats  # pseudo-counts of the topics in a document: its concentration times their weights
     # tokens and pseudo-counts of each topic (probabilities times this are counts); None: can't learn words
     mass: Floats | None = None
+    repeats: Repeats = SAME  # how topics differ by document
 
     @classmethod
     def of(
-        cls, topics: Floats | Iterable[Floats], new: Floats, prior: Floats, mass: Floats | None = None
+        cls,
+        topics: Floats | Iterable[Floats],
+        new: Floats,
+        prior: Floats,
+        mass: Floats | None = None,
+        repeats: Repeats = SAME,
     ) -> Self:
         """Make the topics from rows that sum to one (in blocks, perhaps), and the mean of a new topic.
 
@@ -61,7 +68,7 @@ class FixedTopics:
         shape = (len(base), len(new))
         by_topic = scipy.sparse.csr_array((np.concatenate(excess), np.concatenate(places), ends), shape=shape)
         prior = np.ascontiguousarray(prior, dtype=np.float64)
-        return cls(np.array(base), by_topic.tocsc(), prior, mass)
+        return cls(np.array(base), by_topic.tocsc(), prior, mass, repeats)
 
     @property
     def n_topics(self) -> int:
@@ -72,8 +79,16 @@ class FixedTopics:
         """Proportions (n_documents, K + 1) by EM: theta_k ~ prior_k + E[n_k] (docs/evaluation.md).
 
         Counts need not be whole numbers. EM ends for a document when no proportion changes by more than
-        ``tolerance``. A document without tokens gets the proportions of the prior.
+        ``tolerance``. A document without tokens gets the proportions of the prior. Where topics differ by
+        document, those of the document are expected ones (`Learning`), and the topics don't learn.
         """
+        if self.repeats.differ:
+            nothing = scipy.sparse.csr_array(counts.shape, dtype=np.int64)
+            return attrs.evolve(self, mass=None)._learned(counts, nothing, tolerance)[0]
+        return self._fit(counts, tolerance)
+
+    def _fit(self, counts: Any, tolerance: float) -> Floats:
+        """Proportions under the topics of the corpus."""
         cells = _cells(counts)
         fitting = Fitting(
             self.base, self.excess.indptr.astype(np.int64), self.excess.indices.astype(np.int32),
@@ -106,7 +121,7 @@ class FixedTopics:
             begins = np.append(0, np.cumsum(repeats))[part.indptr].astype(np.int64)
             groups = compiled.NewGroups(
                 density, share, np.repeat(row.astype(np.int64), repeats), begins,
-                np.zeros(last - first, dtype=np.int64), total, 0.0,
+                np.zeros(last - first, dtype=np.int64), total, 0.0, *self.repeats,
             )  # fmt: skip
             dishes = np.empty(int(begins[-1]), dtype=np.int64)
             groups.fold_in(0, last - first, burn_in, sweeps, source, theta[first:last], dishes)
@@ -127,60 +142,98 @@ class FixedTopics:
         logs: Floats = np.log(found)
         return logs
 
-    def learned_log_probabilities(self, counts: Any, held: Any, tolerance: float) -> Floats:
-        """Log probability of a token of each cell of the held-out halves, if topics learn the observed words.
+    def score(self, counts: Any, held: Any, tolerance: float) -> tuple[Floats, Floats]:
+        """Scores of held-out halves, with proportions fitted to the observed halves.
 
-        Each document is treated separately: its observed words of a topic are added to the topic's counts, as
-        if the document were the next one of the fit. See `hdpkit._compiled.fixed_dishes.learned_words`.
+        Each document is treated separately. Topics with a ``mass`` learn its observed words: they are added
+        to the topic's counts, as if the document were the next one of the fit. Where topics differ by
+        document, those of the document are given its observed words. See
+        `hdpkit._compiled.fixed_dishes.learned_words`.
+
+        Returns the log probability of a token of each held-out cell, in nats, and the probability of the
+        observed terms of each document, all together.
         """
-        theta, cells, others = self.fit(counts, tolerance), _cells(counts), _cells(held)
+        if self.mass is not None or self.repeats.differ:
+            return self._learned(counts, held, tolerance)[1:]
+        return self.score_under(self._fit(counts, tolerance), counts, held)
+
+    def score_under(self, theta: Floats, counts: Any, held: Any) -> tuple[Floats, Floats]:
+        """Return scores as `score` does, under given proportions and the topics of the corpus."""
+        cells = _cells(counts)
+        document = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
+        seen = np.bincount(document, np.exp(self.log_probabilities(theta, cells)), minlength=cells.shape[0])
+        return self.log_probabilities(theta, held), np.asarray(seen, dtype=np.float64)
+
+    def _learned(self, counts: Any, held: Any, tolerance: float) -> tuple[Floats, Floats, Floats]:
+        """Proportions, and what `score` returns."""
+        theta, cells, others = self._fit(counts, tolerance), _cells(counts), _cells(held)
+        mass = np.full(len(self.base), math.inf) if self.mass is None else self.mass
         learning = Learning(
             self.base, self.excess.indptr.astype(np.int64), self.excess.indices.astype(np.int32),
-            self.excess.data, self.prior, np.ascontiguousarray(self.mass, dtype=np.float64),
+            self.excess.data, self.prior, np.ascontiguousarray(mass, dtype=np.float64),
             cells.indptr.astype(np.int64), cells.indices.astype(np.int64), cells.data.astype(np.float64),
-            others.indptr.astype(np.int64), others.indices.astype(np.int64),
+            others.indptr.astype(np.int64), others.indices.astype(np.int64), *self.repeats,
         )  # fmt: skip
-        n, found = len(theta), np.empty(len(others.data))
+        n, found, seen = len(theta), np.empty(len(others.data)), np.empty(len(theta))
         for first in range(0, n, _DOCUMENTS):
-            learning.score(first, min(first + _DOCUMENTS, n), tolerance, _PASSES, theta, found)
-        logs: Floats = np.log(found)
-        return logs
+            learning.score(first, min(first + _DOCUMENTS, n), tolerance, PASSES, theta, found, seen)
+        return theta, np.log(found), seen
 
 
-def completion(states: Iterable[FixedTopics], counts: Any, held: Any, tolerance: float) -> float:
+def completion(
+    states: Iterable[FixedTopics], counts: Any, held: Any, tolerance: float, new_terms: bool = False
+) -> float:
     """Mean log probability of held-out tokens, in nats, by document completion, averaged over states.
 
     Proportions are fitted to the observed halves in each state; topics with a ``mass`` learn their words.
+    With ``new_terms`` the tokens are those of terms that the observed half lacks, given that it does.
     """
 
-    def logs_of_states(cells: Any) -> Iterator[Floats]:
+    def scores_of_states(cells: Any) -> Iterator[tuple[Floats, Floats]]:
         for state in states:
-            if state.mass is None:
-                yield state.log_probabilities(state.fit(counts, tolerance), cells)
-            else:
-                yield state.learned_log_probabilities(counts, cells, tolerance)
+            yield state.score(counts, cells, tolerance)
 
-    return mean_log_probability(logs_of_states, held)
+    return mean_log_probability(scores_of_states, counts, held, new_terms)
 
 
-def mean_log_probability(logs_of_states: Callable[[Any], Iterator[Floats]], held: Any) -> float:
+def mean_log_probability(
+    scores_of_states: Callable[[Any], Iterator[tuple[Floats, Floats]]],
+    counts: Any,
+    held: Any,
+    new_terms: bool = False,
+) -> float:
     """Mean log probability of held-out tokens, in nats, whose probabilities are averaged over states.
 
-    ``logs_of_states`` takes the held-out counts and yields the log probabilities of its entries in each
-    state.
+    ``scores_of_states`` takes the held-out counts and yields what `FixedTopics.score` returns in each state.
+    With ``new_terms`` as for `completion`.
     """
-    cells = _cells(held)
+    cells = _new_cells(counts, held) if new_terms else _cells(held)
     total = float(cells.data.sum())
     if total == 0:
         raise DataError(
-            "X", "no token", "documents with at least one token to be scored", "All of them are empty."
-        )
-    sums, n_states = np.full(len(cells.data), -np.inf), 0
-    for logs in logs_of_states(cells):
+            "held-out halves" if new_terms else "X", "no such token" if new_terms else "no token",
+            "a token of a term that its document's observed half lacks" if new_terms
+            else "documents with at least one token to be scored",
+            "Score all tokens, or other halves." if new_terms else "All of them are empty.",
+        )  # fmt: skip
+    sums, seen, n_states = np.full(len(cells.data), -np.inf), np.zeros(cells.shape[0]), 0
+    for logs, of_observed in scores_of_states(cells):
         np.logaddexp(sums, logs, out=sums)
+        seen += of_observed
         n_states += 1
-    mean = float((sums - math.log(n_states)) @ cells.data) / total
+    sums -= math.log(n_states)
+    if new_terms:
+        sums -= np.repeat(np.log(np.maximum(1.0 - seen / n_states, LEAST)), np.diff(cells.indptr))
+    mean = float(sums @ cells.data) / total
     return mean if math.isfinite(mean) else -math.inf
+
+
+def _new_cells(counts: Any, held: Any) -> Any:
+    """Cells of the held-out halves whose terms the observed halves lack."""
+    observed, cells = _cells(counts), _cells(held)
+    found = scipy.sparse.csr_array(cells - cells.multiply(observed > 0))
+    found.eliminate_zeros()
+    return _cells(found)
 
 
 def halves(counts: Any, rng: ChoiceSource | Seed) -> tuple[Any, Any]:

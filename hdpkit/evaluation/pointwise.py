@@ -14,7 +14,12 @@ from hdpkit.errors import DeclarationError
 from hdpkit.evaluation.evaluate import log_probabilities_by_group
 from hdpkit.evaluation.result import log_mean_exp
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.fixed_dishes import FixedDishes, check_foldable, fixed_dishes
+from hdpkit.franchise.fixed_dishes import (
+    FixedDishes,
+    check_foldable,
+    fixed_dishes,
+    without_restaurants,
+)
 from hdpkit.franchise.new_labels import Parents
 from hdpkit.random import ChoiceSource, Purpose, Streams
 
@@ -105,7 +110,8 @@ def _check(franchise: Franchise) -> None:
             "With levels in between, groups are dependent given the root's weights: score held-out groups "
             "by hk.evaluate.",
         )  # fmt: skip
-    if not (franchise.measure.supports("draw_parameters") and franchise.measure.supports("log_likelihood")):
+    measure = without_restaurants(franchise).measure
+    if not (measure.supports("draw_parameters") and measure.supports("log_likelihood")):
         raise DeclarationError(
             "base", type(franchise.measure).__name__, "a measure that draws parameters",
             "Define draw_parameters() and log_likelihood(), or score held-out groups by hk.evaluate.",
@@ -116,35 +122,23 @@ def _with_parameters_drawn(franchise: Franchise, fixed: FixedDishes, source: Cho
     """Return the groups with densities under drawn parameters, and with drawn weights of the root."""
     slots = franchise.slots.occupied_slots()
     new = np.log(fixed.density[:, -1]) + fixed.log_scale
-    parameters = franchise.measure.draw_many(franchise.bank, slots, franchise._customers.dishes(), source)
+    state = without_restaurants(franchise)
+    parameters = state.measure.draw_many(state.bank, slots, state.dishes, source)
     parameters = franchise._known.put_topics(list(parameters))
-    values = _rows_of(fixed, np.asarray(franchise.data.values))
     logs = np.empty((len(new), len(slots) + 1))
     for k, parameter in enumerate(parameters):
-        logs[:, k] = _log_likelihoods(franchise, values, parameter)
+        logs[:, k] = _log_likelihoods(state.measure, fixed.values, parameter)
     logs[:, -1] = new
     top = logs.max(axis=1)
-    return attrs.evolve(
-        fixed,
-        density=np.exp(logs - top[:, None]),
-        log_scale=top,
-        parents=Parents(_root_weights(franchise, slots, source)[None], fixed.parents.parent),
-    )
+    parents = Parents(_root_weights(franchise, slots, source)[None], fixed.parents.parent)
+    return attrs.evolve(fixed.with_densities(np.exp(logs - top[:, None]), top), parents=parents)
 
 
-def _rows_of(fixed: FixedDishes, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A value of each row of the densities."""
-    of_row = np.zeros(len(fixed.density), dtype=np.int64)
-    of_row[fixed.row] = fixed.layout.order
-    found: npt.NDArray[Any] = values[of_row]
-    return found
-
-
-def _log_likelihoods(franchise: Franchise, values: npt.NDArray[Any], parameter: Any) -> Floats:
-    if franchise.measure.takes_terms:  # parameters are distributions over terms
+def _log_likelihoods(measure: Any, values: npt.NDArray[Any], parameter: Any) -> Floats:
+    if measure.takes_terms:  # parameters are distributions over terms
         with np.errstate(divide="ignore"):
             return np.log(np.asarray(parameter, dtype=np.float64)[values])
-    return np.array([franchise.measure.log_likelihood(value, parameter) for value in values])
+    return np.array([measure.log_likelihood(value, parameter) for value in values])
 
 
 def _root_weights(franchise: Franchise, slots: npt.NDArray[Any], source: ChoiceSource) -> Floats:

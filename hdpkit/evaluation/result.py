@@ -40,6 +40,12 @@ class Evaluation:
         Number of posterior states that were averaged.
     particles : int
         Number of particles of left-to-right, or of samplers of completion by Gibbs, in each state; 1 for EM.
+    group_new_log_probability : float64 array, shape (n_groups,)
+        Log probability of the scored tokens whose term is not in the observed half of their group, given that
+        it is not: the sum over these tokens of log p(v) - log of the sum of p(u) over all terms u that are
+        not in it. Completion of words only; otherwise zeros.
+    group_new_tokens : int64 array, shape (n_groups,)
+        How many such tokens each group has.
     """
 
     method: str
@@ -51,6 +57,8 @@ class Evaluation:
     standard_error: float
     n_states: int
     particles: int
+    group_new_log_probability: Floats
+    group_new_tokens: Int64s
 
     @property
     def n_tokens(self) -> int:
@@ -70,8 +78,23 @@ class Evaluation:
     @property
     def perplexity(self) -> float:
         """exp(-log probability per token); infinite if it exceeds the range of a float."""
-        mean = -self.log_probability_per_token
-        return math.exp(mean) if mean < 709 else math.inf
+        return _exp(-self.log_probability_per_token)
+
+    @property
+    def n_new_tokens(self) -> int:
+        """How many scored tokens have a term that is not in the observed half of their group."""
+        return int(self.group_new_tokens.sum())
+
+    @property
+    def new_perplexity(self) -> float:
+        """Perplexity of these tokens among terms that are not in the observed half; NaN if there are none.
+
+        It doesn't depend on how well a model predicts that a word occurs again, and shows whether the topics
+        predict the other words. A constant guess has the number of these terms.
+        """
+        if self.n_new_tokens == 0:
+            return math.nan
+        return _exp(-float(self.group_new_log_probability.sum()) / self.n_new_tokens)
 
     @property
     def perplexity_error(self) -> float:
@@ -83,13 +106,19 @@ class Evaluation:
         how = {None: "", "em": ", proportions by EM", "gibbs": ", proportions by Gibbs sampling"}[self.fit]
         states = "1 state" if self.n_states == 1 else f"{self.n_states} states"
         particles = "" if self.particles == 1 else f", {self.particles} particles in each"
+        n_new = self.n_new_tokens
+        new = f"; perplexity of new terms {self.new_perplexity:.6g} ({n_new} values)" if n_new else ""
         return (
             f"perplexity {self.perplexity:.6g}{error}: {self.method}{how}; {self.n_tokens} values of "
-            f"{len(self.names)} groups ({printable(self.label)}); {states}{particles}"
+            f"{len(self.names)} groups ({printable(self.label)}){new}; {states}{particles}"
         )
 
     def __repr__(self) -> str:
         return f"<Evaluation: {self}>"
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x < 709 else math.inf
 
 
 def averaged(logs: Sequence[Floats], group: Int64s) -> tuple[Floats, float]:

@@ -11,7 +11,7 @@ scores.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import attrs
@@ -23,6 +23,7 @@ import hdpkit._compiled.fixed_dishes.new_groups as compiled
 from hdpkit._compiled.measures.measure import CompiledBank
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.base_measures import ByRestaurant
+from hdpkit.base_measures.by_restaurant import SAME, NewRestaurants, Repeats
 from hdpkit.checks import log_densities, whole_number
 from hdpkit.data import Corpus, GroupedData, Groups
 from hdpkit.data.corpus import Tokens
@@ -35,7 +36,16 @@ from hdpkit.numerics import exp_each
 from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = ["FixedDishes", "FoldIn", "check_foldable", "fixed_dishes", "fold_in", "sample_groups"]
+__all__ = [
+    "FixedDishes",
+    "FoldIn",
+    "check_foldable",
+    "complete_groups",
+    "fixed_dishes",
+    "fold_in",
+    "sample_groups",
+    "without_restaurants",
+]
 
 _NAMED = 5  # most unknown terms listed in an error
 
@@ -53,13 +63,18 @@ class FixedDishes:
     density : float64 array, shape (n_rows, K + 1)
         Density of a value under each dish and, last, a new one, divided by the row's largest.
     log_scale : float64 array, shape (n_rows,)
-        Log of the divisor of each row; zeros unless they were computed (`scaled`).
+        Log of the divisor of each row; zeros unless they were computed (`scaled`). If dishes differ by group
+        there are no divisors.
+    values : array, shape (n_rows, ...)
+        Value of each row; they are distinct unless they are vectors.
     row : int64 array, shape (n_customers,)
         Row of each customer's value.
     parents : Parents
         The distributions from which the groups draw.
     concentration, discount : float
         Of all groups.
+    repeats : Repeats
+        How dishes differ by group.
     readable : bool
         Whether to use the readable kernel.
     """
@@ -67,10 +82,12 @@ class FixedDishes:
     layout: Layout
     density: Floats
     log_scale: Floats
+    values: npt.NDArray[Any]
     row: Int64s
     parents: Parents
     concentration: float
     discount: float
+    repeats: Repeats = SAME
     readable: bool = False
 
     def new_groups(self) -> Any:
@@ -79,8 +96,29 @@ class FixedDishes:
         parents = self.parents
         return kind(
             self.density, parents.share, self.row, self.layout.begins, parents.parent,
-            self.concentration, self.discount,
+            self.concentration, self.discount, *self.repeats,
         )  # fmt: skip
+
+    def with_densities(self, density: Floats, log_scale: Floats) -> Self:
+        """Return the groups with other densities, whose rows are divided by exp(``log_scale``)."""
+        if self.repeats.differ:
+            density, log_scale = density * exp_each(log_scale)[:, None], np.zeros(len(density))
+        return attrs.evolve(self, density=density, log_scale=log_scale)
+
+    def with_rows_of(self, other: Self) -> Self:
+        """Return the groups with the rows of ``other``, which has all their values, and further ones."""
+        place = np.searchsorted(other.values, self.values)
+        return attrs.evolve(
+            self, density=other.density, log_scale=other.log_scale, values=other.values, row=place[self.row]
+        )
+
+    def joined(self, other: Self) -> Self:
+        """Return the groups with the rows of both, ascending by value; values are distinct numbers."""
+        values, first = np.unique(np.concatenate([self.values, other.values]), return_index=True)
+        density = np.concatenate([self.density, other.density])[first]
+        log_scale = np.concatenate([self.log_scale, other.log_scale])[first]
+        rows = attrs.evolve(self, density=density, log_scale=log_scale, values=values)
+        return attrs.evolve(rows, row=np.searchsorted(values, self.values)[self.row])
 
     def restricted(self, chosen: npt.NDArray[np.bool_]) -> Self:
         """Return the groups with some of their customers: ``chosen`` is in the order of groups."""
@@ -121,20 +159,24 @@ def _fixed(
     layout = layout_of(franchise, data)
     values = values[layout.order]
     distinct, row = _distinct(values)
-    density, log_scale = _densities(franchise, distinct, scaled)
+    state = without_restaurants(franchise)
+    density, log_scale = _densities(franchise, state, distinct, scaled or state.repeats.differ)
     parents = parents_of(franchise, data, layout, other) if parents is None else parents
     _check_possible(density, row, layout, parents, values)
     nodes = franchise.topology.nodes(len(franchise.declarations) - 1)
-    return FixedDishes(
+    fixed = FixedDishes(
         layout=layout,
         density=density,
         log_scale=log_scale,
+        values=distinct,
         row=row,
         parents=parents,
         concentration=float(franchise.hyperparameters.theta[nodes][0]),
         discount=float(franchise.hyperparameters.d[nodes][0]),
+        repeats=state.repeats,
         readable=franchise._forced_kernel == "reference",
     )
+    return fixed.with_densities(density, log_scale) if state.repeats.differ else fixed
 
 
 def check_foldable(franchise: Any) -> None:
@@ -146,11 +188,8 @@ def check_foldable(franchise: Any) -> None:
             "Where dishes are observed, see hk.NGramModel and Franchise.snapshot.",
         )  # fmt: skip
     if isinstance(measure, ByRestaurant):
-        raise DeclarationError(
-            "base", type(measure).__name__, "a measure whose dishes are the same in every restaurant",
-            "Dishes differ by restaurant here, and those of a new group are not known.",
-        )  # fmt: skip
-    if not measure.predicts:
+        _check_by_restaurant(measure, declared.name)
+    elif not measure.predicts:
         raise DeclarationError(
             "base", type(measure).__name__, "a measure with a predictive density of a new dish",
             "The density of a value under a new dish has no closed form here.",
@@ -166,6 +205,21 @@ def check_foldable(franchise: Any) -> None:
                 name, getattr(declared, name), f"one for all restaurants of {declared.name!r}",
                 "A new group has no value of its own: declare a number or a prior without hk.Each.",
             )  # fmt: skip
+
+
+def _check_by_restaurant(measure: ByRestaurant, declared: str) -> None:
+    if not measure.supports("in_new_restaurants"):
+        raise DeclarationError(
+            "base", type(measure).__name__, "a measure whose dishes are the same in every restaurant",
+            "Dishes differ by restaurant here, and those of a new group are not known: define "
+            "in_new_restaurants().",
+        )  # fmt: skip
+    if measure.differ_by != declared:
+        raise DeclarationError(
+            f"differ_by of {type(measure).__name__}", measure.differ_by,
+            f"{declared!r}, the last declaration, where there are new groups",
+            "New groups of one restaurant would depend on each other: let dishes differ by group.",
+        )  # fmt: skip
 
 
 # ---------------------------------------------------------------------- values
@@ -224,13 +278,23 @@ def _distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Int64s]:
 # ---------------------------------------------------------------------- densities
 
 
-def _densities(franchise: Any, values: npt.NDArray[Any], scaled: bool) -> tuple[Floats, Floats]:
+def without_restaurants(franchise: Any) -> NewRestaurants:
+    """The measure, bank and observations by which densities in a new group are computed."""
+    dishes = franchise._dish_kind.to_count(franchise.slots.occupied_slots())
+    if isinstance(franchise.measure, ByRestaurant):
+        return franchise.measure.in_new_restaurants(franchise.bank, dishes)
+    return NewRestaurants(franchise.measure, franchise.bank, dishes, SAME)
+
+
+def _densities(
+    franchise: Any, state: NewRestaurants, values: npt.NDArray[Any], scaled: bool
+) -> tuple[Floats, Floats]:
     """Densities under each live dish and a new one, each row divided by its largest, and the logs of these.
 
     They are computed by the sampling code: a bank of the measure over the customers of the state, followed by
     the new values.
     """
-    data, measure = franchise.data, franchise.measure
+    data, measure = franchise.data, state.measure
     before = len(data)
     joined = np.concatenate([data.values, values])
     if isinstance(data, Corpus):
@@ -243,15 +307,15 @@ def _densities(franchise: Any, values: npt.NDArray[Any], scaled: bool) -> tuple[
         together = Groups(values=joined, labels={})
     slots = franchise.slots.occupied_slots()
     dishes = np.full(len(joined), -1, dtype=np.int32)
-    seated = franchise._dish_kind.to_count(slots)[:before]
+    seated = state.dishes[:before]
     dishes[: len(seated)] = seated
     bank = franchise._bank_for(measure, together)
     dishes = franchise._known.to_count(dishes, franchise.topology)
-    if (kept := franchise.bank.freeze()) is not None:
+    if (kept := state.bank.freeze()) is not None:
         bank.thaw(kept)
     bank.rebuild(dishes, slots)
     if franchise._whole_corpus is not None:  # its own documents aren't all
-        counts = franchise.bank.counts(slots)
+        counts = state.bank.counts(slots)
         dish, term = np.nonzero(counts)
         bank.rebuild_counts(term, slots[dish].astype(np.int64), counts[dish, term], slots)
 
@@ -378,7 +442,8 @@ def fold_in(
 
     The statistics of the dishes and all restaurants are fixed, so groups don't influence each other. A group
     draws from the restaurant above it, whose row is fixed, with the concentration and the discount of its
-    declaration. See docs/evaluation.md.
+    declaration. Where dishes differ by group (`Bursty`), a group has its own, of which its customers are the
+    first. See docs/evaluation.md.
 
     Parameters
     ----------
@@ -404,7 +469,8 @@ def fold_in(
         restaurant in the franchise; the message names them.
     DeclarationError
         If dishes are observed, if a value has no density in closed form under a new dish, if the last
-        declaration has no label, or if its restaurants have separate concentrations or discounts.
+        declaration has no label, if its restaurants have separate concentrations or discounts, or if dishes
+        differ by the restaurants of another declaration.
     """
     sweeps = whole_number("sweeps", sweeps, 1, 10_000_000, remedy="At least one sweep is averaged.")
     burn_in = whole_number("burn_in", burn_in, 0, 10_000_000, remedy="Sweeps before those that are averaged.")
@@ -438,11 +504,32 @@ def sample_groups(
     groups, begins = fixed.new_groups(), fixed.layout.begins
     proportions = np.empty((len(begins) - 1, fixed.density.shape[1]))
     dishes = np.empty(len(fixed.row), dtype=np.int64)
-    steps = begins * (1 + burn_in + sweeps)
-    first = 0
-    while first < len(begins) - 1:
-        last = int(np.searchsorted(steps, steps[first] + _STEPS, side="right")) - 1
-        last = min(max(last, first + 1), len(begins) - 1)
+    for first, last in _at_once(begins * (1 + burn_in + sweeps)):
         groups.fold_in(first, last, burn_in, sweeps, source, proportions, dishes)
-        first = last
     return proportions, dishes
+
+
+def complete_groups(
+    fixed: FixedDishes, rows: Sequence[Int64s], sweeps: int, burn_in: int, source: ChoiceSource
+) -> list[Floats]:
+    """Sweep over new groups in order, and average the density of the next customer's value over the sweeps.
+
+    Takes rows of values of each group, and returns their densities.
+    """
+    groups, begins = fixed.new_groups(), fixed.layout.begins
+    held = np.cumsum([0, *map(len, rows)])
+    of_held = np.concatenate([np.zeros(0, dtype=np.int64), *rows])
+    found = np.empty(len(of_held))
+    for first, last in _at_once(begins * (1 + burn_in + sweeps) + held * sweeps):
+        groups.complete(first, last, burn_in, sweeps, source, held, of_held, found)
+    return np.split(found, held[1:-1])
+
+
+def _at_once(steps: Int64s) -> Iterator[tuple[int, int]]:
+    """First and last of the groups between checks for Ctrl-C, given numbers of steps before each group."""
+    first = 0
+    while first < len(steps) - 1:
+        last = int(np.searchsorted(steps, steps[first] + _STEPS, side="right")) - 1
+        last = min(max(last, first + 1), len(steps) - 1)
+        yield first, last
+        first = last

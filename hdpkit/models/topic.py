@@ -441,7 +441,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         return self._completion(X, None)
 
-    def perplexity(self, X: Any, held_out: Any = None) -> float:
+    def perplexity(self, X: Any, held_out: Any = None, *, new_terms: bool = False) -> float:
         """Perplexity by document completion: exp(-score).
 
         Parameters
@@ -450,11 +450,15 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             Documents or, with ``held_out``, the observed halves of documents.
         held_out : counts, texts or Corpus, optional
             The held-out halves, in the same order. None: documents are split as in `score`.
+        new_terms : bool
+            Score only the held-out tokens whose term is not in the observed half of their document, given
+            that it is not (`Evaluation.new_perplexity`).
         """
-        return math.exp(-self._completion(X, held_out))
+        return math.exp(-self._completion(X, held_out, new_terms))
 
-    def _completion(self, X: Any, held_out: Any) -> float:
+    def _completion(self, X: Any, held_out: Any, new_terms: bool = False) -> float:
         check_is_fitted(self)
+        flag("new_terms", new_terms)
         tolerance = self._check_transform()[1]
         observed = self._counts(X, whole=True)
         if held_out is None:
@@ -468,20 +472,20 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 )  # fmt: skip
         method = self._check_score()
         if method == "joint" and observed.data.any():
-            return self._joint_completion(observed, held)
-        return completion(self._states(method == "learned"), observed, held, tolerance)
+            return self._joint_completion(observed, held, new_terms)
+        return completion(self._states(method == "learned"), observed, held, tolerance, new_terms)
 
-    def _joint_completion(self, observed: Any, held: Any) -> float:
+    def _joint_completion(self, observed: Any, held: Any, new_terms: bool) -> float:
         """The score of a copy of the model with the observed halves as documents, and their shares in it."""
         joint = copy.copy(self).partial_fit(observed)
         new, first = _new_topic(self.franchise_), self.franchise_.sample().n_groups
 
-        def logs_of_states(cells: Any) -> Iterator[Floats]:
+        def scores_of_states(cells: Any) -> Iterator[tuple[Floats, Floats]]:
             for sample in joint.samples_ or (joint.franchise_.sample(),):
                 topics = FixedTopics.of(_blocks(sample), new, sample.root_weights, None)
-                yield topics.log_probabilities(sample.group_weights(slice(first, None)), cells)
+                yield topics.score_under(sample.group_weights(slice(first, None)), observed, cells)
 
-        return mean_log_probability(logs_of_states, held)
+        return mean_log_probability(scores_of_states, observed, held, new_terms)
 
     def _states(self, learning: bool) -> Iterator[FixedTopics]:
         """Topics of the samples, one state at a time; of the last state if there are no samples."""

@@ -9,6 +9,7 @@ __all__ = ["BUGS"]
 _GROUPS = "hdpkit.franchise.reference.new_groups"
 _FIXED = "hdpkit.franchise.fixed_dishes"
 _LABELS = "hdpkit.franchise.new_labels"
+_BURSTY = "hdpkit.base_measures.bursty"
 _COMPLETION = "hdpkit.evaluation.completion"
 _EVALUATE = "hdpkit.evaluation.evaluate"
 _RESULT = "hdpkit.evaluation.result"
@@ -135,6 +136,54 @@ BUGS: tuple[PlantedBug, ...] = (
         "source.permutation(last - first)[: (last - first) // 2]",
         "np.arange((last - first) // 2)",
         "check_halves",
+    ),
+    PlantedBug(
+        "a new document's own words are forgotten",
+        "Dishes that differ by document, as if the document had no words yet.",
+        _GROUPS,
+        "shared[dish] += self.copies[value] - self.a",
+        "shared[dish] += 0.0",
+        "check_fold_in_steps",
+    ),
+    PlantedBug(
+        "all values of a new document repeat",
+        "The customers of a dish with other values are counted for this one, too.",
+        _GROUPS,
+        "if of_row == row:",
+        "if of_row >= 0:",
+        "check_fold_in_steps",
+    ),
+    PlantedBug(
+        "repeats without the discount of new tables",
+        "b for b + a T.",
+        _GROUPS,
+        "return (shared + (self.b + self.a * opened) * f) / (self.b + customers)",
+        "return (shared + self.b * f) / (self.b + customers)",
+        "check_fold_in_steps",
+    ),
+    PlantedBug(
+        "held-out words by the dishes of all documents",
+        "The dishes that the observed half has made its own are not those that score the other half.",
+        _GROUPS,
+        "found[held] += [self.predictive(row) / sweeps for row in held_row[held]]",
+        "found[held] += [self.weights_of_group() @ self.density[row] / sweeps for row in held_row[held]]",
+        "check_predictions",
+    ),
+    PlantedBug(
+        "topics of tokens for topics of tables",
+        "Each word counts in its topic, not each table of words.",
+        _BURSTY,
+        "at_tables = np.where(tables, dishes, -1).astype(np.int32)",
+        "at_tables = np.where(dishes >= 0, dishes, -1).astype(np.int32)",
+        "check_topics_of_tables",
+    ),
+    PlantedBug(
+        "new terms among all terms",
+        "The probability of the observed half's terms is not taken away.",
+        _EVALUATE,
+        "return found - np.where(tokens > 0, tokens * rest, 0.0), tokens",
+        "return found, tokens",
+        "check_new_terms",
     ),
     PlantedBug(
         "statistics with the new values",

@@ -27,12 +27,13 @@ PLAIN, PITMAN_YOR = (0.9, 0.0), (0.4, 0.35)
 MODELS = {
     f"{levels} levels, {data}, {kind}": (levels, data, hyper)
     for levels in (2, 3)
-    for data in ("words", "sparse words", "numbers", "bits")
+    for data in ("words", "sparse words", "bursty words", "numbers", "bits")
     for kind, hyper in (("plain", PLAIN), ("Pitman-Yor", PITMAN_YOR))
 }
 MEASURES = {
     "words": (hk.DirichletMultinomial(0.5), WORDS),
     "sparse words": (hk.SparseDirichletMultinomial(0.5, hk.Beta(1.0, 1.5)), WORDS),
+    "bursty words": (hk.Bursty(hk.DirichletMultinomial(0.5), 0.7, 0.2), WORDS),
     "numbers": (hk.NormalGamma(0.0, 0.5, 2.0, 1.0), NUMBERS),
     "bits": (hk.BetaBernoulli(0.7, 1.1), BITS),
 }
@@ -65,7 +66,7 @@ class Case:
             [("root", None), ("journal", key)] if levels == 3 and key else [("root", None)]
             for key in ("A", "B", "B", None)
         ]
-        self.dishes = self.statistics()
+        self.dishes = None if kind == "bursty words" else self.statistics()
 
     def statistics(self):
         measure, franchise = self.franchise.measure, self.franchise
@@ -76,9 +77,19 @@ class Case:
 
     def law(self, group, values=None):
         values = self.new[group] if values is None else values
-        logs = [self.franchise.measure.log_predictive(value, self.dishes) for value in values]
+        above = row_of(self.franchise, *self.paths[group])
+        measure = self.franchise.measure
+        if self.dishes is None:  # topics from tables
+            slots = self.franchise.slots.occupied_slots()
+            phi = measure.posterior_means(self.franchise.bank, slots, None)
+            density = (
+                np.vstack([phi, np.full(3, 1 / 3)])[:, values].T if values else np.zeros((0, len(above)))
+            )
+            repeats = float(measure.concentration), float(measure.discount)
+            return NewGroupLaw(density, above, self.theta, self.d, values, repeats)
+        logs = [measure.log_predictive(value, self.dishes) for value in values]
         density = np.exp(np.array(logs).reshape(len(values), len(self.dishes)))
-        return NewGroupLaw(density, row_of(self.franchise, *self.paths[group]), self.theta, self.d)
+        return NewGroupLaw(density, above, self.theta, self.d)
 
 
 def z_test(found, exact, error):

@@ -204,7 +204,8 @@ def test_an_empty_half_has_the_labels_of_the_other():
 def test_what_it_prints():
     franchise = two_levels()
     em = hk.evaluate(franchise, NEW)
-    told = "completion, proportions by EM; 4 values of 3 groups (document); 1 state"
+    new = f"perplexity of new terms {em.new_perplexity:.6g} (4 values)"
+    told = f"completion, proportions by EM; 4 values of 3 groups (document); {new}; 1 state"
     assert str(em) == f"perplexity {em.perplexity:.6g}: {told}"
     assert repr(em) == f"<Evaluation: {em}>"
     left = hk.evaluate([franchise, franchise.copy()], NEW, method="left-to-right", particles=7)

@@ -19,30 +19,54 @@ __all__ = [
     "check_fold_in_steps",
     "check_halves",
     "check_left_to_right",
+    "check_new_terms",
     "check_one_token",
+    "check_predictions",
+    "check_topics_of_tables",
 ]
 
 KERNELS = {"compiled": CompiledGroups, "reference": ReadableGroups}
 DENSITY = np.array([[0.9, 0.2, 0.4], [0.1, 1.0, 0.3], [0.5, 0.25, 1.0]])
 SHARES = np.array([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
-CASES = [(1.3, 0.0), (0.7, 0.4), (-0.2, 0.5)]
+SAME = (math.inf, 0.0)  # dishes are the same in all groups
+ROWS = (0, 1, 2)
+# Concentration and discount of a group; those of a dish in it; rows of the customers' values.
+CASES = [
+    (1.3, 0.0, SAME, ROWS),
+    (0.7, 0.4, SAME, ROWS),
+    (-0.2, 0.5, SAME, ROWS),
+    (1.3, 0.0, (0.1, 0.0), (0, 1, 0)),
+    (1.3, 0.0, (0.8, 0.3), (0, 0, 0)),
+    (0.7, 0.4, (2.0, 0.0), (1, 1, 0)),
+    (0.7, 0.4, (100.0, 0.3), (0, 1, 0)),
+    (-0.2, 0.5, (0.4, 0.3), (0, 0, 1)),
+]
+SHORT = [*CASES[:3], (1.3, 0.0, (0.1, 0.0), (0, 0))]
 
 
-def law(theta, d, rows=(0, 1, 2), parent=0):
-    return NewGroupLaw(DENSITY[list(rows)], SHARES[parent], theta, d)
+def law(theta, d, repeats=SAME, rows=ROWS, parent=0):
+    return NewGroupLaw(DENSITY[list(rows)], SHARES[parent], theta, d, rows, repeats)
 
 
-def groups(kind, theta, d, rows=(0, 1, 2), parent=0):
+def groups(kind, theta, d, repeats=SAME, rows=ROWS, parent=0):
     # The group is the second of two: the first has other customers and another parent.
     row = np.array([2, 0, *rows])
     begins = np.array([0, 2, len(row)])
-    return kind(DENSITY, SHARES, row, begins, np.array([1 - parent, parent]), theta, d)
+    return kind(DENSITY, SHARES, row, begins, np.array([1 - parent, parent]), theta, d, *repeats)
 
 
 def seated(these, state):
     """Put the second group into a state."""
-    where = {i: (dish, t) for t, (customers, dish) in enumerate(state) for i in customers}
-    these.seat(1, [where[i][0] for i in range(len(where))], [where[i][1] for i in range(len(where))])
+    where = {i: (dish, t) for t, (customers, dish) in enumerate(state.tables) for i in customers}
+    # Without a discount all those with one dish and value repeat it: any number will do.
+    sources = {i: t for t, block in enumerate(state.repeated) for i in block} or dict.fromkeys(where, 0)
+    dishes, tables = zip(*(where[i] for i in range(len(where))), strict=True)
+    these.seat(1, dishes, tables, [sources[i] for i in range(len(where))])
+
+
+def state_in(these, repeats):
+    """The state of the group."""
+    return state_of(these.dishes(), these.tables(), these.sources() if repeats[1] > 0 else ())
 
 
 def branches(run):
@@ -57,17 +81,17 @@ def branches(run):
 def check_fold_in_steps():
     """One step of fold-in draws from the exact conditional of who sits where, by both kernels."""
     for kind in KERNELS.values():
-        for theta, d in CASES:
-            exact, these = law(theta, d), groups(kind, theta, d)
+        for theta, d, repeats, rows in CASES:
+            exact, these = law(theta, d, repeats, rows), groups(kind, theta, d, repeats, rows)
             number = {state: s for s, state in enumerate(exact.states)}
             for i in range(3):
                 matrix = np.zeros((len(number), len(number)))
                 for state, s in number.items():
 
-                    def step(source, i=i, state=state, these=these):
+                    def step(source, i=i, state=state, these=these, repeats=repeats):
                         seated(these, state)
                         these.reseat(i, i + 1, source)
-                        return number[state_of(these.dishes(), these.tables())]  # noqa: B023
+                        return number[state_in(these, repeats)]  # noqa: B023
 
                     for after, probability in branches(step):
                         matrix[s, after] += probability
@@ -75,30 +99,26 @@ def check_fold_in_steps():
                 assert np.abs(exact.pi @ matrix - exact.pi).max() <= 1e-12
 
 
+def after_two_sweeps(exact):
+    """Probabilities of states of two customers, seated one after the other and swept over twice."""
+    one = exact.first(1)
+    # The first customer from its law alone, the second given it.
+    begun = dict(zip(one.states, one.pi, strict=True))
+    onwards = np.array([begun[state.without(1)] for state in exact.states]) * exact.pi
+    for state, p in begun.items():
+        inside = [s.without(1) == state for s in exact.states]
+        onwards[inside] *= p / onwards[inside].sum()
+    for _ in range(2):
+        onwards = onwards @ exact.conditional(0) @ exact.conditional(1)
+    return onwards
+
+
 def check_fold_in():
     """Seating, sweeps and averages: the expectation of what fold-in returns, over all branches."""
     for kind in KERNELS.values():
-        for theta, d in CASES:
-            exact, these = law(theta, d, (0, 1)), groups(kind, theta, d, (0, 1))
-            one = law(theta, d, (0,))
-            # The first customer from its law alone, the second given it; then two sweeps, one averaged.
-            begun = dict(zip(one.states, one.pi, strict=True))
-            row = np.array(
-                [
-                    sum(
-                        p
-                        for s, p in begun.items()
-                        if s == frozenset((c - {1}, k) for c, k in state if c != {1})
-                    )
-                    for state in exact.states
-                ]
-            )
-            onwards = row * exact.pi
-            for state, p in begun.items():
-                inside = [frozenset((c - {1}, k) for c, k in s if c != {1}) == state for s in exact.states]
-                onwards[inside] *= p / onwards[inside].sum()
-            for _ in range(2):
-                onwards = onwards @ exact.conditional(0) @ exact.conditional(1)
+        for theta, d, repeats, rows in SHORT:
+            exact, these = law(theta, d, repeats, rows[:2]), groups(kind, theta, d, repeats, rows[:2])
+            onwards = after_two_sweeps(exact)
             expected = sum(p * exact.weights_given(s) for s, p in zip(exact.states, onwards, strict=True))
 
             def run(source, these=these):
@@ -113,11 +133,35 @@ def check_fold_in():
             assert found == pytest.approx(expected, abs=1e-12)
 
 
+def check_predictions():
+    """Densities of held-out values after two sweeps, one of them averaged, given the seating."""
+    held = [0, 1, 2]
+    for kind in KERNELS.values():
+        for theta, d, repeats, rows in [*SHORT, (1.3, 0.0, (0.8, 0.3), (0, 0))]:
+            exact, these = law(theta, d, repeats, rows[:2]), groups(kind, theta, d, repeats, rows[:2])
+            onwards = after_two_sweeps(exact)
+            expected = [0.0, 0.0, 0.0]
+            for value in held:
+                longer = law(theta, d, repeats, (*rows[:2], value))
+                for state, p in zip(exact.states, onwards, strict=True):
+                    together = sum(w for other, w in longer.joint.items() if other.without(2) == state)
+                    expected[value] += p * together / exact.joint[state]
+
+            def run(source, these=these):
+                found = np.full(4, np.nan)
+                these.complete(1, 2, 1, 1, source, np.array([0, 1, 4]), np.array([2, *held]), found)
+                assert np.isnan(found[0])
+                return found[1:]
+
+            found = sum(probability * outcome for outcome, probability in branches(run))
+            assert found == pytest.approx(expected, abs=1e-12)
+
+
 def check_left_to_right():
     """A particle's weight has the evidence as its mean, exactly, and the second moment of its scheme."""
     for kind in KERNELS.values():
-        for theta, d in CASES:
-            exact, these = law(theta, d), groups(kind, theta, d)
+        for theta, d, repeats, rows in CASES[:-2]:
+            exact, these = law(theta, d, repeats, rows), groups(kind, theta, d, repeats, rows)
             moments = np.zeros(2)
             for logs, probability in branches(lambda source, these=these: these.left_to_right(1, 1, source)):
                 moments += probability * np.exp(logs[0] * np.array([1, 2]))
@@ -196,6 +240,23 @@ def check_one_token():
         assert total == pytest.approx(expected[j], abs=1e-12)
 
 
+def check_topics_of_tables():
+    """Where topics differ by document, those of a new one are the topics of tables."""
+    measure = hk.Bursty(hk.DirichletMultinomial(0.5), 0.8, 0.3)
+    corpus = hk.Corpus.from_documents([[0, 0, 0, 0, 1], [1, 2, 2], [2, 0]], n_terms=3)
+    root = hk.Restaurant(measure, concentration=1.5, name="root")
+    franchise = hk.Franchise(hk.Restaurant(root, concentration=0.9, each="document"), corpus)
+    start(franchise, "one", Streams(0).source(STARTS))
+    opens = franchise.bank.freeze()["opens"] > 0
+    assert opens.sum() < len(opens)
+    tables = np.bincount(corpus.values[opens], minlength=3)
+    phi = np.vstack([(tables + 0.5) / (tables.sum() + 1.5), np.full(3, 1 / 3)])
+    new = hk.Corpus.from_documents([[0], [1], [2]], n_terms=3)
+    found = hk.evaluate(franchise, new, method="left-to-right", particles=1)
+    expected = np.log(row_of(franchise, ("root", None)) @ phi)
+    assert found.group_log_probability == pytest.approx(expected, abs=1e-12)
+
+
 def check_average_over_states():
     """Probabilities are averaged over states, not their logarithms: one word per document, by hand."""
     states = [two_levels(seed) for seed in (0, 1, 2)]
@@ -257,3 +318,15 @@ def check_halves():
         assert log == pytest.approx(possible[nearest], abs=1e-10)
         taken.add((len(document), nearest))
     assert len(taken) > 4  # not always the same half
+
+
+def check_new_terms():
+    """The terms that the observed half lacks, given that they are not in it."""
+    franchise = two_levels()
+    halves = [hk.Corpus.from_documents(half, n_terms=3) for half in ([[0, 0]], [[1, 0, 2, 2]])]
+    theta = fixed_point(topics_of(franchise), 0.9 * row_of(franchise, ("root", None)), [0, 0])
+    p = theta @ topics_of(franchise)
+    found = hk.evaluate(franchise, halves[0], held_out=halves[1], tolerance=1e-14)
+    expected = math.log(p[1] / (p[1] + p[2])) + 2 * math.log(p[2] / (p[1] + p[2]))
+    assert found.group_new_tokens.tolist() == [3]
+    assert found.group_new_log_probability == pytest.approx([expected], abs=1e-9)

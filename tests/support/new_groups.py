@@ -1,7 +1,9 @@
 """Every seating of a small new group under fixed dishes, by brute force: the reference for fold-in.
 
 A group's customers sit at tables; each table has a dish from a fixed row of shares. Without a discount the
-tables of a dish are combined, as in the samplers.
+tables of a dish are combined, as in the samplers. If dishes differ by group, the customers of a dish sit at
+further tables, each with a value from the dish, and those of one value are combined where there is no
+discount.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +21,27 @@ from hdpkit.testing.enumeration import Shape, listed, log_prior
 
 __all__ = ["NewGroupLaw", "State", "state_of"]
 
-State = frozenset[tuple[frozenset[int], int]]
-"""The customers of each table (of each dish, without a discount) and its dish."""
+
+class State(NamedTuple):
+    """The seating of a group.
+
+    Attributes
+    ----------
+    tables : frozenset
+        The customers of each table (of each dish, without a discount) and its dish.
+    repeated : frozenset
+        Sets of customers who repeat one value, if dishes differ by group with a discount; otherwise empty.
+    """
+
+    tables: frozenset[tuple[frozenset[int], int]]
+    repeated: frozenset[frozenset[int]] = frozenset()
+
+    def without(self, i: int) -> State:
+        """Return the seating of the other customers."""
+        return State(
+            frozenset((customers - {i}, dish) for customers, dish in self.tables if customers != {i}),
+            frozenset(block - {i} for block in self.repeated if block != {i}),
+        )
 
 
 class NewGroupLaw:
@@ -33,6 +54,10 @@ class NewGroupLaw:
     share : float array, shape (K + 1,)
         Probability of each of these for a new table.
     concentration, discount : float
+    value : sequence of int, shape (n,), optional
+        Value of each customer, if dishes differ by group.
+    repeats : tuple of float
+        Concentration and discount of the distribution of a dish in a group; by default they don't differ.
 
     Attributes
     ----------
@@ -43,10 +68,17 @@ class NewGroupLaw:
     """
 
     def __init__(
-        self, density: npt.ArrayLike, share: npt.ArrayLike, concentration: float, discount: float
+        self,
+        density: npt.ArrayLike,
+        share: npt.ArrayLike,
+        concentration: float,
+        discount: float,
+        value: Sequence[int] = (),
+        repeats: tuple[float, float] = (math.inf, 0.0),
     ) -> None:
         self.density, self.share = np.asarray(density, float), np.asarray(share, float)
         self.theta, self.d = concentration, discount
+        self.value, self.repeats = tuple(value), repeats
         n, n_dishes = self.density.shape
         shape = Shape(parent=(-1,), home=(0,) * n)
         self.joint: dict[State, float] = {}
@@ -56,18 +88,41 @@ class NewGroupLaw:
                 [i for i in range(n) if key[i][0] == first] for first in sorted({seat[0] for seat in key})
             ]
             for dishes in product(range(n_dishes), repeat=len(tables)):
-                weight = prior
-                for customers, dish in zip(tables, dishes, strict=True):
-                    weight *= self.share[dish] * math.prod(self.density[i, dish] for i in customers)
+                weight = prior * math.prod(self.share[dish] for dish in dishes)
                 blocks = [(dish if discount == 0 else t, t, dish) for t, dish in enumerate(dishes)]
                 merged = {
                     mark: [i for other, t, _ in blocks if other == mark for i in tables[t]]
                     for mark, _, _ in blocks
                 }
-                state = frozenset((frozenset(merged[mark]), dish) for mark, _, dish in blocks)
-                self.joint[state] = self.joint.get(state, 0.0) + weight
+                tables_of = frozenset((frozenset(merged[mark]), dish) for mark, _, dish in blocks)
+                of_dish = [
+                    [i for own, other in zip(tables, dishes, strict=True) if other == dish for i in own]
+                    for dish in range(n_dishes)
+                ]
+                for chosen in product(*(self._values(own, dish) for dish, own in enumerate(of_dish))):
+                    repeated = frozenset(block for found, _ in chosen for block in found if repeats[1] > 0)
+                    state = State(tables_of, repeated)
+                    self.joint[state] = self.joint.get(state, 0.0) + weight * math.prod(p for _, p in chosen)
         self.states = [state for state, weight in self.joint.items() if weight > 0]
         self.evidence = math.fsum(self.joint.values())
+
+    def _values(self, customers: list[int], dish: int) -> list[tuple[list[frozenset[int]], float]]:
+        """Partitions of a dish's customers into those who repeat one value, with p(partition, values)."""
+        b, a = self.repeats
+        if b == math.inf:
+            return [([], math.prod(float(self.density[i, dish]) for i in customers))]
+        found: list[tuple[list[frozenset[int]], float]] = [([], 1.0)]
+        for n, i in enumerate(customers):
+            longer = []
+            for blocks, p in found:
+                opened = (b + a * len(blocks)) / (b + n) * float(self.density[i, dish])
+                longer.append(([*blocks, frozenset({i})], p * opened))
+                for t, block in enumerate(blocks):
+                    if self.value[min(block)] == self.value[i]:
+                        joined = [*blocks[:t], block | {i}, *blocks[t + 1 :]]
+                        longer.append((joined, p * (len(block) - a) / (b + n)))
+            found = longer
+        return found
 
     @property
     def pi(self) -> Floats:
@@ -76,7 +131,7 @@ class NewGroupLaw:
 
     def conditional(self, i: int) -> Floats:
         """Transition matrix of a step that draws customer i's seat given all others."""
-        rest = [_without(state, i) for state in self.states]
+        rest = [state.without(i) for state in self.states]
         same = np.array([[one == other for other in rest] for one in rest])
         matrix = same * self.pi
         return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
@@ -86,9 +141,9 @@ class NewGroupLaw:
         n = len(self.density)
         if n == 0:
             return self.share.copy()
-        opened = len(state)
+        opened = len(state.tables)
         mean = (self.theta + self.d * opened) * self.share
-        for customers, dish in state:
+        for customers, dish in state.tables:
             mean[dish] += len(customers) - self.d
         return np.asarray(mean / (self.theta + n))
 
@@ -103,7 +158,7 @@ class NewGroupLaw:
         """
         moments = []
         for power in (1, 2):
-            weights: dict[State, float] = {frozenset(): 1.0}
+            weights: dict[State, float] = {State(frozenset()): 1.0}
             for n in range(len(self.density)):
                 before, after = self.first(n), self.first(n + 1)
                 row = np.array([weights.get(state, 0.0) for state in before.states])
@@ -111,7 +166,7 @@ class NewGroupLaw:
                     row = row @ before.conditional(i)
                 weights = {}
                 for state, weight in zip(before.states, row.tolist(), strict=True):
-                    onwards = [s for s in after.states if _without(s, n) == state]
+                    onwards = [s for s in after.states if s.without(n) == state]
                     predictive = sum(after.joint[s] for s in onwards) / before.joint[state]
                     for s in onwards:
                         chosen = after.joint[s] / before.joint[state] / predictive
@@ -121,19 +176,17 @@ class NewGroupLaw:
 
     def first(self, n: int) -> NewGroupLaw:
         """The distribution for the first n customers only."""
-        return NewGroupLaw(self.density[:n], self.share, self.theta, self.d)
+        return NewGroupLaw(self.density[:n], self.share, self.theta, self.d, self.value[:n], self.repeats)
 
 
-def _without(state: State, i: int) -> State:
-    return frozenset((customers - {i}, dish) for customers, dish in state if customers != {i})
+def state_of(dishes: Sequence[Any], tables: Sequence[Any], sources: Sequence[Any] = ()) -> State:
+    """The state in which customers have these dishes and share tables of the same number.
 
+    Customers with one number in ``sources``, if there are any, repeat one value.
+    """
 
-def state_of(dishes: Sequence[Any], tables: Sequence[Any]) -> State:
-    """The state in which customers have these dishes and share tables of the same number."""
-    return frozenset(
-        (
-            frozenset(i for i, other in enumerate(tables) if other == table),
-            int(dishes[list(tables).index(table)]),
-        )
-        for table in tables
-    )
+    def blocks(numbers: Sequence[Any]) -> set[frozenset[int]]:
+        return {frozenset(i for i, other in enumerate(numbers) if other == one) for one in numbers}
+
+    tables_of = frozenset((block, int(dishes[min(block)])) for block in blocks(list(tables)))
+    return State(tables_of, frozenset(blocks(list(sources))))

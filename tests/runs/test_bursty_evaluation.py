@@ -1,0 +1,323 @@
+"""New documents where topics differ by document, and held-out terms that are new in their document."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from evaluation_checks import branches, fixed_point, row_of, two_levels
+from learned_words import learned_probabilities
+from new_groups import NewGroupLaw
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import DataError, DeclarationError, ParameterError
+from hdpkit.evaluation import completion_perplexity, fit_proportions
+from hdpkit.evaluation.completion import PASSES
+from hdpkit.evaluation.fixed_topics import FixedTopics, completion
+
+DOCUMENTS = [[0, 0, 1, 3], [1, 2, 2], [2, 0, 4], [4, 4, 4, 3]]
+OBSERVED, HELD = [[0, 0, 1], [], [2], [3, 3, 3]], [[2, 0, 1], [1, 1], [], [3, 0, 4, 4]]
+V = 5
+
+
+def corpus(documents, **options):
+    return hk.Corpus.from_documents(documents, n_terms=V, **options)
+
+
+def bursty(b=0.8, a=0.0, inner=None, each="document", kernel="auto", labels=None):
+    measure = hk.Bursty(inner or hk.DirichletMultinomial(0.5), b, a, each=each)
+    base = hk.Restaurant(measure, concentration=1.5, name="root")
+    if labels is not None:
+        base = hk.Restaurant(base, concentration=0.8, each="journal", name="journal")
+    document = hk.Restaurant(base, concentration=0.9, each="document", name="document")
+    groups = {} if labels is None else {"groups": {"journal": labels}}
+    franchise = hk.Franchise(document, corpus(DOCUMENTS, **groups), kernel=kernel)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=3, rng=2)
+    return franchise
+
+
+def phi_of(franchise):
+    """Topics and a new one: shape (K + 1, V)."""
+    slots = franchise.slots.occupied_slots()
+    phi = franchise.measure.posterior_means(franchise.bank, slots, franchise.dishes)
+    return np.vstack([phi, np.full(V, 1 / V)])
+
+
+def prior_of(franchise):
+    return 0.9 * row_of(franchise, ("root", None))
+
+
+def counted(words):
+    terms, counts = np.unique(np.array(words, dtype=int), return_counts=True)
+    return terms, counts.astype(float)
+
+
+def probabilities(franchise, words):
+    """Probability of every term after these words, by the readable fixed point."""
+    phi, prior, (terms, counts) = phi_of(franchise), prior_of(franchise), counted(words)
+    theta = fit_proportions(phi[:, terms], prior, counts, 1e-13)
+    mass = np.full(len(prior), np.inf)
+    repeats = float(franchise.measure.concentration), float(franchise.measure.discount)
+    return learned_probabilities(phi, prior, mass, theta, terms, counts, np.arange(V), PASSES, repeats)
+
+
+LAWS = [(0.1, 0.0), (0.8, 0.3), (30.0, 0.0)]
+
+
+@pytest.mark.parametrize("kernel", ["auto", "reference"])
+@pytest.mark.parametrize(("b", "a"), LAWS)
+def test_completion_by_em_is_the_fixed_point_given_the_observed_words(b, a, kernel):
+    franchise = bursty(b, a, kernel=kernel)
+    found = hk.evaluate(franchise, corpus(OBSERVED), held_out=corpus(HELD), tolerance=1e-13)
+    p = [probabilities(franchise, words) for words in OBSERVED]
+    assert [round(one.sum(), 9) for one in p] == [1.0] * 4
+    expected = [sum(math.log(one[v]) for v in held) for one, held in zip(p, HELD, strict=True)]
+    assert found.fit == "em"
+    assert found.group_log_probability == pytest.approx(expected, abs=1e-8)
+    new = [[v for v in held if v not in words] for held, words in zip(HELD, OBSERVED, strict=True)]
+    rest = [1 - sum(one[v] for v in set(words)) for one, words in zip(p, OBSERVED, strict=True)]
+    expected = [
+        sum(math.log(one[v] / left) for v in own) for one, own, left in zip(p, new, rest, strict=True)
+    ]
+    assert found.group_new_tokens.tolist() == [1, 2, 0, 3]
+    assert found.group_new_log_probability == pytest.approx(expected, abs=1e-8)
+    assert found.new_perplexity == pytest.approx(math.exp(-sum(expected) / 6))
+
+
+def test_words_of_inner_restaurants():
+    """The groups of each restaurant in between have their own prior."""
+    franchise = bursty(labels=["A", "A", "B", "B"])
+    halves = [corpus(half, groups={"journal": ["B", None, "A", "A"]}) for half in (OBSERVED, HELD)]
+    found = hk.evaluate(franchise, halves[0], held_out=halves[1], tolerance=1e-13)
+    phi = phi_of(franchise)
+    paths = [[("root", None), ("journal", key)] if key else [("root", None)] for key in ("B", None, "A", "A")]
+    for group, path in enumerate(paths):
+        prior, (terms, counts) = 0.9 * row_of(franchise, *path), counted(OBSERVED[group])
+        theta = fit_proportions(phi[:, terms], prior, counts, 1e-13)
+        p = learned_probabilities(
+            phi, prior, np.full(len(prior), np.inf), theta, terms, counts, np.arange(V), PASSES, (0.8, 0.0)
+        )
+        expected = sum(math.log(p[v]) for v in HELD[group])
+        assert found.group_log_probability[group] == pytest.approx(expected, abs=1e-8)
+
+
+def test_if_terms_hardly_repeat_the_fixed_point_is_that_of_em():
+    franchise = bursty(1e13)
+    phi, prior = phi_of(franchise), prior_of(franchise)
+    thetas = [fixed_point(phi, prior, words) if words else prior / prior.sum() for words in OBSERVED]
+    expected = [sum(math.log(t @ phi[:, v]) for v in words) for t, words in zip(thetas, HELD, strict=True)]
+    found = hk.evaluate(franchise, corpus(OBSERVED), held_out=corpus(HELD), tolerance=1e-13)
+    assert found.group_log_probability == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("b", "a"), LAWS)
+def test_scores_by_gibbs_are_exact_predictives_on_average(b, a):
+    franchise = bursty(b, a)
+    found = hk.evaluate(
+        franchise, corpus(OBSERVED), held_out=corpus(HELD), fit="gibbs", particles=400, sweeps=10, rng=1
+    )
+
+    def p(words):
+        repeats = float(franchise.measure.concentration), float(franchise.measure.discount)
+        above = row_of(franchise, ("root", None))
+        density = phi_of(franchise)[:, words].T if words else np.zeros((0, len(above)))
+        return NewGroupLaw(density, above, 0.9, 0.0, words, repeats).evidence
+
+    for group, (words, held) in enumerate(zip(OBSERVED, HELD, strict=True)):
+        each = [p([*words, v]) / p(words) for v in range(V)]
+        assert sum(each) == pytest.approx(1.0, abs=1e-12)
+        expected = sum(math.log(each[v]) for v in held)
+        assert found.group_log_probability[group] == pytest.approx(expected, abs=0.03)
+        rest = math.log(1 - sum(each[v] for v in set(words)))
+        expected = sum(math.log(each[v]) - rest for v in held if v not in words)
+        assert found.group_new_log_probability[group] == pytest.approx(expected, abs=0.03)
+
+
+def test_words_of_a_document_are_expected_there_again():
+    """Left-to-right gives a document that repeats a word more than one that doesn't."""
+    new = corpus([[3, 3, 3, 3], [3, 1, 4, 2]])
+    one, other = (hk.evaluate(bursty(b), new, method="left-to-right", particles=200) for b in (0.1, 1e13))
+    gain = one.group_log_probability - other.group_log_probability
+    assert gain[0] > 2.0
+    assert gain[1] < -1.0
+
+
+def test_fold_in_says_what_the_states_of_other_measures_say():
+    franchise = bursty()
+    before = franchise.freeze()
+    folded = franchise.fold_in(corpus(OBSERVED), 40, rng=1)
+    assert folded.proportions.sum(axis=1) == pytest.approx(np.ones(4))
+    assert folded.proportions[1] == pytest.approx(row_of(franchise, ("root", None)), abs=1e-14)
+    assert np.array_equal(folded.proportions, franchise.fold_in(corpus(OBSERVED), 40, rng=1).proportions)
+    assert np.array_equal(franchise.freeze()["bank"]["opens"], before["bank"]["opens"])
+    franchise.audit()
+
+
+def test_a_training_document_without_its_word_gets_its_dish():
+    """A document of one word: table Gibbs of it, the rest given, against fold-in with the word taken out."""
+    franchise = bursty(0.6, 0.2)
+    view, customer = franchise.restaurant("document", 1), 4
+    for other in (5, 6):
+        view.unseat(other, rng=0)
+    kept = franchise.freeze()
+
+    def reseat(source):
+        franchise.thaw(kept)
+        franchise.reseat(customer, customer + 1, source)
+        dishes = franchise.dishes
+        others = np.flatnonzero((dishes == dishes[customer]) & (np.arange(len(dishes)) != customer))
+        return int(others[0]) if len(others) else None
+
+    gibbs, folded = {}, {}
+    for other, p in branches(reseat):
+        gibbs[other] = gibbs.get(other, 0.0) + p
+    franchise.thaw(kept)
+    view.unseat(customer, rng=1)
+    first = {k: int(np.flatnonzero(franchise.dishes == k)[0]) for k in range(franchise.n_dishes)}
+    named = {**first, franchise.n_dishes: None}
+    new = corpus([[1]])
+    for dish, p in branches(lambda source: int(franchise.fold_in(new, 1, burn_in=0, rng=source).dishes[0])):
+        folded[named[dish]] = folded.get(named[dish], 0.0) + p
+    assert folded == pytest.approx(gibbs, abs=1e-12)
+
+
+def test_every_inner_measure_has_scores():
+    inner = hk.SparseDirichletMultinomial(0.5, hk.Beta(1.0, 1.5))
+    franchise = bursty(inner=inner)
+    one = hk.evaluate(franchise, corpus(OBSERVED), held_out=corpus(HELD))
+    split = hk.evaluate(franchise, corpus(HELD), method="left-to-right", particles=3)
+    assert np.isfinite([one.perplexity, one.new_perplexity, split.perplexity]).all()
+
+
+def test_topics_that_differ_by_author():
+    franchise = bursty(labels=["A", "A", "B", "B"], each="journal")
+    with pytest.raises(DeclarationError, match="'document', the last declaration"):
+        franchise.fold_in(corpus([[0, 1]]), rng=0)
+    with pytest.raises(DeclarationError, match="differ_by of Bursty"):
+        hk.evaluate(franchise, corpus([[0, 1]]))
+
+
+# ---------------------------------------------------------------------- topics as arrays
+
+
+def fixed_topics(franchise, mass=None):
+    phi = phi_of(franchise)
+    repeats = type(franchise.measure.in_new_restaurants(franchise.bank, franchise.dishes).repeats)
+    made = repeats(float(franchise.measure.concentration), float(franchise.measure.discount))
+    return FixedTopics.of(phi[:-1], phi[-1], prior_of(franchise), mass, made)
+
+
+@pytest.mark.parametrize(("b", "a"), LAWS)
+def test_arrays_of_topics_have_the_scores_of_the_franchise(b, a):
+    franchise = bursty(b, a)
+    topics, halves = fixed_topics(franchise), [corpus(half).to_counts() for half in (OBSERVED, HELD)]
+    found = hk.evaluate(franchise, corpus(OBSERVED), held_out=corpus(HELD), tolerance=1e-13)
+    assert completion([topics], *halves, 1e-13) == pytest.approx(found.log_probability_per_token, abs=1e-9)
+    new = completion([topics], *halves, 1e-13, new_terms=True)
+    assert math.exp(-new) == pytest.approx(found.new_perplexity, rel=1e-9)
+    gibbs = topics.sample(halves[0], 4000, 50, 1)
+    folded = franchise.fold_in(corpus(OBSERVED), 4000, burn_in=50, rng=2).proportions
+    assert gibbs[:3] == pytest.approx(folded[:3], abs=0.04)
+    assert topics.fit(halves[0], 1e-12)[:3] == pytest.approx(gibbs[:3], abs=0.3)  # expectations beside means
+
+
+@pytest.mark.parametrize(("b", "a"), [*LAWS, (2.0, 0.5)])
+def test_topics_learn_from_the_tables_of_the_observed_words(b, a):
+    franchise = bursty(b, a)
+    mass = np.linspace(2.0, 5.0, len(prior_of(franchise)))
+    topics, counts = fixed_topics(franchise, mass), corpus([[0, 0, 1], [2] * 70, [3, 3, 3, 1]]).to_counts()
+    held = sp.csr_array(np.ones((3, V), dtype=int))
+    logs, seen = topics.score(counts, held, 1e-13)
+    phi, prior = phi_of(franchise), prior_of(franchise)
+    for d, row in enumerate(np.exp(logs).reshape(3, V)):
+        terms, times = counts[[d]].indices, counts[[d]].data.astype(float)
+        theta = fit_proportions(phi[:, terms], prior, times, 1e-13)
+        p = learned_probabilities(phi, prior, mass, theta, terms, times, np.arange(V), PASSES, (b, a))
+        # After some steps the expected number of tables of a term is that of a differential equation.
+        assert row == pytest.approx(p, rel=1e-3 if d == 1 else 1e-8)
+        assert seen[d] == pytest.approx(row[terms].sum())
+        assert row.sum() == pytest.approx(1.0)
+
+
+def test_learned_words_are_those_of_the_plain_measure_if_terms_hardly_repeat():
+    franchise = bursty(1e13)
+    mass = np.linspace(2.0, 5.0, len(prior_of(franchise)))
+    halves = [corpus(half).to_counts() for half in (OBSERVED, HELD)]
+    one = fixed_topics(franchise, mass)
+    phi = phi_of(franchise)
+    plain = FixedTopics.of(phi[:-1], phi[-1], prior_of(franchise), mass)
+    for new in (False, True):
+        assert completion([one], *halves, 1e-13, new) == pytest.approx(
+            completion([plain], *halves, 1e-13, new), abs=1e-9
+        )
+
+
+def test_a_term_of_many_tokens_needs_no_loop_over_them():
+    franchise = bursty(0.8, 0.3)
+    counts = sp.csr_array(np.array([[2**31 - 1, 2, 0, 0, 0]]))
+    topics = fixed_topics(franchise, np.full(len(prior_of(franchise)), 4.0))
+    logs, _ = topics.score(counts, sp.csr_array(np.ones((1, V), dtype=int)), 1e-9)
+    assert np.exp(logs).sum() == pytest.approx(1.0)
+    assert logs[0] == pytest.approx(0.0, abs=1e-3)
+
+
+# ---------------------------------------------------------------------- terms that are new, any measure
+
+
+def test_new_terms_are_scored_given_that_they_are_new():
+    """By EM in two states: probabilities, and those of all new terms together, are averaged over states."""
+    states = [two_levels(seed) for seed in (0, 1)]
+    new = [[2], [0, 1, 1]]
+    halves = [hk.Corpus.from_documents(half, n_terms=3) for half in ([[0, 0, 1], []], [[2, 0], [0, 1, 1]])]
+    found = hk.evaluate(states, halves[0], held_out=halves[1], tolerance=1e-13)
+    assert found.n_new_tokens == 4
+    p = np.zeros((2, 3))
+    for franchise in states:
+        counts = np.vstack([franchise.dish_counts, np.zeros(3)]) + 0.5
+        phi, prior = counts / counts.sum(axis=1, keepdims=True), 0.9 * row_of(franchise, ("root", None))
+        p[0] += fixed_point(phi, prior, [0, 0, 1]) @ phi / 2
+        p[1] += prior / prior.sum() @ phi / 2
+    rest = [p[0, 2], 1.0]
+    expected = [
+        sum(math.log(one[v] / left) for v in own) for one, own, left in zip(p, new, rest, strict=True)
+    ]
+    assert expected[0] == pytest.approx(0.0)  # one term is left
+    assert found.group_new_log_probability == pytest.approx(expected, abs=1e-9)
+    assert found.new_perplexity == pytest.approx(math.exp(-sum(expected) / 4), rel=1e-9)
+    assert math.isnan(hk.evaluate(states, halves[0], method="left-to-right", particles=1).new_perplexity)
+
+
+def test_new_terms_of_arrays():
+    rng = np.random.default_rng(0)
+    phi, prior = rng.dirichlet(np.full(8, 0.5), size=4), np.array([0.5, 1.0, 0.2, 0.1])
+    observed, held = (rng.poisson(0.5, size=(6, 8)) for _ in range(2))
+    found = completion_perplexity(phi, prior, observed, held, 1e-12, new_terms=True)
+    topics = FixedTopics.of(phi[:-1], phi[-1], prior)
+    assert found == pytest.approx(math.exp(-completion([topics], observed, held, 1e-12, True)), rel=1e-6)
+    seen, held_all = [[1, 1, 0, 0, 0, 0, 0, 0]], np.ones((1, 8), dtype=int)
+    uniform = completion_perplexity(np.full((1, 8), 1 / 8), [1.0], seen, held_all, new_terms=True)
+    assert uniform == pytest.approx(6.0)
+    for call in (
+        lambda: completion_perplexity(phi, prior, observed, observed, new_terms=True),
+        lambda: completion([topics], observed, observed, 1e-6, new_terms=True),
+    ):
+        with pytest.raises(DataError):
+            call()
+    with pytest.raises(ParameterError, match="new_terms"):
+        completion_perplexity(phi, prior, observed, held, new_terms=1)
+
+
+def test_a_model_scores_new_terms():
+    counts = np.random.default_rng(1).poisson(0.7, size=(30, 20))
+    one = hk.TopicModel(sweeps=8, samples=0, score_method="fixed", transform_tolerance=1e-9, random_state=0)
+    one.fit(counts[:20])
+    observed, held = counts[20:], counts[10:20]
+    corpora = [hk.Corpus.from_counts(half) for half in (observed, held)]
+    found = hk.evaluate(one.franchise_, corpora[0], held_out=corpora[1], tolerance=1e-9)
+    assert one.perplexity(observed, held, new_terms=True) == pytest.approx(found.new_perplexity, rel=1e-5)
+    for method in ("learned", "joint"):
+        one.set_params(score_method=method)
+        assert 1 < one.perplexity(observed, held, new_terms=True) < 20
+    with pytest.raises(ParameterError, match="new_terms"):
+        one.perplexity(observed, held, new_terms="yes")
