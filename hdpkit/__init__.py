@@ -45,7 +45,7 @@ from hdpkit.comparison import (
     check_mixing,
     compare_schedules,
 )
-from hdpkit.data import Corpus, Groups, Limits, NGrams, ShardedCorpus, downsample
+from hdpkit.data import Corpus, Groups, Limits, NGrams, Sequences, ShardedCorpus, downsample
 from hdpkit.evaluation import (
     Evaluation,
     GroupLogLikelihood,
@@ -135,6 +135,7 @@ __all__ = [
     "ScheduleResult",
     "Scheduler",
     "SeatingStore",
+    "Sequences",
     "ShardedCorpus",
     "Shifted",
     "SparseDirichletMultinomial",

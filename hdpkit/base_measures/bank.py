@@ -21,7 +21,16 @@ from hdpkit.checks import ByClass, log_densities, log_density, whole_number
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 
-__all__ = ["FixedBank", "KeepsParameters", "PythonBank", "ReadsParts", "SeatsValues", "StatisticsBank"]
+__all__ = [
+    "FixedBank",
+    "KeepsParameters",
+    "ObservedBank",
+    "PythonBank",
+    "ReadsParts",
+    "SeatsValues",
+    "StatisticsBank",
+    "observed_bank",
+]
 
 _LARGEST = 2**31 - 2  # slots are int32
 
@@ -320,3 +329,88 @@ class FixedBank(PythonBank):
                 here = values[: len(eaten)][eaten == slot]
                 logs[place] = np.sum(self._log_topics[int(slot)][here])
         return logs
+
+
+class ObservedBank:
+    """A bank over data of which some observations are missing.
+
+    A customer without an observation is in no statistics, and its likelihood is 1 under every dish.
+    Everything that isn't defined here is that of the bank of all customers.
+
+    Parameters
+    ----------
+    bank : StatisticsBank
+        It has a value for every customer.
+    missing : bool array, shape (n_customers,)
+    """
+
+    def __init__(self, bank: Any, missing: npt.NDArray[np.bool_]) -> None:
+        self.of_all = bank
+        self.missing = missing
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "of_all":  # not set yet, in a copy
+            raise AttributeError(name)
+        return getattr(self.of_all, name)
+
+    def _observed(self, customers: IntsOrList) -> list[int]:
+        return [int(i) for i in customers if not self.missing[i]]
+
+    def add(self, slot: int, customers: IntsOrList) -> None:
+        """Add the values of those of these customers who have one to a slot."""
+        if seen := self._observed(customers):
+            self.of_all.add(slot, seen)
+
+    def remove(self, slot: int, customers: IntsOrList) -> None:
+        """Remove the values of those of these customers who have one from a slot."""
+        if seen := self._observed(customers):
+            self.of_all.remove(slot, seen)
+
+    def log_predictive(self, customer: int, slots: IntsOrList) -> Floats:
+        """Log predictive of a customer's value under each slot and, last, a new dish; 0 without a value."""
+        return self.log_block([customer], slots)
+
+    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
+        """Log probability of the values of a block under each slot and, last, a new dish: shape (n + 1,)."""
+        seen = self._observed(customers)
+        if not seen:
+            return np.zeros(len(slots) + 1)
+        of_all: StatisticsBank = self.of_all
+        return of_all.log_predictive(seen[0], slots) if len(seen) == 1 else of_all.log_block(seen, slots)
+
+
+class _ObservedParameters(ObservedBank):
+    """The same for dishes that keep parameters."""
+
+    def has_parameter(self, slot: int) -> bool:
+        """Whether the dish already has a parameter."""
+        return bool(self.of_all.has_parameter(slot))
+
+    def parameter(self, slot: int) -> Any:
+        """Parameter of a dish."""
+        return self.of_all.parameter(slot)
+
+    def set_parameter(self, slot: int, parameter: Any) -> None:
+        """Change the parameter of a dish."""
+        self.of_all.set_parameter(slot, parameter)
+
+    def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
+        """Return the log likelihood of a dish's data as a function of its parameter."""
+        found: Callable[[Any], float] = self.of_all.log_likelihood_of(slot, self._observed(customers))
+        return found
+
+    def bring_back(self, customer: int) -> None:
+        """Give the next new dish the parameter recorded for this customer, if there is one."""
+        self.of_all.bring_back(customer)
+
+    def check_frozen(self, frozen: Any, slots: Any) -> None:
+        """Raise a DataError unless these are parameters, one per dish; None is accepted."""
+        self.of_all.check_frozen(frozen, slots)
+
+
+def observed_bank(bank: Any, data: Any) -> Any:
+    """The bank itself, or one that leaves out the missing observations of data that have any."""
+    missing = getattr(data, "missing", None)
+    if missing is None or not missing.any():
+        return bank
+    return (_ObservedParameters if isinstance(bank, KeepsParameters) else ObservedBank)(bank, missing)

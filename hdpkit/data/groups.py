@@ -26,7 +26,17 @@ from hdpkit.checks import (
 )
 from hdpkit.errors import DataError, MissingMethodError, ParameterError, printable
 
-__all__ = ["GroupedData", "Groups", "check_label_name", "encode", "encode_all", "spread"]
+__all__ = [
+    "GroupedData",
+    "Groups",
+    "as_values",
+    "check_label_name",
+    "columns_of",
+    "concatenate",
+    "encode",
+    "encode_all",
+    "spread",
+]
 
 
 def encode(label: str, values: Any, n: int, unit: str) -> Codes:
@@ -307,18 +317,18 @@ class Groups(GroupedData):
         if isinstance(arrays, np.ndarray) and arrays.ndim > 1:
             arrays = list(arrays)
         given = as_sequence("arrays", arrays, "arrays, one per group")
-        parts = [_as_values(f"arrays, {label} {j}", array) for j, array in enumerate(given)]
+        parts = [as_values(f"arrays, {label} {j}", array) for j, array in enumerate(given)]
         if not parts:
             raise DataError(
                 "arrays", arrays, "at least one array: the data are empty", "Give one array per group."
             )
         lengths = [len(part) for part in parts]
-        values = _concatenate(parts, label)
+        values = concatenate(parts, label)
         keys = list(range(len(parts)))
         if names is not None:
             keys = list(check_names("names", names, len(parts), "array", strings=False))
         by_array = encode_all("groups", groups, len(parts), "array", taken=[label])
-        columns = next((own for own in map(_columns, given) if own is not None), None)
+        columns = next((own for own in map(columns_of, given) if own is not None), None)
         return cls(values=values, labels=spread(label, keys, lengths, by_array), columns=columns)
 
     @classmethod
@@ -339,7 +349,7 @@ class Groups(GroupedData):
         DataError
             If there are no observations, or a label doesn't have one value per customer.
         """
-        checked = _as_values("values", values)
+        checked = as_values("values", values)
         if len(checked) == 0:
             raise DataError(
                 "values", values, "at least one observation: the data are empty", "Give observations."
@@ -347,7 +357,7 @@ class Groups(GroupedData):
         return cls(
             values=checked,
             labels=encode_all("labels", {} if labels is None else labels, len(checked), "customer"),
-            columns=_columns(values),
+            columns=columns_of(values),
         )
 
     def with_values(self, values: Any) -> Self:
@@ -363,7 +373,7 @@ class Groups(GroupedData):
         DataError
             If their number isn't `n_customers`.
         """
-        checked = _as_values("values", values)
+        checked = as_values("values", values)
         if len(checked) != len(self):
             raise DataError(
                 "values", f"{len(checked)} values", f"{len(self)} values", "Give one value per customer."
@@ -380,7 +390,7 @@ class Groups(GroupedData):
         return f"<Groups: {len(self)} customers, values {self.values.dtype} {shape}, labels: {labels}>"
 
 
-def _as_values(parameter: str, values: Any) -> npt.NDArray[Any]:
+def as_values(parameter: str, values: Any) -> npt.NDArray[Any]:
     """Return a read-only copy of `values` with one entry per customer along the first axis."""
     check_unmasked(parameter, values)
     try:
@@ -405,7 +415,7 @@ def _as_values(parameter: str, values: Any) -> npt.NDArray[Any]:
     return array
 
 
-def _columns(values: Any) -> tuple[str, ...] | None:
+def columns_of(values: Any) -> tuple[str, ...] | None:
     """Names of the columns of a table; None for anything else."""
     names = getattr(values, "columns", None)
     shape: tuple[int, ...] = getattr(values, "shape", ())
@@ -422,7 +432,8 @@ def _as_objects(values: list[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def _concatenate(parts: list[npt.NDArray[Any]], label: str) -> npt.NDArray[Any]:
+def concatenate(parts: list[npt.NDArray[Any]], label: str) -> npt.NDArray[Any]:
+    """Join the values of several arrays; raises a DataError if their types or widths differ."""
     # NumPy chooses type and dimension of an empty list, which must not determine those of the others.
     filled = [(j, part) for j, part in enumerate(parts) if len(part)]
     if not filled:

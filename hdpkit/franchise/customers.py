@@ -67,8 +67,10 @@ class Customers(Attached):
     # ------------------------------------------------------------------ dishes
 
     def dishes(self) -> Any:
-        """Dish of each value of a bank."""
-        return self.state._known.to_count(self.state.seating.dishes(), self.state.topology)
+        """Dish of each value of a bank; -1 for a missing observation, as while its customer is unseated."""
+        dishes = self.state._known.to_count(self.state.seating.dishes(), self.state.topology)
+        missing = getattr(self.state.data, "missing", None)
+        return dishes if missing is None else np.where(missing, np.int32(-1), dishes)
 
     def recount(self, bank: Any, slots: AnyInts) -> None:
         """Recompute the statistics of these dishes in a bank, in data order."""
@@ -87,7 +89,7 @@ class Customers(Attached):
                 "data", type(state.data).__name__, "terms of a vocabulary", "See dish_parameters()."
             )
         values, n_dishes = np.asarray(state.data.values), state.n_dishes
-        dishes = state.seating.dishes()[: len(values)]
+        dishes = self.dishes()[: len(values)]
         rank, counts = state._ranks(), np.zeros(n_dishes * n_terms, dtype=np.int64)
         for first in range(0, len(dishes), _CHUNK):
             places = rank[dishes[first : first + _CHUNK]]

@@ -15,7 +15,7 @@ from hdpkit._compiled.support.franchise_lock import FranchiseLock, Inside
 from hdpkit._compiled.walk.root import WeightTable
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
-from hdpkit.base_measures.bank import ReadsParts
+from hdpkit.base_measures.bank import ReadsParts, observed_bank
 from hdpkit.base_measures.by_restaurant import ByRestaurant, ReadsRestaurants
 from hdpkit.checks import choice, instance, one_of_kind
 from hdpkit.data import GroupedData
@@ -159,7 +159,7 @@ class State(Locked):
             bank.read(self._brought)
         if isinstance(measure, ByRestaurant):
             self._place(bank, measure)
-        return bank
+        return observed_bank(bank, data)
 
     def _place(self, bank: Any, measure: ByRestaurant) -> None:
         """Give a bank the restaurants by which the dishes of its measure differ."""

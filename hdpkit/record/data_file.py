@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.checks import Codes
-from hdpkit.data import Corpus, GroupedData, Groups, NGrams, ShardedCorpus
+from hdpkit.data import Corpus, GroupedData, Groups, NGrams, Sequences, ShardedCorpus
 from hdpkit.data.corpus import Cells, Tokens, reopen
 from hdpkit.data.cut import CutCorpus, cut_at
 from hdpkit.data.encode import NO_SYMBOL
@@ -76,7 +76,7 @@ def _tree(data: RunData) -> dict[str, Any]:
             "start": data.start,
             "end": data.end,
         }
-    elif type(data) is Groups:
+    elif isinstance(data, Groups | Sequences) and type(data) in (Groups, Sequences):
         values: Any = list(data.values) if data.values.dtype == object else data.values
         tree = {
             "kind": "groups",
@@ -84,10 +84,24 @@ def _tree(data: RunData) -> dict[str, Any]:
             "objects": data.values.dtype == object,
             "labels": [[n, *data.labels[n]] for n in data.label_names],
             **({} if data.columns is None else {"columns": list(data.columns)}),
+            **(_of_sequences(data) if isinstance(data, Sequences) else {}),
         }
     else:
-        raise RunError("data", type(data).__name__, "a Corpus, NGrams or Groups", "Convert the data.")
+        raise RunError(
+            "data", type(data).__name__, "a Corpus, NGrams, Sequences or Groups", "Convert the data."
+        )
     return tree
+
+
+def _of_sequences(data: Sequences) -> dict[str, Any]:
+    return {
+        "kind": "sequences",
+        "missing": data.missing.astype(np.int8),
+        "lengths": data.lengths,
+        "names": list(data.names),
+        "n_terms": getattr(data, "n_terms", None),
+        "vocabulary": None if data.vocabulary is None else list(data.vocabulary),
+    }
 
 
 def unpack_data(payload: bytes | memoryview, path: Path) -> RunData:
@@ -126,11 +140,37 @@ def _data(tree: dict[str, Any]) -> RunData:
     columns = tree.get("columns")
     _check(columns is None or (isinstance(columns, list) and values.shape[1:] == (len(columns),)))
     _check(columns is None or all(type(name) is str for name in columns))
-    return Groups(
-        values=_fixed(values),
-        labels=_labels(tree["labels"], len(values)),
-        columns=None if columns is None else tuple(columns),
+    common = {
+        "values": _fixed(values),
+        "labels": _labels(tree["labels"], len(values)),
+        "columns": None if columns is None else tuple(columns),
+    }
+    return (
+        Sequences(**common, **_sequences(tree, values)) if tree["kind"] == "sequences" else Groups(**common)
     )
+
+
+def _sequences(tree: dict[str, Any], values: Any) -> dict[str, Any]:
+    """What sequences have in addition to groups, checked."""
+    missing, lengths, n_terms, words = (tree[key] for key in ("missing", "lengths", "n_terms", "vocabulary"))
+    _check(missing.dtype == np.int8 and missing.shape == (len(values),))
+    _check(bool(((missing == 0) | (missing == 1)).all()))
+    _check(lengths.dtype == np.int64 and lengths.ndim == 1 and bool((lengths >= 0).all()))
+    _check(int(lengths.sum()) == len(values) and len(set(tree["names"])) == len(lengths))
+    if n_terms is not None:
+        _check(type(n_terms) is int and 1 <= n_terms <= ID_LIMIT)
+        _check(words is not None or n_terms <= _most_terms(len(values)))
+        _check(values.dtype == np.int32 and bool(((values >= 0) & (values < n_terms)).all()))
+    if words is not None:
+        _check(isinstance(words, list) and len(words) == n_terms == len(set(words)))
+        _check(all(type(word) is str for word in words))
+    return {
+        "missing": _fixed(missing.astype(bool)),
+        "lengths": _fixed(lengths),
+        "names": tuple(tree["names"]),
+        "n_terms": n_terms,
+        "vocabulary": None if words is None else tuple(words),
+    }
 
 
 def _most_terms(n_tokens: int) -> int:

@@ -182,6 +182,11 @@ def groups():
     return hk.Groups.from_arrays([[0.5, 1.0], [2.0]])
 
 
+def sequences():
+    """Two sequences, with a missing observation."""
+    return hk.Sequences.from_arrays([[0.5, None], [2.0]])
+
+
 LABELS = [None, 5, "nobody", "", ["document"], NAN, {}]
 
 NO_LIMITS = [5, "16", {"max_terms": 5}, hk.Limits]
@@ -398,6 +403,44 @@ DATA = {
             "label": [None, 5, "", b"group", ["group"]],
         },
         aliases={"groups": ("groups", "label")},
+    ),
+    "Sequences.from_arrays": Row(
+        plain(
+            hk.Sequences.from_arrays,
+            arrays=[[0], [1, None, 2], []],
+            n_terms=3,
+            names=["a", "b", "c"],
+            vocabulary=["x", "y", "z"],
+            label="sequence",
+        ),
+        {
+            "arrays": [
+                None,
+                5,
+                "ab",
+                b"ab",
+                {},
+                {0, 1},
+                [],
+                Told([[]], "missing observations"),
+                Told([[None]], "missing observations"),
+                [[1], 5],
+                [[1], "ab"],
+                Told([[1], [[1, 2]]], "shape (2,)"),
+                Told([[0, 3]], "3"),
+                Told([[0.5]], "0.5"),
+            ],
+            "n_terms": optional(whole(1)),
+            "names": [value for value in NO_NAMES if value not in (["a", 1, "b"], None)],
+            "groups": [*NO_GROUPS[:-1], {"sequence": ["x", "y", "z"]}],
+            "vocabulary": NO_VOCABULARY,
+            "label": [None, 5, "", b"sequence", ["sequence"]],
+        },
+        aliases={"groups": ("groups", "label")},
+    ),
+    "Sequences.with_values": Row(
+        plain(sequences().with_values, values=[1.0, 2.0, 3.0]),
+        {"values": [None, 5, "abc", {}, Told([], "0 values"), Told([1.0, 2.0], "2 values"), {1, 2, 3}]},
     ),
     "Groups.from_labels": Row(
         plain(hk.Groups.from_labels, values=[0.5, 1.0, 2.0], labels={"g": ["x", "y", "y"]}),

@@ -97,6 +97,7 @@ EXCLUDED = {
     "Corpus": "built by its class methods: the constructor checks nothing, and says so",
     "ShardedCorpus": "built by its class methods: the constructor checks nothing, and says so",
     "NGrams": "built by its class methods: the constructor checks nothing, and says so",
+    "Sequences": "built by its class methods: the constructor checks nothing, and says so",
     "Groups": "built by its class methods: the constructor checks nothing, and says so",
     "ChainTrace": "made by a run with chains",
     "Run": "made by open_run, which takes the same arguments",

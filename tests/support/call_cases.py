@@ -163,6 +163,10 @@ def groups():
     return hk.Groups.from_arrays([[0.5, 1.0], [2.0]])
 
 
+def sequences():
+    return hk.Sequences.from_arrays([[0.5, None], [2.0]])
+
+
 def comparison():
     return hk.compare_schedules(
         {"a": [moves.TableGibbs()], "b": [moves.TableGibbs(), moves.SplitMerge()]},
@@ -268,6 +272,7 @@ OBJECTS = {
     "GroupLogLikelihood": lambda: hk.GroupLogLikelihood(particles=2),
     "GroupedData": groups,
     "Groups": groups,
+    "Sequences": sequences,
     "KnownSignatures": known_signatures,
     "Known": lambda: hk.Known([[0.5, 0.5]], counts=4),
     "KnownValues": lambda: hk.KnownValues([[0.5]]),

@@ -1,0 +1,167 @@
+"""Sequences: observations in order, missing ones, terms and words, labels, files."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.franchise.starts import start
+from hdpkit.random import STARTS, Streams
+from hdpkit.record.data_file import pack_data, unpack_data
+
+
+def test_numbers_with_missing_ones():
+    data = hk.Sequences.from_arrays([[0.5, np.nan, 2.0], [None, 1.5], []], names=["a", "b", "c"])
+    assert data.missing.tolist() == [False, True, False, True, False]
+    assert data.values[~data.missing].tolist() == [0.5, 2.0, 1.5]
+    assert np.isfinite(data.values).all()
+    assert (data.lengths.tolist(), data.offsets.tolist(), data.n_sequences) == ([3, 2, 0], [0, 3, 5, 5], 3)
+    assert data.names == ("a", "b", "c")
+    assert data.codes("sequence").tolist() == [0, 0, 0, 1, 1]
+    assert not hasattr(data, "n_terms")
+    assert repr(data) == "<Sequences: 3 sequences, 5 customers, values float64 5, 2 missing>"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [0, None, 2],
+        [0.0, np.nan, 2.0],
+        np.array([0.0, np.nan, 2.0]),
+        np.array([0, None, 2], dtype=object),
+        np.ma.masked_array([0, 7, 2], mask=[False, True, False]),
+        pd.Series([0, pd.NA, 2], dtype="Int64"),
+        pd.Series([0.0, np.nan, 2.0]),
+    ],
+)
+def test_terms_whatever_marks_missing_ones(given):
+    data = hk.Sequences.from_arrays([given], n_terms=3)
+    assert data.missing.tolist() == [False, True, False]
+    assert data.values[[0, 2]].tolist() == [0, 2]
+    assert (data.values.dtype, data.n_terms) == (np.int32, 3)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        np.array([[0.1, 0.2], [np.nan, np.nan], [0.3, 0.4]]),
+        [[0.1, 0.2], None, [0.3, 0.4]],
+        [[0.1, 0.2], [np.nan, np.nan], [0.3, 0.4]],
+        np.ma.masked_array([[0.1, 0.2], [0, 0], [0.3, 0.4]], mask=[[0, 0], [1, 1], [0, 0]]),
+        pd.DataFrame({"x": [0.1, np.nan, 0.3], "y": [0.2, np.nan, 0.4]}),
+    ],
+)
+def test_rows_of_numbers(given):
+    data = hk.Sequences.from_arrays([given])
+    assert data.missing.tolist() == [False, True, False]
+    assert data.values[[0, 2]].tolist() == [[0.1, 0.2], [0.3, 0.4]]
+    assert data.columns == (("x", "y") if isinstance(given, pd.DataFrame) else None)
+
+
+def test_words_and_labels():
+    data = hk.Sequences.from_arrays([list("abca"), ["c", None]], groups={"farm": ["x", None]})
+    assert (data.vocabulary, data.n_terms) == (("a", "b", "c"), 3)
+    assert data.values.tolist() == [0, 1, 2, 0, 2, 2]
+    assert data.codes("farm").tolist() == [0, 0, 0, 0, -1, -1]
+    again = hk.Sequences.from_arrays([list("abca")], vocabulary=["c", "a", "b", "d"])
+    assert (again.values.tolist(), again.n_terms) == ([1, 2, 0, 1], 4)
+    numbered = hk.Sequences.from_arrays([[0, 1]], vocabulary=["u", "v"])
+    assert (numbered.n_terms, numbered.vocabulary) == (2, ("u", "v"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parameter"),
+    [
+        ({"arrays": []}, "arrays"),
+        ({"arrays": [[None, np.nan]]}, "arrays"),
+        ({"arrays": [[]]}, "arrays"),
+        ({"arrays": [[0.1, 0.2], [[0.1, 0.2]]]}, "arrays, sequence 1"),
+        ({"arrays": [[[0.1, np.nan]]]}, "arrays, sequence 0, observation 0"),
+        ({"arrays": [np.array([[0.1, np.nan]])]}, "arrays, sequence 0"),
+        ({"arrays": [[0, 3]], "n_terms": 3}, "arrays"),
+        ({"arrays": [[0, -1]], "n_terms": 3}, "arrays"),
+        ({"arrays": [[0.5]], "n_terms": 3}, "arrays"),
+        ({"arrays": [[[0.5]]], "n_terms": 3}, "arrays"),
+        ({"arrays": [[0]], "n_terms": 0}, "n_terms"),
+        ({"arrays": [["a"]], "vocabulary": ["b"]}, "arrays"),
+        ({"arrays": [["a"]], "n_terms": 2}, "n_terms"),
+        ({"arrays": [[0]], "n_terms": 2, "vocabulary": ["a"]}, "vocabulary"),
+        ({"arrays": [[0]], "names": ["a", "b"]}, "names"),
+        ({"arrays": [[0]], "label": ""}, "label name"),
+        ({"arrays": [[0]], "groups": {"sequence": [1]}}, "label name"),
+        ({"arrays": [5]}, "arrays, sequence 0"),
+    ],
+)
+def test_what_is_no_sequence(arguments, parameter):
+    with pytest.raises(errors.HdpkitError) as caught:
+        hk.Sequences.from_arrays(**arguments)
+    assert caught.value.parameter == parameter
+
+
+def test_other_values():
+    data = hk.Sequences.from_arrays([[0, None], [1]], n_terms=2)
+    other = data.with_values([1, 1, 0])
+    assert (other.values.tolist(), other.missing.tolist()) == ([1, 1, 0], [False, True, False])
+    for wrong in ([1, 1], [1, 1, 5], "ab"):
+        with pytest.raises(errors.DataError):
+            data.with_values(wrong)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        hk.Sequences.from_arrays([list("ab"), ["a", None]], names=["x", "y"]),
+        hk.Sequences.from_arrays([[0.5, None], []], groups={"farm": [1, 2]}),
+        hk.Sequences.from_arrays([pd.DataFrame({"x": [0.1], "y": [0.2]})]),
+        hk.Sequences.from_arrays([[0, 1, None]], n_terms=4),
+    ],
+)
+def test_files_and_pickles(data, tmp_path):
+    for again in (unpack_data(pack_data(data), tmp_path), pickle.loads(pickle.dumps(data))):
+        assert type(again) is hk.Sequences
+        assert np.array_equal(again.values, data.values)
+        assert np.array_equal(again.missing, data.missing)
+        assert np.array_equal(again.lengths, data.lengths)
+        assert again.columns == data.columns
+        assert (again.names, again.vocabulary) == (data.names, data.vocabulary)
+        assert getattr(again, "n_terms", None) == getattr(data, "n_terms", None)
+        assert again.label_names == data.label_names
+
+
+def coin(value, p):
+    return np.log(p if value else 1.0 - p)
+
+
+ROWS = [[[0.1, 1.0], None, [3.0, 0.2]], [None, [0.2, 1.1]]]
+MEASURES = {
+    "terms": (hk.DirichletMultinomial(0.5), [[0, 1, None, 1], [None, 2]], 3),
+    "numbers": (hk.NormalGamma(0.0, 1.0, 2.0, 1.0), [[0.1, None, 3.0, 2.5], [None, 0.2]], None),
+    "vectors": (hk.NormalInverseWishart([0.0, 0.0], 1.0, 4.0, np.eye(2)), ROWS, None),
+    "counts": (hk.GammaPoisson(1.0, 1.0), [[4, None, 0, 2], [None, 1]], None),
+    "bits": (hk.BetaBernoulli(0.5, 0.5), [[[1, 0], None, [0, 0]], [None, [1, 1]]], None),
+    "parameters in the state": (
+        hk.NonConjugate(coin, hk.Finite([0.2, 0.7])), [[1, None, 0, 1], [None, 1]], None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_missing_observations_are_in_no_statistics(name):
+    measure, arrays, n_terms = MEASURES[name]
+    data = hk.Sequences.from_arrays(arrays, n_terms)
+    dense = hk.Groups.from_labels(data.values[~data.missing])
+    franchise = hk.Franchise(hk.Restaurant(measure), data)
+    schedule = hk.Scheduler([moves.TableGibbs()])
+    schedule.run(franchise, sweeps=4, rng=1, audit_every=1)
+    if name != "parameters in the state":
+        other = hk.Franchise(hk.Restaurant(measure), dense)
+        start(other, franchise.dishes[~data.missing].tolist(), Streams(0).source(STARTS))
+        assert franchise.log_likelihood() == pytest.approx(other.log_likelihood(), rel=1e-12)
+    copy = franchise.copy()
+    ends = [
+        schedule.run(one, sweeps=2, rng=None, init=None)["log_joint"].tolist() for one in (franchise, copy)
+    ]
+    assert ends[0] == ends[1]
