@@ -20,7 +20,7 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.evaluation.completion import LEAST, PASSES
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = ["FixedTopics", "completion", "halves", "mean_log_probability"]
+__all__ = ["FixedTopics", "completion", "halves", "mean_log_probability", "repeats_in"]
 
 _DOCUMENTS = 512  # that are fitted, or swept over, between checks for Ctrl-C
 _TOKENS = 1 << 20  # that are divided one by one
@@ -178,6 +178,13 @@ class FixedTopics:
         for first in range(0, n, _DOCUMENTS):
             learning.score(first, min(first + _DOCUMENTS, n), tolerance, PASSES, theta, found, seen)
         return theta, np.log(found), seen
+
+
+def repeats_in(sample: Any) -> Repeats:
+    """How topics differ by document in a `Sample`."""
+    values = sample.hyperparameters
+    concentration, discount = values.get("concentration/bursts", math.inf), values.get("discount/bursts", 0.0)
+    return Repeats(float(concentration), float(discount))
 
 
 def completion(

@@ -6,7 +6,7 @@ import copy
 import inspect
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -19,8 +19,15 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import DAMAGED, choice, fitting, flag, positive_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves, mean_log_probability
+from hdpkit.evaluation.fixed_topics import (
+    FixedTopics,
+    completion,
+    halves,
+    mean_log_probability,
+    repeats_in,
+)
 from hdpkit.franchise import Franchise, Sample
+from hdpkit.franchise.fixed_dishes import without_restaurants
 from hdpkit.models import topic_saved
 from hdpkit.models.topic_input import are_texts, checked_counts, counter_of, seed_of, whole_counts
 from hdpkit.models.topic_parts import default_moves, root_of, topic_measure, topic_restaurants
@@ -321,8 +328,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ValueError
             As for `fit`; the model doesn't change.
         """
-        if not hasattr(self, "franchises_"):
-            return self.fit(X)
+        return self._extend(X) if hasattr(self, "franchises_") else self.fit(X)
+
+    def _extend(self, X: Any, record: Mapping[str, Any] | None = None) -> Self:
+        """Add documents to the fitted model, and continue its chains."""
         self._check_parameters()
         counts = self._counts(X, whole=True)
         scheduler = self._scheduler(self.franchise_.declarations[-1])
@@ -335,7 +344,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             grown = [one.with_documents(corpus, _seed_of_chain(one)) for one in self.franchises_]
         progress = self.progress if len(grown) == 1 else None
         swept = Parallel(n_jobs=self.n_jobs)(
-            delayed(_go_on)(scheduler, one, self.partial_sweeps, self.samples or None, progress)
+            delayed(_go_on)(scheduler, one, self.partial_sweeps, self.samples or None, progress, (), record)
             for one in grown
         )
         franchises = [franchise for franchise, _ in swept]
@@ -477,8 +486,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _joint_completion(self, observed: Any, held: Any, new_terms: bool) -> float:
         """The score of a copy of the model with the observed halves as documents, and their shares in it."""
-        joint = copy.copy(self).partial_fit(observed)
         new, first = _new_topic(self.franchise_), self.franchise_.sample().n_groups
+        if self._topics.repeats.differ:
+            from hdpkit.models.joint_score import joint_scores
+
+            return mean_log_probability(
+                lambda cells: joint_scores(copy.copy(self), observed, cells, new), observed, held, new_terms
+            )
+        joint = copy.copy(self).partial_fit(observed)
 
         def scores_of_states(cells: Any) -> Iterator[tuple[Floats, Floats]]:
             for sample in joint.samples_ or (joint.franchise_.sample(),):
@@ -492,7 +507,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         new = _new_topic(self.franchise_)
         for sample in self.samples_ or (self.franchise_.sample(),):
             prior = float(sample.hyperparameters["concentration/document"]) * sample.root_weights
-            yield FixedTopics.of(_blocks(sample), new, prior, _mass(sample) if learning else None)
+            mass = _mass(sample) if learning else None
+            yield FixedTopics.of(_blocks(sample), new, prior, mass, repeats_in(sample))
 
     # ------------------------------------------------------------------ parameters and input
 
@@ -660,7 +676,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         alpha = float(franchise.concentration("document"))
         prior = alpha * np.append(weights[self.dishes_], rest)
         blocks = (block / block.sum(axis=1, keepdims=True) for block in sample._topic_blocks(self.dishes_))
-        self._topics = FixedTopics.of(blocks, _new_topic(franchise), prior)
+        self._topics = FixedTopics.of(blocks, _new_topic(franchise), prior, None, repeats_in(sample))
 
 
 def _blocks(sample: Sample) -> Iterator[Floats]:
@@ -679,7 +695,7 @@ def _mass(sample: Sample) -> Floats | None:
 
 def _new_topic(franchise: Franchise) -> Floats:
     """Mean of a new topic, over terms."""
-    eta = getattr(franchise.measure, "eta_vector", None)
+    eta = getattr(without_restaurants(franchise).measure, "eta_vector", None)
     n_terms = franchise.data.n_terms  # type: ignore[attr-defined]
     values = np.full(n_terms, 1.0) if eta is None else np.asarray(eta, dtype=np.float64)
     new: Floats = values / values.sum()
@@ -693,10 +709,11 @@ def _go_on(
     samples: Any,
     progress: Any,
     callbacks: Iterable[Callable[[Any], Any]] = (),
+    record: Mapping[str, Any] | None = None,
 ) -> tuple[Any, Any]:
     """Further sweeps of one chain, in this process or another."""
     trace = scheduler.run(
-        franchise, sweeps, init=None, samples=samples, progress=progress, callbacks=callbacks
+        franchise, sweeps, init=None, samples=samples, progress=progress, callbacks=callbacks, record=record
     )
     return franchise, trace
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -10,12 +11,13 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Floats
+from hdpkit.base_measures.by_restaurant import Repeats
 from hdpkit.checks import check_unmasked, instance, real_number
 from hdpkit.data import Corpus
 from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.evaluation.completion import TOLERANCE, completion_perplexity
-from hdpkit.evaluation.fixed_topics import FixedTopics
+from hdpkit.evaluation.fixed_topics import FixedTopics, completion, repeats_in
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.vectors import TermVectors
 
@@ -129,8 +131,13 @@ class Consensus(AlignedTopics):
         float64 array
         """
         counts = self._counts("data", data)
-        fixed = FixedTopics.of(self.topics, self.rest_topic, self.concentration * self.weights)
-        return fixed.fit(counts, TOLERANCE)
+        return self._fixed_topics().fit(counts, TOLERANCE)
+
+    def _fixed_topics(self) -> FixedTopics:
+        """The model that this is; if topics differ by document, with posterior means of how they do."""
+        repeats = Repeats(*np.mean([repeats_in(sample) for sample in self.samples], axis=0).tolist())
+        prior = self.concentration * self.weights
+        return FixedTopics.of(self.topics, self.rest_topic, prior, repeats=repeats)
 
     def perplexity(self, observed: Any, held: Any) -> float:
         """Perplexity of the held-out halves of new groups, with shares fitted to the observed halves.
@@ -147,6 +154,9 @@ class Consensus(AlignedTopics):
         float
         """
         halves = self._counts("observed", observed), self._counts("held", held)
+        fixed = self._fixed_topics()
+        if fixed.repeats.differ:
+            return math.exp(-completion([fixed], *halves, TOLERANCE))
         return completion_perplexity(self.topics_and_rest, self.concentration * self.weights, *halves)
 
     def _counts(self, name: str, given: Any) -> Any:

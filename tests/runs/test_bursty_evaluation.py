@@ -1,5 +1,6 @@
 """New documents where topics differ by document, and held-out terms that are new in their document."""
 
+import copy
 import math
 
 import numpy as np
@@ -321,3 +322,71 @@ def test_a_model_scores_new_terms():
         assert 1 < one.perplexity(observed, held, new_terms=True) < 20
     with pytest.raises(ParameterError, match="new_terms"):
         one.perplexity(observed, held, new_terms="yes")
+
+
+# ---------------------------------------------------------------------- the topic model
+
+
+@pytest.fixture
+def bursty_model(monkeypatch):
+    """A fitted model whose topics differ by document."""
+    measure = hk.Bursty(hk.DirichletMultinomial(0.3), 0.9, 0.2)
+    monkeypatch.setattr("hdpkit.models.topic.topic_measure", lambda *given, **options: measure)
+    counts = np.random.default_rng(1).poisson(0.5, size=(16, 8))
+    options = {"transform_tolerance": 1e-10, "schedule": [moves.TableGibbs()], "concentration": 0.9}
+    return hk.TopicModel(sweeps=6, partial_sweeps=3, samples=0, random_state=0, **options).fit(counts)
+
+
+HALVES = [np.random.default_rng(seed).poisson(0.6, size=(5, 8)) for seed in (2, 3)]
+
+
+def test_the_model_has_the_scores_of_its_franchise(bursty_model):
+    one = bursty_model.set_params(score_method="fixed")
+    corpora = [hk.Corpus.from_counts(half) for half in HALVES]
+    found = hk.evaluate(one.franchise_, corpora[0], held_out=corpora[1], tolerance=1e-10)
+    assert one.perplexity(*HALVES) == pytest.approx(found.perplexity, rel=1e-6)
+    assert one.perplexity(*HALVES, new_terms=True) == pytest.approx(found.new_perplexity, rel=1e-6)
+    learned = one.set_params(score_method="learned").perplexity(*HALVES)
+    assert learned == pytest.approx(found.perplexity, rel=0.2)
+
+
+def test_the_model_transforms_by_the_topics_of_each_document(bursty_model):
+    one = bursty_model
+    by_em = one.transform(HALVES[0])
+    by_gibbs = one.set_params(transform_method="gibbs", transform_sweeps=3000).transform(HALVES[0])
+    folded = one.franchise_.fold_in(hk.Corpus.from_counts(HALVES[0]), 3000, rng=2).proportions
+    folded = folded[:, one.dishes_] / folded[:, :-1].sum(axis=1, keepdims=True)
+    assert by_gibbs == pytest.approx(folded, abs=0.08)
+    assert by_em.sum(axis=1) == pytest.approx(np.ones(5))
+
+
+@pytest.mark.parametrize("samples", [0, 2])
+def test_a_joint_score_is_that_of_the_documents_own_topics(bursty_model, samples):
+    one = bursty_model.set_params(score_method="joint", samples=samples)
+    score = one.perplexity(*HALVES)
+    assert one.perplexity(*HALVES) == score
+    seen = []
+
+    def look(franchise):
+        """Predictive of each new document, from the words and the tables of the state."""
+        slots, n_dishes = franchise.slots.occupied_slots(), franchise.n_dishes
+        phi = np.vstack([franchise.measure.posterior_means(franchise.bank, slots, None), np.full(8, 1 / 8)])
+        opens, lengths = franchise.bank.freeze()["opens"], franchise.data.document_lengths
+        document = np.repeat(np.arange(len(lengths)), lengths)
+        rows = np.zeros((5, 8))
+        for j, shares in enumerate(franchise.sample().group_weights(slice(16, None))):
+            for k in range(n_dishes + 1):
+                here = (document == 16 + j) & (franchise.dishes == k)
+                c = np.bincount(franchise.data.values[here], minlength=8)
+                t = np.bincount(franchise.data.values[here], opens[here], minlength=8)
+                f = (c - 0.2 * t + (0.9 + 0.2 * t.sum()) * phi[k]) / (c.sum() + 0.9)
+                rows[j] += shares[k] * f
+        seen.append((franchise.sweep, rows))
+        return 0.0
+
+    copy.copy(bursty_model)._extend(sp.csr_array(HALVES[0]), record={"seen": look})
+    chosen = [rows for sweep, rows in seen if samples or sweep == 9][-2 if samples else -1 :]
+    logs = np.log(np.mean(chosen, axis=0))
+    assert score == pytest.approx(math.exp(-(HALVES[1] * logs).sum() / HALVES[1].sum()), rel=1e-9)
+    assert chosen[-1].sum(axis=1) == pytest.approx(np.ones(5))
+    assert 1 < one.perplexity(*HALVES, new_terms=True) < 20
