@@ -11,6 +11,9 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from hdpkit._compiled.measures.bursty import BurstyBank
+from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
+from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
 from hdpkit.base_measures.bank import StatisticsBank
@@ -27,10 +30,11 @@ from hdpkit.priors import Gamma, support_of
 from hdpkit.random import ChoiceSource
 from hdpkit.stirling import one_alone
 
-__all__ = ["Bursts", "Bursty", "BurstyBank"]
+__all__ = ["Bursts", "Bursty", "BurstyReferenceBank"]
 
 _NEW = -1  # a new dish, among slots
 _LARGEST = 1e100
+_COMPILED = DirichletMultinomialBank, SparseDirichletMultinomialBank
 
 
 def _concentration(instance: Any, attribute: Any, value: Any) -> None:
@@ -292,10 +296,15 @@ class Bursty(ByRestaurant):
         return NewRestaurants(self.measure, bank.inner, at_tables, repeats)
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return a bank in Python over the bank of the inner measure, which has the tables."""
-        return BurstyBank(self, data)
+        """Return a bank over the bank of the inner measure, which has the tables; compiled if that one is."""
+        inner = self.measure.bank(data)
+        if type(inner) in _COMPILED:
+            return BurstyBank(self, np.asarray(data.values, dtype=np.int32), inner)
+        return BurstyReferenceBank(self, data)
 
-    readable_bank = bank
+    def readable_bank(self, data: GroupedData) -> StatisticsBank:
+        """Return a bank in Python over the bank of the inner measure."""
+        return BurstyReferenceBank(self, data)
 
 
 @attrs.frozen
@@ -326,7 +335,7 @@ class _Exchange:
         return tuple(opens for _, opens in found) if all(at == slot for at, _ in found) else None
 
 
-class BurstyBank:
+class BurstyReferenceBank:
     """Customers and tables of terms in each restaurant, for all dishes; the inner bank has the tables.
 
     Where a customer sits is drawn: a new one given the others, in `add`, and in `remove` whether it sat alone
@@ -505,7 +514,8 @@ class BurstyBank:
             if left is not None and left.customers == block:
                 offered[slot] = left
             else:
-                known = None if self._exchange is None else self._exchange.known(block, slot)
+                trial = self._exchange
+                known = trial.known(block, slot) if trial is not None and slot in trial.slots else None
                 offered[slot] = self._draw(block, slot, known)
         self._offered = offered
         return np.array([path.log_p for path in offered.values()])

@@ -17,6 +17,7 @@ from hdpkit.errors import KernelError, RegistryError
 from hdpkit.stores import Detail, detail_of
 
 __all__ = [
+    "BANKS_WITHOUT_TABLES",
     "COMPILED_BANKS",
     "COMPILED_STORES",
     "COUNTING_BANKS",
@@ -65,11 +66,14 @@ class Declaring:
     Compiled code calls C functions, not methods that a subclass overrides.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, but_not: str = "") -> None:
         self.name = name
+        self.but_not = but_not
 
     def __contains__(self, kind: object) -> bool:
-        return isinstance(kind, type) and bool(vars(kind).get(self.name))
+        if not isinstance(kind, type):
+            return False
+        return bool(vars(kind).get(self.name)) and not vars(kind).get(self.but_not)
 
 
 COMPILED_STORES = Declaring("COMPILED")
@@ -77,6 +81,9 @@ COMPILED_STORES = Declaring("COMPILED")
 
 COMPILED_BANKS = Declaring("COMPILED")
 """Banks that compiled code uses."""
+
+BANKS_WITHOUT_TABLES = Declaring("COMPILED", but_not="SEATS_VALUES")
+"""Those of them whose values sit at no tables: compiled proposals for groups draw none."""
 
 COUNTING_BANKS = Declaring("COUNTING")
 """Banks that compute statistics in compiled code, instead of calling the measure."""

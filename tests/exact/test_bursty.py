@@ -5,17 +5,20 @@ Posterior and states come from `ExactBurstyModel`, which seats terms one by one,
 
 import functools
 
+import numpy as np
 import pytest
 from marginals import dirichlet_multinomial_log_marginal
 from planted import PlantedBug, planted
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.base_measures import DirichletMultinomialReference
-from hdpkit.base_measures.bursty import BurstyBank
-from hdpkit.errors import HdpkitError, ScheduleError
+from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference, bursty
+from hdpkit.base_measures.bursty import BurstyReferenceBank
+from hdpkit.errors import HdpkitError, ScheduleError, StateError
+from hdpkit.franchise.starts import start
+from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.testing.cases import SHAPES, Corner, TinyShape, tiny_franchise
-from hdpkit.testing.exact import ExactFailure, check_exact, check_irreducible
+from hdpkit.testing.exact import ExactFailure, check_exact, check_irreducible, step_matrices
 from hdpkit.testing.exact_bursts import ExactBurstyModel
 
 CORNER = Corner(0.9, 0.7, 0.3, 0.6)
@@ -35,9 +38,9 @@ def tiny(shape, b, a, each="document", inner=READABLE, terms=TERMS, **options):
 
 
 @functools.lru_cache(maxsize=16)
-def repeated(b, a, store="explicit", terms=(0, 0, 0, 0)):
+def repeated(b, a, store="explicit", terms=(0, 0, 0, 0), inner=READABLE):
     """A document of three words, of one term if ``terms`` say so, and one of one word."""
-    franchise = tiny(REPEATED, b, a, terms=list(terms), store=store)
+    franchise = tiny(REPEATED, b, a, inner=inner, terms=list(terms), store=store)
     return ExactBurstyModel(franchise, dirichlet_multinomial_log_marginal(0.5, 3))
 
 
@@ -49,14 +52,21 @@ def model_of(
     return ExactBurstyModel(franchise, dirichlet_multinomial_log_marginal(0.5, 3))
 
 
-@pytest.mark.parametrize("store", ["explicit", "histogram"])
+UNSORTED = [1, 0, 0, 1, 0]
+CASES = [
+    *((READABLE, store, "restaurant") for store in ("explicit", "histogram")),
+    *((hk.DirichletMultinomial, store, "restaurant") for store in ("explicit", "histogram")),
+    *((hk.DirichletMultinomial, store, hk.FixedWeights(3)) for store in ("explicit", "histogram", "counts")),
+]
+PLACES = [("2+2", "document"), ("three levels", "document"), ("three levels", "author")]
+
+
+@pytest.mark.parametrize(("inner", "store", "root"), CASES)
 @pytest.mark.parametrize("move", [moves.TableGibbs(), moves.DishGibbs()], ids=repr)
 @pytest.mark.parametrize(("b", "a"), LAWS)
-@pytest.mark.parametrize(
-    ("shape", "each"), [("2+2", "document"), ("three levels", "document"), ("three levels", "author")]
-)
-def test_moves_leave_the_posterior_invariant(shape, each, b, a, move, store):
-    model = model_of(shape, b, a, each, store=store)
+@pytest.mark.parametrize(("shape", "each"), PLACES)
+def test_moves_leave_the_posterior_invariant(shape, each, b, a, move, inner, store, root):
+    model = model_of(shape, b, a, each, inner, store, root)
     whole = check_exact(model, move)
     if isinstance(move, moves.TableGibbs):
         check_irreducible(model, whole, "a sweep of table Gibbs")
@@ -76,7 +86,8 @@ def test_every_store_and_root(shape, store, root):
 @pytest.mark.parametrize("shape", ["2+2", "2+1", "three levels of three"])
 @pytest.mark.parametrize("move", [moves.SplitMerge(), moves.ReseatGroups(scans=None)], ids=repr)
 def test_proposals_leave_the_posterior_invariant(move, shape, b, a):
-    check_exact(model_of(shape, b, a), move)
+    for inner in (READABLE, hk.DirichletMultinomial):
+        check_exact(model_of(shape, b, a, inner=inner), move)
 
 
 OFTEN = [LAWS[1], *(pytest.param(*law, marks=pytest.mark.long) for law in (LAWS[0], LAWS[2], LAWS[3]))]
@@ -87,14 +98,160 @@ OFTEN = [LAWS[1], *(pytest.param(*law, marks=pytest.mark.long) for law in (LAWS[
 @pytest.mark.parametrize("move", [moves.TableGibbs(), moves.DishGibbs()], ids=repr)
 def test_words_that_repeat_within_a_block(move, b, a, terms):
     for store in ("explicit", "histogram"):
-        check_exact(repeated(b, a, store, terms), move)
+        for inner in (READABLE, hk.DirichletMultinomial):
+            check_exact(repeated(b, a, store, terms, inner), move)
 
 
 @pytest.mark.parametrize("terms", [(0, 0, 0, 0), (0, 0, 0, 1)])
 @pytest.mark.parametrize(("b", "a"), OFTEN)
 @pytest.mark.parametrize("move", [moves.SplitMerge(), moves.ReseatGroups(scans=None)], ids=repr)
 def test_words_that_repeat_within_a_proposal(move, b, a, terms):
-    check_exact(repeated(b, a, terms=terms), move)
+    for inner in (READABLE, hk.DirichletMultinomial):
+        check_exact(repeated(b, a, terms=terms, inner=inner), move)
+
+
+# ------------------------------------------------------------------ the compiled bank
+
+
+def hashed(monkeypatch):
+    """Compiled banks have hash tables for all restaurants."""
+    monkeypatch.setattr(bursty, "BurstyBank", functools.partial(bursty.BurstyBank, scanned=0))
+
+
+@pytest.mark.parametrize("move", [moves.TableGibbs(), moves.DishGibbs()], ids=repr)
+@pytest.mark.parametrize(("shape", "each"), PLACES)
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        (READABLE, hk.DirichletMultinomial),
+        (SparseDirichletMultinomialReference, hk.SparseDirichletMultinomial),
+    ],
+)
+def test_both_banks_have_the_same_transitions(monkeypatch, kinds, shape, each, move):
+    found = []
+    for inner in (*kinds, kinds[1]):
+        model = ExactBurstyModel(tiny(shape, 0.4, 0.3, each, inner, UNSORTED))
+        found.append(step_matrices(model, move))
+        hashed(monkeypatch)  # only the last one
+    assert type(model.franchise.bank).__name__ == "BurstyBank"
+    for other in found[1:]:
+        assert all(np.abs(P - Q).max() <= 1e-12 for P, Q in zip(found[0], other, strict=True))
+    check_exact(model, move, matrices=found[0])
+
+
+def corpus(n_documents=12, n_terms=7, seed=1):
+    generator = np.random.default_rng(seed)
+    documents = [generator.integers(n_terms, size=9).tolist() for _ in range(n_documents)]
+    return hk.Corpus.from_documents(documents, n_terms=n_terms)
+
+
+def franchise_over(data, inner, store="histogram", root="restaurant", a=0.2):
+    top = hk.Restaurant(hk.Bursty(inner(0.3), 1.5, a), concentration=2.0)
+    below = hk.Restaurant(top, concentration=1.3, each="document")
+    franchise = hk.Franchise(below, data, store=store, root=root)
+    start(franchise, "sequential", RandomStream((1, 1)))
+    return franchise
+
+
+@pytest.mark.parametrize("inner", [hk.DirichletMultinomial, hk.SparseDirichletMultinomial])
+@pytest.mark.parametrize(
+    ("store", "root"), [("histogram", "restaurant"), ("explicit", "weights"), ("counts", "weights")]
+)
+def test_chains_do_not_depend_on_how_numbers_are_kept(monkeypatch, inner, store, root):
+    states = []
+    for _ in range(2):
+        franchise = franchise_over(corpus(), inner, store, root)
+        for sweep in range(6):
+            for move in (moves.TableGibbs(), moves.DishGibbs()):
+                move.apply(franchise, RandomStream((sweep, 5)))
+                franchise.settle()
+                franchise.audit()
+        states.append(franchise.freeze())
+        hashed(monkeypatch)
+    assert np.array_equal(states[0]["bank"]["opens"], states[1]["bank"]["opens"])
+    for name, array in states[0]["seating"].items():
+        assert np.array_equal(array, states[1]["seating"][name])
+
+
+def test_statistics_are_those_of_the_readable_bank():
+    data = corpus()
+    franchise = franchise_over(data, hk.DirichletMultinomial)
+    readable = franchise_over(data, READABLE)
+    for sweep in range(5):
+        moves.TableGibbs().apply(franchise, RandomStream((sweep, 5)))
+    franchise.settle()
+    readable.thaw(franchise.freeze())
+    slots = franchise.slots.occupied_slots()
+    mine, theirs = (f.bank.statistics(slots, f.dishes) for f in (franchise, readable))
+    for one, other in zip(mine, theirs, strict=True):
+        assert one.cells == other.cells
+        assert one.totals == other.totals
+    for numbers in ("totals", "cells"):
+        pairs = [
+            sorted(zip(*map(list, getattr(f.bank, numbers)()), strict=True)) for f in (franchise, readable)
+        ]
+        assert pairs[0] == pairs[1]
+    wanted = readable.bank.log_marginals(slots, None)
+    assert np.allclose(franchise.bank.log_marginals(slots), wanted, rtol=1e-12)
+    assert franchise.bank.log_marginal_total(slots) == pytest.approx(wanted.sum(), rel=1e-12)
+    for i in range(0, len(data.values), 5):
+        predictives = [f.bank.log_predictive(i, slots) for f in (franchise, readable)]
+        assert np.allclose(*predictives, rtol=1e-12)
+    franchise.thaw(readable.freeze())
+    franchise.audit()
+
+
+@pytest.mark.parametrize("scanned", [16384, 0])
+def test_a_proposal_has_numbers_of_its_own(scanned, monkeypatch):
+    """Customers of a reserved slot keep their dish, as in proposals of split and merge."""
+    if scanned == 0:
+        hashed(monkeypatch)
+    franchise, readable = (
+        franchise_over(corpus(), inner, a=0.0) for inner in (hk.DirichletMultinomial, READABLE)
+    )
+    before, blocks = franchise.freeze(), [[0, 1, 2, 3], [9, 11, 12], [20]]
+    readable.thaw(before)
+    found = []
+    for one in (franchise, readable):
+        with one.lock(), one.reserved(2) as slots:
+            one.bank.prepare(Opens())
+            for block in blocks:
+                one.bank.add(slots[0], block)
+            one.bank.remove(slots[0], blocks[1])
+            one.bank.add(slots[1], blocks[1])
+            rows = [one.bank.log_predictive(i, slots) for i in range(30)]
+            found.append((np.array(rows), one.bank.log_marginals(np.array(slots, dtype=np.int32), None)))
+    for mine, theirs in zip(*found, strict=True):
+        assert np.allclose(mine, theirs, rtol=1e-12)
+    franchise.audit()
+    assert np.array_equal(franchise.bank.opens(), before["bank"]["opens"])
+
+
+class Opens(ScriptedSource):
+    """Every customer opens a table, and every customer sat alone."""
+
+    def bernoulli(self, p):
+        return p > 0.0
+
+
+def test_what_a_bank_refuses():
+    franchise = franchise_over(corpus(), hk.DirichletMultinomial)
+    bank, slot = franchise.bank, int(franchise.slots.occupied_slots()[0])
+    other = np.flatnonzero(franchise.dishes != slot)[:1]
+    for call in (
+        lambda: bank.add(slot, [0]),
+        lambda: bank.remove(slot, other),
+        lambda: bank.thaw({"opens": np.full(108, 2)}),
+        lambda: bank.thaw({"opens": np.zeros(5, dtype=np.int8)}),
+        lambda: bank.thaw({}),
+        lambda: bank.read_restaurants([0]),
+    ):
+        with pytest.raises(HdpkitError):
+            call()
+    franchise.audit()
+    alone = bursty.BurstyBank(franchise.measure, franchise.data.values, bank.inner)
+    with pytest.raises(StateError, match="restaurants"):
+        alone.log_predictive(0, [])
 
 
 # ------------------------------------------------------------------ mistakes that are caught
@@ -146,9 +303,9 @@ def test_counts_in_place_of_tables_are_caught(monkeypatch):
         return found
 
     model = repeated(2.0, 0.3)
-    healthy_sit, healthy_rise = BurstyBank._sit, BurstyBank._rise
-    monkeypatch.setattr(BurstyBank, "_sit", sit)
-    monkeypatch.setattr(BurstyBank, "_rise", rise)
+    healthy_sit, healthy_rise = BurstyReferenceBank._sit, BurstyReferenceBank._rise
+    monkeypatch.setattr(BurstyReferenceBank, "_sit", sit)
+    monkeypatch.setattr(BurstyReferenceBank, "_rise", rise)
     for move in (TABLE, DISH):
         # Recounted tables may be fewer than those that the mistake removes.
         with pytest.raises((ExactFailure, FloatingPointError, RuntimeWarning)):

@@ -70,6 +70,7 @@ def library(tmp_path_factory):
 SCENARIOS = [
     "sweeps histogram dm 2",
     "sweeps explicit dm 2",
+    "sweeps histogram bursty 2",
     "sweeps explicit normal 3",
     "sweeps histogram uniform 3",
     "sweeps histogram ngrams",

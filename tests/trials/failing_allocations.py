@@ -56,6 +56,7 @@ MEASURES = {
     "sparse": lambda: hk.SparseDirichletMultinomial(0.5),
     "sparse-stored": lambda: hk.SparseDirichletMultinomial(hk.Gamma(2.0, 4.0), proportions="stored"),
     "sparse-each": lambda: hk.SparseDirichletMultinomial(hk.Each(hk.Gamma(2.0, 4.0)), proportions="stored"),
+    "bursty": lambda: hk.Bursty(hk.DirichletMultinomial(0.5), 2.0, 0.2),
     "normal": lambda: example("normal-gamma"),
     "wishart": lambda: example("normal-inverse-wishart"),
     "poisson": lambda: example("gamma-poisson"),
@@ -261,7 +262,7 @@ def scenarios():
     compiled, all_stores = ("histogram", "explicit"), ("histogram-reference", "explicit-reference")
     for store in compiled:
         for family in MEASURES:
-            for depth in (1, 2, 3):
+            for depth in (2, 3) if family == "bursty" else (1, 2, 3):
                 yield (
                     f"sweeps {store} {family} {depth}",
                     lambda s=store, f=family, d=depth: franchise(s, f, d),

@@ -15,7 +15,7 @@ from hdpkit.base_measures import StatisticsBank
 from hdpkit.base_measures.bank import SeatsValues
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import (
-    COMPILED_BANKS,
+    BANKS_WITHOUT_TABLES,
     COMPILED_STORES,
     Row,
     Verb,
@@ -263,6 +263,11 @@ class _SeatedData(_Data):
 
 register_verb("reseat_groups", Verb(needs_tables=True))
 register_kernel(
-    Row("generic", SimpleNamespace(reseat_groups=compiled.reseat_groups), COMPILED_STORES, COMPILED_BANKS)
+    Row(
+        "generic",
+        SimpleNamespace(reseat_groups=compiled.reseat_groups),
+        COMPILED_STORES,
+        BANKS_WITHOUT_TABLES,
+    )
 )
 register_kernel(Row("reference", SimpleNamespace(reseat_groups=reseat_groups)))

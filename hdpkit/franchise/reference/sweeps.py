@@ -19,17 +19,19 @@ import hdpkit._compiled.fused_sweeps.fused_topics as fused_topics
 import hdpkit._compiled.generic_sweeps.sweeps as compiled
 import hdpkit._compiled.generic_sweeps.units as compiled_units
 from hdpkit._compiled.measures.atomic import AtomicBank
+from hdpkit._compiled.measures.bursty import BurstyBank
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit.arrays import Int32s
 from hdpkit.base_measures import StatisticsBank
-from hdpkit.base_measures.bursty import BurstyBank
+from hdpkit.base_measures.bursty import BurstyReferenceBank
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import (
     ALL_TREES,
     COMPILED_BANKS,
     COMPILED_STORES,
     TWO,
+    TWO_OR_MORE,
     Row,
     Verb,
     register_kernel,
@@ -337,6 +339,11 @@ def move_seated_units(
     bank.settle(lambda: move_units(walk, bank, units, which, dish, source))
 
 
+def _move_seated_units(walk: Any, bank: Any, units: Any, which: Any, dish: int, source: ChoiceSource) -> None:
+    """The same over compiled code."""
+    bank.settle(lambda: compiled.move_units(walk, bank, units, which, dish, source))
+
+
 # ---------------------------------------------------------------------- which kernels serve which franchises
 
 for _verb in ("enter", "enter_given", "reseat", "leave"):
@@ -455,5 +462,18 @@ register_kernel(
     )
 )
 register_kernel(
-    Row("reference", SimpleNamespace(move_units=move_seated_units), banks=frozenset({BurstyBank}))
+    Row(
+        "generic",
+        SimpleNamespace(move_units=_move_seated_units),
+        COMPILED_STORES,
+        frozenset({BurstyBank}),
+        TWO_OR_MORE,
+    )
+)
+register_kernel(
+    Row(
+        "reference",
+        SimpleNamespace(move_units=move_seated_units),
+        banks=frozenset({BurstyBank, BurstyReferenceBank}),
+    )
 )

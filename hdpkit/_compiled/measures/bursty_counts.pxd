@@ -1,0 +1,144 @@
+"""Customers and tables of terms in each restaurant, for the sweeps."""
+
+from libc.stdint cimport int8_t, int32_t, int64_t
+from hdpkit.vectors cimport vector
+
+from hdpkit._compiled.measures.cell_table cimport CellTable, find_cell
+from hdpkit._compiled.support.measure_type cimport measure_t
+from hdpkit._compiled.stores.stirling cimport Ratios
+from hdpkit.random._source cimport choice_source
+
+
+cdef struct Counted:
+    int64_t customers, tables
+
+
+cdef struct Pair:                   # the customers of a restaurant with a term: places first .. last - 1
+    int64_t first, last
+
+
+cdef struct OwnCell:
+    int32_t restaurant, term, slot
+    int32_t customers, tables
+
+
+cdef cppclass BurstyCounts:
+    measure_t *inner                # has the tables
+    choice_source *source           # NULL: no verb has set one
+    double discount, concentration
+    const int32_t *terms            # of each customer
+    const int32_t *restaurant       # of each customer; NULL: not read yet
+    int64_t n_customers, n_restaurants
+    int64_t largest                 # customers of a restaurant whose numbers are counted when they are needed
+    bint sorted                     # whether customers are sorted by restaurant and term; otherwise
+    vector[int32_t] order, place    # customers in this order, and the place of each
+    vector[int64_t] begin           # place of the first customer of each restaurant
+    vector[int32_t] slot_of         # of each customer, -1 for none
+    vector[int8_t] opens            # by customer: the number of ones in a cell is its number of tables
+    CellTable large                 # cells and totals of larger restaurants: their customers have no `opens`
+    CellTable proposed              # cells and totals of slots of proposals, whose customers may have another dish
+    Ratios ratios
+    int64_t version                 # increases with every change
+    # by slot
+    vector[int8_t] is_proposal      # TRIAL if it is one of an exchange
+    vector[int64_t] seated          # customers
+    vector[int32_t] here, here_tables      # customers and tables of restaurant `loaded`, except of proposals
+    vector[int32_t] cell, cell_tables      # scratch: those with one term
+    vector[int8_t] meets                   # scratch
+    int32_t loaded
+    # the block that was removed last, and which of its customers sat alone
+    int64_t n_left
+    vector[int32_t] left
+    vector[int8_t] left_opens
+    double left_log
+    int32_t left_slot               # -1: its dish has died; -2: none
+    # the block that `log_block` was asked for, 0 customers for none
+    int64_t n_offered, n_offered_slots
+    vector[int32_t] offered, offered_slots
+    vector[int8_t] offered_opens    # a row for each slot and, last, a new dish
+    # an exchange: a proposal for all customers of one or two dishes
+    CellTable places                # place + 1 of each in its order
+    vector[int32_t] exchanged       # customers in this order,
+    vector[int32_t] recalled_slot   # their slots in the reverse proposal, -1 for none,
+    vector[int8_t] recalled_opens   # which of them open tables there,
+    vector[int8_t] trial_opens      # and in the proposal
+    double log_added                # of predictives, of customers who were added to its slots
+    bint settling                   # whether tables don't matter yet
+    # scratch of a block
+    vector[int8_t] added_opens
+    vector[int32_t] kept_slot
+    vector[int8_t] kept_opens
+    vector[int64_t] heads
+
+
+cdef extern from *:
+    """
+    #define HDPKIT_TOTAL_KEYS ((int64_t)1 << 62)
+    """
+    const int64_t TOTAL_KEYS "HDPKIT_TOTAL_KEYS"      # keys of totals begin here
+
+
+cdef enum:
+    DRAW = -1            # instead of whether a customer opens a table
+    ABSENT = -3          # status: a customer isn't where it should be
+    TRIAL = 2
+
+
+cdef Pair pair_of(const BurstyCounts *b, int32_t i) noexcept nogil
+cdef int load(BurstyCounts *b, int32_t r) noexcept nogil
+cdef int widen_slots(BurstyCounts *b, int64_t slots) except -1 nogil
+cdef int forget(BurstyCounts *b) noexcept nogil
+cdef Counted cell_of(BurstyCounts *b, int32_t i, int32_t slot) noexcept nogil
+cdef Counted total_of(BurstyCounts *b, int32_t r, int32_t slot) noexcept nogil
+cdef int sit(BurstyCounts *b, int32_t i, int32_t slot, int opens, double *p) noexcept nogil
+cdef int rise(BurstyCounts *b, int32_t i, int32_t slot, int alone) noexcept nogil
+cdef int ready_block(BurstyCounts *b, int64_t n, int64_t n_slots) noexcept nogil
+cdef int draw_alone(BurstyCounts *b, const int32_t *customers, int64_t n, const int32_t *slots, int64_t n_slots,
+                    int8_t *opens, double *log_p) noexcept nogil
+cdef int bursty_born(void *self, int32_t slot) noexcept nogil
+cdef int bursty_died(void *self, int32_t slot) noexcept nogil
+cdef int bursty_add(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil
+cdef int bursty_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil
+cdef int bursty_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n, double *out) noexcept nogil
+cdef int bursty_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
+                          double *out) noexcept nogil
+cdef int collect(BurstyCounts *b, bint every, vector[OwnCell] *cells, vector[OwnCell] *totals) except -1 nogil
+
+
+cdef inline int64_t place_of(const BurstyCounts *b, int32_t i) noexcept nogil:
+    return i if b.sorted else b.place[i]
+
+
+cdef inline int32_t at(const BurstyCounts *b, int64_t place) noexcept nogil:
+    return <int32_t>place if b.sorted else b.order[place]
+
+
+cdef inline bint is_large(const BurstyCounts *b, int32_t r) noexcept nogil:
+    return b.begin[r + 1] - b.begin[r] > b.largest
+
+
+cdef inline int64_t cell_key(int64_t first, int32_t slot) noexcept nogil:
+    """Key of a cell, from the first place of its pair."""
+    return first << 31 | slot
+
+
+cdef inline int64_t total_key(int32_t r, int32_t slot) noexcept nogil:
+    return TOTAL_KEYS | <int64_t>r << 31 | slot
+
+
+cdef inline Counted numbers_at(const CellTable *cells, int64_t key) noexcept nogil:
+    cdef int64_t i = find_cell(cells, key)
+    cdef Counted numbers
+    numbers.customers = cells.customers[i] if i >= 0 else 0
+    numbers.tables = cells.tables[i] if i >= 0 else 0
+    return numbers
+
+
+cdef inline double shared_of(const BurstyCounts *b, Counted cell) noexcept nogil:
+    """Weight of the tables with a term."""
+    return <double>cell.customers - b.discount * <double>cell.tables
+
+
+cdef inline double opening_of(const BurstyCounts *b, Counted total) noexcept nogil:
+    """Weight of a new table, before its term."""
+    return b.concentration + b.discount * <double>total.tables
