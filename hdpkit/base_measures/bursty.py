@@ -278,7 +278,22 @@ class Bursty(ByRestaurant):
             return self.measure.simulate(statistics.tables, generator)
         return own[int(generator.choice(len(own), p=shared / shared.sum()))][0]
 
+    def supports(self, method: str) -> bool:
+        """Whether this measure has an optional method; it draws parameters if the inner measure does."""
+        if method == "draw_parameters":
+            return bool(self.measure.supports(method))
+        return super().supports(method)
+
+    def draw_parameters(self, statistics: Bursts, source: ChoiceSource) -> Any:
+        """Draw phi_k given the tables, as the inner measure does."""
+        return self.measure.draw_parameters(statistics.tables, source)
+
     # ------------------------------------------------------------------ all dishes
+
+    def draw_many(self, bank: Any, slots: Int32s, dishes: Int32s, source: ChoiceSource) -> list[Any]:
+        """Draw phi_k of the dishes in these slots given the tables."""
+        drawn: list[Any] = self.measure.draw_many(bank.inner, slots, dishes, source)
+        return drawn
 
     def posterior_mean(self, statistics: Bursts) -> Any:
         """Mean of phi_k, which the dish has before it differs by restaurant, from the tables: shape (V,)."""
@@ -370,6 +385,7 @@ class BurstyReferenceBank:
         self._source: ChoiceSource | None = None
         self._exchange: _Exchange | None = None
         self._settling = False
+        self._given: Mapping[int, Any] | None = None
         self._forget()
 
     def _forget(self) -> None:
@@ -424,8 +440,24 @@ class BurstyReferenceBank:
 
     # ------------------------------------------------------------------ customers
 
+    def give(self, topics: Mapping[int, Any] | None) -> None:
+        """Use these topics of dishes, by slot, instead of integrating them out; None: no longer."""
+        self._given = topics
+
+    def log_likelihoods(self, customer: int, slots: IntsOrList) -> Floats:
+        """Log predictive of a customer's term under each slot, given the topics."""
+        value, none = self._placed(customer), Bursts(None)
+        return np.array(
+            [
+                log(self.measure.probability(self._of.get(slot, none), value, self._topic(customer, slot)))
+                for slot in map(int, slots)
+            ]
+        )
+
     def _topic(self, customer: int, slot: int) -> float:
         """Probability of a customer's term under the topic of a dish."""
+        if self._given is not None:
+            return exp(self.measure.measure.log_likelihood(self.values[customer], self._given[slot]))
         return exp(float(self.inner.log_predictive(customer, [slot])[0]))
 
     def _sit(self, customer: int, slot: int, opens: bool | None = None) -> tuple[bool, float]:

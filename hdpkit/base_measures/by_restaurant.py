@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import attrs
 import numpy as np
 
-from hdpkit.arrays import Int32s
+from hdpkit.arrays import Floats, Int32s, IntsOrList
 from hdpkit.base_measures.bank import PythonBank, StatisticsBank
 from hdpkit.base_measures.protocol import BaseMeasure, missing_method
 from hdpkit.checks import ByClass
@@ -18,6 +19,7 @@ from hdpkit.errors import StateError
 __all__ = [
     "SAME",
     "ByRestaurant",
+    "GivenParameters",
     "NewRestaurants",
     "Placed",
     "ReadsRestaurants",
@@ -100,9 +102,9 @@ class ByRestaurant(BaseMeasure):
     outer declaration on the path. Observations of one dish must be exchangeable, also between restaurants.
 
     Every move that uses statistics of dishes only runs over such a measure, by the readable code. What needs
-    observations that are independent given the parameters of their dish is refused: moves that draw these
-    parameters (`moves.SliceGibbs`, `moves.CountGibbs`, `moves.DrawTopics`), known components. New groups need
-    `in_new_restaurants`.
+    observations that are independent given the parameters of their dish is refused, unless a class supports
+    it as `Bursty` does: moves that draw these parameters (`moves.SliceGibbs`, `moves.CountGibbs`,
+    `moves.DrawTopics`), known components. New groups need `in_new_restaurants`.
 
     Attributes
     ----------
@@ -181,6 +183,24 @@ class ReadsRestaurants(Protocol, metaclass=ByClass):
 
     def read_restaurants(self, restaurants: Int32s) -> None:
         """Use these restaurants from now on, one for each data customer; called before any other verb."""
+
+
+@runtime_checkable
+class GivenParameters(Protocol, metaclass=ByClass):
+    """The additional verbs of a bank whose observations depend on each other given the parameters of a dish.
+
+    With them `moves.SliceGibbs` runs over a `ByRestaurant` measure that supports ``draw_parameters``.
+    """
+
+    def give(self, parameters: Mapping[int, Any] | None) -> None:
+        """Use these parameters of dishes, by slot, instead of integrating them out; None: no longer.
+
+        Some of the slots may have no dish yet. Statistics are counted as before.
+        """
+
+    def log_likelihoods(self, customer: int, slots: IntsOrList) -> Floats:
+        """Log probability of an observation under each slot given its parameters and the observations there:
+        shape (n,)."""
 
 
 class _PlacedValues:

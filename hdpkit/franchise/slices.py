@@ -184,7 +184,7 @@ class Slices(Blocks):
         """Sweep over the documents, and set the weights of the resulting dishes."""
         above: Any = self.root.weights
         with above.births_given():
-            self._run(self._customers.sweep, self.bank, self._workspace, plan, source=source)
+            self._run(self._customers.sweep, self.bank, self._workspace, plan, source=source, prepare=True)
         self._weigh(plan)
 
     def _weigh(self, plan: SlicePlan) -> None:

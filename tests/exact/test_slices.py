@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from bugs import SLICE_FAULTS
 from bugs.planting import planted_fault
-from slice_model import ALPHA, Model, franchise
+from slice_model import ALPHA, BurstyModel, Model, franchise
 
 import hdpkit as hk
 from hdpkit import moves
@@ -12,12 +12,30 @@ from hdpkit.random import Streams
 
 CASES = {"one document": [[0, 2]], "two documents": [[0], [2]]}
 
+BURSTY = {"two terms": [[0, 0]], "three terms": [[0, 0, 0]], "two documents": [[2, 2], [2]]}
+
 
 @pytest.mark.parametrize("kernel", ["fused", "reference"])
 @pytest.mark.parametrize("integrated", [True, False], ids=["integrated", "drawn"])
 @pytest.mark.parametrize("case", CASES)
 def test_a_sweep_leaves_the_law_given_topics_and_weights_invariant(case, integrated, kernel):
     model = Model(CASES[case], kernel, integrated)
+    P = model.matrix()
+    assert np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
+    assert np.abs(model.pi @ P - model.pi).max() < 1e-12
+
+
+LAWS = [(0.1, 0.0), (100.0, 0.3), (0.4, 0.3)]
+
+
+@pytest.mark.parametrize("kernel", ["reference"])
+@pytest.mark.parametrize("integrated", [True, False], ids=["integrated", "drawn"])
+@pytest.mark.parametrize(
+    ("case", "bursts"),
+    [(case, law) for case in BURSTY for law in LAWS[: 1 if len(BURSTY[case]) == 2 else 3]],
+)
+def test_a_sweep_over_terms_that_repeat_leaves_the_law_invariant(case, bursts, integrated, kernel):
+    model = BurstyModel(BURSTY[case], kernel, integrated, bursts)
     P = model.matrix()
     assert np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
     assert np.abs(model.pi @ P - model.pi).max() < 1e-12

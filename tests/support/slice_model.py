@@ -18,8 +18,11 @@ TOPICS = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6], [0.1, 0.7, 0.2], [0.5, 0.25
 ALPHA = 0.7
 
 
-def franchise(documents, kernel="auto", store="counts"):
-    base = hk.Restaurant(base=hk.DirichletMultinomial(0.5, n_terms=3), concentration=1.5)
+def franchise(documents, kernel="auto", store="counts", bursts=None):
+    measure = hk.DirichletMultinomial(0.5, n_terms=3)
+    if bursts is not None:
+        measure = hk.Bursty(measure, *bursts)
+    base = hk.Restaurant(base=measure, concentration=1.5)
     document = hk.Restaurant(base=base, concentration=ALPHA, each="document")
     corpus = hk.Corpus.from_documents([[str(x) for x in d] for d in documents], vocabulary=["0", "1", "2"])
     return hk.Franchise(document, corpus, store=store, root="weights", kernel=kernel)
@@ -51,12 +54,14 @@ def law_of_tables(n, a):
 class Model:
     """Every assignment of labels to customers, and its law given topics and weights."""
 
+    labels = range(len(WEIGHTS))
+
     def __init__(self, documents, kernel, integrated):
         self.franchise = franchise(documents, kernel)
         self.integrated = integrated
         self.terms = [x for d in documents for x in d]
         self.home = [j for j, d in enumerate(documents) for _ in d]
-        self.states = list(itertools.product(range(len(WEIGHTS)), repeat=len(self.terms)))
+        self.states = list(itertools.product(self.labels, repeat=len(self.terms)))
         generator = np.random.default_rng(3)
         self.theta = generator.dirichlet(np.ones(len(WEIGHTS)), size=len(documents))
         law = np.array([self.density(z) for z in self.states])
@@ -78,20 +83,20 @@ class Model:
         used = sorted(set(z))
         slot = {k: fr.open_dish(source) for k in used}
         fr.enter_given(np.array([slot[k] for k in z], dtype=np.int32), 0, len(z), source)
-        free = iter(sorted(set(range(len(WEIGHTS))) - set(slot.values())))
-        return {k: slot[k] if k in slot else next(free) for k in range(len(WEIGHTS))}
+        free = iter(sorted(set(range(len(self.labels))) - set(slot.values())))
+        return {k: slot[k] if k in slot else next(free) for k in self.labels}
 
     def plan(self, slot):
-        order = np.argsort([slot[k] for k in range(len(WEIGHTS))])
+        order = np.array(self.labels)[np.argsort([slot[k] for k in self.labels])]
         fr = self.franchise
         proportions = np.zeros((1 + len(self.theta), 64))
         for k, at in slot.items():
             proportions[1:, at] = self.theta[:, k]
         return SlicePlan(
-            np.arange(len(WEIGHTS), dtype=np.int32),
+            np.arange(len(self.labels), dtype=np.int32),
             WEIGHTS[order],
-            0.0,
-            np.zeros(len(WEIGHTS), dtype=np.int8),
+            1.0 - float(WEIGHTS[order].sum()),
+            np.zeros(len(self.labels), dtype=np.int8),
             THRESHOLD,
             fr.measure,
             fr.data.values,
@@ -117,7 +122,7 @@ class Model:
             while True:
                 slot, dishes = self.swept(z, source)
                 label = {at: k for k, at in slot.items()}
-                after = tuple(label[at] for at in dishes)
+                after = self.read(tuple(label[at] for at in dishes))
                 P[start, place[after]] += source.probability
                 if not source.advance():
                     break
@@ -125,9 +130,79 @@ class Model:
                 self.check()
         return P
 
+    def read(self, z):
+        """The state with these labels that the franchise is in."""
+        return z
+
     def check(self):
         """Check the state that a sweep left."""
         self.franchise.audit()
+
+
+class BurstyModel(Model):
+    """The same where topics differ by document: a state is the labels, and the numbers of tables of terms.
+
+    Tables are listed by document, label and term, as far as there are customers.
+    """
+
+    def __init__(self, documents, kernel, integrated, bursts):
+        self.labels = range(4) if sum(map(len, documents)) < 3 else (1, 2)
+        super().__init__(documents, kernel, integrated)
+        self.franchise = franchise(documents, kernel, bursts=bursts)
+        self.b, self.a = bursts
+        labels = self.states
+        self.states = [
+            (z, t)
+            for z in labels
+            for t in itertools.product(*(range(1, c + 1) for c in self.cells(z).values()))
+        ]
+        law = np.array([Model.density(self, z) * self.seating(z, t) for z, t in self.states])
+        self.pi = law / law.sum()
+
+    def density(self, z):
+        return 1.0
+
+    def cells(self, z):
+        return dict(sorted(Counter(zip(self.home, z, self.terms, strict=True)).items()))
+
+    def seating(self, z, t):
+        """p(terms, tables | labels, topics) over the product of the topics of the terms."""
+        cells, p = self.cells(z), 1.0
+        n, opened = Counter(), Counter()
+        for ((j, k, v), c), tables in zip(cells.items(), t, strict=True):
+            p *= seatings(c, tables, self.a) * TOPICS[k, v] ** (tables - c)
+            n[j, k] += c
+            opened[j, k] += tables
+        for pair in n:
+            p *= np.prod([self.b + self.a * i for i in range(opened[pair])])
+            p /= np.prod([self.b + i for i in range(n[pair])])
+        return p
+
+    def enter(self, state):
+        z, t = state
+        slot = super().enter(z)
+        fr, left = self.franchise, dict(zip(self.cells(z), t, strict=True))
+        opens = np.zeros(len(z), dtype=np.int8)
+        for i, cell in enumerate(zip(self.home, z, self.terms, strict=True)):
+            opens[i] = left[cell] > 0
+            left[cell] -= 1
+        fr.bank.thaw({"opens": opens})
+        fr.bank.rebuild(fr.seating.dishes(), fr.slots.occupied_slots())
+        return slot
+
+    def read(self, z):
+        opens, tables = self.franchise.bank.freeze()["opens"], Counter()
+        for i, cell in enumerate(zip(self.home, z, self.terms, strict=True)):
+            tables[cell] += int(opens[i])
+        return z, tuple(tables[cell] for cell in self.cells(z))
+
+
+@functools.cache
+def seatings(n, t, a):
+    """Sum over seatings of n customers at t tables of the product of [1 - a]_1^(size - 1)."""
+    if t == 0 or t > n:
+        return float(n == t == 0)
+    return seatings(n - 1, t - 1, a) + (n - 1 - a * t) * seatings(n - 1, t, a)
 
 
 def holding(model, group):

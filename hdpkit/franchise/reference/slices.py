@@ -16,6 +16,7 @@ import hdpkit._compiled.fused_sweeps.fused_slices as fused_slices
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.arrays import Floats
+from hdpkit.base_measures.by_restaurant import GivenParameters
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import TWO, TWO_OR_MORE, Row, Verb, register_kernel, register_verb
 from hdpkit.franchise.reference.table_counts import draw_tables_given
@@ -33,7 +34,8 @@ def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, sourc
     """
     slots: list[int] = plan.slots.tolist()
     psi = dict(zip(slots, plan.weights.tolist(), strict=True))
-    likelihoods = _likelihoods(walk, slots, plan, source)
+    kind = _Dependent if isinstance(bank, GivenParameters) else _Independent
+    likelihoods = kind(walk, bank, slots, plan, source)
     nodes = walk.topology.home[: len(plan.values)]
     for node in sorted(set(nodes.tolist())):
         if plan.holds(node):
@@ -44,7 +46,8 @@ def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, sourc
             own = walk.store.dish_of(i)
             if own < 0:
                 raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
-            _reseat(walk, bank, node, i, own, psi, likelihoods[:, i], theta, plan, source)
+            _reseat(walk, likelihoods, node, i, own, psi, theta, plan, source)
+    likelihoods.end()
     for slot in slots:
         if walk.slots.is_occupied(slot) and walk.store.customers(0, slot) == 0:
             walk.slots.close(slot)
@@ -54,23 +57,23 @@ def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, sourc
 
 def _reseat(
     walk: ReferenceWalk,
-    bank: Any,
+    likelihoods: Any,
     node: int,
     i: int,
     own: int,
     psi: dict[int, float],
-    likelihood: Floats,
     theta: dict[int, float] | None,
     plan: Any,
     source: ChoiceSource,
 ) -> None:
-    """Draw the dish of one customer; ``likelihood`` is logarithmic, one number per label."""
+    """Draw the dish of one customer."""
     xi = {k: min(weight, plan.threshold) for k, weight in psi.items()}
     ends = sorted({weight for weight in psi.values() if weight < xi[own]} | {xi[own]})
     widths = np.diff([0.0, *ends])
     place = source.choose(widths) if len(widths) > 1 else 0
     above = ends[place]  # labels in the slice have at least this weight
     alpha = walk.concentration[node] if node > 0 else 1.0
+    likelihood = likelihoods.without(i, own)  # logarithmic, one number per label
     weights = np.zeros(len(psi))
     # Densities may be out of the range of floats: they are relative to the largest in the slice.
     largest = likelihood[np.array(list(psi.values())) >= above].max()
@@ -81,31 +84,82 @@ def _reseat(
         share = here + alpha * weight if theta is None else theta[k]
         weights[at] = np.exp(likelihood[at] - largest) * share / xi[k]
     chosen = list(psi)[source.choose(weights)]
-    if chosen == own:
-        return
-    walk.ready(node)
-    bank.remove(own, [i])
-    walk.unseat(i, node, own, source)  # a dish without customers is closed at the end of the sweep
-    if not walk.slots.is_occupied(chosen):
-        walk.slots.open_in(chosen)
-    bank.add(chosen, [i])
-    walk.seat(i, node, chosen, source)
+    if chosen != own:
+        walk.ready(node)
+        walk.unseat(i, node, own, source)  # a dish without customers is closed at the end of the sweep
+        if not walk.slots.is_occupied(chosen):
+            walk.slots.open_in(chosen)
+    likelihoods.add(i, own, chosen)
+    if chosen != own:
+        walk.seat(i, node, chosen, source)
 
 
-def _likelihoods(walk: ReferenceWalk, slots: list[int], plan: Any, source: ChoiceSource) -> Floats:
-    """Log likelihood of each customer's value under each label, shape (labels, customers)."""
-    if plan.topics is not None:
-        with np.errstate(divide="ignore"):
-            return np.log(np.asarray(plan.topics)[:, np.asarray(plan.values)])
-    measure, rows = plan.measure, []
-    dishes = walk.store.dishes()
-    for slot in slots:
-        known = measure.make()
-        for i in np.flatnonzero(dishes[: len(plan.values)] == slot).tolist():
-            measure.add(known, plan.values[i])
-        parameters = plan.known.drawn(plan.measure, slot, known, source)
-        rows.append([measure.log_likelihood(value, parameters) for value in plan.values])
-    return np.array(rows)
+class _Independent:
+    """Likelihoods of values that are independent given the parameters of the dishes."""
+
+    def __init__(
+        self, walk: ReferenceWalk, bank: Any, slots: list[int], plan: Any, source: ChoiceSource
+    ) -> None:
+        self._bank = bank
+        if plan.topics is not None:
+            with np.errstate(divide="ignore"):
+                self._logs = np.log(np.asarray(plan.topics)[:, np.asarray(plan.values)])
+            return
+        measure, rows = plan.measure, []
+        dishes = walk.store.dishes()
+        for slot in slots:
+            known = measure.make()
+            for i in np.flatnonzero(dishes[: len(plan.values)] == slot).tolist():
+                measure.add(known, plan.values[i])
+            parameters = plan.known.drawn(plan.measure, slot, known, source)
+            rows.append([measure.log_likelihood(value, parameters) for value in plan.values])
+        self._logs = np.array(rows)
+
+    def without(self, i: int, own: int) -> Floats:
+        """Log likelihood of a customer's value under each label, given the others."""
+        return self._logs[:, i]
+
+    def add(self, i: int, own: int, chosen: int) -> None:
+        """Count a customer at its new dish."""
+        if chosen != own:
+            self._bank.remove(own, [i])
+            self._bank.add(chosen, [i])
+
+    def end(self) -> None:
+        """End the sweep."""
+
+
+class _Dependent:
+    """Likelihoods of values that depend on others, also given the parameters of the dishes."""
+
+    def __init__(
+        self, walk: ReferenceWalk, bank: Any, slots: list[int], plan: Any, source: ChoiceSource
+    ) -> None:
+        self._bank, self._slots = bank, slots
+        dishes = np.asarray(walk.store.dishes())[: len(plan.values)]
+        if plan.topics is not None:
+            bank.give(dict(zip(slots, plan.topics, strict=True)))
+            return
+        known = [
+            bank.statistics([slot], dishes)[0] if walk.slots.is_occupied(slot) else plan.measure.make()
+            for slot in slots
+        ]
+        drawn = [plan.measure.draw_parameters(statistics, source) for statistics in known]
+        bank.give(dict(zip(slots, drawn, strict=True)))
+
+    def without(self, i: int, own: int) -> Floats:
+        """Log likelihood of a customer's value under each label, given the others."""
+        self._bank.remove(own, [i])
+        found: Floats = self._bank.log_likelihoods(i, self._slots)
+        return found
+
+    def add(self, i: int, own: int, chosen: int) -> None:
+        """Count a customer at its new dish."""
+        self._bank.add(chosen, [i])
+
+    def end(self) -> None:
+        """End the sweep."""
+        self._bank.give(None)
 
 
 def _proportions(
