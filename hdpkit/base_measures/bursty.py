@@ -321,6 +321,20 @@ class Bursty(ByRestaurant):
         """Return a bank in Python over the bank of the inner measure."""
         return BurstyReferenceBank(self, data)
 
+    def counts_by_cell(self, documents: str) -> bool:
+        """Whether customers may be counted by cell, where ``documents`` is the name of the declaration.
+
+        Tables of different terms must be independent given the topics, and topics must differ by document.
+        """
+        fixed = not isinstance(self.discount, Resampled) and self.discount == 0.0
+        return fixed and self.each == documents and "bank_of_cells" in vars(type(self.measure))
+
+    def bank_of_cells(self) -> Any:
+        """Return numbers of tables for a store by cell, without updates for single customers."""
+        from hdpkit.base_measures.bursty_cells import BurstyCells
+
+        return BurstyCells(self)
+
 
 @attrs.frozen
 class _Path:

@@ -20,8 +20,10 @@ __all__ = [
     "SAME",
     "ByRestaurant",
     "GivenParameters",
+    "GivenParameters",
     "NewRestaurants",
     "Placed",
+    "ReadsCells",
     "ReadsRestaurants",
     "Repeats",
     "RestaurantBank",
@@ -183,6 +185,14 @@ class ReadsRestaurants(Protocol, metaclass=ByClass):
 
     def read_restaurants(self, restaurants: Int32s) -> None:
         """Use these restaurants from now on, one for each data customer; called before any other verb."""
+
+
+@runtime_checkable
+class ReadsCells(Protocol, metaclass=ByClass):
+    """The additional verb of a bank over cells whose statistics depend on the document of a customer."""
+
+    def read_cells(self, store: Any) -> None:
+        """Use the cells of this store, a `CellsStore`, from now on; called before statistics are computed."""
 
 
 @runtime_checkable

@@ -172,7 +172,9 @@ def _statistics(state: State, dishes: npt.NDArray[np.int32], live: npt.NDArray[n
     # Marginals may be computed from the data alone; predictives use the statistics.
     slots = live.tolist()[: 50 if state.measure.conjugate and state._customers.single else 0]
     witnesses = [int(np.argmax(dishes == slot)) for slot in slots]
-    if isinstance(state.measure, ByRestaurant):  # statistics of every dish in every restaurant
+    if (
+        isinstance(state.measure, ByRestaurant) and state._customers.single
+    ):  # statistics of every dish in every restaurant
         witnesses += np.unique(state._restaurants_of(state.measure), return_index=True)[1].tolist()
     for i in witnesses:
         a, b = (np.asarray(bank.log_predictive(i, live)) for bank in (state.bank, fresh_bank))

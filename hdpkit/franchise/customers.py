@@ -6,6 +6,7 @@ statistics are recomputed, and which sweeps run.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ import numpy.typing as npt
 from hdpkit._compiled.stores.cells import CellsStore
 from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.arrays import AnyInts
-from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
+from hdpkit.base_measures import BaseMeasure, Bursty, DirichletMultinomial
+from hdpkit.base_measures.by_restaurant import ReadsCells
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
 from hdpkit.franchise.frozen import cell_counts, with_one_table_each
@@ -99,6 +101,21 @@ class Customers(Attached):
 
     # ------------------------------------------------------------------ frozen seatings
 
+    def bank_state(self, frozen: Mapping[str, Any], seating: Mapping[str, Any]) -> Any:
+        """What is frozen of the bank, for customers whose ``seating`` is adapted from the frozen one."""
+        bank, given = frozen["bank"], frozen["seating"]
+        if not isinstance(bank, Mapping) or "run_tables" not in bank:
+            return bank
+        from hdpkit.base_measures.bursty_cells import opens_of_customers
+
+        dishes = np.asarray(self.dishes_in(seating))
+        runs = given["cell_runs"], given["run_dish"], bank["run_tables"]
+        return {"opens": opens_of_customers(self.state.topology.cells, *runs, dishes)}
+
+    def dishes_in(self, seating: Mapping[str, Any]) -> Any:
+        """Dish of each data customer of a frozen seating by customer."""
+        return FrozenSeating.of(dict(seating)).dishes[: self.state.topology.n_customers]
+
     def adapted(self, seating: dict[str, Any], source: ChoiceSource | None, discount: Any) -> dict[str, Any]:
         """A frozen seating in the form of the store, which changes if it can't have one of this form."""
         adapted: dict[str, Any] = self.state._in_detail(
@@ -133,13 +150,19 @@ class CustomersByCell(Customers):
         """An empty store of cells."""
         cells = self.state._own(CellsStore(topology.n_customers, topology.n_nodes))
         cells.observe_cells(topology.cells)
+        if isinstance(bank, ReadsCells):
+            bank.read_cells(cells)
         return cells
 
     def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """A bank without customers for the data of the state."""
-        if data is not self.state.data or not isinstance(measure, DirichletMultinomial):
+        if data is not self.state.data or not isinstance(measure, DirichletMultinomial | Bursty):
             return super().bank(measure, data)
         return self.state._known.fixed(measure.bank_of_cells())
+
+    def bank_state(self, frozen: Mapping[str, Any], seating: Mapping[str, Any]) -> Any:
+        """What is frozen of the bank."""
+        return frozen["bank"]
 
     def homes(self) -> Any:
         """None: a walk seats no single customers."""
@@ -169,6 +192,7 @@ class CustomersByCell(Customers):
         names = ("count_node", "count_dish", "count_customers", "count_tables")
         counts = {name: column.astype(np.int32) for name, column in zip(names, columns, strict=True)}
         state.store.thaw({**runs, **counts, "cell_key": np.zeros(4, dtype=np.int32)})
+        state.bank.thaw(None)
         state._changes += 1
         state._recount()
 
@@ -178,9 +202,11 @@ class CustomersByCell(Customers):
 
     def _expand(self) -> None:
         state = self.state
-        counts = state._in_detail(state.store.freeze(), Detail.COUNTS)
+        frozen = {"seating": state.store.freeze(), "bank": state.bank.freeze()}
+        counts = state._in_detail(frozen["seating"], Detail.COUNTS)
         self._give_way()
         state.store.thaw(counts)
+        state.bank.thaw(state._customers.bank_state(frozen, counts))
         dishes = state._known.to_count(counts["dish"], state.topology)
         state.bank.rebuild(dishes, state.slots.occupied_slots())
         state.slots.attach(state.bank)
@@ -198,6 +224,8 @@ class CustomersByCell(Customers):
 
     def recount(self, bank: Any, slots: AnyInts) -> None:
         """Recompute the statistics of all dishes in a bank, by cell."""
+        if isinstance(bank, ReadsCells):
+            bank.read_cells(self.state.seating)
         self.state.seating.count_into(bank, slots, self.state._known.cells())
 
     def all_seated(self) -> bool:
@@ -236,9 +264,16 @@ def customers_of(state: Any, root: str, kernel: str) -> Customers:
         and root in ("weights", "fixed")
         and kernel in ("auto", "fused")
         and getattr(state.topology, "cells", None) is not None
-        and "bank_of_cells" in vars(type(state.measure))
+        and _counts_by_cell(state.measure, state.declarations[-1].name)
     )
     return (CustomersByCell if by_cell else Customers)(state)
+
+
+def _counts_by_cell(measure: Any, documents: str) -> bool:
+    """Whether a measure has statistics by cell; the class itself must define that."""
+    if type(measure) is Bursty:
+        return measure.counts_by_cell(documents)
+    return "bank_of_cells" in vars(type(measure))
 
 
 def _one_each(j: AnyInts) -> tuple[AnyInts, AnyInts, AnyInts, AnyInts]:

@@ -148,7 +148,8 @@ class Freezing(Reading):
         self._held = self._held_in(frozen)
         slots, parts = np.asarray(frozen["slots"], dtype=np.int32), frozen["components"]
         ids, births = (None, 0) if self.measure.atomic else (frozen["dish_ids"], frozen["births"])
-        self._replaced(slots, frozen["held"], frozen["bank"], parts, source, ids, births)
+        bank = self._customers.bank_state(frozen, seating)
+        self._replaced(slots, frozen["held"], bank, parts, source, ids, births)
 
     def _abandon(self) -> None:
         """End what a failed change had begun outside the seating."""

@@ -62,6 +62,8 @@ class SlicePlan:
         Given proportions (for tests).
     above : float64 array, shape (n_nodes, slots), optional
         The same of weights of restaurants that are neither the root nor without any below them.
+    own : float64 array, shape (n_documents, slots, V), optional
+        Given topics of the documents, where topics differ by document (for tests).
     known : NoKnown or KnownDishes
         Components whose labels are the first slots.
     held : int8 array, shape (n_nodes,), optional
@@ -83,6 +85,7 @@ class SlicePlan:
     topics: Floats | None = None
     proportions: Floats | None = None
     above: Floats | None = None
+    own: Floats | None = None
     known: NoKnown = attrs.field(factory=NoKnown)
     held: npt.NDArray[np.int8] | None = None
     before: int = 0

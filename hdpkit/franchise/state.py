@@ -16,7 +16,7 @@ from hdpkit._compiled.walk.root import WeightTable
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit.base_measures import BaseMeasure, StatisticsBank
 from hdpkit.base_measures.bank import ReadsParts, observed_bank
-from hdpkit.base_measures.by_restaurant import ByRestaurant, ReadsRestaurants
+from hdpkit.base_measures.by_restaurant import ByRestaurant, ReadsCells, ReadsRestaurants
 from hdpkit.checks import choice, instance, one_of_kind
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError, StateError
@@ -168,6 +168,8 @@ class State(Locked):
             "no components where dishes differ by restaurant",
             f"Their earlier observations have no restaurant: leave known out, or {kind}.",
         )
+        if isinstance(bank, ReadsCells):
+            return
         if not isinstance(bank, ReadsRestaurants):
             raise DeclarationError(
                 f"bank of {kind}", type(bank).__name__, "one that reads the restaurants of customers",

@@ -4,7 +4,11 @@
    The possible labels depend on u only through its level: u has level l if it is between the l-th and the next of the
    weights below the threshold. The customers of one cell and dish are distributed over levels by binomial draws, and
    those of a cell at one level over the labels possible there by a multinomial draw. Labels with proportion 0 in the
-   document don't influence any weight, so they have no level. */
+   document don't influence any weight, so they have no level.
+
+   Where topics differ by document, phi_jk ~ Dirichlet(b phi_k), they are drawn first, given the document's customers:
+   Dirichlet(b phi_k + c_jk). Then its customers are independent, too. The caller draws tables, and counts them in place
+   of customers. */
 #ifndef HDPKIT_CELL_TEXT_H
 #define HDPKIT_CELL_TEXT_H
 
@@ -158,7 +162,48 @@ template <class Real, bool Scripted> struct Cells {
         for (int32_t j = 0; j < n_labels; j++) c->weight[j] = (double)share[j] * (double)row[c->label[j]];
     }
 
+    /* Draw the document's topics under its labels. Terms that it doesn't have are like one further term. */
+    static void draw_own(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int32_t n_labels) {
+        Real *own = (Real *)c->own;
+        const Real *phi = (const Real *)s->phi;
+        const int32_t *was = c->was;
+        memset(own, 0, c->n * s->stride * sizeof(Real));
+        for (int64_t i = 0; i < c->n; i++) {
+            for (int32_t r = 0; r < was[0]; r++) own[i * s->stride + was[1 + 2 * r]] = (Real)was[2 + 2 * r];
+            was += 1 + 2 * was[0];
+        }
+        for (int32_t j = 0; j < n_labels; j++) {
+            const int32_t k = c->label[j];
+            const double unit = c->unit[k];
+            double top = -1e308, rest = 1.0, sum = 0.0;
+            if (!(((const Real *)t->document)[k] > Real(0))) continue;
+            if (Scripted) {
+                for (int64_t i = 0; i < c->n; i++)
+                    own[i * s->stride + k] = (Real)(c->given[(int64_t)k * s->n_terms + c->term[i]] / unit);
+                continue;
+            }
+            for (int64_t i = 0; i <= c->n; i++) {
+                const double share = i < c->n ? unit * (double)phi[(int64_t)c->term[i] * s->stride + k] : rest;
+                const double more = i < c->n ? (double)own[i * s->stride + k] : 0.0;
+                const double shape = c->burst * share + more;
+                rest -= share;
+                c->logs[i] = -1e300;
+                if (!(shape >= HDPKIT_LEAST_SHAPE) || (i == c->n && c->n == s->n_terms)) continue;
+                c->logs[i] = s->log_gamma(&t->stream, shape);
+                if (c->logs[i] > top) top = c->logs[i];
+            }
+            for (int64_t i = 0; i <= c->n; i++) {
+                const double y = c->logs[i] - top;
+                c->logs[i] = y < -80.0 ? 0.0 : short_exp(y);
+                sum += c->logs[i];
+            }
+            const double scale = 1.0 / (sum * unit);
+            for (int64_t i = 0; i < c->n; i++) own[i * s->stride + k] = (Real)(c->logs[i] * scale);
+        }
+    }
+
     static void run(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int64_t node) {
+        const bool differ = c->burst > 0.0;
         const int32_t *was = c->was;
         int32_t *now = c->now, n_labels;
         hdpkit_philox_rekey(&t->stream, s->key[0], s->key[1], (uint64_t)(s->before + node) + 1, 0, 0);
@@ -181,12 +226,15 @@ template <class Real, bool Scripted> struct Cells {
         for (int32_t j = n_labels; j % LANES; j++) c->weight[j] = 0.0;
         for (int32_t b = 0; b < t->n_blocks; b++)
             for (int64_t k = (int64_t)t->blocks[b] * LANES; k < ((int64_t)t->blocks[b] + 1) * LANES; k++) {
-                t->change[k] -= t->here[k];
+                if (!differ) t->change[k] -= t->here[k];
                 t->here[k] = 0;
             }
+        if (differ) draw_own(s, t, c, n_labels);
         for (int64_t i = 0; i < c->n; i++) {
             const int32_t term = c->term[i], n_was = was[0];
-            weigh(s, t, c, (const Real *)s->phi + (int64_t)term * s->stride, n_labels, by_slot);
+            const Real *row = differ ? (const Real *)c->own + i * s->stride
+                                     : (const Real *)s->phi + (int64_t)term * s->stride;
+            weigh(s, t, c, row, n_labels, by_slot);
             int done = t->failed ? 0 : 1;
             if (done > 0 && levels == 0) {
                 done = spread(s, t, c, c->count[i], c->weight, sure);
@@ -197,7 +245,7 @@ template <class Real, bool Scripted> struct Cells {
             }
             int32_t *head = now++;
             if (done > 0) {
-                for (int32_t r = 0; r < n_was; r++) count(s, term, was[1 + 2 * r], -was[2 + 2 * r]);
+                for (int32_t r = 0; r < n_was && !differ; r++) count(s, term, was[1 + 2 * r], -was[2 + 2 * r]);
                 for (int32_t first = 0; first < n_labels; first += 4 * LANES) {
                     uint64_t mask = 0;
                     for (int32_t j = first; j < n_labels && j < first + 4 * LANES; j += LANES)
@@ -207,7 +255,7 @@ template <class Real, bool Scripted> struct Cells {
                         now[0] = k;
                         now[1] = n;
                         now += 2;
-                        count(s, term, k, n);
+                        if (!differ) count(s, term, k, n);
                         t->here[k] += n;
                     }
                 }
@@ -224,7 +272,7 @@ template <class Real, bool Scripted> struct Cells {
             memset(c->drawn, 0, n_labels * sizeof(int32_t));
             was += 1 + 2 * n_was;
         }
-        for (int32_t b = 0; b < t->n_blocks; b++)
+        for (int32_t b = 0; b < t->n_blocks && !differ; b++)
             for (int64_t k = (int64_t)t->blocks[b] * LANES; k < ((int64_t)t->blocks[b] + 1) * LANES; k++)
                 t->change[k] += t->here[k];
         c->n_now = now - c->now;

@@ -32,6 +32,12 @@ typedef struct hdpkit_cells {
     int32_t *heavy;              /* places of labels drawn by binomials */
     int32_t *drawn;              /* zero between calls */
     int32_t *edge, *above;
+    /* Topics that differ by document, Dirichlet(burst phi): */
+    double burst;                /* 0: topics don't differ */
+    const double *unit;          /* by slot: what the entries of a topic are multiplied by to sum to 1 */
+    void *own;                   /* the document's topics by cell and slot, each entry times 1 / unit */
+    double *logs;                /* one more than cells */
+    const double *given;         /* scripted: the document's topics, by slot and term */
 } hdpkit_cells;
 
 typedef void (*hdpkit_cells_run)(const hdpkit_slices *, hdpkit_slice_thread *, hdpkit_cells *, int64_t node);

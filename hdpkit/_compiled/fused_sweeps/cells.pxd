@@ -26,6 +26,11 @@ cdef extern from "cells.h":
         int32_t *drawn
         int32_t *edge
         int32_t *above
+        double burst
+        const double *unit
+        void *own
+        double *logs
+        const double *given
     ctypedef void (*hdpkit_cells_run)(const hdpkit_slices *, hdpkit_slice_thread *, hdpkit_cells *, int64_t node) noexcept nogil
     ctypedef struct hdpkit_cells_functions:
         hdpkit_cells_run production

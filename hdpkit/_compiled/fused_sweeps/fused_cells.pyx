@@ -4,6 +4,11 @@
 The data that documents share are those of `fused_slices`; for each document the customers of dishes by cell
 are drawn. With levels above the documents a document's proportions are drawn given the weights of the
 restaurant above it.
+
+Where topics differ by document (`Bursty` without a discount), its topics are drawn, and then the tables of
+each run of customers with one dish: their number is distributed as that of c customers of a Chinese
+restaurant process with concentration b phi_kv. The bank counts tables, and has their numbers in the order of
+the runs.
 """
 
 import numpy as np
@@ -16,17 +21,20 @@ from hdpkit.vectors cimport has_room, vector
 from hdpkit._compiled.fused_sweeps.cells cimport (
     HDPKIT_CELLS_CAPSULE, hdpkit_cells, hdpkit_cells_functions, hdpkit_cells_run)
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
-from hdpkit._compiled.fused_sweeps.slice_ends cimport Sweep, begin, begin_topics, end, finish, finish_held
+from hdpkit._compiled.fused_sweeps.slice_ends cimport (
+    Sweep, begin, begin_topics, draw_number, end, finish, finish_held)
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace
-from hdpkit._compiled.fused_sweeps.slices cimport share_out
+from hdpkit._compiled.fused_sweeps.slices cimport (
+    HDPKIT_LEAST_SHAPE, hdpkit_slice_thread, hdpkit_slices, share_out)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.stores.cells cimport PIECE, CellsStore
-from hdpkit._compiled.support.arguments cimport refuse, whole
+from hdpkit._compiled.support.arguments cimport check_length, refuse, whole
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit._compiled.support.guarded import guarded
 from hdpkit.errors import KernelError, StateError
 from hdpkit.random import RandomStream
-from hdpkit.random._source cimport ChoiceSource
+from hdpkit.random._source cimport ChoiceSource, choice_source
+from hdpkit.random.draws cimport draw_bernoulli, draw_uniform
 from hdpkit.random.philox cimport philox, philox_next_uint64
 
 cdef const hdpkit_cells_functions *functions = <const hdpkit_cells_functions *>PyCapsule_GetPointer(
@@ -51,6 +59,51 @@ cdef cppclass CellSweep:
     const int32_t *count
     int64_t n_documents, n_labels
     int64_t first_node                # restaurant of document 0
+    double burst                      # where topics differ by document: concentration; 0: they don't
+    const int32_t *was_tables         # by run
+    vector[int64_t] first_run         # by piece
+    vector[vector[int32_t]] tables    # the new ones by piece
+    const double *given               # scripted: topics by document, slot and term
+
+
+cdef int64_t seat(CellSweep *sweep, int thread, const int32_t *was_tables, vector[int32_t] *tables) noexcept nogil:
+    """Draw the tables of the runs of a document, and count them. Returns the number of runs before the sweep."""
+    cdef hdpkit_cells *c = sweep.cells + thread
+    cdef hdpkit_slice_thread *t = sweep.ends.threads + thread
+    cdef hdpkit_slices *s = sweep.ends.s
+    cdef const int32_t *was = c.was
+    cdef const int32_t *now = c.now
+    cdef int64_t cell, n_was = 0, term, k, number
+    cdef int32_t r
+    cdef double mass
+    cdef bint wide = sweep.ends.script != NULL
+    cdef choice_source own
+    cdef choice_source *source = sweep.ends.script
+    if source == NULL:
+        own.state = &t.stream
+        own.bernoulli = draw_bernoulli
+        own.uniform = draw_uniform
+        source = &own
+    for cell in range(c.n):
+        term = c.term[cell]
+        for r in range(was[0]):
+            add_to(s, term * s.stride + was[1 + 2 * r], -was_tables[n_was])
+            t.change[was[1 + 2 * r]] -= was_tables[n_was]
+            n_was += 1
+        was += 1 + 2 * was[0]
+        for r in range(now[0]):
+            k = now[1 + 2 * r]
+            mass = (<const double *>s.phi)[term * s.stride + k] if wide else (<const float *>s.phi)[term * s.stride + k]
+            mass *= c.unit[k] * sweep.burst
+            number = draw_number(&sweep.ends, mass, now[2 + 2 * r], source) if mass >= HDPKIT_LEAST_SHAPE else 1
+            if number < 0:
+                t.failed = 1
+                number = 1
+            tables.push_back(<int32_t>number)       # within the capacity
+            add_to(s, term * s.stride + k, <int32_t>number)
+            t.change[k] += number
+        now += 1 + 2 * now[0]
+    return n_was
 
 
 cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
@@ -58,14 +111,16 @@ cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) 
     cdef hdpkit_cells *c = sweep.cells + thread
     cdef vector[int32_t] *room = sweep.rooms + thread
     cdef int64_t piece, document, end, cell, words, node
+    cdef int32_t run
     cdef const int32_t *was
+    cdef const int32_t *was_tables = NULL
     for piece in range(first, last):
         end = min((piece + 1) * PIECE, sweep.n_documents)
         words = 0
         for cell in range(sweep.begin[piece * PIECE], sweep.begin[end]):
             words += 1 + 2 * min(<int64_t>sweep.count[cell], sweep.n_labels)
         # Memory is allocated before any data of the piece change.
-        if not has_room(room[0], words):
+        if not has_room(room[0], words) or (sweep.burst > 0.0 and not has_room(sweep.tables[piece], words // 2 + 1)):
             sweep.ends.arrays[thread].starved = True
             return
         if <int64_t>room.size() < words:
@@ -73,6 +128,8 @@ cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) 
         c.now = room.data()
         was = sweep.runs[piece].data()
         words = 0
+        if sweep.burst > 0.0:
+            was_tables = sweep.was_tables + sweep.first_run[piece]
         for document in range(piece * PIECE, end):
             node = sweep.first_node + document
             c.n = sweep.begin[document + 1] - sweep.begin[document]
@@ -84,6 +141,10 @@ cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) 
             if sweep.ends.held != NULL and sweep.ends.held[node]:     # customers keep their dishes
                 c.n_now = 0
                 for cell in range(c.n):
+                    if sweep.burst > 0.0:
+                        for run in range(was[0]):
+                            sweep.tables[piece].push_back(was_tables[run])
+                        was_tables += was[0]
                     c.n_now += 1 + 2 * was[0]
                     was += 1 + 2 * was[0]
                 memcpy(c.now, c.was, c.n_now * sizeof(int32_t))
@@ -91,7 +152,11 @@ cdef void sweep_pieces(void *argument, int thread, int64_t first, int64_t last) 
                 words += c.n_now
                 finish_held(&sweep.ends, thread, <int32_t>node)
                 continue
+            if sweep.given != NULL:
+                c.given = sweep.given + document * sweep.ends.s.stride * sweep.ends.s.n_terms
             sweep.run(sweep.ends.s, sweep.ends.threads + thread, c, node)
+            if sweep.burst > 0.0:
+                was_tables += seat(sweep, thread, was_tables, &sweep.tables[piece])
             for cell in range(c.n):
                 was += 1 + 2 * was[0]
             c.now += c.n_now
@@ -116,7 +181,17 @@ cdef extern from *:
         }
         runs->assign(room->data(), room->data() + words);
     }
+    /* Count tables of a term, which other threads may also count. */
+    inline void hdpkit_add_tables(const hdpkit_slices *s, int64_t place, int32_t change) noexcept {
+        if (!s->shared) s->counts[place] += change;
+    #if defined(__GNUC__)
+        else __atomic_fetch_add(s->counts + place, change, __ATOMIC_RELAXED);
+    #else
+        else _InterlockedExchangeAdd((volatile long *)(s->counts + place), change);
+    #endif
+    }
     """
+    void add_to "hdpkit_add_tables"(const hdpkit_slices *s, int64_t place, int32_t change) noexcept nogil
     void keep "hdpkit_keep"(vector[int32_t] *runs, vector[int32_t] *room, int64_t words) noexcept nogil
 
 
@@ -147,11 +222,32 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
 
     Topics and proportions are drawn first unless the plan has them, which it must for a script.
     """
+    sweep_cells(walk, bank, work, plan, source, 0.0, None)
+
+
+@guarded
+def bursty_cell_sweep(Walk walk not None, bank not None, SliceWorkspace work not None, plan not None,
+                      ChoiceSource source not None):
+    """The same where topics differ by document: over a `BurstyCells`, whose tables are drawn too."""
+    bank.tables = sweep_cells(walk, bank.inner, work, plan, source, bank.measure.concentration,
+                              np.ascontiguousarray(bank.tables, dtype=np.int32))
+
+
+cdef object sweep_cells(Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan, ChoiceSource source,
+                        double burst, object was_tables):
+    """A sweep over all cells; returns the numbers of tables by run if topics differ by document (burst > 0)."""
     cdef bint scripted = not isinstance(source, RandomStream) or source.overridden
     cdef int n_threads = 1 if scripted else plan.threads, t
     cdef CellsStore store
     cdef CellSweep sweep
-    cdef int64_t i, stride
+    cdef int64_t i, cell, stride
+    cdef vector[double] unit
+    cdef vector[vector[double]] own
+    cdef const int32_t[::1] tables_before
+    cdef int32_t[::1] out
+    cdef const double[:, :, ::1] given
+    cdef double xi
+    cdef int64_t longest = 0, place = 0
     cdef vector[hdpkit_cells] cells
     cdef vector[vector[int32_t]] rooms
     cdef vector[vector[int8_t]] scratch
@@ -185,6 +281,39 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
         scratch[t].assign((stride + LANES) * (6 * sizeof(double) + 5 * sizeof(int32_t)) + LINE_BYTES, 0)
         share_scratch(&cells[t], scratch[t].data(), stride + LANES)
         cells[t].few = plan.few
+    sweep.burst = burst
+    sweep.given = NULL
+    if burst > 0.0:
+        tables_before = was_tables
+        sweep.first_run.assign(store.runs.size(), 0)
+        sweep.tables.resize(store.runs.size())
+        for i in range(<int64_t>store.runs.size()):
+            sweep.first_run[i] = place
+            place += (<int64_t>store.runs[i].size()
+                      - (store.begin[min((i + 1) * PIECE, sweep.n_documents)] - store.begin[i * PIECE])) // 2
+        check_length("tables", tables_before.shape[0], place)
+        sweep.was_tables = &tables_before[0] if place else NULL
+        for i in range(sweep.n_documents):
+            longest = max(longest, store.begin[i + 1] - store.begin[i])
+        unit.assign(stride, 1.0)
+        for i in range(stride):
+            xi = min(work.psi[i], work.s.threshold)
+            if work.factor[i] > 0.0:
+                unit[i] = work.factor[i] * xi / work.s.threshold
+        own.resize(n_threads)
+        for t in range(n_threads):
+            own[t].assign(longest * (stride + 1) + LINE_BYTES, 0.0)
+            cells[t].unit = unit.data()
+            cells[t].own = on_a_line(<int8_t *>own[t].data())
+            cells[t].logs = <double *>cells[t].own + longest * stride
+        if scripted:
+            given = plan.own
+            check_length("own", given.shape[0], sweep.n_documents)
+            check_length("own", given.shape[1], stride)
+            check_length("own", given.shape[2], bank.b.n_terms)
+            sweep.given = &given[0, 0, 0]
+    for t in range(n_threads):
+        cells[t].burst = burst
     sweep.cells = cells.data()
     sweep.rooms = rooms.data()
     # Customers of a cell have a new order after each sweep.
@@ -193,6 +322,19 @@ def cell_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slice
     with nogil:
         share_out(n_threads, <int64_t>store.runs.size(), 1, sweep_pieces, <void *>&sweep)
     end(&sweep.ends, walk, bank, work, store, plan, "cell")
+    if burst == 0.0:
+        return None
+    place = 0
+    for i in range(<int64_t>sweep.tables.size()):
+        place += <int64_t>sweep.tables[i].size()
+    made = np.empty(place, dtype=np.int32)
+    out = made
+    place = 0
+    for i in range(<int64_t>sweep.tables.size()):
+        for cell in range(<int64_t>sweep.tables[i].size()):
+            out[place] = sweep.tables[i][cell]
+            place += 1
+    return made
 
 
 cdef int8_t *on_a_line(int8_t *at) noexcept:

@@ -281,7 +281,7 @@ cdef int settle_between(Sweep *sweep, Walk walk, SliceWorkspace work, CountsStor
     return 0
 
 
-cdef inline int64_t draw_number(Sweep *sweep, double mass, int64_t customers, choice_source *source) noexcept nogil:
+cdef int64_t draw_number(Sweep *sweep, double mass, int64_t customers, choice_source *source) noexcept nogil:
     """Draw the number of tables of this many customers of a dish; -1 for a failure."""
     if sweep.by_jumps:
         return tables_by_jumps(mass, customers, source)

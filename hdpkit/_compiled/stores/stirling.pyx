@@ -5,6 +5,8 @@ With a discount: S_d(n + 1, t) = S_d(n, t - 1) + (n - t d) S_d(n, t), S_d(0, 0) 
 product of [1-d]_1^(size-1) over all partitions of n customers into t tables (Teh 2006; Chen, Du & Buntine 2011).
 """
 
+import numpy as np
+
 from libc.stdint cimport int64_t
 from hdpkit.vectors cimport vector
 
@@ -17,7 +19,12 @@ cdef int64_t FEW = 200            # largest number of tables for which rows are 
 
 
 cdef double log_discounted_sum(vector[int64_t] *n, vector[int64_t] *t, double d) except? -1.0 nogil:
-    """Sum of log S_d(n, t) over pairs, 1 <= t <= n.
+    """Sum of log S_d(n, t) over pairs, 1 <= t <= n."""
+    return log_discounted(n, t, d, NULL)
+
+
+cdef double log_discounted(vector[int64_t] *n, vector[int64_t] *t, double d, double *each) except? -1.0 nogil:
+    """The same, and log S_d(n, t) of each pair in ``each`` unless it is NULL.
 
     Rows S_d(n + 1, .) are computed from S_d(n, .) once, up to the largest n and t of the pairs.
     """
@@ -26,8 +33,10 @@ cdef double log_discounted_sum(vector[int64_t] *n, vector[int64_t] *t, double d)
     cdef vector[int64_t] first, following      # pairs of each n, as lists
     for i in range(<int64_t>n.size()):
         if t.at(i) == 1:
-            total += log_one_table(n.at(i), d)
-        elif t.at(i) < n.at(i):
+            add(log_one_table(n.at(i), d), i, &total, each)
+        elif t.at(i) == n.at(i):
+            add(0.0, i, &total, each)
+        else:
             largest_n = max(largest_n, n.at(i))
             largest_t = max(largest_t, t.at(i))
     if largest_n == 0:
@@ -39,8 +48,14 @@ cdef double log_discounted_sum(vector[int64_t] *n, vector[int64_t] *t, double d)
             following[i] = first[n.at(i)]
             first[n.at(i)] = i
     if largest_t <= FEW:
-        return total + sum_by_rows(t, &first, &following, largest_t, d)
-    return total + sum_by_rows_of_logs(t, &first, &following, largest_t, d)
+        return total + sum_by_rows(t, &first, &following, largest_t, d, each)
+    return total + sum_by_rows_of_logs(t, &first, &following, largest_t, d, each)
+
+
+cdef inline void add(double log_number, int64_t i, double *total, double *each) noexcept nogil:
+    total[0] += log_number
+    if each != NULL:
+        each[i] = log_number
 
 
 cdef inline double log_one_table(int64_t n, double d) noexcept nogil:
@@ -49,7 +64,7 @@ cdef inline double log_one_table(int64_t n, double d) noexcept nogil:
 
 
 cdef double sum_by_rows(vector[int64_t] *t, vector[int64_t] *first, vector[int64_t] *following, int64_t largest_t,
-                        double d) except? -1.0 nogil:
+                        double d, double *each) except? -1.0 nogil:
     """The sum over pairs in lists by n, for few tables: rows as plain numbers.
 
     w_n(t) = (t - 1)! S_d(n, t) / S_d(n, 1) has w_{n+1}(t) = w_n(t) + (t - 1) (w_n(t - 1) - d w_n(t)) / (n - d), and
@@ -75,13 +90,13 @@ cdef double sum_by_rows(vector[int64_t] *t, vector[int64_t] *first, vector[int64
             w[j] += factor[j] * share * (w[j + 1] - d * w[j])
         i = first.at(row)
         while i >= 0:
-            total += det_log(w[largest_t - t.at(i)]) + log_one_table(row, d) - det_lgamma(<double>t.at(i))
+            add(det_log(w[largest_t - t.at(i)]) + log_one_table(row, d) - det_lgamma(<double>t.at(i)), i, &total, each)
             i = following.at(i)
     return total
 
 
 cdef double sum_by_rows_of_logs(vector[int64_t] *t, vector[int64_t] *first, vector[int64_t] *following,
-                                int64_t largest_t, double d) except? -1.0 nogil:
+                                int64_t largest_t, double d, double *each) except? -1.0 nogil:
     """The sum of `sum_by_rows` for any number of tables, by rows of log S_d(n, t)."""
     cdef double total = 0.0, before, own, above
     cdef int64_t i, j, row
@@ -99,7 +114,7 @@ cdef double sum_by_rows_of_logs(vector[int64_t] *t, vector[int64_t] *first, vect
             logs[row] = 0.0                    # S_d(n, n) = 1
         i = first.at(row)
         while i >= 0:
-            total += logs[t.at(i)]
+            add(logs[t.at(i)], i, &total, each)
             i = following.at(i)
     return total
 
@@ -120,6 +135,23 @@ def sum_of_logs(const int64_t[::1] n not None, const int64_t[::1] t not None, do
         The discount.
     """
     cdef vector[int64_t] these, those
+    take_pairs(n, t, d, &these, &those)
+    return log_discounted_sum(&these, &those, d)
+
+
+def logs_of(const int64_t[::1] n not None, const int64_t[::1] t not None, double d=0.0):
+    """log S_d(n, t) of each pair: float64, shape (n,). Arguments as in `sum_of_logs`."""
+    cdef vector[int64_t] these, those
+    found = np.zeros(n.shape[0])
+    cdef double[::1] out = found
+    take_pairs(n, t, d, &these, &those)
+    if n.shape[0] > 0:
+        log_discounted(&these, &those, d, &out[0])
+    return found
+
+
+cdef int take_pairs(const int64_t[::1] n, const int64_t[::1] t, double d, vector[int64_t] *these,
+                    vector[int64_t] *those) except -1:
     cdef int64_t i
     check_length("t", t.shape[0], n.shape[0])
     check_numbers64("n", n, 1, 2**31 - 1)
@@ -129,7 +161,7 @@ def sum_of_logs(const int64_t[::1] n not None, const int64_t[::1] t not None, do
             refuse("t", t[i], f"from 1 to {n[i]}", "A permutation of n has 1 to n cycles.")
         these.push_back(n[i])
         those.push_back(t[i])
-    return log_discounted_sum(&these, &those, d)
+    return 0
 
 
 cdef int check_discount(double d) except -1:

@@ -13,9 +13,11 @@ import numpy as np
 
 import hdpkit._compiled.fused_sweeps.fused_cells as fused_cells
 import hdpkit._compiled.fused_sweeps.fused_slices as fused_slices
+import hdpkit._compiled.walk.table_counts as table_counts
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.arrays import Floats
+from hdpkit.base_measures.bursty_cells import BurstyCells
 from hdpkit.base_measures.by_restaurant import GivenParameters
 from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import TWO, TWO_OR_MORE, Row, Verb, register_kernel, register_verb
@@ -195,3 +197,17 @@ for _name in ("fused", "generic"):
         )
     )
 register_kernel(Row("reference", SimpleNamespace(slice_sweep=slice_sweep), depths=TWO))
+register_kernel(
+    Row(
+        "fused",
+        SimpleNamespace(
+            cell_sweep=fused_cells.bursty_cell_sweep,
+            draw_tables=table_counts.draw_tables,
+            draw_tables_by_dish=table_counts.draw_tables_by_dish,
+        ),
+        frozenset({CountsStore}),
+        frozenset({BurstyCells}),
+        TWO_OR_MORE,
+        frozenset({"weights", "fixed"}),
+    )
+)

@@ -1,0 +1,216 @@
+"""Topics that differ by document, over counts by cell: the tables of the customers of each cell with one dish."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit._compiled.stores.stirling import logs_of
+from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
+from hdpkit.base_measures.bursty import Bursts, Bursty
+from hdpkit.errors import DataError, StateError
+from hdpkit.numerics import rising_sum
+from hdpkit.random import ChoiceSource
+
+__all__ = ["BurstyCells", "opens_of_customers"]
+
+_ONE = np.ones(1)
+
+
+@attrs.frozen
+class Runs:
+    """The customers of each cell with one dish, in the order of the store."""
+
+    document: Int64s
+    term: Int32s
+    slot: Int32s
+    customers: Int32s
+
+
+class BurstyCells:
+    """Numbers of tables for each run of customers of a cell with one dish; the inner bank counts tables.
+
+    Without a discount the tables of different runs are independent given the topics phi_k, and a sweep draws
+    them again after the customers. With a discount they depend on each other, so customers are not counted by
+    cell.
+
+    Parameters
+    ----------
+    measure : Bursty
+        Without a discount, over a measure that counts by cell.
+
+    Attributes
+    ----------
+    tables : int32 array, shape (n_runs,)
+        In the order of the runs of the store.
+    """
+
+    needs_dishes = False
+
+    def __init__(self, measure: Bursty) -> None:
+        self.measure = measure
+        self.inner: Any = measure.measure.bank_of_cells()
+        self.tables = np.empty(0, dtype=np.int32)
+        self._thawed = False  # whether `tables` are those of the runs that are counted next
+        self._store: Any = None
+        self._scored: tuple[Any, Runs, Floats] | None = None  # logs of Stirling numbers, for these tables
+
+    def read_cells(self, store: Any) -> None:
+        """Use the cells of this store from now on."""
+        self._store = store
+
+    def _runs(self) -> Runs:
+        cells, (n, slot, customers) = self._store.cells, self._store.cell_runs()
+        return Runs(np.repeat(cells.documents(), n), np.repeat(cells.term, n), slot, customers)
+
+    def prepare(self, source: ChoiceSource) -> None:
+        """Nothing: sweeps draw tables from their own streams."""
+
+    # ------------------------------------------------------------------ dishes and customers
+
+    def born(self, slot: int) -> None:
+        """Empty statistics for a slot."""
+        self.inner.born(slot)
+
+    def died(self, slot: int) -> None:
+        """The slot's statistics are no longer needed."""
+        self.inner.died(slot)
+
+    def add(self, slot: int, customers: IntsOrList) -> NoReturn:
+        """Raise an error: customers are not known one by one."""
+        raise StateError(
+            "bank", "BurstyCells", "one of customers, for a move that seats them one by one",
+            "Call franchise.expand_cells() first.",
+        )  # fmt: skip
+
+    remove = log_predictive = log_block = add
+
+    # ------------------------------------------------------------------ all customers
+
+    def rebuild_counts(self, terms: Any, dishes: Any, counts: Any, slots: IntsOrList) -> None:
+        """Recount the tables of `thaw`, or one for each run, which has a term, a dish and a count."""
+        if not self._thawed and len(self.tables) != len(counts):
+            self.tables = np.ones(len(counts), dtype=np.int32)
+        tables = self.tables
+        if len(tables) != len(counts) or np.any((tables < 1) | (tables > counts)):
+            raise DataError(
+                "run_tables", tables, "from 1 to the customers of each run", "Pass what freeze() returned."
+            )
+        self._thawed, self._scored = False, None
+        self.inner.rebuild_counts(terms, dishes, tables, slots)
+
+    def rebuild(self, dishes: Int32s, slots: IntsOrList) -> NoReturn:
+        """Raise an error: the customers' dishes are not known one by one."""
+        self.add(0, [])
+
+    def counts(self, slots: IntsOrList) -> npt.NDArray[np.int64]:
+        """Customers, not tables, of these slots by term: int64, shape (n, V)."""
+        runs, place = self._runs(), _places(slots)
+        found = np.zeros((len(slots), int(self.measure.n_terms or 0)), dtype=np.int64)
+        np.add.at(found, (place[runs.slot], runs.term), runs.customers)
+        return found
+
+    def log_marginals(self, slots: IntsOrList, dishes: Int32s | None) -> Floats:
+        """log p(terms, numbers of tables) of each slot: shape (n,)."""
+        found = np.array(self.inner.log_marginals(slots, dishes))
+        if not len(slots):
+            return found
+        if self._scored is None or self._scored[0] is not self.tables:
+            runs = self._runs()
+            pairs, which = np.unique(np.stack([runs.customers, self.tables]), axis=1, return_inverse=True)
+            n, t = np.ascontiguousarray(pairs.astype(np.int64))
+            self._scored = self.tables, runs, logs_of(n, t)[which.ravel()]
+        _, runs, logs = self._scored
+        place, b = _places(slots), np.array([float(self.measure.concentration)])
+        found += np.bincount(place[runs.slot], weights=logs, minlength=len(slots))
+        slot, customers, tables = self._sums(runs)
+        for i, one in enumerate(np.asarray(slots).tolist()):
+            mine = slot == one
+            numbers, of = np.unique(customers[mine], return_counts=True)
+            opened = int(tables[mine].sum())
+            found[i] += opened * float(np.log(b[0])) - rising_sum(b, _ONE, numbers, of)
+        return found
+
+    def _sums(self, runs: Runs) -> tuple[Int64s, Int64s, Int64s]:
+        """Slot, customers and tables of each document in each dish."""
+        base = int(runs.slot.max(initial=0)) + 1
+        key, which = np.unique(runs.document * base + runs.slot, return_inverse=True)
+        customers, tables = (
+            np.bincount(which, weights=one, minlength=len(key)).astype(np.int64)
+            for one in (runs.customers, self.tables)
+        )
+        return key % base, customers, tables
+
+    def totals(self) -> tuple[Int64s, Int64s]:
+        """Customers and tables of every document in a dish, in any order: int64, shape (n,) each."""
+        _, customers, tables = self._sums(self._runs())
+        return customers, tables
+
+    def cells(self) -> tuple[Int64s, Int64s]:
+        """Customers and tables of every run, in any order: int64, shape (n,) each."""
+        return self._runs().customers.astype(np.int64), self.tables.astype(np.int64)
+
+    def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Bursts]:
+        """Tables of these slots; the terms of documents are left out."""
+        return [Bursts(tables) for tables in self.inner.statistics(slots, dishes)]
+
+    def adopt(self, measure: Bursty) -> bool:
+        """Replace the parameter values; the numbers of tables are kept."""
+        kept: bool = self.inner.adopt(measure.measure)
+        self.measure = measure
+        return kept
+
+    def freeze(self) -> dict[str, Any]:
+        """The numbers of tables, by run."""
+        return {"run_tables": self.tables.copy()}
+
+    def thaw(self, frozen: Mapping[str, Any] | None) -> None:
+        """Restore frozen numbers of tables; None: one table for each run."""
+        self._thawed = frozen is not None
+        self.tables = np.empty(0, dtype=np.int32)
+        if frozen is not None:
+            self.tables = np.array(frozen["run_tables"], dtype=np.int32)
+
+    def relabelled(self, mapping: Int32s) -> None:
+        """Slots have new numbers."""
+        self._scored = None
+        self.inner.relabelled(mapping)
+
+    def memory_bytes(self) -> int:
+        """Bytes of the inner bank and of the numbers of tables."""
+        return int(self.inner.memory_bytes() + self.tables.nbytes)
+
+
+def _places(slots: IntsOrList) -> Int64s:
+    """Place of each slot among these, by slot."""
+    found = np.zeros(int(np.max(slots, initial=0)) + 1, dtype=np.int64)
+    found[np.asarray(slots, dtype=np.int64)] = np.arange(len(slots))
+    return found
+
+
+def opens_of_customers(
+    cells: Any, runs: Int32s, slot: Int32s, tables: Int32s, dishes: Int32s
+) -> npt.NDArray[np.int8]:
+    """Which customers represent tables, given the dish of each: the first ones of each run.
+
+    Parameters
+    ----------
+    cells : Cells
+    runs, slot : int32 arrays
+        As `CellsStore.cell_runs` returns them.
+    tables : int32 array, shape (n_runs,)
+    dishes : int32 array, shape (n_customers,)
+    """
+    base = int(slot.max(initial=0)) + 1
+    key = np.repeat(np.arange(len(runs), dtype=np.int64), runs) * base + slot
+    own = np.repeat(np.arange(len(runs), dtype=np.int64), cells.count) * base + dishes
+    order, by_key = np.argsort(own, kind="stable"), np.argsort(key)
+    _, first, n = np.unique(own[order], return_index=True, return_counts=True)
+    rank = np.arange(len(own)) - np.repeat(first, n)
+    opens = np.zeros(len(own), dtype=np.int8)
+    opens[order] = rank < np.repeat(tables[by_key], n)
+    return opens
