@@ -1,4 +1,4 @@
-"""Topics that differ by document, over counts by cell: the tables of the customers of each cell with one dish."""
+"""Topics that differ by document, over counts by cell: tables of the customers of a cell with one dish."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from hdpkit._compiled.stores.stirling import logs_of
 from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
-from hdpkit.base_measures.bursty import Bursts, Bursty
 from hdpkit.errors import DataError, StateError
 from hdpkit.numerics import rising_sum
 from hdpkit.random import ChoiceSource
@@ -50,8 +49,9 @@ class BurstyCells:
     """
 
     needs_dishes = False
+    TABLES_BY_CELL = True  # see `hdpkit.franchise.reference.slices`
 
-    def __init__(self, measure: Bursty) -> None:
+    def __init__(self, measure: Any) -> None:
         self.measure = measure
         self.inner: Any = measure.measure.bank_of_cells()
         self.tables = np.empty(0, dtype=np.int32)
@@ -154,11 +154,14 @@ class BurstyCells:
         """Customers and tables of every run, in any order: int64, shape (n,) each."""
         return self._runs().customers.astype(np.int64), self.tables.astype(np.int64)
 
-    def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Bursts]:
+    def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Any]:
         """Tables of these slots; the terms of documents are left out."""
-        return [Bursts(tables) for tables in self.inner.statistics(slots, dishes)]
+        return [
+            attrs.evolve(self.measure.make(), tables=tables)
+            for tables in self.inner.statistics(slots, dishes)
+        ]
 
-    def adopt(self, measure: Bursty) -> bool:
+    def adopt(self, measure: Any) -> bool:
         """Replace the parameter values; the numbers of tables are kept."""
         kept: bool = self.inner.adopt(measure.measure)
         self.measure = measure
@@ -207,10 +210,11 @@ def opens_of_customers(
     """
     base = int(slot.max(initial=0)) + 1
     key = np.repeat(np.arange(len(runs), dtype=np.int64), runs) * base + slot
-    own = np.repeat(np.arange(len(runs), dtype=np.int64), cells.count) * base + dishes
-    order, by_key = np.argsort(own, kind="stable"), np.argsort(key)
+    seated = np.flatnonzero(dishes >= 0)
+    own = np.repeat(np.arange(len(runs), dtype=np.int64), cells.count)[seated] * base + dishes[seated]
+    order = np.argsort(own, kind="stable")
     _, first, n = np.unique(own[order], return_index=True, return_counts=True)
     rank = np.arange(len(own)) - np.repeat(first, n)
-    opens = np.zeros(len(own), dtype=np.int8)
-    opens[order] = rank < np.repeat(tables[by_key], n)
+    opens = np.zeros(len(dishes), dtype=np.int8)
+    opens[seated[order]] = rank < np.repeat(tables[np.argsort(key)], n)
     return opens

@@ -15,6 +15,7 @@ from hdpkit._compiled.walk.counts_walk import CountsWalk
 from hdpkit._compiled.walk.slots import DishSlots
 from hdpkit._compiled.walk.walk import Walk
 from hdpkit.base_measures import BaseMeasure
+from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import choice, flag, instance, real_number
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.declarations import check_weights, kind_of_root, tables_at_end
@@ -287,6 +288,11 @@ class Statistics(Seats):
     def measure_parts(self) -> Mapping[str, Part]:
         """The parts that the base measure provides, by name."""
         return dict(self._brought)
+
+    @property
+    def keeps_parameters(self) -> bool:
+        """Whether dishes have parameters that are part of the state."""
+        return bool(self._brought) or isinstance(self.bank, KeepsParameters)
 
     @property
     def parts(self) -> Mapping[str, Part]:

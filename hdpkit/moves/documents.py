@@ -6,7 +6,6 @@ from typing import Self
 
 import attrs
 
-from hdpkit.base_measures.bank import KeepsParameters
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import KernelError, ScheduleError
 from hdpkit.franchise import Franchise
@@ -45,7 +44,7 @@ class _BySlices(OverDocuments):
                 "moves", self.name, "moves that this base measure supports",
                 f"{type(state.measure).__name__} has no draw_parameters(): use TableGibbs.",
             )  # fmt: skip
-        if isinstance(state.bank, KeepsParameters) or state.measure_parts:
+        if state.keeps_parameters:
             # A label's parameters are drawn before it becomes a dish; a dish that kept its own would differ.
             raise ScheduleError(
                 "moves", self.name, "moves that support dishes with parameters in the state",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from bugs import CELL_FAULTS
 from bugs.planting import planted_fault
+from slice_model import law_of_tables
 
 import hdpkit as hk
 from hdpkit.franchise.slices import SlicePlan
@@ -20,14 +21,20 @@ XI = np.minimum(WEIGHTS, THRESHOLD)
 K = len(WEIGHTS)
 
 
-def franchise(counts):
-    base = hk.Restaurant(base=hk.DirichletMultinomial(0.5, n_terms=3), concentration=1.5)
+def franchise(counts, burst=None):
+    measure = hk.DirichletMultinomial(0.5, n_terms=3)
+    if burst is not None:
+        measure = hk.Bursty(measure, burst)
+    base = hk.Restaurant(base=measure, concentration=1.5)
     document = hk.Restaurant(base=base, concentration=0.7, each="document")
     return hk.Franchise(document, hk.Corpus.from_counts(counts), store="counts", root="weights")
 
 
-def one_customer(theta, term):
-    """Law of a customer's next label, a row per label: slice u ~ U(0, xi), then theta phi / xi if xi > u."""
+def one_customer(theta, topics):
+    """Law of a customer's next label, a row per label: slice u ~ U(0, xi), then theta phi / xi if xi > u.
+
+    ``topics`` are the probabilities of its term under each label.
+    """
     P = np.zeros((K, K))
     ends = np.concatenate([[0.0], np.unique(XI)])
     for z in range(K):
@@ -35,7 +42,7 @@ def one_customer(theta, term):
             if high > XI[z]:
                 continue
             open_ = high <= XI
-            weights = np.where(open_, theta * TOPICS[:, term] / XI, 0.0)
+            weights = np.where(open_, theta * topics / XI, 0.0)
             P[z] += (high - low) / XI[z] * weights / weights.sum()
     return P
 
@@ -90,8 +97,18 @@ class Model:
         free = iter(sorted(set(range(K)) - set(slot.values())))
         return {k: slot[k] if k in slot else next(free) for k in range(K)}
 
+    script = Splits
+
+    def given(self, slot):
+        """Further entries of a plan."""
+        return {}
+
+    def topics(self, document):
+        """Topics of a document, a row by label."""
+        return TOPICS
+
     def law_from(self, state, few, audited=True):
-        law, source = Counter(), Splits()
+        law, source = Counter(), self.script()
         while True:
             with self.franchise.lock():  # taken once, as a scheduler does, and not by each verb
                 slot = self.enter(state)
@@ -102,7 +119,7 @@ class Model:
             plan = SlicePlan(
                 np.arange(K, dtype=np.int32), WEIGHTS[order], 0.0, np.zeros(K, dtype=np.int8), THRESHOLD,
                 self.franchise.measure, None, integrated=False, few=few,
-                topics=np.ascontiguousarray(TOPICS[order]), proportions=proportions,
+                topics=np.ascontiguousarray(TOPICS[order]), proportions=proportions, **self.given(slot),
             )  # fmt: skip
             self.franchise._sweep_documents(plan, source)
             label = {at: k for k, at in slot.items()}
@@ -129,7 +146,8 @@ class Model:
         law = {(): 1.0}
         documents = self.cells.documents()
         for cell, counts in enumerate(state):
-            P = one_customer(self.theta[documents[cell]], int(self.cells.term[cell]))
+            topics = self.topics(documents[cell])[:, self.cells.term[cell]]
+            P = one_customer(self.theta[documents[cell]], topics)
             own = of_cell(P, [k for k, n in enumerate(counts) for _ in range(n)])
             law = {(*before, after): p * q for before, p in law.items() for after, q in own.items()}
         return law
@@ -138,6 +156,56 @@ class Model:
         found, expected = self.law_from(state, few, audited), self.expected(state)
         assert abs(sum(found.values()) - 1.0) < 1e-12
         return max(abs(found[key] - expected.get(key, 0.0)) for key in {*found, *expected})
+
+
+class BurstyModel(Model):
+    """The same where topics differ by document, with given topics of the documents; tables are not read."""
+
+    def __init__(self, counts, theta=None, burst=0.8):
+        super().__init__(counts, theta)
+        self.franchise, self.burst = franchise(self.counts, burst), burst
+        self.own = np.random.default_rng(5).dirichlet(np.ones(3), size=(len(self.counts), K))
+
+    def given(self, slot):
+        own = np.zeros((len(self.counts), 16, 3))
+        for k, at in slot.items():
+            own[:, at] = self.own[:, k]
+        return {"own": own}
+
+    def topics(self, document):
+        return self.own[document]
+
+
+class TablesModel(BurstyModel):
+    """With the numbers of tables of each label in each cell."""
+
+    script = ScriptedSource
+
+    def read(self, label):
+        cells, tables = super().read(label), iter(self.franchise.bank.freeze()["run_tables"].tolist())
+        _, dish, _ = self.franchise.store.cell_runs()
+        runs, place, found = self.franchise.store.cell_runs()[0].tolist(), 0, []
+        for n in runs:
+            one = [0] * K
+            for r in range(place, place + n):
+                one[label[int(dish[r])]] = next(tables)
+            place += n
+            found.append(tuple(one))
+        return cells, tuple(found)
+
+    def expected(self, state):
+        law = Counter()
+        for cells, p in super().expected(state).items():
+            laws = []
+            for cell, counts in enumerate(cells):
+                for k, n in enumerate(counts):
+                    mass = self.burst * TOPICS[k, self.cells.term[cell]]
+                    laws.append(enumerate(law_of_tables(n, mass)) if n else [(0, 1.0)])
+            for each in itertools.product(*map(list, laws)):
+                tables = [t for t, _ in each]
+                found = tuple(tuple(tables[i : i + K]) for i in range(0, len(tables), K))
+                law[cells, found] += p * np.prod([q for _, q in each])
+        return law
 
 
 CASES = {
@@ -158,6 +226,23 @@ def test_a_cell_is_split_as_its_customers_are_drawn_one_by_one(case, few):
         assert model.distance(state, few) < 1e-12
 
 
+@pytest.mark.parametrize("few", [0, 9], ids=["binomial", "one by one"])
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_where_topics_differ_by_document(case, few):
+    model = BurstyModel(*CASES[case])
+    states = model.states()
+    for state in states[1 :: max(1, len(states) // 2)]:
+        assert model.distance(state, few) < 1e-12
+
+
+@pytest.mark.parametrize("counts", [[[3, 0, 0]], [[2, 0, 1]], [[1, 0, 0], [0, 2, 0]]])
+def test_tables_have_their_law_given_the_customers_and_the_topics(counts):
+    model = TablesModel(counts, None if len(counts) == 1 else [[0.5, 0.5, 0.0, 0.0]] * 2)
+    states = model.states()
+    for state in states[1 :: max(1, len(states) // 2)]:
+        assert model.distance(state, 9) < 1e-12
+
+
 @pytest.mark.parametrize("fault", CELL_FAULTS, ids=lambda fault: fault.name)
 def test_planted_bugs_are_caught(fault):
     model = Model(*CASES["two documents"])
@@ -170,4 +255,4 @@ def test_the_law_of_one_customer_is_invariant():
     theta = np.array([0.3, 0.3, 0.25, 0.15])
     for term in range(3):
         pi = theta * TOPICS[:, term]
-        assert np.abs(pi @ one_customer(theta, term) - pi).max() < 1e-15
+        assert np.abs(pi @ one_customer(theta, TOPICS[:, term]) - pi).max() < 1e-15

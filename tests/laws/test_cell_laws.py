@@ -38,6 +38,10 @@ FAMILY.register("topics used in a finite model")
 WHAT = ("topics", "shared", "tables")
 for one in WHAT:
     FAMILY.register(f"cells against customers: {one}")
+REPEATED = {"CountGibbs": moves.CountGibbs(), "SliceGibbs": moves.SliceGibbs()}
+for kind in REPEATED:
+    for one in (*WHAT, "repeated"):
+        FAMILY.register(f"terms that repeat, {kind} against table Gibbs: {one}")
 
 
 @pytest.mark.parametrize(("n", "p"), BINOMIALS)
@@ -89,8 +93,11 @@ def test_tables_by_jumps_have_their_law(n, a):
     FAMILY.check(f"tables, {n}, {a}", run)
 
 
-def franchise(counts, root="weights", concentration=1.5, eta=0.5):
-    base = hk.Restaurant(base=hk.DirichletMultinomial(eta), concentration=1.0)
+def franchise(counts, root="weights", concentration=1.5, eta=0.5, burst=None):
+    measure = hk.DirichletMultinomial(eta)
+    if burst is not None:
+        measure = hk.Bursty(measure, burst)
+    base = hk.Restaurant(base=measure, concentration=1.0)
     document = hk.Restaurant(base=base, concentration=concentration, each="document")
     return hk.Franchise(document, hk.Corpus.from_counts(counts), store="counts", root=root)
 
@@ -140,6 +147,35 @@ def test_chains_over_cells_and_over_customers_have_one_law():
             return two_sample_p(*(one[name] for one in pair(more, 7)))
 
         FAMILY.check(f"cells against customers: {name}", run)
+
+
+@pytest.mark.parametrize("kind", REPEATED)
+def test_chains_over_terms_that_repeat_have_one_law(kind):
+    """Numbers of topics, of tables in documents and of terms, and how many topics customers share."""
+    counts = [[3, 1, 0], [0, 1, 2]]
+    read = {"topics": lambda f: f.n_dishes, "tables": lambda f: f.n_tables}
+    read["shared"] = lambda f: len(set(f.dishes[:3].tolist())) * 4 + len(set(f.dishes[2:5].tolist()))
+    read["repeated"] = lambda f: int(f.bank.totals()[1].sum())
+
+    def chain(move, seed, sweeps):
+        fr = franchise(counts, burst=1.2)
+        schedule = [move, moves.TableCounts(), moves.RootWeights()]
+        trace = hk.Scheduler(schedule).run(fr, sweeps=sweeps, rng=seed % 2**31, init="one", record=read)
+        assert isinstance(fr.store, KeepsCells) == move.by_cell
+        return {name: trace[name][::15].astype(int) for name in read}
+
+    @functools.cache  # the same chains for all that is read of them
+    def pair(more, seed):
+        return [
+            chain(one, seed + i, 3000 * more) for i, one in enumerate((REPEATED[kind], moves.TableGibbs()))
+        ]
+
+    for name in read:
+
+        def run(more, seed, name=name):
+            return two_sample_p(*(one[name] for one in pair(more, 7)))
+
+        FAMILY.check(f"terms that repeat, {kind} against table Gibbs: {name}", run)
 
 
 def test_a_chain_does_not_depend_on_threads():

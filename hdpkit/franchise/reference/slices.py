@@ -17,10 +17,17 @@ import hdpkit._compiled.walk.table_counts as table_counts
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.arrays import Floats
-from hdpkit.base_measures.bursty_cells import BurstyCells
 from hdpkit.base_measures.by_restaurant import GivenParameters
 from hdpkit.errors import StateError
-from hdpkit.franchise.kernels import TWO, TWO_OR_MORE, Row, Verb, register_kernel, register_verb
+from hdpkit.franchise.kernels import (
+    TWO,
+    TWO_OR_MORE,
+    Declaring,
+    Row,
+    Verb,
+    register_kernel,
+    register_verb,
+)
 from hdpkit.franchise.reference.table_counts import draw_tables_given
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
@@ -142,12 +149,12 @@ class _Dependent:
         if plan.topics is not None:
             bank.give(dict(zip(slots, plan.topics, strict=True)))
             return
-        known = [
-            bank.statistics([slot], dishes)[0] if walk.slots.is_occupied(slot) else plan.measure.make()
-            for slot in slots
-        ]
-        drawn = [plan.measure.draw_parameters(statistics, source) for statistics in known]
-        bank.give(dict(zip(slots, drawn, strict=True)))
+        old = np.array([slot for slot in slots if walk.slots.is_occupied(slot)], dtype=np.int32)
+        drawn = dict(zip(old.tolist(), plan.measure.draw_many(bank, old, dishes, source), strict=True))
+        for slot in slots:
+            if slot not in drawn:
+                drawn[slot] = plan.measure.draw_parameters(plan.measure.make(), source)
+        bank.give(drawn)
 
     def without(self, i: int, own: int) -> Floats:
         """Log likelihood of a customer's value under each label, given the others."""
@@ -206,7 +213,7 @@ register_kernel(
             draw_tables_by_dish=table_counts.draw_tables_by_dish,
         ),
         frozenset({CountsStore}),
-        frozenset({BurstyCells}),
+        Declaring("TABLES_BY_CELL"),
         TWO_OR_MORE,
         frozenset({"weights", "fixed"}),
     )
