@@ -20,7 +20,6 @@ __all__ = [
     "SAME",
     "ByRestaurant",
     "GivenParameters",
-    "GivenParameters",
     "NewRestaurants",
     "Placed",
     "ReadsCells",

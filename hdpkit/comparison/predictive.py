@@ -19,7 +19,7 @@ from hdpkit.data import Corpus
 from hdpkit.errors import DataError, DeclarationError, HdpkitError, ReturnValueError, short_repr
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.simulate import redraw_values
-from hdpkit.franchise.simulate_cells import dishes_of_documents, redraw_cells, topics_of
+from hdpkit.franchise.simulate_cells import burst_of, dishes_of_documents, redraw_cells, topics_of
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import FrozenCells
 
@@ -157,7 +157,7 @@ def _by_cell(franchise: Any, slots: Any) -> Draw:
 
     def draw(source: ChoiceSource) -> tuple[dict[str, float], dict[str, float]]:
         topics = np.asarray(topics_of(franchise, slots, source))
-        drawn = redraw_cells(pairs[1], n, topics, source.generator)
+        drawn = redraw_cells(pairs[1], n, topics, source.generator, burst_of(franchise.measure))
         observed, copied = (_of_counts(pairs, one, n_terms, len(slots), topics) for one in (counts, drawn))
         return observed, copied
 

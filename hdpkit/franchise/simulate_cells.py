@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit._compiled.walk.table_counts import tables_drawn
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.base_measures import ByRestaurant
 from hdpkit.data import Corpus
@@ -17,7 +18,15 @@ from hdpkit.franchise.scores import ROOT_WEIGHTS
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import FrozenCells
 
-__all__ = ["SEATED", "dishes_of_documents", "redraw_cells", "simulate_cells", "terms_of", "topics_of"]
+__all__ = [
+    "SEATED",
+    "burst_of",
+    "dishes_of_documents",
+    "redraw_cells",
+    "simulate_cells",
+    "terms_of",
+    "topics_of",
+]
 
 Franchise = Any  # the module of that class imports this one
 SEATED = ("seating", "dishes")
@@ -53,7 +62,8 @@ def simulate_cells(franchise: Franchise, source: ChoiceSource, keep: str | None)
         else [measure.draw_parameters(measure.make(), source) for _ in slots]
     )
     documents, dishes, n = pairs
-    pair, term, count = redraw_cells(np.searchsorted(slots, dishes), n, topics, source.generator)
+    burst = burst_of(measure)
+    pair, term, count = redraw_cells(np.searchsorted(slots, dishes), n, topics, source.generator, burst)
     document, dish = documents[pair], dishes[pair]
     order = np.lexsort((dish, term, document))
     document, term, dish, count = (one[order] for one in (document, term, dish, count))
@@ -68,7 +78,17 @@ def simulate_cells(franchise: Franchise, source: ChoiceSource, keep: str | None)
         runs.astype(np.int32), dish.astype(np.int32), count.astype(np.int32), np.zeros(4, np.int32),
         *(counted[name] for name in _COUNTED),
     ).arrays()  # fmt: skip
+    if burst is not None:
+        share = np.asarray(topics)[np.searchsorted(slots, dish), term]
+        masses = zip((burst * share).tolist(), count.tolist(), strict=True)
+        tables = [tables_drawn(mass, c, source, True) if c > 1 else 1 for mass, c in masses]
+        frozen["bank"] = {"run_tables": np.array(tables, dtype=np.int32)}
     return maker(franchise, data)({**frozen, "seating": seating}, source)
+
+
+def burst_of(measure: Any) -> float | None:
+    """Concentration of topics that differ by document; over cells there is no discount. None: they don't."""
+    return float(measure.concentration) if isinstance(measure, ByRestaurant) else None
 
 
 _COUNTED = ("count_node", "count_dish", "count_customers", "count_tables")
@@ -167,11 +187,8 @@ def _broken(n: Int64s, theta: Floats, generator: np.random.Generator) -> tuple[I
 def topics_of(franchise: Franchise, slots: Any, source: ChoiceSource) -> list[Floats] | None:
     """Topics of the dishes in these slots, each of shape (V,), drawn given the data; None if not of terms."""
     measure, data = franchise.measure, franchise.data
-    if (
-        not isinstance(data, Corpus)
-        or isinstance(measure, ByRestaurant)
-        or not measure.supports("draw_parameters")
-    ):
+    by_restaurant = isinstance(measure, ByRestaurant) and franchise._customers.single
+    if not isinstance(data, Corpus) or by_restaurant or not measure.supports("draw_parameters"):
         return None
     drawn = measure.draw_many(franchise.bank, slots, franchise._customers.dishes(), source)
     return list(drawn) if all(np.shape(one) == (data.n_terms,) for one in drawn) else None
@@ -185,12 +202,23 @@ def terms_of(topic: Floats, n: int, generator: np.random.Generator) -> Int32s:
 
 
 def redraw_cells(
-    dishes: Int64s, n: Int64s, topics: Any, generator: np.random.Generator
+    dishes: Int64s, n: Int64s, topics: Any, generator: np.random.Generator, burst: float | None = None
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Draw n terms of the topic of each pair of document and dish: number of the pair, term and count."""
+    """Draw n terms of the topic of each pair of document and dish: number of the pair, term and count.
+
+    With ``burst`` topics differ by document: that of a pair is Dirichlet(burst x topic).
+    """
     found: list[tuple[Any, Any, Any]] = []
     for dish, mine in _by_number(dishes):
         topic = np.asarray(topics[dish], dtype=np.float64)
+        if burst is not None:
+            used = np.flatnonzero(topic)
+            for pair in mine.tolist():
+                own = generator.dirichlet(burst * topic[used])
+                counts = generator.multinomial(n[pair], own / own.sum())
+                term = np.flatnonzero(counts)
+                found.append((np.full(len(term), pair), used[term], counts[term]))
+            continue
         large = n[mine] >= len(topic)
         for pair in mine[large].tolist():
             counts = generator.multinomial(n[pair], topic / topic.sum())

@@ -107,3 +107,21 @@ def test_damaged_tables_are_refused():
     frozen["bank"] = {"run_tables": frozen["bank"]["run_tables"] + 100}
     with pytest.raises(hk.errors.DataError, match="run_tables"):
         fr.thaw(frozen)
+
+
+@pytest.mark.parametrize("keep", [None, "hyperparameters", "seating", "dishes"])
+def test_data_are_drawn_with_their_tables(keep):
+    fr = franchise(burst=hk.Gamma(2.0, 0.1))
+    run(fr, 3, init=hk.init.Random(5))
+    drawn = fr.simulate(1, keep=keep)
+    drawn.audit()
+    assert isinstance(drawn.bank, BurstyCells)
+    assert drawn.data.n_tokens == COUNTS.sum()
+    assert len(drawn.bank.tables) == len(drawn.store.cell_runs()[1])
+
+
+def test_mixing_is_checked():
+    fr = franchise()
+    run(fr, 3, init=hk.init.Random(5))
+    found = hk.check_mixing(fr, sweeps=40, inits=["one"], copies=4, schedule=SCHEDULE)
+    assert set(found.data.checks[0]) == {"distinct_cells", "count_variance"}
