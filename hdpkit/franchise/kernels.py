@@ -23,6 +23,7 @@ __all__ = [
     "COUNTING_BANKS",
     "KERNELS",
     "VERBS",
+    "AllBut",
     "Row",
     "Verb",
     "available_kernels",
@@ -74,6 +75,16 @@ class Declaring:
         if not isinstance(kind, type):
             return False
         return bool(vars(kind).get(self.name)) and not vars(kind).get(self.but_not)
+
+
+class AllBut:
+    """All classes except these."""
+
+    def __init__(self, *kinds: type) -> None:
+        self.kinds = kinds
+
+    def __contains__(self, kind: object) -> bool:
+        return kind not in self.kinds
 
 
 COMPILED_STORES = Declaring("COMPILED")

@@ -55,7 +55,12 @@ class _BySlices(OverDocuments):
                 "moves", self.name, "moves that support a root with a discount",
                 "The remainder would be divided into too many dishes: use TableGibbs.",
             )  # fmt: skip
-        if state.topology.n_levels > 2 and not _compiled(state):
+        if state.topology.n_levels == 2 and _kernel(state) is None:
+            raise ScheduleError(
+                "moves", self.name, "moves that this franchise supports",
+                f"No sweep over documents serves {state.measure!r} over this store: use TableGibbs.",
+            )  # fmt: skip
+        if state.topology.n_levels > 2 and _kernel(state) in (None, "reference"):
             raise ScheduleError(
                 "moves", self.name, "moves that this franchise supports",
                 "With levels above the documents there is compiled code only, for DirichletMultinomial and "
@@ -84,12 +89,12 @@ class _BySlices(OverDocuments):
         return MoveInfo(n, n)
 
 
-def _compiled(state: Franchise) -> bool:
-    """Whether compiled code has sweeps over documents."""
+def _kernel(state: Franchise) -> str | None:
+    """Name of the code of sweeps over documents, if there is any."""
     try:
-        return state.kernel("slice_sweep") != "reference"
+        return state.kernel("slice_sweep")
     except KernelError:
-        return False
+        return None
 
 
 @attrs.frozen

@@ -38,7 +38,7 @@ FAMILY.register("topics used in a finite model")
 WHAT = ("topics", "shared", "tables")
 for one in WHAT:
     FAMILY.register(f"cells against customers: {one}")
-REPEATED = {"CountGibbs": moves.CountGibbs(), "SliceGibbs": moves.SliceGibbs()}
+REPEATED = {"CountGibbs": moves.CountGibbs()}
 for kind in REPEATED:
     for one in (*WHAT, "repeated"):
         FAMILY.register(f"terms that repeat, {kind} against table Gibbs: {one}")

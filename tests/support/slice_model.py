@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 
 import hdpkit as hk
+from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise.slices import SlicePlan
 from hdpkit.random import ScriptedSource, Streams
 
@@ -21,7 +22,8 @@ ALPHA = 0.7
 def franchise(documents, kernel="auto", store="counts", bursts=None):
     measure = hk.DirichletMultinomial(0.5, n_terms=3)
     if bursts is not None:
-        measure = hk.Bursty(measure, *bursts)
+        inner = DirichletMultinomialReference(0.5, n_terms=3) if kernel == "reference" else measure
+        measure = hk.Bursty(inner, *bursts)
     base = hk.Restaurant(base=measure, concentration=1.5)
     document = hk.Restaurant(base=base, concentration=ALPHA, each="document")
     corpus = hk.Corpus.from_documents([[str(x) for x in d] for d in documents], vocabulary=["0", "1", "2"])

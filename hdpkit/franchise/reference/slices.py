@@ -14,6 +14,7 @@ import numpy as np
 import hdpkit._compiled.fused_sweeps.fused_cells as fused_cells
 import hdpkit._compiled.fused_sweeps.fused_slices as fused_slices
 import hdpkit._compiled.walk.table_counts as table_counts
+from hdpkit._compiled.measures.bursty import BurstyBank
 from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomialBank, TemperedBank
 from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.arrays import Floats
@@ -22,6 +23,7 @@ from hdpkit.errors import StateError
 from hdpkit.franchise.kernels import (
     TWO,
     TWO_OR_MORE,
+    AllBut,
     Declaring,
     Row,
     Verb,
@@ -203,11 +205,14 @@ for _name in ("fused", "generic"):
             frozenset({"weights", "fixed"}),
         )
     )
-register_kernel(Row("reference", SimpleNamespace(slice_sweep=slice_sweep), depths=TWO))
+register_kernel(
+    Row("reference", SimpleNamespace(slice_sweep=slice_sweep), banks=AllBut(BurstyBank), depths=TWO)
+)
 register_kernel(
     Row(
         "fused",
         SimpleNamespace(
+            slice_sweep=fused_slices.slice_sweep,  # over customers, who are known one by one before it runs
             cell_sweep=fused_cells.bursty_cell_sweep,
             draw_tables=table_counts.draw_tables,
             draw_tables_by_dish=table_counts.draw_tables_by_dish,
