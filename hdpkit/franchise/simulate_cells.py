@@ -9,7 +9,7 @@ import numpy as np
 
 from hdpkit._compiled.walk.table_counts import tables_drawn
 from hdpkit.arrays import Floats, Int32s, Int64s
-from hdpkit.base_measures import ByRestaurant
+from hdpkit.base_measures import Bursty, ByRestaurant
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import Cells
 from hdpkit.errors import StateError
@@ -88,7 +88,7 @@ def simulate_cells(franchise: Franchise, source: ChoiceSource, keep: str | None)
 
 def burst_of(measure: Any) -> float | None:
     """Concentration of topics that differ by document; over cells there is no discount. None: they don't."""
-    return float(measure.concentration) if isinstance(measure, ByRestaurant) else None
+    return float(measure.concentration) if isinstance(measure, Bursty) else None
 
 
 _COUNTED = ("count_node", "count_dish", "count_customers", "count_tables")
