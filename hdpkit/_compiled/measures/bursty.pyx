@@ -7,7 +7,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.measures.bursty_counts cimport (
-    ABSENT, DRAW, TRIAL, BurstyCounts, Counted, OwnCell, at, bursty_add, bursty_born, bursty_died, bursty_log_block, bursty_predictive,
+    ABSENT, DRAW, TRIAL, BurstyCounts, Counted, OwnCell, at, bursty_add, bursty_block, bursty_born, bursty_died, bursty_log_block, bursty_predictive,
     bursty_remove, cell_key, cell_of, collect, draw_alone, forget, is_large, numbers_at, opening_of, pair_of,
     ready_block, rise, shared_of, sit, total_key, total_of, widen_slots)
 from hdpkit._compiled.measures.cell_table cimport cell_bytes, clear_cells, count_cell, ready_cells
@@ -56,6 +56,10 @@ cdef class BurstyBank(CompiledBank):
         self.measure = measure
         self.b.inner = &self.inner.c
         self.b.source = NULL
+        self.b.topics = NULL
+        if type(inner) is DirichletMultinomialBank:
+            self.b.topics = &(<DirichletMultinomialBank>inner).b
+            self.b.term_place.assign(self.b.topics.n_terms, -1)
         self.b.terms = &view[0] if view.shape[0] else NULL
         self.b.restaurant = NULL
         self.b.n_customers = view.shape[0]
@@ -79,6 +83,7 @@ cdef class BurstyBank(CompiledBank):
         self.c.remove = bursty_remove
         self.c.predictive = bursty_predictive
         self.c.log_block = bursty_log_block
+        self.c.block = bursty_block
         self.complete(view.shape[0])
 
     def _take(self, measure):
@@ -609,7 +614,7 @@ cdef class BurstyBank(CompiledBank):
                                      + b.here.capacity() + b.here_tables.capacity() + b.cell.capacity()
                                      + b.cell_tables.capacity() + b.left.capacity() + b.offered.capacity()
                                      + b.offered_slots.capacity() + b.kept_slot.capacity())
-                + sizeof(int64_t) * (b.begin.capacity() + b.seated.capacity() + b.heads.capacity())
+                + sizeof(int64_t) * (b.begin.capacity() + b.seated.capacity())
                 + sizeof(double) * b.ratios.fewer.capacity()
                 + b.opens.capacity() + b.is_proposal.capacity() + b.meets.capacity() + b.left_opens.capacity()
                 + b.offered_opens.capacity() + b.kept_opens.capacity() + b.added_opens.capacity()

@@ -4,6 +4,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.measures.cell_table cimport CellTable, find_cell
+from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
 from hdpkit._compiled.support.measure_type cimport measure_t
 from hdpkit._compiled.stores.stirling cimport Ratios
 from hdpkit.random._source cimport choice_source
@@ -65,10 +66,14 @@ cdef cppclass BurstyCounts:
     double log_added                # of predictives, of customers who were added to its slots
     bint settling                   # whether tables don't matter yet
     # scratch of a block
+    const DirichletCounts *topics   # the counts of the inner bank, NULL if it is of another measure
+    vector[int32_t] term_place      # of each term: its place among those of the block, -1 between calls
+    vector[int32_t] block_terms     # the terms of the block,
+    vector[int32_t] term_of         # and for each customer the place of its term
+    vector[int64_t] now, now_tables, added      # of each term in a slot, while tables are drawn
     vector[int8_t] added_opens
     vector[int32_t] kept_slot
     vector[int8_t] kept_opens
-    vector[int64_t] heads
 
 
 cdef extern from *:
@@ -102,6 +107,8 @@ cdef int bursty_remove(void *self, int32_t slot, const int32_t *customers, int64
 cdef int bursty_predictive(void *self, int32_t customer, const int32_t *slots, int64_t n, double *out) noexcept nogil
 cdef int bursty_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
                           double *out) noexcept nogil
+cdef int bursty_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
+                      double *out) noexcept nogil
 cdef int collect(BurstyCounts *b, bint every, vector[OwnCell] *cells, vector[OwnCell] *totals) except -1 nogil
 
 

@@ -10,10 +10,12 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 from libc.string cimport memset
 from hdpkit.vectors cimport no_memory, vector
 
+from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
+from hdpkit._compiled.measures.measure cimport as_weights
 from hdpkit._compiled.measures.cell_table cimport CellTable, count_cell, drop_cell, find_cell, ready_cells
 from hdpkit._compiled.stores.stirling cimport cover_ratios, one_alone
 from hdpkit.errors import ParameterError, StateError
-from hdpkit.numerics cimport det_log, log_rising, log_rising_steps
+from hdpkit.numerics cimport det_exp, det_log
 
 cdef extern from "Python.h":
     void PyErr_SetObject(object kind, object value) noexcept    # Cython's own declaration would raise here
@@ -21,6 +23,7 @@ cdef extern from "Python.h":
 cdef enum:
     DEAD = -1            # the dish that a block has left
     NONE = -2
+    SHORT = 16           # most customers of a block whose probability is a plain product
 
 cdef int64_t MOST_RATIOS = 1 << 26
 
@@ -189,7 +192,7 @@ cdef int forget(BurstyCounts *b) noexcept nogil:
 
 cdef int ready_block(BurstyCounts *b, int64_t n, int64_t n_slots) noexcept nogil:
     """Room for a block of n customers, and for its tables in these slots; -1 if out of memory."""
-    if (n <= <int64_t>b.heads.size() and n_slots <= <int64_t>b.offered_slots.size()
+    if (n <= <int64_t>b.term_of.size() and n_slots <= <int64_t>b.offered_slots.size()
             and (n_slots + 1) * n <= <int64_t>b.offered_opens.size()):
         return 0
     with gil:
@@ -201,7 +204,7 @@ cdef int ready_block(BurstyCounts *b, int64_t n, int64_t n_slots) noexcept nogil
 
 
 cdef int grow_block(BurstyCounts *b, int64_t n, int64_t n_slots) except -1 nogil:
-    n = max(n, <int64_t>b.heads.size())
+    n = max(n, <int64_t>b.term_of.size())
     n_slots = max(n_slots, <int64_t>b.offered_slots.size())
     b.left.resize(n)
     b.left_opens.resize(n)
@@ -211,7 +214,11 @@ cdef int grow_block(BurstyCounts *b, int64_t n, int64_t n_slots) except -1 nogil
     b.offered_opens.resize((n_slots + 1) * n)
     b.kept_slot.resize(n)
     b.kept_opens.resize(n)
-    b.heads.resize(n)
+    b.block_terms.reserve(n)
+    b.term_of.resize(n)
+    b.now.resize(n)
+    b.now_tables.resize(n)
+    b.added.resize(n)
     return 0
 
 
@@ -582,21 +589,23 @@ cdef int draw_alone(BurstyCounts *b, const int32_t *customers, int64_t n, const 
     return status
 
 
-cdef bint all_differ(BurstyCounts *b, const int32_t *customers, int64_t n) noexcept nogil:
-    """Whether the customers are in one restaurant and have different terms."""
-    cdef int64_t i, j, first
+cdef bint find_terms(BurstyCounts *b, const int32_t *customers, int64_t n) noexcept nogil:
+    """Find the different terms of a block; False if its customers are in several restaurants."""
+    cdef int64_t i
+    cdef int32_t term
+    cdef bint one = True
     for i in range(n):
-        if b.restaurant[customers[i]] != b.restaurant[customers[0]]:
-            return False
-        first = b.terms[customers[i]]
-        j = i
-        while j > 0 and b.heads[j - 1] > first:
-            b.heads[j] = b.heads[j - 1]
-            j -= 1
-        if j > 0 and b.heads[j - 1] == first:
-            return False
-        b.heads[j] = first
-    return True
+        one = one and b.restaurant[customers[i]] == b.restaurant[customers[0]]
+    b.block_terms.clear()
+    for i in range(n if one else 0):
+        term = b.terms[customers[i]]
+        if b.term_place[term] < 0:
+            b.term_place[term] = <int32_t>b.block_terms.size()
+            b.block_terms.push_back(term)       # there is room: see `grow_block`
+        b.term_of[i] = b.term_place[term]
+    for i in range(<int64_t>b.block_terms.size()):
+        b.term_place[b.block_terms[i]] = -1
+    return one
 
 
 cdef int find_meetings(BurstyCounts *b, const int32_t *customers, int64_t n, const int32_t *slots,
@@ -623,20 +632,119 @@ cdef int find_meetings(BurstyCounts *b, const int32_t *customers, int64_t n, con
     return 0
 
 
+cdef int weigh(BurstyCounts *b, const int32_t *customers, int64_t n, int32_t slot, bint meets, bint differ,
+               double all_open, int8_t *opens, bint logs, double *out) noexcept nogil:
+    """The same as `draw_tables` over a Dirichlet-multinomial, for a block of one restaurant, without changes.
+
+    Its terms are `block_terms`; DEAD is a new dish. ``all_open`` is the probability that n customers of an empty
+    restaurant open tables. ``out`` becomes the product of predictives, or its log. If
+    terms differ and the slot has none of them in the restaurant, all customers open tables.
+    """
+    cdef const DirichletCounts *topics = b.topics
+    cdef int64_t i, k = 0 if slot == DEAD else slot, opened = 0
+    cdef int32_t d
+    cdef int one
+    cdef bint old = slot != DEAD
+    cdef Counted here, cell
+    cdef double size = topics.eta_sum + (<double>topics.totals[k] if old else 0.0)
+    cdef double product = 1.0, below = 1.0, total = 0.0, shared, opening
+    here.customers = here.tables = 0
+    if old:
+        here = total_of(b, b.restaurant[customers[0]], slot)
+    if differ and not meets:
+        for i in range(n):
+            d = b.block_terms[b.term_of[i]]
+            product *= topics.eta[d] + (<double>topics.counts[<int64_t>d * topics.stride + k] if old else 0.0)
+            below *= size + <double>i
+            opens[i] = 1
+            if logs and (product < 1e-140 or product > 1e140 or below > 1e140):
+                total += det_log(product / below)
+                product = below = 1.0
+        product /= below
+        if here.customers == 0 and not logs:
+            product *= all_open
+        else:
+            for i in range(n):
+                product *= ((opening_of(b, here) + b.discount * <double>i)
+                            / (b.concentration + <double>(here.customers + i)))
+                if logs and product < 1e-140:
+                    total += det_log(product)
+                    product = 1.0
+        out[0] = total + det_log(product) if logs else product
+        return 0
+    for i in range(<int64_t>b.block_terms.size()):
+        b.now[i] = b.now_tables[i] = b.added[i] = 0
+    if meets:
+        for i in range(n):
+            cell = cell_of(b, customers[i], slot)
+            b.now[b.term_of[i]] = cell.customers
+            b.now_tables[b.term_of[i]] = cell.tables
+    for i in range(n):
+        d = b.term_of[i]
+        opening = topics.eta[b.block_terms[d]] + <double>b.added[d]
+        if old:
+            opening += <double>topics.counts[<int64_t>b.block_terms[d] * topics.stride + k]
+        opening *= (opening_of(b, here) + b.discount * <double>opened) / (size + <double>opened)
+        shared = <double>b.now[d] - b.discount * <double>b.now_tables[d]
+        product *= (shared + opening) / (b.concentration + <double>(here.customers + i))
+        if logs and product < 1e-140:
+            total += det_log(product)
+            product = 1.0
+        one = 1
+        if shared > 0.0:
+            if b.source == NULL:
+                with gil:
+                    return left_set(StateError(
+                        "source", None, "one that a verb has set", "Start the franchise, or run a move over it."))
+            one = <int>b.source.bernoulli(b.source.state, opening / (shared + opening))
+            if one < 0:
+                return -1
+        opens[i] = <int8_t>one
+        b.now[d] += 1
+        b.now_tables[d] += one
+        b.added[d] += one
+        opened += one
+    out[0] = total + det_log(product) if logs else product
+    return 0
+
+
+cdef bint is_plain(const BurstyCounts *b, int32_t slot) noexcept nogil:
+    """Whether `weigh` serves a slot: that of a dish whose topic is integrated out, or a new one."""
+    if b.topics == NULL:
+        return False
+    if slot == DEAD:
+        return True
+    return not b.is_proposal[slot] and not (slot < b.topics.n_fixed and b.topics.is_fixed[slot])
+
+
 cdef int bursty_log_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
                           int64_t n, double *out) noexcept nogil:
     """Log of an unbiased estimate of the probability of a block; see `BurstyReferenceBank`."""
+    return of_block(<BurstyCounts *>self, customers, n_customers, slots, n, True, out)
+
+
+cdef int bursty_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots,
+                      int64_t n, double *out) noexcept nogil:
+    """The same as probabilities, up to a common factor."""
     cdef BurstyCounts *b = <BurstyCounts *>self
+    cdef bint logs = n_customers > SHORT or b.topics == NULL or not b.topics.plain
+    if of_block(b, customers, n_customers, slots, n, logs, out) < 0:
+        return -1
+    return as_weights(out, n) if logs else 0
+
+
+cdef int of_block(BurstyCounts *b, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
+                  bint logs, double *out) noexcept nogil:
     cdef int64_t i, j
     cdef int status = 0
     cdef int32_t slot
     cdef int8_t *opens
-    cdef bint again, simple
-    cdef Counted here
+    cdef bint again, single, differ
+    cdef double all_open = 1.0
     if n_customers == 1:
-        if bursty_predictive(self, customers[0], slots, n, out) < 0:
+        if bursty_predictive(b, customers[0], slots, n, out) < 0:
             return -1
-        for j in range(n + 1):
+        for j in range(n + 1 if logs else 0):
             out[j] = det_log(out[j])
         return 0
     if ready_block(b, n_customers, n) < 0:
@@ -646,12 +754,12 @@ cdef int bursty_log_block(void *self, const int32_t *customers, int64_t n_custom
     again = b.left_slot != NONE and b.n_left == n_customers
     for i in range(n_customers if again else 0):
         again = again and b.left[i] == customers[i]
-    # Without a term twice, there is nothing to draw in slots without these terms in the restaurant.
-    simple = all_differ(b, customers, n_customers)
-    if simple:
-        if b.inner.log_block(b.inner.self, customers, n_customers, slots, n, out) < 0:
-            return -1
+    single = b.topics != NULL and find_terms(b, customers, n_customers)
+    differ = single and <int64_t>b.block_terms.size() == n_customers
+    if single:
         find_meetings(b, customers, n_customers, slots, n)
+    for i in range(n_customers if differ else 0):
+        all_open *= (b.concentration + b.discount * <double>i) / (b.concentration + <double>i)
     for j in range(n + 1):
         slot = slots[j] if j < n else DEAD
         if j < n:
@@ -660,19 +768,18 @@ cdef int bursty_log_block(void *self, const int32_t *customers, int64_t n_custom
         if again and slot == b.left_slot:
             for i in range(n_customers):
                 opens[i] = b.left_opens[i]
-            out[j] = b.left_log
-        elif simple and (slot == DEAD or not b.meets[slot]):
-            here.customers = here.tables = 0
-            if slot != DEAD:
-                here = total_of(b, b.restaurant[customers[0]], slot)
-            out[j] += (log_rising_steps(opening_of(b, here), b.discount, n_customers)
-                       - log_rising(b.concentration + <double>here.customers, n_customers))
-            for i in range(n_customers):
-                opens[i] = 1
-        elif slot != DEAD:
-            status = draw_tables(b, customers, n_customers, slot, opens, &out[j])
+            out[j] = b.left_log if logs else det_exp(b.left_log)
+            continue
+        if single and is_plain(b, slot):
+            status = weigh(b, customers, n_customers, slot, slot != DEAD and b.meets[slot], differ,
+                           all_open, opens, logs, &out[j])
         else:
-            status = draw_alone(b, customers, n_customers, slots, n, opens, &out[j])
+            if slot != DEAD:
+                status = draw_tables(b, customers, n_customers, slot, opens, &out[j])
+            else:
+                status = draw_alone(b, customers, n_customers, slots, n, opens, &out[j])
+            if not logs:
+                out[j] = det_exp(out[j])
         if status < 0:
             return status
     for i in range(n_customers):
