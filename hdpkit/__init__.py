@@ -63,6 +63,7 @@ from hdpkit.franchise import (
     Known,
     KnownValues,
     Part,
+    PreviousDish,
     Restaurant,
     Sample,
 )
@@ -126,6 +127,7 @@ __all__ = [
     "NormalGamma",
     "NormalInverseWishart",
     "Part",
+    "PreviousDish",
     "ProgressBar",
     "RankedAllocations",
     "Restaurant",

@@ -7,7 +7,7 @@ from hdpkit.franchise.freezing import Look, Snapshot
 from hdpkit.franchise.known import Known, KnownValues
 from hdpkit.franchise.sample import Level, Sample, SeatingSample, TermMeans, TopicLaw
 from hdpkit.franchise.starts import Random
-from hdpkit.franchise.state_homes import HomeState, StateHomes
+from hdpkit.franchise.state_homes import HomeState, PreviousDish, StateHomes
 from hdpkit.franchise.topology import Topology
 from hdpkit.franchise.view import RestaurantView
 from hdpkit.parts import Component, IntegrablePart, Part
@@ -24,6 +24,7 @@ __all__ = [
     "Level",
     "Look",
     "Part",
+    "PreviousDish",
     "Random",
     "Restaurant",
     "RestaurantView",

@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from hdpkit._compiled.support.franchise_lock import Block
 from hdpkit.base_measures import BaseMeasure
-from hdpkit.checks import instance
+from hdpkit.checks import instance, positive_number
 from hdpkit.data import GroupedData
-from hdpkit.errors import RUN_FIRST, BusyError, ClosedError, printable
+from hdpkit.errors import RUN_FIRST, BusyError, ClosedError, StateError, printable
 from hdpkit.franchise.as_html import franchise_table
 from hdpkit.franchise.audit import audit
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, number_of
@@ -84,9 +84,11 @@ class Franchise(Extending):
         self._requests = Requests()
         self._check_forced_kernel()
         self.reset_hyperparameters()
+        for name, part in self.topology.parts().items():  # first, because weights depend on them
+            self._parts.register(name, part)
         if self.root.weights is not None:
             self._parts.register(self.root.weights.name, self.root.weights)
-        for name, part in {**self._brought, **self.topology.parts()}.items():
+        for name, part in self._brought.items():
             self._parts.register(name, part)
         self._known.enter(self)
 
@@ -183,6 +185,7 @@ class Franchise(Extending):
         """Set every hyperparameter to its starting value: the number, or the prior's mean."""
         self.set_base_parameters(**self._starting)
         self.hyperparameters.reset()
+        self.topology.sticky.begin()
 
     def concentration(self, name: str) -> Any:
         """Concentration of a declaration: a float, or shape (n,) if restaurants have separate values."""
@@ -229,6 +232,34 @@ class Franchise(Extending):
             -discount.
         """
         self._change(self.hyperparameters.put, *self.hyperparameters.checked(name, discount=value))
+
+    @property
+    def sticky(self) -> float:
+        """kappa of sticky restaurants (`hk.PreviousDish`); 0 if there are none."""
+        return self.topology.sticky.kappa
+
+    @changes
+    def set_sticky(self, value: float) -> None:
+        """Set kappa of sticky restaurants.
+
+        Parameters
+        ----------
+        value : float
+            Above 0.
+
+        Raises
+        ------
+        ParameterError
+            If it isn't a finite positive number.
+        StateError
+            If no restaurants are sticky.
+        """
+        kappa = positive_number("value", value, remedy="A model without kappa is declared by sticky=0.")
+        if self.topology.sticky.kappa == 0.0:
+            raise StateError(
+                "sticky", 0.0, "above 0, where kappa changes", "Declare hk.PreviousDish(sticky=...)."
+            )
+        self._change(self.topology.sticky.put, kappa)
 
     # ------------------------------------------------------------------ the complete state
 

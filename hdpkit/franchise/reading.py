@@ -247,6 +247,7 @@ class Reading(Drawn):
         Returns
         -------
         nodes, customers, tables : int64 arrays of one shape
+            Without the override tables of sticky restaurants among the customers of the root.
         """
         corpus = self._whole_corpus_of(number)
         if corpus is not None:
@@ -254,6 +255,10 @@ class Reading(Drawn):
             return np.arange(1, len(customers) + 1), customers, tables
         customers, tables = self.totals()
         nodes = np.arange(len(tables))[self.topology.nodes(number)]
+        sticky = self.topology.sticky
+        if number == 0 and sticky.kappa > 0.0:
+            overrides = int(sticky.overrides(self.slots.occupied_slots()).sum())
+            return nodes, customers[nodes] - overrides, tables[nodes]
         return nodes, customers[nodes], tables[nodes]
 
     def counted_totals_of(self, number: int) -> tuple[tuple[Int64s, Int64s], tuple[Int64s, Int64s]]:
@@ -453,7 +458,8 @@ class Reading(Drawn):
 
     def _log_seating(self) -> float:
         store, current = self.seating, self.hyperparameters
-        return log_seating(store, current.theta, current.d) + self.root._log_of_dishes(store)
+        own = log_seating(store, current.theta, current.d) + self.root._log_of_dishes(store)
+        return own + self.topology.sticky.log_seating(store, current.theta)
 
     def log_prior(self) -> float:
         """Log prior density of the hyperparameters that have a prior, in nats."""

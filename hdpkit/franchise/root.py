@@ -167,9 +167,10 @@ class Weights(Attached, IntegrablePart):
         self.table.put(slots, np.clip(weights, 0.0, 1.0))
 
     def _customers(self, slots: Int32s) -> Floats:
-        """Customers of the root by dish."""
+        """Customers of the root by dish, without override tables of sticky restaurants."""
         seating = self.state.seating
-        return np.array([seating.customers(0, slot) for slot in slots.tolist()], dtype=float)
+        m = np.array([seating.customers(0, slot) for slot in slots.tolist()], dtype=float)
+        return m - self.state.topology.sticky.overrides(slots)
 
     def draw(self, source: ChoiceSource) -> None:
         """Draw all weights given the seating."""
@@ -418,12 +419,20 @@ class Root(Attached, Locked):
         return ROOTS[kind].kept(self.state.bank, self._weights)
 
     def _log_of_dishes(self, store: Any) -> float:
-        """Term of log p(seating) for the dishes of the root's customers."""
-        if not isinstance(self.declared, FixedWeights):
+        """Term of log p(seating) for the root: without it, all its customers sit in a restaurant.
+
+        Override tables of sticky restaurants are not among the customers who have dishes of the root.
+        """
+        fixed, sticky = isinstance(self.declared, FixedWeights), self.state.topology.sticky
+        if not fixed and sticky.kappa == 0.0:
             return 0.0
-        sizes = np.array([store.customers(0, dish) for dish in store.node_dishes(0).tolist()], dtype=np.int64)
+        dishes = store.node_dishes(0)
+        sizes = np.array([store.customers(0, dish) for dish in dishes.tolist()], dtype=np.int64)
         of_restaurant = log_seating_of_restaurant(sizes, self.concentration, self.discount)
-        return log_dishes(self.declared.n_dishes, len(sizes), int(sizes.sum())) - of_restaurant
+        sizes = sizes - sticky.overrides(dishes)
+        if isinstance(self.declared, FixedWeights):
+            return log_dishes(self.declared.n_dishes, len(sizes), int(sizes.sum())) - of_restaurant
+        return log_seating_of_restaurant(sizes, self.concentration, self.discount) - of_restaurant
 
     def _check_number(self, name: str, n_dishes: int, *, frozen: bool = False) -> None:
         """Raise an error if there are more dishes than possible."""

@@ -27,6 +27,7 @@ from hdpkit.franchise.declarations import (
     check_counts_store,
     check_no_discount,
     kind_of_root,
+    tables_at_end,
 )
 from hdpkit.franchise.dish_kinds import Parts, dish_kind_of
 from hdpkit.franchise.guard import Locked
@@ -34,6 +35,7 @@ from hdpkit.franchise.hyperparameters import Hyperparameters
 from hdpkit.franchise.kernels import KERNELS
 from hdpkit.franchise.known import Known, KnownValues, known_of
 from hdpkit.franchise.root import Root, check_root
+from hdpkit.franchise.state_homes import StickyRows
 from hdpkit.franchise.topology import Tree, build_topology
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.parts import Part
@@ -101,6 +103,14 @@ class State(Locked):
         self.topology = build_topology(self.declarations, data, self._known.n)
         self._store_type: Any = _store_class(store)
         check_counts_store(self._store_type, kind_of_root(root), self.declarations, declared.atomic)
+        at_end = tables_at_end(self._store_type, kind_of_root(root), self.topology.n_levels)
+        if isinstance(self.topology.sticky, StickyRows) and not at_end:
+            raise DeclarationError(
+                f"sticky of {self.declarations[-1].name!r}", self.topology.sticky.start,
+                "0, unless tables are drawn given the dishes: a store of counts, two levels, and a root with "
+                "weights",
+                "Build hk.Franchise(..., store='counts', root='weights'), or hk.FixedWeights(K) as root.",
+            )  # fmt: skip
         self._customers = customers_of(self, kind_of_root(root), kernel)
         self._dish_kind = dish_kind_of(self)
         self._dish_kind.check_root(root)

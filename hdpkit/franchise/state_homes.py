@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import abc
 import heapq
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+import attrs
 import numpy as np
+import scipy
 
-from hdpkit.arrays import Int32s
-from hdpkit.checks import LARGEST, whole_number
-from hdpkit.errors import AuditError, DataError, ParameterError, StateError
+from hdpkit.arrays import Floats, Int32s, Int64s
+from hdpkit.checks import LARGEST, as_float, instance, whole_number
+from hdpkit.data import Sequences
+from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
+from hdpkit.numerics import log
 from hdpkit.parts import Part
+from hdpkit.priors import Prior, draw_from, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
 
-__all__ = ["NEW", "DishRows", "Eaten", "HomeState", "StateHomes"]
+__all__ = [
+    "NEW",
+    "DishRows",
+    "Eaten",
+    "HomeState",
+    "PlainRows",
+    "PreviousDish",
+    "StateHomes",
+    "StickyRows",
+    "read_sticky",
+]
 
 NEW = -2
 """In place of a dish: one that would be born next."""
@@ -40,6 +56,7 @@ class DishRows(Part):
 
     def _take(self, rows: dict[int, int]) -> None:
         self._rows = rows
+        self._dish_in = {row: slot for slot, row in rows.items()}
         self._free = sorted(set(range(self.n_rows)) - set(rows.values()))  # a sorted list is a heap
 
     def row(self, dish: int) -> int:
@@ -52,6 +69,14 @@ class DishRows(Part):
             )
         return self._vacant()
 
+    def dish_in(self, row: int) -> int:
+        """Slot of the dish of a row, -1 if there is none."""
+        return self._dish_in.get(row, -1)
+
+    def of_slots(self, slots: Int32s) -> Int32s:
+        """Row of each of these dishes."""
+        return np.array([self._rows[slot] for slot in np.asarray(slots).tolist()], dtype=np.int32)
+
     def _vacant(self) -> int:
         if not self._free:
             raise StateError(
@@ -62,16 +87,20 @@ class DishRows(Part):
 
     def born(self, slot: int, source: ChoiceSource | None, customers: Int32s) -> None:
         """Give the dish the smallest free row."""
-        self._rows[slot] = self._vacant()
+        row = self._rows[slot] = self._vacant()
+        self._dish_in[row] = slot
         heapq.heappop(self._free)
 
     def died(self, slot: int) -> None:
         """Free its row."""
-        heapq.heappush(self._free, self._rows.pop(slot))
+        row = self._rows.pop(slot)
+        del self._dish_in[row]
+        heapq.heappush(self._free, row)
 
     def relabelled(self, mapping: Int32s) -> None:
         """Dishes keep their rows."""
         self._rows = {int(mapping[slot]): row for slot, row in self._rows.items()}
+        self._dish_in = {row: slot for slot, row in self._rows.items()}
 
     def reset(self, slots: Int32s) -> None:
         """Give the dishes rows 0, 1, ... in the order of their slots."""
@@ -104,6 +133,214 @@ class DishRows(Part):
         rows = self._rows
         if sorted(rows) != np.asarray(slots).tolist() or len(set(rows.values())) < len(rows):
             raise AuditError("rows", rows, f"one for each of {slots}", "Report the move that ran last.")
+
+    def memory_bytes(self) -> int:
+        """Not measured for Python objects: 0."""
+        return 0
+
+
+def read_sticky(value: Any) -> tuple[float, Prior | None]:
+    """The starting value and the prior of a declared kappa, or a ParameterError."""
+    prior = None if isinstance(value, float | int | type) or not isinstance(value, Prior) else value
+    if prior is not None and support_of(prior)[0] >= 0.0:
+        return mean_of(prior), prior
+    start = as_float(value)
+    if prior is not None or not 0.0 <= start < math.inf:
+        raise ParameterError(
+            "sticky", value, "a finite number >= 0 (fixed), or a prior of positive numbers (resampled)",
+            "For instance 10.0 or hk.Gamma(10, 1); 0 is a model that is not sticky.",
+        )  # fmt: skip
+    return start, None
+
+
+class PlainRows:
+    """No restaurant favours a dish of its own: this does nothing."""
+
+    kappa: float = 0.0
+    prior: Prior | None = None
+
+    def own(self, node: int) -> tuple[int, float]:
+        """The dish that a restaurant favours (-1: none), and kappa, which is added to its concentration."""
+        return -1, 0.0
+
+    def take(self, dish: int, n: int) -> None:
+        """Record the number of override tables of a dish in its own restaurant."""
+
+    def overrides(self, dishes: Int32s) -> Int64s:
+        """Override tables of each of these dishes, which are no customers of the root."""
+        return np.zeros(len(dishes), dtype=np.int64)
+
+    def masses(self, nodes: Int64s) -> Floats:
+        """kappa of each of these restaurants."""
+        return np.zeros(len(nodes))
+
+    def overrides_of(self, nodes: Int64s) -> Int64s:
+        """Override tables of each of these restaurants."""
+        return np.zeros(len(nodes), dtype=np.int64)
+
+    def log_seating(self, store: Any, concentration: Floats) -> float:
+        """What kappa adds to log p(dishes, tables) of the restaurants below the root."""
+        return 0.0
+
+    def audit_tables(self, store: Any) -> None:
+        """Raise an AuditError if there are more override tables than tables."""
+
+    def begin(self) -> None:
+        """Set kappa to its starting value."""
+
+    def put(self, kappa: float) -> None:
+        """Change kappa."""
+
+    def draw_prior(self, source: ChoiceSource) -> None:
+        """Draw kappa from its prior, if it has one."""
+
+
+class StickyRows(PlainRows, Part):
+    """The restaurant of a dish draws from (alpha G0 + kappa delta_dish) / (alpha + kappa) (Fox et al. 2008).
+
+    Its concentration is alpha + kappa. A table of the dish in its own restaurant comes from G0, and is then a
+    customer of the root, or from kappa: an *override* table, which the store counts like any other, but the
+    distribution of the root's weights doesn't.
+
+    Attributes
+    ----------
+    kappa : float
+    prior : Prior or None
+        None: kappa is fixed.
+    """
+
+    name = "sticky"
+    enumerable = True
+
+    def __init__(self, declared: Any, rows: DishRows, first: int) -> None:
+        self.start, self.prior = read_sticky(declared)
+        self.kappa = self.start
+        self._rows = rows
+        self._first = first  # number of the first row
+        self._overrides: dict[int, int] = {}
+
+    def own(self, node: int) -> tuple[int, float]:
+        """The dish of a row, and kappa; restaurants that are no rows have neither."""
+        row = node - self._first
+        return (self._rows.dish_in(row), self.kappa) if row >= 0 else (-1, 0.0)
+
+    def take(self, dish: int, n: int) -> None:
+        """Record the number of override tables of a dish in its row."""
+        self._overrides[dish] = n
+
+    def overrides(self, dishes: Int32s) -> Int64s:
+        """Override tables of each of these dishes."""
+        return np.array([self._overrides[dish] for dish in np.asarray(dishes).tolist()], dtype=np.int64)
+
+    def masses(self, nodes: Int64s) -> Floats:
+        """kappa of the rows; 0 of other restaurants."""
+        return np.where(np.asarray(nodes) >= self._first, self.kappa, 0.0)
+
+    def overrides_of(self, nodes: Int64s) -> Int64s:
+        """Override tables of each of these restaurants."""
+        dishes = [self._rows.dish_in(node - self._first) for node in np.asarray(nodes).tolist()]
+        return np.array([self._overrides.get(dish, 0) for dish in dishes], dtype=np.int64)
+
+    def log_seating(self, store: Any, concentration: Floats) -> float:
+        """Sum over rows of what overrides and alpha + kappa change.
+
+        With n customers, m tables of the own dish, and w of them overrides, (kappa / alpha)^w m! / (w! (m -
+        w)!), and the denominator of n customers is that of alpha + kappa.
+        """
+        total = 0.0
+        gammaln = scipy.special.gammaln
+        for dish, w in self._overrides.items():
+            node = self._first + self._rows.row(dish)
+            n, m, alpha = store.node_customers(node), store.tables(node, dish), float(concentration[node])
+            if n > 0:
+                own = alpha + self.kappa
+                total += float(gammaln(own) - gammaln(own + n) - gammaln(alpha) + gammaln(alpha + n))
+            if w > 0:
+                total += w * (log(self.kappa) - log(alpha))
+                total += float(gammaln(m + 1) - gammaln(w + 1) - gammaln(m - w + 1))
+        return total
+
+    def audit_tables(self, store: Any) -> None:
+        """Raise an AuditError if there are more override tables than tables."""
+        for dish, w in self._overrides.items():
+            m = store.tables(self._first + self._rows.row(dish), dish)
+            if not 0 <= w <= m:
+                raise AuditError(
+                    f"override tables of dish {dish}", w, f"from 0 to {m}, its tables in its row",
+                    "Report the move that ran last.",
+                )  # fmt: skip
+
+    def begin(self) -> None:
+        """Set kappa to its starting value."""
+        self.kappa = self.start
+
+    def put(self, kappa: float) -> None:
+        """Change kappa."""
+        self.kappa = kappa
+
+    def draw_prior(self, source: ChoiceSource) -> None:
+        """Draw kappa from its prior, if it has one."""
+        if self.prior is not None:
+            self.kappa = float(draw_from(self.prior, source))
+
+    # ------------------------------------------------------------------ a part of the state
+
+    def born(self, slot: int, source: ChoiceSource | None, customers: Int32s) -> None:
+        """A new dish has an empty row."""
+        self._overrides[slot] = 0
+
+    def died(self, slot: int) -> None:
+        """Its row is empty."""
+        del self._overrides[slot]
+
+    def relabelled(self, mapping: Int32s) -> None:
+        """Dishes keep their override tables."""
+        self._overrides = {int(mapping[slot]): w for slot, w in self._overrides.items()}
+
+    def reset(self, slots: Int32s) -> None:
+        """No override tables, until tables are drawn."""
+        self._overrides = dict.fromkeys(np.asarray(slots).tolist(), 0)
+
+    def freeze(self) -> dict[str, Any]:
+        """kappa, and the override tables of the dishes in the order of slots."""
+        slots = sorted(self._overrides)
+        return {"kappa": self.kappa, "overrides": self.overrides(np.array(slots)).astype(np.int32)}
+
+    def thaw(self, frozen: Mapping[str, Any]) -> None:
+        """Take kappa and override tables of a frozen state."""
+        slots = sorted(self._overrides)
+        there = isinstance(frozen, Mapping) and {"kappa", "overrides"} <= set(frozen)
+        kappa = as_float(frozen["kappa"]) if there else math.nan
+        found = np.asarray(frozen["overrides"] if there else None)
+        fits = found.shape == (len(slots),) and (found.dtype.kind in "iu" or found.size == 0)
+        if not 0.0 <= kappa < math.inf or not fits or np.any(found < 0):
+            raise DataError(
+                "sticky, in the frozen state", frozen,
+                f"kappa, and numbers of override tables of {len(slots)} dishes",
+                "Thaw a state over the same data and declarations.",
+            )  # fmt: skip
+        self.kappa = kappa
+        self._overrides = dict(zip(slots, found.tolist(), strict=True))
+
+    def audit(self, slots: Int32s) -> None:
+        """Check that exactly these dishes have numbers of override tables."""
+        if sorted(self._overrides) != np.asarray(slots).tolist():
+            raise AuditError(
+                "override tables", self._overrides, f"of {slots}", "Report the move that ran last."
+            )
+
+    def log_density(self, state: Any) -> float:
+        """Log prior density of kappa, if it has a prior."""
+        return 0.0 if self.prior is None else float(log_density_at(self.prior, self.kappa))
+
+    def scalars(self, state: Any) -> Mapping[str, float]:
+        """kappa, and kappa / (alpha + kappa)."""
+        alpha = float(state.hyperparameters.theta[self._first])
+        return {"kappa": self.kappa, "share": self.kappa / (alpha + self.kappa)}
+
+    def key(self) -> Any:
+        """Override tables in the order of slots."""
+        return tuple(self._overrides[slot] for slot in sorted(self._overrides))
 
     def memory_bytes(self) -> int:
         """Not measured for Python objects: 0."""
@@ -200,10 +437,16 @@ class StateHomes(abc.ABC):
         Default name of the declaration.
     n_fixed : int
         Number of restaurants that belong to no dish, for instance that of the first customers of sequences.
+    sticky : float or prior
+        kappa: what the restaurant of a dish favours this dish by. It then draws from (alpha G0 + kappa
+        delta_dish) / (alpha + kappa) with concentration alpha + kappa, where G0 is the distribution above it
+        and alpha the declared concentration (Fox et al. 2008). It needs ``store="counts"``, two levels and a
+        root with weights.
     """
 
     name: str = "state"
     n_fixed: int = 0
+    sticky: Any = 0.0
 
     def for_data(self, data: Any) -> StateHomes:
         """Return the rule for these data; by default the rule itself.
@@ -235,3 +478,75 @@ class StateHomes(abc.ABC):
         ----------
         customer : int
         """
+
+
+def _sticky(declared: Any) -> Any:
+    read_sticky(declared)
+    return declared if isinstance(declared, Prior) and not isinstance(declared, float) else as_float(declared)
+
+
+@attrs.frozen(eq=False)
+class PreviousDish(StateHomes):
+    """A hidden Markov model: the home of an observation is the restaurant of the dish before it.
+
+    Pass it as ``each`` of the deepest `Restaurant`, over `hdpkit.Sequences`. A dish is a state of the chain,
+    its restaurant the row of its transition probabilities. The first observations of all sequences are in one
+    restaurant of their own, the start row, which is not sticky. The model is that of Teh et al. 2006, section
+    7.
+
+    Parameters
+    ----------
+    sticky : float or prior
+        kappa >= 0, which favours staying in a state: row j draws from (alpha G0 + kappa delta_j) / (alpha +
+        kappa) with concentration alpha + kappa, where alpha is the concentration of the restaurant (Fox et
+        al. 2008). A number is fixed; a prior is resampled by `moves.Sticky`. Above 0 the franchise needs
+        ``store="counts"`` and ``root="weights"`` or fixed weights, and two levels.
+    name : str
+        Name of the declaration.
+
+    Examples
+    --------
+    >>> import hdpkit as hk
+    >>> data = hk.Sequences.from_arrays([[0, 0, 1, 1], [0, 1]], n_terms=2)
+    >>> G0 = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1, 1))
+    >>> rows = hk.Restaurant(G0, concentration=hk.Gamma(1, 1), each=hk.PreviousDish(sticky=2.0))
+    >>> franchise = hk.Franchise(rows, data, store="counts", root="weights")
+    """
+
+    sticky: Any = attrs.field(default=0.0, converter=_sticky)
+    name: str = attrs.field(default="state", kw_only=True)
+    begins: frozenset[int] = attrs.field(init=False, default=frozenset(), repr=False)
+    n_customers: int = attrs.field(init=False, default=0, repr=False)
+
+    n_fixed = 1
+
+    @name.validator
+    def _check_name(self, attribute: Any, value: Any) -> None:
+        instance("name", value, str, "a non-empty string", remedy="Leave it out.")
+
+    def for_data(self, data: Any) -> PreviousDish:
+        """Return the rule for these sequences.
+
+        Parameters
+        ----------
+        data : Sequences
+            Data of the franchise.
+        """
+        if not isinstance(data, Sequences):
+            raise DeclarationError(
+                "data", data, "hk.Sequences, where each is hk.PreviousDish",
+                "Give the observations in order: hk.Sequences.from_arrays([first, second, ...]).",
+            )  # fmt: skip
+        bound = attrs.evolve(self)
+        object.__setattr__(bound, "begins", frozenset(data.offsets[:-1][data.lengths > 0].tolist()))
+        object.__setattr__(bound, "n_customers", len(data))
+        return bound
+
+    def home(self, customer: int, state: HomeState) -> int:
+        """The start row for the first observation of a sequence, otherwise the row of the dish before."""
+        return state.fixed(0) if customer in self.begins else state.row(state.dish_of(customer - 1))
+
+    def followers(self, customer: int) -> Sequence[int]:
+        """The next observation of the sequence, if there is one."""
+        after = customer + 1
+        return [after] if after < self.n_customers and after not in self.begins else []

@@ -23,7 +23,15 @@ from hdpkit.data.corpus import Cells
 from hdpkit.data.encode import NO_SYMBOL
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.declarations import Restaurant
-from hdpkit.franchise.state_homes import DishRows, Eaten, HomeState, StateHomes
+from hdpkit.franchise.state_homes import (
+    DishRows,
+    Eaten,
+    HomeState,
+    PlainRows,
+    StateHomes,
+    StickyRows,
+    read_sticky,
+)
 from hdpkit.parts import Part
 
 __all__ = [
@@ -73,6 +81,7 @@ class FixedHomes:
     kind = "fixed"
     home: Any
     n_nodes: Any
+    sticky = PlainRows()
 
     def home_of(self, customer: int, eaten: Eaten | None = None) -> int:
         """Restaurant of a data customer; here ``eaten``, the dishes of customers, is not used."""
@@ -405,6 +414,9 @@ class StateTopology:
         self.keys = keys
         self.n_customers = self.n_all = len(data)
         self.rows = DishRows(n_rows)
+        self.sticky = PlainRows()
+        if rule.sticky != 0.0:
+            self.sticky = StickyRows(rule.sticky, self.rows, inner + rule.n_fixed)
         self._rule = rule
 
     @property
@@ -467,8 +479,9 @@ class StateTopology:
         return found
 
     def parts(self) -> Mapping[str, Part]:
-        """The restaurants of dishes."""
-        return {self.rows.name: self.rows}
+        """The restaurants of dishes, and what sticky ones have in addition."""
+        sticky = {self.sticky.name: self.sticky} if isinstance(self.sticky, StickyRows) else {}
+        return {self.rows.name: self.rows, **sticky}
 
     def placed(self, eaten: Eaten, slots: Int32s | None = None, components: Any = None) -> Topology:
         """The tree with fixed homes if customers have these dishes; those who are not seated are at the root.
@@ -538,6 +551,7 @@ def _checked_rule(chain: Sequence[Restaurant], data: GroupedData, known: int) ->
     bound = one_of_kind(rule, "for_data", rule.for_data(data), StateHomes, "a StateHomes")
     remedy = "Restaurants that belong to no dish."
     whole_number("n_fixed", bound.n_fixed, 0, 2**30, remedy=remedy)
+    read_sticky(bound.sticky)
     checked: StateHomes = bound
     return checked
 

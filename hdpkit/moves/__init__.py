@@ -24,6 +24,7 @@ from hdpkit.moves.root_weights import RootWeights
 from hdpkit.moves.selectors import SelectorCounts, Selectors
 from hdpkit.moves.smoothing import Smoothing
 from hdpkit.moves.split_merge import SplitMerge
+from hdpkit.moves.sticky import Sticky
 from hdpkit.moves.table_counts import TableCounts
 from hdpkit.moves.table_gibbs import TableGibbs
 
@@ -52,6 +53,7 @@ __all__ = [
     "SliceGibbs",
     "Smoothing",
     "SplitMerge",
+    "Sticky",
     "TableCounts",
     "TableGibbs",
     "needs_latent_dishes",

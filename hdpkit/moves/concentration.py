@@ -16,6 +16,7 @@ from hdpkit.moves.protocol import MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
+from hdpkit.moves.sticky import Rows, slice_alpha
 from hdpkit.priors import Gamma, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
@@ -77,6 +78,12 @@ class Concentration(ByMethod):
 
     def _update(self, state: Franchise, number: int, declaration: Restaurant, rng: ChoiceSource) -> MoveInfo:
         declared = declaration.hyperparameters[0]
+        if declared.prior is not None and state.sticky > 0.0 and number == len(state.declarations) - 1:
+            before = float(np.max(state.concentration(declaration.name)))
+            rows = Rows.of(state)
+            after = slice_alpha(rows, declared.prior, before, state.sticky, self.width, rng)
+            state.set_concentration(declaration.name, after)
+            return MoveInfo(1, int(before != after))
         if declared.prior is None or not by_numbers(self, declaration):
             return self._by_restaurant(state, number, declaration, rng)
         (customers, of), (tables, counts) = state.counted_totals_of(number)

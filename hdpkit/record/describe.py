@@ -41,6 +41,7 @@ _HOUSES = (
     "hdpkit.base_measures",
     "hdpkit.franchise.declarations",
     "hdpkit.franchise.starts",
+    "hdpkit.franchise.state_homes",
     "hdpkit.franchise.known",
     "hdpkit.franchise.starts",
     "hdpkit.franchise.starts",
@@ -255,6 +256,8 @@ def _place_of(kind: type, argument: str) -> str:
         of_restaurants = {"base": "base of a restaurant", "each": "each of a restaurant"}
         both = dict.fromkeys(("concentration", "discount"), "hyperparameter")
         return {**of_restaurants, **both}.get(argument, "number")
+    if issubclass(kind, StateHomes):
+        return "hyperparameter"
     if kind in (Each, Shifted, Beta):
         return "hyperparameter"
     if issubclass(kind, BaseMeasure):

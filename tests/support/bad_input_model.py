@@ -49,6 +49,13 @@ def weighted():
     return tiny(root="weights")
 
 
+def sticky():
+    """A hidden Markov model with kappa."""
+    data = hk.Sequences.from_arrays([[0, 1, 1]], n_terms=2)
+    rows = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each=hk.PreviousDish(sticky=1.0))
+    return hk.Franchise(rows, data, store="counts", root="weights")
+
+
 def resample_dish(franchise):
     units = franchise.units(1)
     return franchise.resample_dish, {"units": units, "first": 0, "last": len(units), "source": stream()}
@@ -252,6 +259,15 @@ MODEL = {
                 [1.0, [2.0]],
             ],
         },
+    ),
+    "Franchise.set_sticky": Row(lambda franchise: (sticky().set_sticky, {"value": 2.0}), {"value": POSITIVE}),
+    "PreviousDish": Row(
+        plain(hk.PreviousDish, sticky=2.0, name="state"),
+        {"sticky": [*REAL, -0.1, hk.Normal(0.0, 1.0), hk.Gamma], "name": [None, 5, b"a", ["a"]]},
+    ),
+    "PreviousDish.for_data": Row(
+        plain(hk.PreviousDish().for_data, data=hk.Sequences.from_arrays([[0.5, 1.0]])),
+        {"data": [None, 5, "ab", [[0, 1]], hk.Groups.from_labels([0, 1]), hk.Sequences]},
     ),
     "Franchise.set_discount": Row(
         method("set_discount")(name="document", value=0.2),

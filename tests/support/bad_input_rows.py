@@ -118,6 +118,8 @@ EXCLUDED = {
     "Franchise.unit_dishes": "a verb: takes what Franchise.units returned",
     "Franchise.scan_units": "a verb: split-merge calls it with arrays that it keeps itself",
     "Franchise.add_units": "a verb: split-merge calls it with arrays that it keeps itself",
+    "PreviousDish.home": "asked by the franchise with the number of a customer",
+    "PreviousDish.followers": "asked by the franchise with the number of a customer",
     "Franchise.reseat_groups": "a verb: ReseatGroups passes what Franchise.groups returned",
     "Franchise.move_units": "a verb: split-merge calls it with arrays that it keeps itself",
 }

@@ -118,6 +118,7 @@ RUNS = {
         )
         for kind in (moves.Concentration, moves.Discount, moves.Smoothing)
     },
+    "moves.Sticky": Row(plain(moves.Sticky, width=1.0), {"width": POSITIVE}),
     "moves.ReseatGroups": Row(plain(moves.ReseatGroups, scans=2), {"scans": optional(whole(0))}),
     **{
         f"moves.{kind.__name__}": Row(plain(kind, threads=2), {"threads": whole(1)})

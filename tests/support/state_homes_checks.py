@@ -1,6 +1,7 @@
 """Toy trees of which homes depend on the state, with every state and its exact probability."""
 
 import copy
+import itertools
 import math
 
 import numpy as np
@@ -38,6 +39,9 @@ __all__ = [
     "check_state_homes_of_the_prior",
     "check_state_homes_of_two_followers",
     "check_state_homes_over_counts",
+    "check_sticky",
+    "check_sticky_births",
+    "check_sticky_scores",
     "exact_step",
     "numbered",
     "state_franchise",
@@ -135,6 +139,7 @@ def state_franchise(
     init="one",
     values=TERMS,
     kernel="auto",
+    data=None,
 ):
     """A franchise of n customers; with ``middle``, a concentration, there is a restaurant above the rows."""
     measure = measure or DirichletMultinomialReference(ETA, n_terms=3)
@@ -142,7 +147,7 @@ def state_franchise(
     if middle is not None:
         above = hk.Restaurant(above, concentration=middle, discount=d[1], name="middle")
     rows = hk.Restaurant(above, concentration=theta[1], discount=d[1], each=rule)
-    data = Groups.from_labels(values[:n], {})
+    data = Groups.from_labels(values[:n], {}) if data is None else data
     franchise = hk.Franchise(rows, data, store=store, root=root, kernel=kernel)
     start(franchise, init, Streams(0).source(STARTS))
     return franchise
@@ -185,6 +190,17 @@ def numbered(key):
     return [label.setdefault(tables[-1], len(label)) for tables in key]
 
 
+def observed(data):
+    """Values of the customers, None where an observation is missing."""
+    missing = getattr(data, "missing", np.zeros(len(data), dtype=bool))
+    return [None if absent else value for value, absent in zip(data.values, missing, strict=True)]
+
+
+def without_missing(log_marginal):
+    """A log marginal of the observations that are there."""
+    return lambda values: log_marginal([value for value in values if value is not None])
+
+
 class StateHomesModel(ExactModel):
     """Every state of a small franchise over a tree of which homes depend on the state."""
 
@@ -195,8 +211,9 @@ class StateHomesModel(ExactModel):
         self.first, self.n_fixed = len(franchise.declarations) - 1, rule.n_fixed
         parent = tuple(t.parent.tolist())
         theta, d = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
-        values = list(franchise.data.values)
-        marginal = log_marginal or dirichlet_multinomial_log_marginal(ETA, 3)
+        values = observed(franchise.data)
+        marginal = without_missing(log_marginal or dirichlet_multinomial_log_marginal(ETA, 3))
+        self.kappa = franchise.topology.sticky.kappa
         most = franchise.root.most_dishes
         detail = detail_of(franchise._store_type)
         logs, where = {}, {}
@@ -208,14 +225,19 @@ class StateHomesModel(ExactModel):
                 if numbered(key) != z:
                     continue
                 log = log_prior(key, shape, theta, d) + log_likelihood(key, values, marginal)
-                if most is not None:
-                    sizes = list(table_sizes(key, shape)[0].values())
-                    if len(sizes) > most:
-                        continue
-                    log -= of_root(sizes, theta[0], d[0]) + sum(sizes) * math.log(most)
-                    log += math.log(math.perm(most, len(sizes)))
-                logs.setdefault(reduced[key], []).append(log)
-                where[reduced[key]] = key, shape
+                if most is not None and max(z) + 1 > most:
+                    continue
+                root = table_sizes(key, shape)[0]
+                sizes = [root[table] for table in dict.fromkeys(tables[-1] for tables in key)]
+                for overrides, log_overrides in self._override_tables(key, shape, z, theta):
+                    left = [n - w for n, w in zip(sizes, overrides, strict=True)]
+                    of_left = of_root(left, theta[0], d[0])
+                    if most is not None:
+                        of_left = math.log(math.perm(most, len(left))) - sum(left) * math.log(most)
+                    whole = log + log_overrides + of_left - of_root(sizes, theta[0], d[0])
+                    state = (reduced[key], overrides) if self.kappa else reduced[key]
+                    logs.setdefault(state, []).append(whole)
+                    where[state] = key, shape, overrides
         self.states = list(logs)
         weights = np.array([math.fsum(map(math.exp, logs[state])) for state in self.states])
         self.pi = weights / math.fsum(weights)
@@ -226,7 +248,27 @@ class StateHomesModel(ExactModel):
         for state in self._frozen:
             self.franchise._check_frozen({**state, "bank": None})
 
-    def _frozen_state(self, template, key, shape, detail):
+    def _override_tables(self, key, shape, z, theta):
+        """Numbers of override tables of the dishes, and their log weights (Fox et al. 2008)."""
+        if self.kappa == 0.0:
+            yield (0,) * (max(z) + 1), 0.0
+            return
+        start = self.first + self.n_fixed
+        own = [set() for _ in range(max(z) + 1)]
+        for i, dish in enumerate(z):
+            if shape.home[i] == start + dish:
+                own[dish].add(key[i][0])
+        log = 0.0
+        for dish in range(max(z) + 1):
+            alpha = theta[start + dish]
+            for i in range(sum(home == start + dish for home in shape.home)):
+                log += math.log((alpha + i) / (alpha + self.kappa + i))
+        for overrides in itertools.product(*(range(len(tables) + 1) for tables in own)):
+            ways = sum(math.log(math.comb(len(own[k]), w)) for k, w in enumerate(overrides))
+            share = math.log(self.kappa / theta[start])
+            yield overrides, log + ways + sum(overrides) * share
+
+    def _frozen_state(self, template, key, shape, overrides, detail):
         """A state in which the rows of dishes are not in the order of their slots."""
         arrays = labelled_arrays(key, shape)
         n_dishes, n_rows = max(numbered(key)) + 1, self.franchise.parts["rows"].n_rows
@@ -237,6 +279,8 @@ class StateHomesModel(ExactModel):
         arrays["table_node"] = to[arrays["table_node"]]
         seating = FrozenSeating.of(arrays).to(detail).arrays()
         components = {**template["components"], "rows": {"rows": rows}}
+        if self.kappa:
+            components["sticky"] = {"kappa": self.kappa, "overrides": np.array(overrides, dtype=np.int32)}
         slots = np.arange(n_dishes, dtype=np.int32)
         dishes = {"slots": slots, "dish_ids": slots, "births": n_dishes}
         return {**template, "seating": seating, **dishes, "components": components}
@@ -258,11 +302,23 @@ class StateHomesModel(ExactModel):
         names = Named(z, self.first, self.n_fixed)
         rule = self.franchise.declarations[-1].each.for_data(self.franchise.data)
         shape = Shape(tuple(t.parent.tolist()), [rule.home(i, names) for i in range(len(z))])
-        return frozen_key(arrays, shape)
+        found = frozen_key(arrays, shape)
+        if not self.kappa:
+            return found
+        of_slots = self.franchise.parts["sticky"].freeze()["overrides"].tolist()
+        assert len(of_slots) == len(label), "override tables of other dishes than those there are"
+        by_slot = dict(zip(sorted(label), of_slots, strict=True))
+        return found, tuple(by_slot[slot] for slot in label)
 
 
 class WeightedStateHomesModel(ExactWeightModel, StateHomesModel):
-    """The same with weights of the root."""
+    """The same with weights of the root, of which override tables are no customers."""
+
+    def __init__(self, franchise, log_marginal=None):
+        super().__init__(franchise, log_marginal)
+        if self.kappa:
+            for shapes, (_, overrides) in zip(self.shapes, self.states, strict=True):
+                shapes[:-1] -= overrides
 
 
 def exact_step(rule=None, n=4, **options):
@@ -314,3 +370,49 @@ def check_state_homes_of_the_prior():
     for _, after, probability in model.branches(leave_and_enter):
         ends[after] += probability / 2
     assert np.max(np.abs(ends - model.pi)) <= TOLERANCE
+
+
+TWO_SEQUENCES = hk.Sequences.from_arrays([[0, 1, 1], [0]])
+
+
+def sticky_franchise(root=None, kappa=1.2, data=TWO_SEQUENCES, store="counts-reference", **options):
+    """A hidden Markov model, sticky unless kappa is 0."""
+    rule, root = hk.PreviousDish(sticky=kappa), root or hk.FixedWeights(3)
+    return state_franchise(rule, len(data), data=data, root=root, store=store, **options)
+
+
+def check_sticky():
+    """Table Gibbs over two sequences of a sticky model, tables and override tables in the state."""
+    check_exact(StateHomesModel(sticky_franchise()), hk.moves.TableGibbs())
+
+
+def check_sticky_births():
+    """A sequence of which dishes die and are born while another has the same rows."""
+    data = hk.Sequences.from_arrays([[0, 1, 1]])
+    franchise = sticky_franchise(data=data)
+    check_exact(StateHomesModel(franchise), hk.moves.TableGibbs())
+    for seed in range(20):
+        hk.Scheduler([hk.moves.TableGibbs()]).run(franchise, sweeps=3, rng=seed, audit_every=1)
+
+
+def check_sticky_scores(kappa=1.2):
+    """log p(dishes, tables, overrides) and the density of the root's weights, against the enumeration."""
+    for root in (hk.FixedWeights(3), "weights"):
+        model = WeightedStateHomesModel if root == "weights" else StateHomesModel
+        exact = model(sticky_franchise(root, kappa))
+        differences = []
+        for number in range(len(exact.states)):
+            franchise = (
+                exact.enter(number, *([exact.generic_numbers(number)] if root == "weights" else []))
+                or exact.franchise
+            )
+            franchise.audit()
+            log_p = math.log(float(exact.pi[number]))
+            if root == "weights":
+                weights = franchise.root.weights.table.many(franchise.slots.occupied_slots())
+                order = np.argsort(list(dict.fromkeys(franchise.dishes.tolist())))
+                given = np.append(weights[:-1][np.argsort(order)], weights[-1])
+                found = franchise.root.weights.log_density(franchise)
+                assert abs(found - math.log(exact.density(number, given)) + log_p) <= TOLERANCE * 10
+            differences.append(franchise.log_seating() + franchise.log_likelihood() - log_p)
+        assert np.ptp(differences) <= TOLERANCE * 10

@@ -72,14 +72,16 @@ class _Counts:
 
     def seats(self, node: int, dish: int) -> Iterator[tuple[_Seat, float]]:
         """The seats of a customer with this dish, and their probabilities, all positive."""
-        walk, reach, joins = self.walk, 1.0, 0.0
+        walk, reach, joins, favoured, theta, total = self.walk, 1.0, 0.0, 0.0, 0.0, 0.0
         restaurants = walk.root.restaurants(walk.topology.path(node))
         for opens, r in enumerate(restaurants):
             theta, d = walk.concentration[r], walk.discount[r]
-            total = walk.store.node_customers(r) + self.node_customers[r]
+            own, kappa = walk.topology.sticky.own(r)
+            total = walk.store.node_customers(r) + self.node_customers[r] + kappa
             customers, tables = self._at(r, dish)
+            favoured = kappa if dish == own else 0.0
             if tables > 0:
-                joins = reach * (customers - d * tables) / (theta + total)
+                joins = reach * (customers - d * tables + favoured) / (theta + total)
                 if not walk.tables_at_end:
                     yield _Seat(node, dish, opens), joins
             if r == 0 and tables > 0:
@@ -89,8 +91,11 @@ class _Counts:
             if walk.tables_at_end and tables > 0:  # two levels, and whether a table opens is drawn later
                 yield _Seat(node, dish, 0), joins + reach * self._above[dish]
                 return
-        if reach * self._above[dish] > 0.0:
-            yield _Seat(node, dish, len(restaurants)), reach * self._above[dish]
+        opens = reach * self._above[dish]
+        if favoured > 0.0:  # then there are two levels, and any table that opens is one of the restaurant
+            opens += favoured / (theta + total)
+        if opens > 0.0:
+            yield _Seat(node, dish, len(restaurants)), opens
 
     def count(self, seat: _Seat, by: int) -> None:
         """Add a customer in this seat (by 1), or remove it (by -1)."""

@@ -1,0 +1,169 @@
+"""Hidden Markov models, sticky ones among them: exact kernels, the law of the states, what is refused."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from marginals import dirichlet_multinomial_log_marginal
+from state_homes_checks import StateHomesModel, check_sticky_scores, sticky_franchise, weights_balance
+from test_state_homes import stirling
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.base_measures import DirichletMultinomialReference
+from hdpkit.testing.exact import check_exact, check_irreducible
+
+ONE = hk.Sequences.from_arrays([[0, 1, 1, 0]])
+TWO = hk.Sequences.from_arrays([[0, 1], [1, 0]])
+GAPS = hk.Sequences.from_arrays([[0, None, 2], [None]])
+DATA = {"one sequence": ONE, "two sequences": TWO, "missing": GAPS}
+
+
+# ---------------------------------------------------------------------- exact kernels
+
+
+@pytest.mark.parametrize("root", [hk.FixedWeights(3), hk.FixedWeights(2)])
+@pytest.mark.parametrize("store", ["counts", "counts-reference"])
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("sticky", [0.0, 1.2])
+def test_single_sites_leave_dishes_tables_and_overrides_invariant(sticky, data, store, root):
+    model = StateHomesModel(sticky_franchise(root, sticky, DATA[data], store))
+    check_irreducible(model, check_exact(model, moves.TableGibbs()), "table Gibbs")
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_tables_and_overrides_given_dishes(data):
+    check_exact(StateHomesModel(sticky_franchise(data=DATA[data])), moves.TableCounts())
+
+
+@pytest.mark.parametrize("sticky", [0.0, 1.2])
+@pytest.mark.parametrize("store", ["counts", "counts-reference"])
+@pytest.mark.parametrize("arrays", [[[0, 1, 1]], [[0, 1], [1]], [[0, None], [2]]])
+def test_single_sites_and_root_weights_are_in_balance(arrays, store, sticky):
+    data = hk.Sequences.from_arrays(arrays)
+    assert weights_balance(hk.PreviousDish(sticky), len(data), data=data, store=store) > 30
+
+
+@pytest.mark.parametrize("sticky", [0.0, 1.2])
+def test_scores_are_those_of_the_enumeration(sticky):
+    check_sticky_scores(sticky)
+
+
+# ---------------------------------------------------------------------- the law of the states
+
+
+def log_sequences(z, begins, alpha, gamma, kappa):
+    """log p(z): the sum over numbers of tables, and of overrides among them (Fox et al. 2008)."""
+    counts = {}
+    for t, dish in enumerate(z):
+        row = -1 if t in begins else z[t - 1]
+        counts[row, dish] = counts.get((row, dish), 0) + 1
+    n_dishes = max(z) + 1
+    totals = {(0,) * n_dishes: 1.0}  # weight by the customers of the root
+    for (row, dish), n in counts.items():
+        grown = {}
+        for tables, weight in totals.items():
+            for m in range(1, n + 1):
+                for w in range(m + 1 if row == dish else 1):
+                    more = tuple(t + (m - w) * (k == dish) for k, t in enumerate(tables))
+                    ways = stirling(n, m) * math.comb(m, w) * alpha ** (m - w) * kappa**w
+                    grown[more] = grown.get(more, 0.0) + weight * ways
+        totals = grown
+    of_root = math.fsum(
+        weight * math.prod(math.gamma(t) for t in tables) / math.gamma(gamma + sum(tables))
+        for tables, weight in totals.items()
+        if min(tables) > 0
+    )
+    log = math.log(of_root) + n_dishes * math.log(gamma) + math.lgamma(gamma)
+    for row in {row for row, _ in counts}:
+        n, own = sum(c for (r, _), c in counts.items() if r == row), alpha + kappa * (row >= 0)
+        log -= math.fsum(math.log(own + i) for i in range(n))
+    return log
+
+
+def labelled(n):
+    """Dishes of n customers, numbered by their first customers."""
+    found = [()]
+    for _ in range(n):
+        found = [(*z, k) for z in found for k in range(max(z, default=-1) + 2)]
+    return found
+
+
+def law_of_states(arrays, alpha, gamma, eta, kappa):
+    """Probability of each numbering of the dishes given sequences of terms 0 and 1."""
+    values = list(itertools.chain(*arrays))
+    begins = {sum(map(len, arrays[:j])) for j in range(len(arrays))}
+    marginal = dirichlet_multinomial_log_marginal(eta, 2)
+    logs = {}
+    for z in labelled(len(values)):
+        dishes = [[x for x, k in zip(values, z, strict=True) if k == j] for j in range(max(z) + 1)]
+        logs[z] = log_sequences(z, begins, alpha, gamma, kappa) + sum(map(marginal, dishes))
+    total = math.fsum(map(math.exp, logs.values()))
+    return {z: math.exp(log) / total for z, log in logs.items()}
+
+
+def by_number(law):
+    """Probability of each number of states."""
+    return np.bincount([max(z) for z in law], weights=list(law.values()))
+
+
+KNOWN = {
+    "two sequences": ([[0, 1, 0], [1, 1]], 0.0, [0.1544, 0.3352, 0.3681, 0.1218, 0.0206]),
+    "sticky": ([[0, 0, 1, 1]], 1.2, [0.3211, 0.5227, 0.1468, 0.0093]),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_law_of_the_number_of_states(name):
+    arrays, kappa, expected = KNOWN[name]
+    law = law_of_states(arrays, 0.8, 1.5, 0.4, kappa)
+    assert by_number(law) == pytest.approx(expected, abs=5e-5)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_enumerated_posterior_is_that_of_the_sequences(name):
+    arrays, kappa, _ = KNOWN[name]
+    data = hk.Sequences.from_arrays(arrays, n_terms=2)
+    measure = DirichletMultinomialReference(0.4, n_terms=2)
+    franchise = sticky_franchise("weights", kappa, data, theta=(1.5, 0.8), measure=measure)
+    model = StateHomesModel(franchise, dirichlet_multinomial_log_marginal(0.4, 2))
+    found = {}
+    for key, p in zip(model.states, model.pi.tolist(), strict=True):
+        z = tuple(states_of(key[0] if kappa else key))
+        found[z] = found.get(z, 0.0) + p
+    expected = law_of_states(arrays, 0.8, 1.5, 0.4, kappa)
+    assert max(abs(found[z] - expected[z]) for z in expected) <= 1e-13
+
+
+def states_of(key):
+    """Dishes in order of their first customers, of a state of a store of counts."""
+    label = {}
+    return [label.setdefault(dish, len(label)) for dish in key[0]]
+
+
+def long_run(arrays, kappa, schedule, sweeps, measure=None):
+    """Number of states in each sweep."""
+    data = hk.Sequences.from_arrays(arrays, n_terms=2)
+    above = hk.Restaurant(measure or hk.DirichletMultinomial(0.4), concentration=1.5)
+    rows = hk.Restaurant(above, concentration=0.8, each=hk.PreviousDish(sticky=kappa))
+    franchise = hk.Franchise(rows, data, store="counts", root="weights")
+    trace = hk.Scheduler(schedule).run(franchise, sweeps=sweeps, rng=4)
+    return np.asarray(trace["n_dishes"])
+
+
+def check_numbers(numbers, arrays, kappa):
+    """Compare batches of a chain with the law."""
+    expected = by_number(law_of_states(arrays, 0.8, 1.5, 0.4, kappa))
+    batches = numbers[len(numbers) % 40 :].reshape(40, -1)
+    for k, p in enumerate(expected.tolist()):
+        means = np.mean(batches == k + 1, axis=1)
+        error = max(float(np.std(means, ddof=1)) / math.sqrt(40), 1e-4)
+        assert abs(float(np.mean(means)) - p) < 4.5 * error, f"{k + 1} states"
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_long_chain_has_the_law(name):
+    arrays, kappa, _ = KNOWN[name]
+    schedule = [moves.TableGibbs(), moves.RootWeights()]
+    check_numbers(long_run(arrays, kappa, schedule, 4000), arrays, kappa)

@@ -1,0 +1,111 @@
+"""alpha and kappa of a sticky model, one step from exact draws of their law given tables, by quadrature."""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.franchise.starts import start
+from hdpkit.random import STARTS, RandomStream, Streams
+
+ARRAYS = [[0, 0, 0, 0, 1, 1, 1, 0], [0, 0, 1]]
+ALPHA, KAPPA = hk.Gamma(2.0, 1.0), hk.Gamma(1.5, 0.5)
+
+
+def franchise_of(alpha=ALPHA, kappa=KAPPA):
+    data = hk.Sequences.from_arrays(ARRAYS, n_terms=2)
+    above = hk.Restaurant(hk.DirichletMultinomial(0.4), concentration=1.5)
+    rows = hk.Restaurant(above, concentration=alpha, each=hk.PreviousDish(sticky=kappa), name="rows")
+    franchise = hk.Franchise(rows, data, store="counts", root="weights")
+    start(franchise, data.values.tolist(), Streams(0).source(STARTS))
+    hk.Scheduler([moves.TableCounts()]).run(franchise, sweeps=2, rng=3, init=None)
+    return franchise
+
+
+def law(franchise):
+    """p(alpha, kappa | tables, overrides) on a grid of their logarithms, written as in the literature."""
+    _, n, m = franchise.totals_of(1)
+    n, m = n[n > 0], m[n > 0]  # the start row is the first
+    w = int(franchise.parts["sticky"].freeze()["overrides"].sum())
+    assert 0 < w < m.sum()
+    line = np.linspace(-6.0, 5.0, 600)
+    a, k = np.exp(line)[:, None], np.exp(line)[None]
+    log = (m.sum() - w) * np.log(a) + w * np.log(k) - special.gammaln(a + n[0]) + special.gammaln(a)
+    for rows in n[1:].tolist():
+        log = log - special.gammaln(a + k + rows) + special.gammaln(a + k)
+    log = log + stats.gamma(2.0).logpdf(a) + stats.gamma(1.5, scale=2.0).logpdf(k) + np.log(a) + np.log(k)
+    density = np.exp(log - log.max())
+    return line, density / density.sum()
+
+
+def p_of(values, line, density):
+    """Kolmogorov-Smirnov's p-value of draws of a number whose logarithm has this density on a grid."""
+    steps = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    return stats.kstest(np.interp(np.log(values), line, steps / steps[-1]), "uniform").pvalue
+
+
+def test_both_numbers_from_exact_draws():
+    franchise = franchise_of()
+    line, density = law(franchise)
+    generator, move, ends = np.random.default_rng(5), moves.Sticky(), []
+    width = line[1] - line[0]
+    for number in range(2500):
+        i = generator.choice(density.size, p=density.ravel())
+        jitter = (generator.random(2) - 0.5) * width
+        alpha, kappa = np.exp(line[list(divmod(int(i), len(line)))] + jitter)
+        franchise.set_concentration("rows", float(alpha))
+        franchise.set_sticky(float(kappa))
+        move.apply(franchise, RandomStream((7, number)))
+        ends.append((franchise.concentration("rows"), franchise.sticky))
+    alphas, kappas = np.array(ends).T
+    assert p_of(alphas, line, density.sum(axis=1)) > 1e-3
+    assert p_of(kappas, line, density.sum(axis=0)) > 1e-3
+    shares = kappas / (alphas + kappas)
+    grid = 1.0 / (1.0 + np.exp(line[:, None] - line[None]))
+    order = np.argsort(grid.ravel())
+    cdf = np.cumsum(density.ravel()[order])
+    assert stats.kstest(np.interp(shares, grid.ravel()[order], cdf), "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("which", ["alpha", "kappa"])
+def test_one_number_given_the_other(which):
+    of_both = franchise_of()
+    line, density = law(of_both)
+    place = 330  # of the fixed number on the grid
+    fixed = float(np.exp(line[place]))
+    given = density[:, place] if which == "alpha" else density[place]
+    franchise = franchise_of(**({"kappa": fixed} if which == "alpha" else {"alpha": fixed}))
+    franchise.thaw({**of_both.freeze(), "concentration": franchise.freeze()["concentration"]})
+    franchise.set_sticky(fixed if which == "alpha" else 1.0)
+    move, ends = moves.Concentration() if which == "alpha" else moves.Sticky(), []
+    generator = np.random.default_rng(6)
+    for number in range(2500):
+        begin = float(np.exp(generator.choice(line, p=given / given.sum())))
+        (franchise.set_sticky if which == "kappa" else _set(franchise))(begin)
+        move.apply(franchise, RandomStream((8, number)))
+        ends.append(franchise.concentration("rows") if which == "alpha" else franchise.sticky)
+    assert p_of(np.array(ends), line, given) > 1e-3
+
+
+def _set(franchise):
+    return lambda value: franchise.set_concentration("rows", value)
+
+
+def test_a_model_without_kappa_to_draw_is_refused():
+    for kappa in (0.0, 2.0):
+        with pytest.raises(errors.ScheduleError, match="kappa is fixed"):
+            hk.Scheduler([moves.Sticky()]).run(franchise_of(kappa=kappa), sweeps=1, rng=0)
+    with pytest.raises(errors.StateError):
+        franchise_of(kappa=0.0).set_sticky(1.0)
+
+
+def test_a_run_goes_on_and_is_described(tmp_path):
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.Concentration(), moves.Sticky(), moves.RootWeights()])
+    whole = schedule.run(franchise_of(), sweeps=6, rng=2, audit_every=1)
+    schedule.run(franchise_of(), sweeps=3, rng=2, folder=tmp_path / "run")
+    again = hk.open_run(tmp_path / "run").resume(sweeps=3)
+    assert again["sticky/kappa"].tolist() == whole["sticky/kappa"].tolist()
+    assert again["log_joint"].tolist() == whole["log_joint"].tolist()
+    copy = franchise_of().copy()
+    assert copy.sticky == franchise_of().sticky
