@@ -729,13 +729,10 @@ class BurstyReferenceBank:
         return {"opens": self.opens()}
 
     def thaw(self, frozen: Any) -> None:
-        """Restore frozen numbers of tables; None: one table for each term of a dish in a restaurant.
-
-        They may be those of the first customers; the others are not seated then.
-        """
+        """Restore frozen numbers of tables; None: one table for each term of a dish in a restaurant."""
         self._opens = np.zeros(len(self.values), dtype=np.int8)
         if frozen is not None:
-            self._opens[: len(frozen["opens"])] = frozen["opens"]
+            self._opens[:] = frozen["opens"]
         self._slot[:] = -1
         self._of = {}
 

@@ -60,7 +60,10 @@ def _moved(franchise: Any, made: Any) -> dict[str, Any]:
         for name in ("concentration", "discount")
     }
     held = {"held_groups": np.sort(to[franchise._held.nodes]).astype(np.int32)}
-    return {**frozen, "seating": seating.arrays(), **hyperparameters, **held}
+    bank = frozen["bank"]
+    if franchise.measure.seats_values:  # new customers have no tables yet
+        bank = {**bank, "opens": np.pad(bank["opens"], (0, more))}
+    return {**frozen, "seating": seating.arrays(), "bank": bank, **hyperparameters, **held}
 
 
 def _numbers_in(before: Topology, after: Topology, declarations: Any) -> Int64s:

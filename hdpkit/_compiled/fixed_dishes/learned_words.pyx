@@ -62,6 +62,7 @@ cdef class Learning:
     cdef double b, discount
     cdef bint repeats, learns, needs_tables     # whether b and mass are finite; whether t_ik matter
     cdef vector[double] tables, opened          # t_ik, and T_k
+    cdef vector[double] of_all, of_others       # t(c_i) and t(c_i - 1) for each topic, without a discount
     cdef double flat                            # probability that all terms have from the topics' bases
 
     def __cinit__(self, base, entries, topic, excess, prior, mass, begins, term, count, held_begins, held_term,
@@ -132,6 +133,8 @@ cdef class Learning:
         if self.repeats:
             self.tables.assign(m * n, 0.0)
             self.opened.assign(n, 0.0)
+            self.of_all.resize(m * n)
+            self.of_others.resize(m * n)
         cdef double *own = self.own.data()
         cdef double *before = self.weight.data() + n
         cdef double *row
@@ -145,6 +148,8 @@ cdef class Learning:
                 row[k] = self.scale(k) * self.base[k]
             for e in range(self.entries[self.term[begin + i]], self.entries[self.term[begin + i] + 1]):
                 row[self.topic[e]] += self.scale(self.topic[e]) * self.excess[e]
+            if self.repeats and self.learns and self.discount == 0.0:
+                self.count_tables(i, self.count[begin + i])
             self.begin_with(x, i, self.count[begin + i])
         for turn in range(longest):
             largest = 0.0
@@ -181,8 +186,7 @@ cdef class Learning:
             r[k] *= scale
             own[k] += count * r[k]
         if self.repeats and self.needs_tables:
-            for k in range(n):
-                self.open_tables(i, k, count)
+            self.open_tables(i, count)
 
     cdef void again(self, int64_t i, double count) noexcept nogil:
         """Compute them given the topics of all other tokens of the document."""
@@ -213,27 +217,53 @@ cdef class Learning:
         cdef double *own = self.own.data()
         cdef double *weight = self.weight.data()
         cdef double scale, others, new, topic, here, all_tables, more = count - 1.0 if count > 1.0 else 0.0
-        for k in range(n):
-            others = own[k] - r[k]
-            others = others if others > 0.0 else 0.0
-            weight[k] = prior[k] + (others if self.learns else own[k])
-            if self.needs_tables:
-                here = r[k] * self.tables_of(more, phi[k], k)
-                all_tables = max(self.opened[k] - self.tables[i * n + k] + here, 0.0)
+        if self.learns and self.discount == 0.0:
+            self.weigh_learned(i, more)
+        else:
+            for k in range(n):
+                others = own[k] - r[k]
+                others = others if others > 0.0 else 0.0
+                weight[k] = prior[k] + (others if self.learns else own[k])
                 topic = phi[k]
-                if self.learns:
-                    topic = (self.mass[k] * topic + here) / (self.mass[k] + all_tables)
-                topic = more * r[k] - self.discount * here + (self.b + self.discount * all_tables) * topic
-            else:
-                topic = more * r[k] + self.b * phi[k]
-            weight[k] *= topic / (self.b + others)
+                if self.discount > 0.0:
+                    here = r[k] * self.tables_of(more, phi[k], k)
+                    all_tables = max(self.opened[k] - self.tables[i * n + k] + here, 0.0)
+                    if self.learns:
+                        topic = (self.mass[k] * topic + here) / (self.mass[k] + all_tables)
+                    topic = more * r[k] - self.discount * here + (self.b + self.discount * all_tables) * topic
+                else:
+                    topic = more * r[k] + self.b * topic
+                weight[k] *= topic / (self.b + others)
         scale = 1.0 / sum_of(weight, n)
         for k in range(n):
             new = weight[k] * scale
             own[k] += count * (new - r[k])
             r[k] = new
-            if self.needs_tables:
-                self.open_tables(i, k, count)
+        if self.needs_tables:
+            self.open_tables(i, count)
+
+    cdef void weigh_learned(self, int64_t i, double more) noexcept nogil:
+        """The weights without a discount, for topics that learn: most of the time, so with a single division."""
+        cdef int64_t k, n = self.base.shape[0]
+        cdef const double *r = self.r.data() + i * n
+        cdef const double *phi = self.a.data() + i * n
+        cdef const double *prior = &self.prior[0]
+        cdef const double *mass = &self.mass[0]
+        cdef const double *own = self.own.data()
+        cdef const double *opened = self.opened.data()
+        cdef const double *tables = self.tables.data() + i * n
+        cdef const double *of_others = self.of_others.data() + i * n
+        cdef double *weight = self.weight.data()
+        cdef double others, here, learned, b = self.b
+        for k in range(n):
+            others = own[k] - r[k]
+            others = others if others > 0.0 else 0.0
+            here = r[k] * of_others[k]
+            learned = opened[k] - tables[k] + here
+            learned = mass[k] + (learned if learned > 0.0 else 0.0)
+            weight[k] = (
+                (prior[k] + others) * (more * r[k] * learned + b * (mass[k] * phi[k] + here)) / (learned * (b + others))
+            )
 
     cdef double tables_of(self, double count, double phi, int64_t k) noexcept nogil:
         """Expected number of tables of these tokens of a term if all are of the topic.
@@ -262,12 +292,25 @@ cdef class Learning:
                 s -= (power - d + self.discount * s - (count - n)) / (power / w + self.discount)
         return found + s
 
-    cdef void open_tables(self, int64_t i, int64_t k, double count) noexcept nogil:
-        """Compute the expected numbers of tables of a term in a topic, and of the topic."""
-        cdef int64_t place = i * self.base.shape[0] + k
-        cdef double new = self.r[place] * self.tables_of(count, self.a[place], k)
-        self.opened[k] = max(self.opened[k] + new - self.tables[place], 0.0)
-        self.tables[place] = new
+    cdef void count_tables(self, int64_t i, double count) noexcept nogil:
+        """Compute the expected numbers of tables of a term if all its tokens are of a topic."""
+        cdef int64_t k, n = self.base.shape[0]
+        for k in range(n):
+            self.of_all[i * n + k] = self.tables_of(count, self.a[i * n + k], k)
+            self.of_others[i * n + k] = self.tables_of(count - 1.0 if count > 1.0 else 0.0, self.a[i * n + k], k)
+
+    cdef void open_tables(self, int64_t i, double count) noexcept nogil:
+        """Compute the expected numbers of tables of a term in the topics, and of the topics."""
+        cdef int64_t k, n = self.base.shape[0]
+        cdef const double *r = self.r.data() + i * n
+        cdef const double *of_all = self.of_all.data() + i * n
+        cdef double *tables = self.tables.data() + i * n
+        cdef double *opened = self.opened.data()
+        cdef double new
+        for k in range(n):
+            new = r[k] * (of_all[k] if self.discount == 0.0 else self.tables_of(count, self.a[i * n + k], k))
+            opened[k] += new - tables[k]
+            tables[k] = new
 
     cdef void prepare(self, const double *x) noexcept nogil:
         """Compute what the probabilities of all terms have in common: weights of counts, and of topics."""
