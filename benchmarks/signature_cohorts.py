@@ -1,7 +1,8 @@
 """Signatures found in simulated cohorts, and the coverage of the intervals of exposures.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/signature_cohorts.py [--seeds 20] [--fits ranks levels ...]
-        [--sweeps 300] [--samples 200] [--most 50000] [--precision B] [--keep RESULTS]
+        [--sweeps 300] [--samples 200] [--most 50000] [--precision B] [--overdispersed B]
+        [--keep RESULTS]
 
 Cohorts are those of ``examples/signature_cohorts.py``. A signature is found if a reported signature has a
 cosine of 0.9 or more with it (matched one to one); other reported signatures are false.
@@ -11,11 +12,15 @@ cosine of 0.9 or more with it (matched one to one); other reported signatures ar
 - start: only these signatures, without chains.
 - truth: two chains that begin with the true signatures.
 - levels: as ranks, with types above the samples.
+- bursty: as ranks, with signatures that differ by sample (`hk.Bursty`, ``hdpkit signatures --bursty``).
 - known: as ranks, with every other true signature known (`hk.Known`, 1,000 mutations each).
 - factors: two chains that begin with 20 factors of the counts.
 - nmf: scikit-learn's NMF (Kullback-Leibler), at the true K, and at the largest stable K: five fits of
   resampled counts, whose signatures are grouped by best match, have a mean silhouette (cosine) of 0.8 or
   more, and none of the signatures has one below 0.2.
+
+With ``--precision`` signatures differ by sample, and with ``--overdispersed`` the counts of a sample vary
+more than those of a mixture of signatures; both are precisions of Dirichlet distributions.
 
 A line of JSON is appended to RESULTS for each seed and fit; existing results aren't computed again.
 """
@@ -42,7 +47,7 @@ KNOWN = slice(0, 12, 2)
 RULES = [(0.9, 0.5), (0.9, 1.0), (0.95, 0.5), (0.95, 1.0)]
 """Similarity, and smallest share of the chains that must have a signature."""
 
-FITS = ("ranks", "start", "truth", "levels", "known", "factors", "nmf")
+FITS = ("ranks", "start", "truth", "levels", "bursty", "known", "factors", "nmf")
 RANGE = range(8, 17)
 REFITS = 5
 
@@ -123,12 +128,12 @@ def rows_of(cohort, kind, seed, options):
     if kind == "start":
         return {"": scored(cohort, choose_rank(model(), cohort.corpus, rng=seed).topics)}
     declared = hk.Known(cohort.signatures[KNOWN], counts=1000.0) if kind == "known" else None
-    init, levels = hk.init.Factors(20), kind == "levels"
+    init, levels, bursty = hk.init.Factors(20), kind == "levels", kind == "bursty"
     if kind == "truth":
         init = hk.init.Factors(topics=cohort.signatures)
     elif kind != "factors":
-        init = choose_rank(model(levels), cohort.corpus, known=declared, rng=seed).init
-    trace = fit_cells(cohort, options.sweeps, seed, init, known=declared, levels=levels)
+        init = choose_rank(model(levels, bursty), cohort.corpus, known=declared, rng=seed).init
+    trace = fit_cells(cohort, options.sweeps, seed, init, known=declared, levels=levels, bursty=bursty)
     return dict(by_chains(cohort, trace, declared))
 
 
@@ -169,6 +174,7 @@ def main():
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--most", type=int, default=50_000)
     parser.add_argument("--precision", type=float, help="of signatures that differ by sample")
+    parser.add_argument("--overdispersed", type=float, help="precision of spectra around mixtures")
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
     results, done = [], set()
@@ -182,7 +188,10 @@ def main():
         for seed in range(options.seeds):
             if (seed, kind) in done:
                 continue
-            cohort = make_cohort(seed, options.samples, most=options.most, precision=options.precision)
+            cohort = make_cohort(
+                seed, options.samples, most=options.most, precision=options.precision,
+                overdispersed=options.overdispersed,
+            )  # fmt: skip
             began = time.perf_counter()
             rows = {kind + rule: row for rule, row in rows_of(cohort, kind, seed, options).items()}
             results.append((seed, rows))

@@ -121,11 +121,12 @@ def make_exposures(rng, n_samples, least, most):
     return rng.multinomial(totals, shares / shares.sum(axis=1, keepdims=True)), types
 
 
-def make_cohort(seed, n_samples=200, least=100, most=50_000, precision=None):
+def make_cohort(seed, n_samples=200, least=100, most=50_000, precision=None, overdispersed=None):
     """A simulated cohort; the same for the same seed.
 
     With a ``precision`` signatures differ by sample, as in real tumours: shares of channels from a Dirichlet
-    distribution with this precision around those of the signature.
+    distribution with this precision around those of the signature. With ``overdispersed`` the spectrum of a
+    sample is drawn from a Dirichlet distribution with this precision around the mixture of its signatures.
     """
     rng = np.random.default_rng(seed)
     signatures = make_signatures(rng)
@@ -134,20 +135,28 @@ def make_cohort(seed, n_samples=200, least=100, most=50_000, precision=None):
     if precision is not None:
         laws = [rng.dirichlet(precision * law + 1e-9, size=n_samples) for law in laws]
     counts = sum(rng.multinomial(exposures[:, k], laws[k]) for k in range(12))
+    if overdispersed is not None:
+        totals = exposures.sum(axis=1)
+        mixtures = exposures @ signatures / totals[:, None]
+        spectra = [rng.dirichlet(overdispersed * mixture + 1e-9) for mixture in mixtures]
+        counts = rng.multinomial(totals, spectra)
     return Cohort(counts, signatures, exposures, types)
 
 
-def model(levels=False):
+def model(levels=False, bursty=False):
     """Samples over signatures, as declared by ``hdpkit signatures``, without levels or with types."""
-    above = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=hk.Gamma(1.0, 1.0))
+    measure = hk.DirichletMultinomial(eta=0.5)
+    base = hk.Bursty(measure) if bursty else measure
+    above = hk.Restaurant(base=base, concentration=hk.Gamma(1.0, 1.0))
     if levels:
         above = hk.Restaurant(base=above, concentration=hk.Gamma(1.0, 1.0), each="type")
     return hk.Restaurant(base=above, concentration=hk.Gamma(1.0, 1.0), each="document")
 
 
-def fit(cohort, sweeps, seed, init, chains=2, samples=50, known=None, levels=False):
+def fit(cohort, sweeps, seed, init, chains=2, samples=50, known=None, levels=False, bursty=False):
     """A run by the moves of ``hdpkit signatures``, over cells of samples and channels."""
-    franchise = hk.Franchise(model(levels), cohort.corpus, store="counts", root="weights", known=known)
+    declared = model(levels, bursty)
+    franchise = hk.Franchise(declared, cohort.corpus, store="counts", root="weights", known=known)
     tables = [] if levels else [moves.TableCounts()]
     schedule = [moves.CountGibbs(), *tables, moves.RootWeights(), moves.Concentration()]
     return hk.Scheduler(schedule).run(

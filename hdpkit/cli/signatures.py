@@ -120,6 +120,14 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
         "--eta", type=prior_type("eta"), default="0.5", show_default=True,
         help="Dirichlet parameter of signatures over channels.",
     ),
+    click.option(
+        "--bursty/--no-bursty", default=False,
+        help="Signatures that differ by sample: counts vary more than multinomials.  [default: no-bursty]",
+    ),
+    click.option(
+        "--burst-concentration", type=prior_type("burst-concentration"),
+        help="With --bursty: the larger, the less signatures differ.  [default: gamma(1,0.01)]",
+    ),
     *(
         click.option(
             f"--{name}-concentration", type=prior_type(f"{name}-concentration"), default="gamma(1,1)",
@@ -173,10 +181,12 @@ def signatures(matrix: Path, **options: Any) -> None:
     has its own distribution. The time of a sweep depends on the cells of the matrix and not on the number of
     mutations.
 
-    Counts of tumours vary more than the model assumes. In a tumour with a million mutations, deviations of
-    a thousandth are evidence and become additional signatures. --max-per-sample reduces larger samples to
-    this number of mutations, drawn without replacement; exposures are then those of the drawn mutations. By
-    default nothing is reduced.
+    Counts of tumours vary more than the plain model assumes. In a tumour with a million mutations, deviations
+    of a thousandth are evidence and become additional signatures. With --bursty each sample has its own
+    version of each signature, drawn from a Dirichlet distribution around it; what is reported are the
+    signatures of the cohort, and mutations of each sample by signature. --max-per-sample reduces larger
+    samples to this number of mutations, drawn without replacement; exposures are then those of the drawn
+    mutations. By default neither is done.
 
     Chains begin with the signatures of a fit whose number of signatures predicts held-out mutations best, up
     to one standard error; the scores of all numbers that were tried are printed, and shown by the report.
@@ -279,10 +289,15 @@ def _restaurants(levels: list[str], options: dict[str, Any]) -> Any:
     """The restaurants: samples below levels below the root."""
     import hdpkit as hk
 
-    above = hk.Restaurant(
-        base=hk.DirichletMultinomial(eta=options["eta"]), concentration=options["root_concentration"],
-        name="root",
-    )  # fmt: skip
+    burst = options["burst_concentration"]
+    if burst is not None and not options["bursty"]:
+        raise ParameterError(
+            "burst-concentration", burst, "left out without --bursty", "Add --bursty, or leave it out."
+        )
+    measure: Any = hk.DirichletMultinomial(eta=options["eta"])
+    if options["bursty"]:
+        measure = hk.Bursty(measure) if burst is None else hk.Bursty(measure, burst)
+    above = hk.Restaurant(base=measure, concentration=options["root_concentration"], name="root")
     for label in levels:
         above = hk.Restaurant(base=above, concentration=options["level_concentration"], each=label)
     return hk.Restaurant(base=above, concentration=options["sample_concentration"], each="document")
@@ -295,12 +310,19 @@ def _model(sample: Any, corpus: Corpus, known: KnownSignatures | None, options: 
 
     declared = None
     if known is not None and options["known_as"] != "match":
+        if options["bursty"]:
+            raise ParameterError(
+                "known-as", options["known_as"], "match with --bursty",
+                "Mutations of known signatures are in no sample: leave out --bursty, or --known-as.",
+            )  # fmt: skip
         frozen = options["known_as"] == "frozen"
         counts = None if frozen else options["pseudo_counts"]
         declared = hk.Known(known.matrix, counts=counts, frozen=frozen, names=list(known.names))
     flat = sample.base.each is None
     priors = [options[f"{name}_concentration"] for name in ("root", "sample", *([] if flat else ["level"]))]
     updates: list[Any] = []
+    if options["bursty"]:
+        priors.append(sample.measure.priors.get("concentration/bursts"))
     if any(isinstance(prior, hk.Gamma) for prior in priors):
         updates.append(moves.Concentration())
     if isinstance(options["eta"], hk.Gamma):

@@ -55,6 +55,14 @@ class _BySlices(OverDocuments):
                 "moves", self.name, "moves that support a root with a discount",
                 "The remainder would be divided into too many dishes: use TableGibbs.",
             )  # fmt: skip
+        documents = state.declarations[-1].name
+        differ_by = getattr(state.measure, "differ_by", documents)
+        if differ_by != documents and _kernel(state) != "reference":
+            raise ScheduleError(
+                "moves", self.name, "moves that this franchise supports",
+                f"Topics must differ by {documents!r}, the innermost declaration, not by {differ_by!r}: use "
+                "TableGibbs.",
+            )  # fmt: skip
         if state.topology.n_levels == 2 and _kernel(state) is None:
             raise ScheduleError(
                 "moves", self.name, "moves that this franchise supports",
@@ -110,6 +118,11 @@ class SliceGibbs(_BySlices):
     Any other measure with `draw_parameters` and `log_likelihood` uses the reference code in Python, for two
     levels only.
 
+    Over a `Bursty` measure the topics phi_k are drawn given the tables, and those of documents are integrated
+    out: the probability of a term is (c_jkv - a t_jkv + (b + a t_jk) phi_kv) / (c_jk + b). Without a discount
+    numbers of tables are then drawn given the dishes, otherwise with each customer. There is compiled code
+    over `DirichletMultinomial`, if topics differ by the innermost declaration.
+
     Parameters
     ----------
     threads : int
@@ -125,6 +138,11 @@ class CountGibbs(_BySlices):
 
     Each document's proportions are drawn given its dishes, Dirichlet(n_jk + alpha psi_k); then its customers
     are independent, and those with the same term have the same distribution, proportional to phi_kx theta_jk.
+
+    Over counts by cell and a `Bursty` measure without a discount the topics of documents are drawn, too:
+    phi_jk ~ Dirichlet(b phi_k + c_jk), and then the tables of each term (Antoniak 1974, with mass b phi_kv).
+    With a discount, what is left of phi_jk beside the document's tables has no finite Dirichlet distribution:
+    customers are not counted by cell, and the compiled sweep is that of `SliceGibbs`.
 
     Parameters
     ----------

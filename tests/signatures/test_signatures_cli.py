@@ -73,6 +73,40 @@ def test_a_run_over_cells_ends_with_a_table(run):
     assert there.data.document_labels["type"][1] == ["lung", "skin"]
 
 
+@pytest.fixture(scope="module")
+def bursty(files):
+    result = call(
+        "signatures", files / "cohort.SBS96.all", "--bursty", "--levels", files / "types.csv", "--flat",
+        "--level-column", "type", "--known", files / "known.txt", "--chains", 1, "--out", files / "bursty",
+        *SHORT,
+    )  # fmt: skip
+    return files / "bursty", result
+
+
+def test_signatures_that_differ_by_sample(bursty, tmp_path):
+    folder, result = bursty
+    assert result.exit_code == 0, result.output
+    run = hk.open_run(folder)
+    franchise = run.franchise(0)
+    assert isinstance(franchise.store, KeepsCells)
+    assert len(set(run.trace()["concentration/bursts"])) > 5
+    found, _ = signatures_of_run(run)
+    assert found.exposures.mean.sum(axis=1) == pytest.approx(run.data.document_lengths, rel=1e-6)
+    assert np.all(found.exposures.lower <= found.exposures.upper)
+    assert call("resume", folder, "--sweeps", 2, "--quiet").exit_code == 0
+    assert call("verify", folder).exit_code == 0
+    assert call("report", folder).exit_code == 0
+    exported = call("export", folder, "--to", "signatures", "--out", tmp_path / "tables")
+    assert exported.exit_code == 0, exported.output
+
+
+def test_options_of_signatures_that_differ_by_sample_are_checked(files):
+    start = "signatures", files / "cohort.SBS96.all", "--out", files / "none", *SHORT
+    assert "--bursty" in call(*start, "--burst-concentration", "100").output
+    known = "--known", files / "known.txt", "--known-as", "frozen"
+    assert "match with --bursty" in call(*start, "--bursty", *known).output
+
+
 def test_the_run_is_resumed_exported_and_reported(run, tmp_path):
     folder, _ = run
     told = call("resume", folder, "--sweeps", 2, "--quiet")

@@ -4,8 +4,12 @@
 Given both, documents are independent (Teh et al. 2006, section 5.3, with topics drawn too; slices: Walker
 2007). Each document has a separate stream, so the chain doesn't depend on the number of threads. Changes
 outside the document are integers, whose sum doesn't depend on the order.
+
+Where topics differ by document (`burst_text.h`), the bank of topics counts tables, and the bank of the
+measure has the dish of each customer, and which customers represent tables.
 """
 
+import attrs
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
@@ -14,16 +18,23 @@ from hdpkit._compiled.fused_sweeps.change_blocks cimport add_blocks
 from hdpkit._compiled.fused_sweeps.slice_ends cimport (
     Sweep, add_up, begin, begin_topics, check_plan, check_threads, end, finish, finish_held, settle)
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, functions
-from hdpkit._compiled.fused_sweeps.slices cimport hdpkit_slice_thread, hdpkit_slices, share_out
+from hdpkit._compiled.fused_sweeps.slices cimport hdpkit_bursts, hdpkit_slice_thread, hdpkit_slices, share_out
+from hdpkit._compiled.measures.bursty cimport BurstyBank
+from hdpkit._compiled.measures.bursty_counts cimport (
+    BurstyCounts, Pair, at, cell_key, forget, is_large, numbers_at, pair_of, total_key)
+from hdpkit._compiled.measures.cell_table cimport clear_cells, count_cell, ready_cells
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.stores.counts cimport CountsStore
+from hdpkit._compiled.stores.stirling cimport Ratios, cover_ratios, one_alone
 from hdpkit._compiled.support.arguments cimport check_length, refuse
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit._compiled.support.guarded import guarded
-from hdpkit.errors import KernelError, StateError
+from hdpkit.errors import KernelError, ParameterError, StateError
 from hdpkit.random import RandomStream
 from hdpkit.random._source cimport ChoiceSource
 from hdpkit.vectors cimport vector
+
+cdef int64_t MOST_RATIOS = 1 << 26       # entries of a table of ratios of Stirling numbers
 
 cdef enum:
     DOCUMENTS = 16       # per piece of work
@@ -99,7 +110,7 @@ cdef int begin_documents(Walk walk, DirichletMultinomialBank bank, SliceWorkspac
 
 
 cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank bank, SliceWorkspace work, object plan,
-                               ChoiceSource source):
+                               ChoiceSource source, const hdpkit_bursts *bursts):
     """Draw the dishes of the documents' customers, and then their tables; returns the store.
 
     With a script, which requires given topics, documents are processed in order.
@@ -110,8 +121,11 @@ cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank
     check_plan(plan, walk, bank)
     begin(sweep, walk, bank, work, store, plan, source, scripted)
     work.s.labels = store.dish_of_customer.data()
+    work.s.bursts = bursts
     sweep.by_jumps = False
-    if scripted:
+    if bursts != NULL:
+        sweep.run = functions.scripted_bursts if scripted else functions.production_bursts
+    elif scripted:
         sweep.run = functions.scripted if plan.integrated else functions.scripted_drawn
     else:
         sweep.run = functions.production if plan.integrated else functions.production_drawn
@@ -131,8 +145,116 @@ def slice_sweep(Walk walk not None, DirichletMultinomialBank bank not None, Slic
     cdef CountsStore store
     work.apart = False
     begin_documents(walk, bank, work, plan, source)
-    store = run_documents(&sweep, walk, bank, work, plan, source)
+    store = run_documents(&sweep, walk, bank, work, plan, source, NULL)
     end(&sweep, walk, bank, work, store, plan, "customer")
+
+
+@guarded
+def bursty_slice_sweep(Walk walk not None, BurstyBank bank not None, SliceWorkspace work not None, plan not None,
+                       ChoiceSource source not None):
+    """The same where topics differ by document. Proportions are integrated out, whatever the plan says."""
+    cdef Sweep sweep
+    cdef CountsStore store
+    cdef DirichletMultinomialBank topics = bank.inner
+    cdef BurstyCounts *b = &bank.b
+    cdef hdpkit_bursts bursts
+    cdef int64_t i, n = b.n_customers
+    bank.ready()
+    whole_plan = attrs.evolve(plan, integrated=True)
+    for i in range(n):
+        if b.restaurant[i] != walk.home[i]:
+            raise KernelError("bank", "of topics that differ by other restaurants", "of topics that differ by document",
+                              "Use TableGibbs.")
+    work.apart = False
+    begin_documents(walk, topics, work, whole_plan, source)
+    cover(bank)
+    bursts.concentration = b.concentration
+    bursts.discount = b.discount
+    bursts.opens = b.opens.data()
+    bursts.alone = alone_of
+    bursts.ratios = &b.ratios
+    show_large(bank)
+    store = run_documents(&sweep, walk, topics, work, whole_plan, source, &bursts)
+    # Dishes that are born or die have no customers for the bank until it has counted them.
+    forget(b)
+    b.version += 1
+    b.loaded = -1
+    b.seated.assign(b.seated.size(), 0)
+    end(&sweep, walk, topics, work, store, whole_plan, "customer")
+    bank.widen(topics.b.stride)
+    for i in range(n):
+        b.slot_of[i] = store.dish_of_customer[i]
+        if b.slot_of[i] >= 0:
+            b.seated[b.slot_of[i]] += 1
+    hide_large(bank)
+
+
+cdef double alone_of(const void *ratios, int64_t n, int64_t t) noexcept nogil:
+    return one_alone(<Ratios *>ratios, n, t)
+
+
+cdef int cover(BurstyBank bank) except -1:
+    """With a discount: compute ratios of Stirling numbers for all terms of a document."""
+    cdef BurstyCounts *b = &bank.b
+    cdef int64_t p = 0, most = 1
+    cdef Pair pair
+    if b.discount == 0.0:
+        return 0
+    while p < b.n_customers:
+        pair = pair_of(b, at(b, p))
+        most = max(most, pair.last - pair.first)
+        p = pair.last
+    if most > MOST_RATIOS // (most + 1):
+        raise ParameterError("customers of a document with one term", most, "at most 8,191, with a discount",
+                             "Give Bursty a discount of 0.")
+    cover_ratios(&b.ratios, b.discount, most, most)
+    return 0
+
+
+cdef int show_large(BurstyBank bank) except -1:
+    """Let customers of large restaurants represent the tables that hash tables have."""
+    cdef BurstyCounts *b = &bank.b
+    cdef int64_t r, p
+    cdef Pair pair
+    cdef int32_t who, slot
+    cdef vector[int64_t] left
+    for r in range(b.n_restaurants):
+        if not is_large(b, <int32_t>r):
+            continue
+        left.assign(b.seated.size(), 0)
+        pair.last = b.begin[r]
+        while pair.last < b.begin[r + 1]:
+            pair = pair_of(b, at(b, pair.last))
+            for p in range(pair.first, pair.last):
+                slot = b.slot_of[at(b, p)]
+                left[slot] = numbers_at(&b.large, cell_key(pair.first, slot)).tables
+            for p in range(pair.first, pair.last):
+                who = at(b, p)
+                b.opens[who] = left[b.slot_of[who]] > 0
+                left[b.slot_of[who]] -= 1
+    return 0
+
+
+cdef int hide_large(BurstyBank bank) except -1:
+    """Count the customers and tables of large restaurants in hash tables again."""
+    cdef BurstyCounts *b = &bank.b
+    cdef int64_t r, p
+    cdef Pair pair
+    cdef int32_t who
+    clear_cells(&b.large)
+    for r in range(b.n_restaurants):
+        if not is_large(b, <int32_t>r):
+            continue
+        pair.last = b.begin[r]
+        while pair.last < b.begin[r + 1]:
+            pair = pair_of(b, at(b, pair.last))
+            for p in range(pair.first, pair.last):
+                who = at(b, p)
+                ready_cells(&b.large, 2)
+                count_cell(&b.large, cell_key(pair.first, b.slot_of[who]), 1, b.opens[who])
+                count_cell(&b.large, total_key(<int32_t>r, b.slot_of[who]), 1, b.opens[who])
+                b.opens[who] = 0
+    return 0
 
 
 @guarded
@@ -166,7 +288,7 @@ def sweep_shards(Walk walk not None, DirichletMultinomialBank bank not None, Sli
     cdef int64_t slot, n_slots = int(np.max(plan.slots)) + 1
     changed = np.zeros((2, n_slots), dtype=np.int64)
     cdef int64_t[:, ::1] out = changed
-    store = run_documents(&sweep, walk, bank, work, plan, source)
+    store = run_documents(&sweep, walk, bank, work, plan, source, NULL)
     add_up(&sweep, work, store)
     check_threads(&sweep, work, "customer")
     for slot in range(n_slots):

@@ -269,12 +269,11 @@ template <class Real, bool Scripted> struct Slices {
         return draw_through(s, t, row, 0.0, slice, own);
     }
 
-    /* The same with a script, which first draws the interval between weights of labels that contains the slice. */
-    static int32_t choose(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row, int32_t own, double alpha,
-                          const double *base, const double *theta) {
-        const Real *factor = (const Real *)s->factor;
+    /* With a script: draw the interval between weights of labels that contains the slice, and take its middle; false if
+       the script fails. */
+    static bool script_slice(const hdpkit_slices *s, hdpkit_slice_thread *t, int32_t own, double *slice) {
         const double xi = s->psi[own] < s->threshold ? s->psi[own] : s->threshold;
-        double *w = t->weights, slice = 0.0, floor = 0.0;
+        double *w = t->weights, floor = 0.0;
         int64_t n = 0, chosen = 0;
         /* Ends of the intervals: the weights below xi, ascending, and xi. */
         for (double end = 0.0; end < xi;) {
@@ -286,10 +285,19 @@ template <class Real, bool Scripted> struct Slices {
         }
         if (n > 1) {
             chosen = s->choose(s->script, w, n);
-            if (chosen < 0) return -1;
+            if (chosen < 0) return false;
         }
         for (int64_t i = 0; i < chosen; i++) floor += w[i];
-        slice = floor + 0.5 * w[chosen];
+        *slice = floor + 0.5 * w[chosen];
+        return true;
+    }
+
+    /* The same with a script. */
+    static int32_t choose(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row, int32_t own, double alpha,
+                          const double *base, const double *theta) {
+        const Real *factor = (const Real *)s->factor;
+        double slice, *w = t->weights;
+        if (!script_slice(s, t, own, &slice)) return -1;
         for (int64_t k = 0; k < s->stride; k++) {
             const bool through = s->psi[k] > slice;
             const double of_label = theta ? theta[k] : t->here[k] + alpha * base[k];

@@ -211,6 +211,7 @@ cdef class SliceWorkspace:
         self.s.shared = n_threads > 1
         self.s.log_gamma = draw_log_gamma
         self.s.draw_tail = draw_tail
+        self.s.bursts = NULL
         self.s.tail = &self.shared
         self.shared.s = &self.s
         self.shared.counts = counts
@@ -220,7 +221,7 @@ cdef class SliceWorkspace:
         if <int>self.threads.size() < n_threads:
             self.threads.resize(n_threads)
             self.arrays.resize(n_threads)
-        words = (stride + line) * (2 * real + 5 * sizeof(double) + 6 * sizeof(int32_t) + sizeof(int64_t)) + 16 * line
+        words = (stride + line) * (2 * real + 11 * sizeof(double) + 6 * sizeof(int32_t) + sizeof(int64_t)) + 16 * line
         for i in range(n_threads):
             self.arrays[i].arrays.assign(words, 0)
             self.arrays[i].before.resize(2 * self.longest)
@@ -232,7 +233,7 @@ cdef class SliceWorkspace:
             self.threads[i].weights = <double *>at       # stride + 2 numbers
             at += (stride + LANES) * sizeof(double)
             self.threads[i].few = <double *>at
-            at += 4 * (stride + LANES) * sizeof(double)
+            at += 10 * (stride + LANES) * sizeof(double)
             self.threads[i].change = <int64_t *>at
             at += stride * sizeof(int64_t)
             self.threads[i].here = <int32_t *>at

@@ -23,6 +23,14 @@ extern "C" {
 
 typedef int64_t (*hdpkit_slice_choose)(void *state, const double *weights, int64_t n);
 
+/* Where topics differ by document: phi_jk ~ PY(discount, concentration, phi_k). */
+typedef struct hdpkit_bursts {
+    double concentration, discount;
+    int8_t *opens;               /* by customer: as many customers of a document, term and dish do as there are tables */
+    double (*alone)(const void *ratios, int64_t n, int64_t t);  /* probability that the last of n at t tables sits alone */
+    const void *ratios;
+} hdpkit_bursts;
+
 /* Data that all threads read. Arrays by slot have `stride` places, on cache lines; places without a label are 0. */
 typedef struct hdpkit_slices {
     const int32_t *terms;        /* of each customer */
@@ -55,6 +63,7 @@ typedef struct hdpkit_slices {
     void *script;
     const double *theta;         /* scripted: proportions by restaurant and slot, NULL: drawn, or integrated out */
     double (*log_gamma)(void *stream, double shape);
+    const hdpkit_bursts *bursts; /* NULL: topics don't differ by document */
 } hdpkit_slices;
 
 /* Data of one thread: arrays by slot. */
@@ -69,7 +78,7 @@ typedef struct hdpkit_slice_thread {
     int32_t failed;              /* 1 if a draw failed, HDPKIT_NO_MEMORY */
     int64_t *change;             /* change of the customers of each slot */
     int32_t *dish, *place;       /* the document's dishes, and by slot their place plus 1 (0: none) */
-    double *few;                 /* four arrays by place */
+    double *few;                 /* ten arrays by place */
     const void *share;           /* the row of the restaurant, and its smooth */
     const double *smooth;
     int32_t n_moved;
@@ -101,6 +110,7 @@ typedef void (*hdpkit_slice_run)(const hdpkit_slices *, hdpkit_slice_thread *, i
 typedef struct hdpkit_slice_functions {
     hdpkit_slice_run production, scripted;
     hdpkit_slice_run production_drawn, scripted_drawn;      /* the same with proportions drawn */
+    hdpkit_slice_run production_bursts, scripted_bursts;    /* where topics differ by document */
     /* `smooth` of terms first .. last - 1 */
     void (*smooth_floats)(const hdpkit_slices *, const void *share, double *smooth, int64_t first, int64_t last);
     void (*smooth_doubles)(const hdpkit_slices *, const void *share, double *smooth, int64_t first, int64_t last);

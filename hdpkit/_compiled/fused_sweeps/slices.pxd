@@ -14,6 +14,12 @@ cdef extern from "slices.h":
     ctypedef struct hdpkit_philox:
         pass
     ctypedef int64_t (*hdpkit_slice_choose)(void *state, const double *weights, int64_t n) noexcept nogil
+    ctypedef struct hdpkit_bursts:
+        double concentration
+        double discount
+        int8_t *opens
+        double (*alone)(const void *ratios, int64_t n, int64_t t) noexcept nogil
+        const void *ratios
     ctypedef struct hdpkit_slices:
         const int32_t *terms
         const int32_t *order
@@ -45,6 +51,7 @@ cdef extern from "slices.h":
         void *script
         const double *theta
         double (*log_gamma)(void *stream, double shape) noexcept nogil
+        const hdpkit_bursts *bursts
     ctypedef struct hdpkit_slice_thread:
         void *document
         int32_t *here
@@ -85,6 +92,8 @@ cdef extern from "slices.h":
         hdpkit_slice_run scripted
         hdpkit_slice_run production_drawn
         hdpkit_slice_run scripted_drawn
+        hdpkit_slice_run production_bursts
+        hdpkit_slice_run scripted_bursts
         void (*smooth_floats)(const hdpkit_slices *, const void *share, double *smooth, int64_t first, int64_t last) noexcept nogil
         void (*smooth_doubles)(const hdpkit_slices *, const void *share, double *smooth, int64_t first, int64_t last) noexcept nogil
         void (*draw_topics)(hdpkit_gamma_block *) noexcept nogil

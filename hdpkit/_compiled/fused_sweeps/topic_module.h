@@ -5,6 +5,7 @@
 #include <Python.h>
 
 #include "cell_text.h"
+#include "burst_text.h"
 #include "topic_blocks_text.h"
 #include "topic_sparse_text.h"
 #include "topic_sweep_text.h"
@@ -18,6 +19,7 @@ static const hdpkit_topic_functions functions = {
 static const hdpkit_slice_functions slices = {
     Slices<float, false>::run<false>, Slices<double, true>::run<false>,
     Slices<float, false>::run<true>, Slices<double, true>::run<true>,
+    Bursts<float, false>::run, Bursts<double, true>::run,
     smooth_of<float>, smooth_of<double>, draw_topics,
 };
 

@@ -206,13 +206,24 @@ for _name in ("fused", "generic"):
         )
     )
 register_kernel(
+    Row(
+        "fused",
+        SimpleNamespace(slice_sweep=fused_slices.bursty_slice_sweep),
+        frozenset({CountsStore}),
+        frozenset({BurstyBank}),
+        TWO_OR_MORE,
+        frozenset({"weights", "fixed"}),
+        within=lambda bank, numbers: type(bank.inner) is DirichletMultinomialBank,
+    )
+)
+register_kernel(
     Row("reference", SimpleNamespace(slice_sweep=slice_sweep), banks=AllBut(BurstyBank), depths=TWO)
 )
 register_kernel(
     Row(
         "fused",
         SimpleNamespace(
-            slice_sweep=fused_slices.slice_sweep,  # over customers, who are known one by one before it runs
+            slice_sweep=fused_slices.bursty_slice_sweep,  # over customers, known one by one before it runs
             cell_sweep=fused_cells.bursty_cell_sweep,
             draw_tables=table_counts.draw_tables,
             draw_tables_by_dish=table_counts.draw_tables_by_dish,
