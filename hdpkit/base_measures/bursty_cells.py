@@ -146,14 +146,18 @@ class BurstyCells:
         )
         return key // base, key % base, customers, tables
 
-    def totals(self, slots: IntsOrList) -> Int32s:
+    def totals(self, slots: IntsOrList | None = None) -> Any:
         """Documents in these slots in any order: restaurant, slot, customers, tables: int32, (n, 4)."""
         document, slot, customers, tables = self._sums(self._runs())
+        if slots is None:
+            return customers, tables
         return self._rows(slots, slot, document, slot, customers, tables)
 
-    def cells(self, slots: IntsOrList) -> Int32s:
+    def cells(self, slots: IntsOrList | None = None) -> Any:
         """Runs of these slots in any order: restaurant, slot, term, customers, tables: int32, (n, 5)."""
         runs = self._runs()
+        if slots is None:
+            return runs.customers.astype(np.int64), self.tables.astype(np.int64)
         return self._rows(slots, runs.slot, runs.document, runs.slot, runs.term, runs.customers, self.tables)
 
     def _rows(self, slots: IntsOrList, slot: Any, document: Any, *columns: Any) -> Int32s:

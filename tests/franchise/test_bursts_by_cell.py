@@ -24,7 +24,7 @@ def run(fr, sweeps, **options):
 
 def totals_of(fr):
     """Customers and tables of each document in each dish."""
-    return sorted(fr.bank.totals(fr.slots.occupied_slots()).tolist())
+    return sorted(zip(*map(np.ndarray.tolist, fr.totals_in_dishes()), strict=True))
 
 
 def test_a_frozen_state_continues_bit_for_bit():

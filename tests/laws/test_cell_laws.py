@@ -155,7 +155,7 @@ def test_chains_over_terms_that_repeat_have_one_law(kind):
     counts = [[3, 1, 0], [0, 1, 2]]
     read = {"topics": lambda f: f.n_dishes, "tables": lambda f: f.n_tables}
     read["shared"] = lambda f: len(set(f.dishes[:3].tolist())) * 4 + len(set(f.dishes[2:5].tolist()))
-    read["repeated"] = lambda f: int(f.bank.totals(f.slots.occupied_slots())[:, -1].sum())
+    read["repeated"] = lambda f: int(f.totals_in_dishes()[1].sum())
 
     def chain(move, seed, sweeps):
         fr = franchise(counts, burst=1.2)
