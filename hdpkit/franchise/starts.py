@@ -74,10 +74,16 @@ class TermClusters:
     )
 
 
+def _measure_of_topics(franchise: Any) -> Any:
+    """The measure, or the one within it if topics differ by restaurant."""
+    measure = franchise.measure
+    return measure.measure if measure.seats_values else measure
+
+
 def serves_term_clusters(franchise: Any) -> bool:
-    """Whether the data are documents of terms, the measure a Dirichlet-multinomial, plain or sparse."""
+    """Whether the data are documents of terms, and topics have a Dirichlet distribution, plain or sparse."""
     kinds = (DirichletMultinomial, SparseDirichletMultinomial)
-    return isinstance(franchise.data, Corpus) and isinstance(franchise.measure, kinds)
+    return isinstance(franchise.data, Corpus) and isinstance(_measure_of_topics(franchise), kinds)
 
 
 def prefers_term_clusters(franchise: Any) -> bool:
@@ -87,7 +93,7 @@ def prefers_term_clusters(franchise: Any) -> bool:
     """
     return (
         serves_term_clusters(franchise)
-        and not isinstance(franchise.measure, SparseDirichletMultinomial)
+        and not isinstance(_measure_of_topics(franchise), SparseDirichletMultinomial)
         and franchise.topology.n_levels > 1
         and not franchise.topology.known
         and len(franchise.data) >= FEWEST

@@ -150,6 +150,7 @@ ARGUMENTS = {
         "{folder}/shards --tokens 900 --shards 3 --topics 4 --terms 50 --length 12",
         "| tokens | 900 |",
     ),
+    "bursts": ("tiny={corpus} --seconds 0.3 --starts", "| tiny | bursty | 0.3 |"),
     "verdicts": ("tiny={corpus} --seconds 0.3 --sweeps 400 --samples 2", "| tiny | 30 |"),
     "transaction_cost": ("{corpus} --rounds 1", "| copy / sweep |"),
     "topic_model": (
