@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Floats, IntsOrList
+from hdpkit.arrays import Floats, Int64s, IntsOrList
 from hdpkit.checks import ByClass, log_densities, log_density, whole_number
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
@@ -182,6 +182,12 @@ class SeatsValues(Protocol, metaclass=ByClass):
 
     def rise(self, customer: int, opens: bool) -> None:
         """Remove one customer, who sat alone or not."""
+
+    def totals(self) -> tuple[Int64s, Int64s]:
+        """Customers and tables of every restaurant in a dish, in any order: shape (n,) each."""
+
+    def cells(self) -> tuple[Int64s, Int64s]:
+        """Customers and tables of every term of a restaurant in a dish, in any order: shape (n,) each."""
 
 
 class PythonBank:

@@ -167,6 +167,11 @@ class Bursty(ByRestaurant):
         return n_terms
 
     @property
+    def eta_vector(self) -> Any:
+        """Dirichlet parameter of topics over terms, shape (V,), if the inner measure has one."""
+        return self.measure.eta_vector
+
+    @property
     def parameters(self) -> Mapping[str, Any]:
         """Parameters by name: those of the inner measure, and of the restaurants in which terms repeat."""
         own = {"concentration/bursts": self.concentration, "discount/bursts": self.discount}
@@ -279,14 +284,18 @@ class Bursty(ByRestaurant):
         return own[int(generator.choice(len(own), p=shared / shared.sum()))][0]
 
     def supports(self, method: str) -> bool:
-        """Whether this measure has an optional method; it draws parameters if the inner measure does."""
-        if method == "draw_parameters":
+        """Whether this measure has an optional method; some it has if the inner measure does."""
+        if method in ("draw_parameters", "selected_terms"):
             return bool(self.measure.supports(method))
         return super().supports(method)
 
     def draw_parameters(self, statistics: Bursts, source: ChoiceSource) -> Any:
         """Draw phi_k given the tables, as the inner measure does."""
         return self.measure.draw_parameters(statistics.tables, source)
+
+    def selected_terms(self, statistics: Bursts) -> float:
+        """Expected number of terms that a dish selects, given its tables."""
+        return float(self.measure.selected_terms(statistics.tables))
 
     # ------------------------------------------------------------------ all dishes
 
@@ -309,6 +318,10 @@ class Bursty(ByRestaurant):
         at_tables = np.where(tables, dishes, -1).astype(np.int32)
         repeats = Repeats(float(self.concentration), float(self.discount))
         return NewRestaurants(self.measure, bank.inner, at_tables, repeats)
+
+    def term_means(self, bank: Any, slots: Int32s, dishes: Int32s, totals: Int64s) -> Any:
+        """Means of phi_k as functions of the tables of each term; ``totals`` are the tables of each dish."""
+        return self.measure.term_means(bank.inner, slots, dishes, totals)
 
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return a bank over the bank of the inner measure, which has the tables; compiled if that one is."""

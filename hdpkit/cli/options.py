@@ -613,6 +613,16 @@ model_options = group(
         help="With --sparse: whether each topic's share is part of the state.  [default: integrated]",
     ),
     click.option(
+        "--bursty/--no-bursty",
+        default=False,
+        help="Topics that differ by document: terms repeat within a document.  [default: no-bursty]",
+    ),
+    click.option(
+        "--burst-concentration",
+        type=prior_type("burst-concentration"),
+        help="With --bursty: the larger, the less terms repeat.  [default: gamma(1,0.01)]",
+    ),
+    click.option(
         "--document-concentration",
         type=prior_type("document-concentration"),
         default="gamma(1,1)",
@@ -659,13 +669,19 @@ def root_of(options: dict[str, Any]) -> str | FixedWeights:
 def base_measure_of(options: dict[str, Any]) -> BaseMeasure:
     """The base measure declared by the options."""
     given = {name: options[name] for name in OF_SPARSE if options[name] is not None}
+    bursty = options["burst_concentration"]
+    if bursty is not None and not options["bursty"]:
+        raise ParameterError(
+            "burst-concentration", bursty, "left out without --bursty", "Add --bursty, or leave it out."
+        )
+    bursty = options["bursty"] if bursty is None else bursty
     if options["sparse"]:
         if options["eta"] is not None:
             raise ParameterError(
                 "eta", options["eta"], "left out with --sparse",
                 "The Dirichlet parameter of the selected terms is --smoothing.",
             )  # fmt: skip
-        return topic_measure(None, True, **given)
+        return topic_measure(None, True, bursty, **given)
     for name, value in given.items():
         raise ParameterError(name, value, "left out without --sparse", "Add --sparse, or leave it out.")
-    return topic_measure(ETA if options["eta"] is None else options["eta"], False)
+    return topic_measure(ETA if options["eta"] is None else options["eta"], False, bursty)

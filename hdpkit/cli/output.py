@@ -116,6 +116,7 @@ def state_topics(state: ChainState, n_terms: int) -> list[TopicSummary]:
         at_least=PRESENT,
         selected_terms=(franchise.selected_terms() if franchise.measure.supports("selected_terms") else None),
         document_counts=(block.counts for block in state.documents()),
+        topic_counts=state.sample.topic_counts,
     )
 
 

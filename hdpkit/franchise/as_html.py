@@ -25,13 +25,14 @@ def franchise_table(franchise: Any) -> str:
     except (DataError, StateError):  # the data are not terms, or dishes are observed
         dishes = np.asarray(franchise.dishes)
         return _table(caption, np.bincount(dishes[dishes >= 0], minlength=1))
-    return _table(caption, counts.sum(axis=1), counts, getattr(franchise.data, "vocabulary", None))
+    return _table(
+        caption, counts.sum(axis=1), franchise.topic_counts, getattr(franchise.data, "vocabulary", None)
+    )
 
 
 def sample_table(sample: Any) -> str:
     """The largest dishes of a sample. It has no words."""
-    counts = None if sample.counts is None else sample.counts
-    return _table(repr(sample).strip("<>"), np.asarray(sample.sizes), counts)
+    return _table(repr(sample).strip("<>"), np.asarray(sample.sizes), sample.topic_counts)
 
 
 def _table(caption: str, sizes: Any, counts: Any = None, vocabulary: Any = None) -> str:

@@ -33,7 +33,7 @@ from hdpkit.checks import (
 from hdpkit.data import GroupedData
 from hdpkit.errors import BusyError, DataError, DeclarationError, ParameterError, StateError
 from hdpkit.franchise.dish_kinds import cloned
-from hdpkit.franchise.frozen import check_frozen
+from hdpkit.franchise.frozen import check_frozen, check_opens
 from hdpkit.franchise.guard import reopens, unguarded
 from hdpkit.franchise.kernels import COMPILED_STORES
 from hdpkit.franchise.reading import Reading
@@ -177,6 +177,8 @@ class Freezing(Reading):
         bank: Any = self.bank
         if isinstance(bank, KeepsParameters):
             bank.check_frozen(frozen["bank"], frozen["slots"])
+        if self.measure.seats_values and self._customers.single:
+            check_opens(frozen["bank"], self.topology.n_customers)
         return seating
 
     # ------------------------------------------------------------------ transactions

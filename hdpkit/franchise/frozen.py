@@ -26,6 +26,7 @@ __all__ = [
     "check_counts",
     "check_dishes",
     "check_frozen",
+    "check_opens",
     "check_tables",
     "check_values",
     "data_counts",
@@ -311,6 +312,26 @@ def _check_root(served: npt.NDArray[Any], slots: npt.NDArray[Any], key: str) -> 
 
 
 _NOBODY = np.int32(-1)
+
+
+def check_opens(frozen: Any, n_customers: int) -> None:
+    """Raise a DataError unless a bank whose values sit at tables of their own froze this, or it is None.
+
+    What a bank of cells froze is checked when it is used.
+    """
+    if frozen is None or (isinstance(frozen, Mapping) and "run_tables" in frozen):
+        return
+    opens = frozen.get("opens") if isinstance(frozen, Mapping) else None
+    array = np.asarray(opens)
+    if (
+        array.shape != (n_customers,)
+        or array.dtype.kind not in "biu"
+        or not np.all((array == 0) | (array == 1))
+    ):
+        raise DataError(
+            "opens, in the frozen state", opens, f"0 or 1 for each of {n_customers} customers",
+            "Use what freeze() returned.",
+        )  # fmt: skip
 
 
 def check_frozen(

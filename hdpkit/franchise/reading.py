@@ -15,7 +15,7 @@ from hdpkit.checks import instance, number_array, refuse, whole_number
 from hdpkit.errors import CopiedFranchiseWarning, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
-from hdpkit.franchise.sample import Sample, drawn_weights, levels_of, sample_of
+from hdpkit.franchise.sample import Sample, drawn_weights, levels_of, sample_of, table_counts
 from hdpkit.franchise.scores import (
     draw_size_counts_in_dishes,
     log_seating,
@@ -362,6 +362,19 @@ class Reading(Drawn):
         self._warn_of_copies("there are no dishes")
         self._dish_kind.check_counted()
         return self._customers.term_counts()
+
+    @property
+    def topic_counts(self) -> Int64s:
+        """Counts from which topics are learned: int64, shape (K, V). For data that are terms.
+
+        They are `dish_counts`, but over a `Bursty` measure the tables of each term: customers of a document
+        who share a table are one observation of the topic.
+        """
+        if not self.measure.seats_values:
+            return self.dish_counts
+        self._warn_of_copies("there are no dishes")
+        tables: Int64s = table_counts(self, self.slots.occupied_slots()).toarray()
+        return tables
 
     def dish_parameters(self) -> npt.NDArray[Any]:
         """Posterior mean of each dish's parameters given its data, shape (K, ...): topics for words."""

@@ -40,6 +40,7 @@ __all__ = [
     "rows_at_once",
     "sample_of",
     "seating_arrays",
+    "table_counts",
     "topic_law",
 ]
 
@@ -354,10 +355,13 @@ class Sample:
         Customers of each dish.
     counts : csr_array of int64, shape (K, n_terms), or None
         Counts of terms by dish. None if the data are not terms.
+    tables : csr_array of int64, shape (K, n_terms), or None
+        Tables of terms by dish over a `Bursty` measure, whose observations of topics they are. None: topics
+        are computed from ``counts``.
     parameters : dict
         ``"mean"``: posterior mean parameters of each dish, shape (K, ...), as in `Franchise.dish_parameters`.
-        Empty for topics, which are computed from ``counts``, and for measures without such a mean. With known
-        components also ``"precision"``, shape (K,): the topic of dish k has a Dirichlet posterior with
+        Empty for topics, which are computed from `topic_counts`, and for measures without such a mean. With
+        known components also ``"precision"``, shape (K,): the topic of dish k has a Dirichlet posterior with
         parameters precision_k mean_k; infinite if it is frozen.
     root_weights : float64 array, shape (K + 1,)
         Posterior mean weights of the dishes in the root and, last, of all new dishes.
@@ -388,6 +392,7 @@ class Sample:
     ids: Int64s = attrs.field(repr=False)
     sizes: Int64s = attrs.field(repr=False)
     counts: Any = attrs.field(default=None, repr=False)
+    tables: Any = attrs.field(default=None, repr=False)
     parameters: Mapping[str, npt.NDArray[Any]] = attrs.field(factory=dict, repr=False)
     root_weights: Floats = attrs.field(repr=False)
     root_precision: float = attrs.field(default=float("inf"), repr=False)
@@ -419,6 +424,11 @@ class Sample:
         return len(self.ids)
 
     @property
+    def topic_counts(self) -> Any:
+        """Counts from which topics are computed, (K, n_terms): ``tables`` or, without them, ``counts``."""
+        return self.counts if self.tables is None else self.tables
+
+    @property
     def n_groups(self) -> int:
         """Number of groups."""
         return int(self.group_counts.shape[0])
@@ -443,7 +453,7 @@ class Sample:
         """Rows of `topics` for some dishes."""
         if self.counts is not None and self.term_means is not None:
             means = self.term_means
-            there = self.counts[dishes].toarray()
+            there = self.topic_counts[dishes].toarray()
             smoothing = means.smoothing[dishes] if means.smoothing.ndim == 2 else means.smoothing
             inside = (there + smoothing) * means.inside[dishes, None]
             if np.array_equal(means.inside, means.outside):
@@ -479,7 +489,7 @@ class Sample:
         whole_number("dish", dish, 0, self.n_dishes - 1, remedy="See Sample.n_dishes.")
         if self.counts is None:
             return None
-        return topic_law(self.counts, self.term_means, self.parameters, dish)
+        return topic_law(self.topic_counts, self.term_means, self.parameters, dish)
 
     def draw_topics(self, rng: ChoiceSource | Seed = None) -> Floats:
         """Draw each topic from its posterior given the counts; `topics` is the mean of these draws.
@@ -688,7 +698,7 @@ def sample_of(state: Any, log_joint: float | None = None) -> Sample:
     levels = levels_of(state, columns)
     sizes = _sizes(state, *columns, len(slots))
     deepest = len(state.declarations) - 1
-    counts, means, parameters = _of_dishes(state, slots)
+    counts, tables, means, parameters = _of_dishes(state, slots)
     weights, rest = state.root_weights()
     streams = state.streams
     keeps = topology.n_customers <= _CUSTOMERS and (counts is None or not levels)
@@ -698,6 +708,7 @@ def sample_of(state: Any, log_joint: float | None = None) -> Sample:
         ids=state.slots.ids(),
         sizes=sizes,
         counts=counts,
+        tables=tables,
         parameters=parameters,
         root_weights=np.append(weights, rest),
         root_precision=_precision(state, state.root._kind()),
@@ -792,24 +803,26 @@ def _sizes(
 
 def _of_dishes(
     state: Any, slots: npt.NDArray[np.int32]
-) -> tuple[Any, TermMeans | None, dict[str, npt.NDArray[Any]]]:
-    """Counts of terms, the means of topics as functions of them, and other parameters."""
+) -> tuple[Any, Any, TermMeans | None, dict[str, npt.NDArray[Any]]]:
+    """Counts of terms, and of their tables, means of topics as functions of them, and other parameters."""
     measure, known = state.measure, state._known
     bank: Any = state.bank
-    counts, means = None, None
+    counts, tables, means = None, None, None
     if measure.takes_terms and getattr(state.data, "n_terms", None):
-        counts = _term_counts(state, bank, slots)
-        totals = known.add_seen(counts.sum(axis=1))
+        counts = _term_counts(state, slots)
+        if measure.seats_values:
+            tables = table_counts(state, slots)
+        totals = known.add_seen((counts if tables is None else tables).sum(axis=1))
         means = _term_means(measure, bank, slots, state._customers.dishes(), totals)
     if not len(slots) or (means is not None and not known.n):
-        return counts, means, {}
+        return counts, tables, means, {}
     if not (measure.supports("posterior_mean") or measure.supports("posterior_means")):
-        return counts, None, {}
+        return counts, tables, None, {}
     parameters = {"mean": np.array(state.dish_parameters())}
     if means is not None:  # topics of known components don't depend only on their counts
         frozen = known.is_frozen(np.arange(len(slots)))
         parameters["precision"] = np.where(frozen, np.inf, 1.0 / means.inside)
-    return counts, None, parameters
+    return counts, tables, None, parameters
 
 
 def _term_means(measure: BaseMeasure, bank: Any, *dishes: npt.NDArray[Any]) -> TermMeans | None:
@@ -828,15 +841,29 @@ def _term_means(measure: BaseMeasure, bank: Any, *dishes: npt.NDArray[Any]) -> T
 _MEANS = {"posterior_mean", "posterior_means", "log_predictive", "predictive"}
 
 
-def _term_counts(state: Any, bank: Any, slots: npt.NDArray[np.int32]) -> Any:
+def _term_counts(state: Any, slots: npt.NDArray[np.int32]) -> Any:
     """Counts of terms by dish, sparse; if a bank has them, they are never dense for all dishes at once."""
-    if not callable(getattr(bank, "counts", None)):
+    if state.measure.seats_values or not callable(getattr(state.bank, "counts", None)):
         return scipy.sparse.csr_array(state.dish_counts)
-    n = rows_at_once(state.data.n_terms)
+    return state._known.without_sparse(_counts_of(state.bank, slots, state.data.n_terms))
+
+
+def table_counts(state: Any, slots: npt.NDArray[np.int32]) -> Any:
+    """Tables of terms by dish if values sit at tables of their own, sparse: see `Sample`."""
+    inner, n_terms = state.bank.inner, state.data.n_terms
+    if callable(getattr(inner, "counts", None)):
+        return _counts_of(inner, slots, n_terms)
+    rows = [one.terms for one in inner.statistics(slots, state._customers.dishes())]
+    return scipy.sparse.csr_array(np.array(rows, dtype=np.int64).reshape(-1, n_terms))
+
+
+def _counts_of(bank: Any, slots: npt.NDArray[np.int32], n_terms: int) -> Any:
+    """Counts that a bank has of the dishes in these slots, sparse."""
+    n = rows_at_once(n_terms)
     parts = [
         scipy.sparse.csr_array(np.asarray(bank.counts(slots[first : first + n]), dtype=np.int64))
         for first in range(0, len(slots), n)
     ]
     if not parts:
-        return scipy.sparse.csr_array((0, state.data.n_terms), dtype=np.int64)
-    return state._known.without_sparse(scipy.sparse.csr_array(scipy.sparse.vstack(parts, format="csr")))
+        return scipy.sparse.csr_array((0, n_terms), dtype=np.int64)
+    return scipy.sparse.csr_array(scipy.sparse.vstack(parts, format="csr"))

@@ -112,18 +112,20 @@ def summarise_topics(
     at_least: float = 0.05,
     selected_terms: ArrayLike | None = None,
     document_counts: Any = None,
+    topic_counts: Any = None,
 ) -> list[TopicSummary]:
     """Terms and shares of all topics, the largest first (ties by lower row).
 
     ``dish_counts`` has the tokens of each term in each topic (K, V); ``dishes`` and ``document`` have an
     entry per token. Instead of these two, ``document_counts`` yields the tokens of each topic in each
-    document, as csr_arrays of some documents each.
+    document, as csr_arrays of some documents each. Terms of a topic are in the order of ``topic_counts``, by
+    default ``dish_counts``.
     """
     counts = _checked_counts(dish_counts)
     where = np.asarray(document, dtype=np.int64)
     if n_documents is None:
         n_documents = int(where.max()) + 1 if where.size else 0
-    terms = top_terms(counts, vocabulary, n_terms)
+    terms = top_terms(counts if topic_counts is None else topic_counts, vocabulary, n_terms)
     sizes, tokens, n_topics = np.asarray(counts.sum(axis=1)), token_shares(counts), counts.shape[0]
     if document_counts is None:
         documents = document_shares(dishes, where, n_topics, n_documents, at_least)

@@ -59,6 +59,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Each topic selects its own terms (Wang & Blei 2009); eta is not used then.
     smoothing, selection : optional
         Parameters of the sparse model: see `SparseDirichletMultinomial`. None: its defaults.
+    bursty : bool, float or prior
+        Topics differ by document, so that a term that has occurred in a document occurs there again (see
+        `Bursty`). A number or a prior is the concentration: the larger it is, the less terms repeat. True:
+        that with the prior Gamma(1, 0.01).
     sweeps : int
         Sweeps of `fit`. With ``until``: ten times those of the first round.
     until : "readable" or "quotable", optional
@@ -153,6 +157,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         sparse: Any = False,
         smoothing: Any = None,
         selection: Any = None,
+        bursty: Any = False,
         sweeps: Any = 500,
         partial_sweeps: Any = 50,
         samples: Any = 20,
@@ -180,6 +185,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.sparse = sparse
         self.smoothing = smoothing
         self.selection = selection
+        self.bursty = bursty
         self.sweeps = sweeps
         self.partial_sweeps = partial_sweeps
         self.samples = samples
@@ -236,7 +242,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 "X", "n_features = 1", "two terms or more for topics that select terms", "Use TopicModel."
             )
         measure = topic_measure(
-            self.eta, bool(self.sparse), smoothing=self.smoothing, selection=self.selection
+            self.eta, bool(self.sparse), self.bursty, smoothing=self.smoothing, selection=self.selection
         )
         restaurant = topic_restaurants(
             measure, self.concentration, self.root_concentration, self.n_components
@@ -519,6 +525,14 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if not isinstance(self.samples, Samples):
             whole_number("samples", self.samples, 0, remedy="0 keeps none.")
         flag("sparse", self.sparse)
+        if not isinstance(self.bursty, bool):
+            try:
+                topic_measure(0.5, False, self.bursty)
+            except ParameterError as error:
+                raise ParameterError(
+                    "bursty", self.bursty, "False, True, a number above 0, or a prior of positive numbers",
+                    "True is the usual prior of the concentration.",
+                ) from error  # fmt: skip
         if self.n_components is not None:
             whole_number("n_components", self.n_components, 1, remedy="None: the number is inferred.")
             if self.root_concentration is not None:
@@ -750,7 +764,9 @@ class SparseTopicModel(TopicModel):
         Dirichlet parameter of the terms that a topic selects. ``hk.Each(prior)``: one per topic. None: 0.1.
     selection : prior or float, optional
         Prior of the share of terms that a topic selects, or a fixed share. None: Beta(1, 1).
-    concentration, root_concentration, n_components, sweeps, partial_sweeps, samples, chains, schedule, init
+    concentration, root_concentration, n_components, bursty, sweeps, partial_sweeps, samples, chains
+        As in `TopicModel`.
+    schedule, init
         As in `TopicModel`.
     until, at_most
         As in `TopicModel`.

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, SparseDirichletMultinomial
+from hdpkit.base_measures import BaseMeasure, Bursty, DirichletMultinomial, SparseDirichletMultinomial
 from hdpkit.franchise import FixedWeights, Restaurant
 from hdpkit.moves import (
     BaseMeasureParameters,
     Concentration,
+    Discount,
     DishGibbs,
     Move,
     SelectorCounts,
@@ -22,13 +23,16 @@ from hdpkit.priors import Gamma
 __all__ = ["default_moves", "root_of", "topic_measure", "topic_restaurants", "updates_of"]
 
 
-def topic_measure(eta: Any, sparse: bool, **of_sparse: Any) -> BaseMeasure:
-    """The base measure of topics: Dirichlet or, with `sparse`, one whose topics select terms."""
-    if not sparse:
-        return DirichletMultinomial(eta=eta)
-    return SparseDirichletMultinomial(
-        **{name: value for name, value in of_sparse.items() if value is not None}
-    )
+def topic_measure(eta: Any, sparse: bool, bursty: Any = False, **of_sparse: Any) -> BaseMeasure:
+    """The base measure of topics: Dirichlet or, with `sparse`, one whose topics select terms.
+
+    If ``bursty`` is True, or the concentration of bursts, topics differ by document.
+    """
+    given = {name: value for name, value in of_sparse.items() if value is not None}
+    measure = SparseDirichletMultinomial(**given) if sparse else DirichletMultinomial(eta=eta)
+    if bursty is False:
+        return measure
+    return Bursty(measure) if bursty is True else Bursty(measure, bursty)
 
 
 def topic_restaurants(
@@ -68,9 +72,12 @@ def updates_of(restaurant: Restaurant) -> list[Move]:
     """Moves of parameters with a prior: concentrations, parameters of the base measure and of dishes."""
     base = restaurant.measure
     moves: list[Move] = []
-    if any(declared.hyperparameters[0].prior is not None for declared in restaurant.chain()):
+    declared = any(declared.hyperparameters[0].prior is not None for declared in restaurant.chain())
+    if declared or "concentration/bursts" in base.priors:
         moves.append(Concentration())
-    if base.priors:
+    if "discount/bursts" in base.priors:
+        moves.append(Discount())
+    if any("/" not in name for name in base.priors):
         moves.append(BaseMeasureParameters())
     if not base.conjugate:  # each dish has a smoothing
         moves.append(Smoothing())

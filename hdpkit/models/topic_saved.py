@@ -36,6 +36,7 @@ _PLACES = {
     "eta": "part of a base measure",
     "smoothing": "part of a base measure",
     "selection": "part of a base measure",
+    "bursty": "hyperparameter",
     "concentration": "hyperparameter",
     "root_concentration": "hyperparameter",
     "store": "store",

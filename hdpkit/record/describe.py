@@ -261,7 +261,7 @@ def _place_of(kind: type, argument: str) -> str:
     if kind in (Each, Shifted, Beta):
         return "hyperparameter"
     if issubclass(kind, BaseMeasure):
-        return "part of a base measure"
+        return "base measure" if argument == "measure" else "part of a base measure"
     if issubclass(kind, Scheduled) or (issubclass(kind, Move) and argument == "weighted"):
         return "move"
     return "number"

@@ -119,6 +119,7 @@ def _packed(sample: Sample) -> dict[str, Any]:
         "ids": sample.ids,
         "sizes": _small(sample.sizes),
         "counts": None if sample.counts is None else sparse_rows(sample.counts),
+        **({} if sample.tables is None else {"tables": sparse_rows(sample.tables)}),
         "parameters": dict(sample.parameters),
         "root_weights": sample.root_weights,
         "root_precision": sample.root_precision,
@@ -152,6 +153,12 @@ def _unpacked(tree: Mapping[str, Any]) -> Sample:
     k = len(ids)
     _check(ids.shape == sizes.shape == (k,) and len(np.unique(ids)) == k and int(ids.min(initial=0)) >= 0)
     counts = None if tree["counts"] is None else sparse_of(tree["counts"], k)
+    tables = None if tree.get("tables") is None else sparse_of(tree["tables"], k)
+    if tables is not None:  # each term of a dish has from one table to as many as it has customers
+        of: Any = counts
+        _check(of is not None and of.shape == tables.shape and np.array_equal(of.indptr, tables.indptr))
+        _check(np.array_equal(of.indices, tables.indices))
+        _check(bool(np.all((tables.data >= 1) & (tables.data <= of.data))))
     groups = sparse_of(tree["group_counts"], None, k)
     names = tree["names"]
     _check(names is None or len(names) == groups.shape[0])
@@ -185,6 +192,7 @@ def _unpacked(tree: Mapping[str, Any]) -> Sample:
         ids=ids,
         sizes=sizes,
         counts=counts,
+        tables=tables,
         parameters=parameters,
         root_weights=weights,
         root_precision=precision,

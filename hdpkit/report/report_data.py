@@ -245,6 +245,18 @@ class ReportData:
         return np.asarray(self._all_counts[self._order].toarray())
 
     @cached_property
+    def topic_counts(self) -> npt.NDArray[np.int64]:
+        """Counts from which topics are computed, shape (K, V): tokens, or tables of terms that repeat."""
+        tables = self.shown.tables
+        return self.counts if tables is None else np.asarray(tables[self._order].toarray())
+
+    @cached_property
+    def topic_term_counts(self) -> npt.NDArray[np.int64]:
+        """The same of each term in all topics, shape (V,)."""
+        tables = self.shown.tables
+        return self.term_counts if tables is None else np.asarray(tables.sum(axis=0))
+
+    @cached_property
     def weights(self) -> npt.NDArray[np.float64]:
         """Posterior mean weights of terms in topics, shape (K, V), rows sum to one."""
         if self.shown.counts is not None:
@@ -392,7 +404,7 @@ class ReportData:
         """The most frequent terms of a topic in descending order."""
         topic = whole_number("topic", topic, 0, self.n_topics - 1, remedy="Topics are numbered from 0.")
         most = self.n_terms if n is None else whole_number("n", n)
-        row = self.counts[topic]
+        row = self.topic_counts[topic]
         order = np.argsort(-row, kind="stable")[:most]
         return [int(v) for v in order if row[v] > 0]
 

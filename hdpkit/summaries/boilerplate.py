@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -46,14 +46,20 @@ class Boilerplate:
 
 
 def boilerplate(
-    dish_counts: Any, document_frequency: ArrayLike, n_documents: int, vocabulary: Sequence[str] | None
+    dish_counts: Any,
+    document_frequency: ArrayLike,
+    n_documents: int,
+    vocabulary: Sequence[str] | None,
+    topic_counts: Any = None,
 ) -> Boilerplate | None:
     """The terms in more than 30 % of the documents, if they lead topics with 40 % of the tokens or more.
 
     Besides, they must lead five topics, and have 5 % of the tokens. ``document_frequency`` is the number of
-    documents with each term, shape (V,).
+    documents with each term, shape (V,). Terms of a topic are in the order of ``topic_counts``, by default
+    ``dish_counts``.
     """
     counts = scipy.sparse.csr_array(dish_counts)
+    leading = counts if topic_counts is None else scipy.sparse.csr_array(topic_counts)
     often = np.asarray(document_frequency) / max(n_documents, 1)
     common = often > _COMMON  # as --max-document-share, which keeps those that are in exactly this share
     sizes, of_terms = np.asarray(counts.sum(axis=1)), np.asarray(counts.sum(axis=0))
@@ -62,9 +68,9 @@ def boilerplate(
         return None
     led = []
     for k in range(counts.shape[0]):
-        begin, end = counts.indptr[k : k + 2]
-        first = np.argsort(-counts.data[begin:end], kind="stable")[:_FIRST]
-        if common[counts.indices[begin:end][first]].any():
+        begin, end = leading.indptr[k : k + 2]
+        first = np.argsort(-leading.data[begin:end], kind="stable")[:_FIRST]
+        if common[leading.indices[begin:end][first]].any():
             led.append(k)
     share = float(sizes[led].sum() / total)
     if len(led) < _LED_TOPICS or share < _LED_TOKENS:
@@ -79,8 +85,8 @@ def boilerplate_hint(state: ChainState, folder: Path | None, nouns: Any) -> str 
     often = state.document_frequency()
     if often is None or state.sample.counts is None:
         return None
-    data: Any = state.data
-    found = boilerplate(state.sample.counts, often, data.n_documents, data.vocabulary)
+    data, sample = cast(Any, state.data), state.sample
+    found = boilerplate(sample.counts, often, data.n_documents, data.vocabulary, sample.topic_counts)
     return None if found is None else found.hint(nouns, folder is not None and _of_texts(folder))
 
 

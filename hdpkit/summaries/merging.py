@@ -206,8 +206,10 @@ def merged_sample(sample: Sample, labels: npt.NDArray[Any], apart: int = 0) -> S
     sizes = np.asarray(chooser @ sample.sizes, dtype=np.int64)
     order = np.lexsort((np.arange(k), -sample.sizes, sample.ids >= apart, to))
     largest = order[np.searchsorted(to[order], np.arange(n))]
-    counts = None if sample.counts is None else _whole(chooser @ sample.counts)
-    means = _merged_term_means(sample, sizes)
+    counts, tables = (
+        None if each is None else _whole(chooser @ each) for each in (sample.counts, sample.tables)
+    )
+    means = _merged_term_means(sample, chooser)
     parameters = dict(sample.parameters)
     if means is None and counts is not None:
         parameters["mean"] = sample.topics()
@@ -228,6 +230,7 @@ def merged_sample(sample: Sample, labels: npt.NDArray[Any], apart: int = 0) -> S
         ids=sample.ids[largest],
         sizes=sizes,
         counts=counts,
+        tables=tables,
         parameters=mixed,
         root_weights=np.append(chooser @ sample.root_weights[:-1], sample.root_weights[-1]),
         group_counts=_whole(sample.group_counts @ chooser.T),
@@ -248,13 +251,14 @@ def _merged_level(level: Level, chooser: Any) -> Level:
     return attrs.evolve(level, counts=_whole(level.counts @ chooser.T), tables=tables)
 
 
-def _merged_term_means(sample: Sample, sizes: Int64s) -> TermMeans | None:
+def _merged_term_means(sample: Sample, chooser: Any) -> TermMeans | None:
     """Means computed from merged counts under a Dirichlet prior; None under any other prior."""
     means = sample.term_means
     if means is None or means.smoothing.ndim > 1 or not np.array_equal(means.inside, means.outside):
         return None
-    total = 1.0 / means.inside - sample.sizes  # sum of the prior's pseudo-counts: the same for each dish
+    sizes = sample.sizes if sample.tables is None else sample.tables.sum(axis=1)
+    total = 1.0 / means.inside - sizes  # sum of the prior's pseudo-counts: the same for each dish
     if not np.allclose(total, total[0], rtol=1e-6, atol=0.0):
         return None
-    scale = 1.0 / (sizes + total[0])
+    scale = 1.0 / (np.asarray(chooser @ sizes) + total[0])
     return TermMeans(smoothing=means.smoothing, inside=scale, outside=scale)

@@ -195,6 +195,10 @@ def _perplexity(sample: Sample, chosen: slice, seen: Any, left: Any) -> float:
         place = both.indices
         own = topics[:, place] * shares[d][:, None]
         own *= both.data / np.maximum(own.sum(axis=0), 1e-300)
+        if sample.tables is not None:  # the words of the document are fewer observations of its topics
+            own *= sample.tables[:, used[place]].toarray() / np.maximum(
+                sample.counts[:, used[place]].toarray(), 1
+            )
         others = np.maximum(topics[:, place] * mass[:, None] - own, 1e-12)
         others /= np.maximum(mass - own.sum(axis=1), 1e-9)[:, None]
         observed = np.asarray(seen[[d]].toarray()[0, place], dtype=np.float64)

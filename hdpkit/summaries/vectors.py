@@ -104,7 +104,7 @@ class TermVectors:
         means = sample.term_means
         if means is None or (means.smoothing.shape == (self.n_terms,) and not self._shared(means.smoothing)):
             return Rows(scipy.sparse.csr_array(sample.topics()), np.zeros(sample.n_dishes))
-        counts = sample.counts
+        counts = sample.topic_counts
         row = np.repeat(np.arange(sample.n_dishes), np.diff(counts.indptr))
         if means.smoothing.shape == (self.n_terms,):
             base, own = means.outside, means.smoothing[counts.indices]

@@ -12,6 +12,7 @@ from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletM
 from hdpkit.errors import StateError
 from hdpkit.franchise import SeatingSample
 from hdpkit.random import as_source
+from hdpkit.summaries.merging import merged_sample
 
 WORDS = [["a", "b", "b", "c"], ["c", "d", "d"], ["a", "a", "e"], ["f", "e", "d", "d"], ["b", "c"]]
 AUTHORS = ["ann", "ann", "bob", None, "bob"]
@@ -55,6 +56,8 @@ FRANCHISES = {
     "reference": lambda: two_levels(DirichletMultinomialReference(0.3), kernel="reference"),
     "sparse": lambda: sparse(smoothing=0.2),
     "sparse, stored": lambda: sparse(smoothing=0.2, selection=hk.Beta(2.0, 1.0), proportions="stored"),
+    "bursty": lambda: two_levels(hk.Bursty(hk.DirichletMultinomial(0.3), 2.0, 0.2)),
+    "bursty, sparse": lambda: two_levels(hk.Bursty(hk.SparseDirichletMultinomial(0.2), 0.5)),
     "sparse, reference": lambda: two_levels(SparseDirichletMultinomialReference(0.2)),
 }
 
@@ -138,6 +141,30 @@ def test_a_subclass_with_means_of_its_own_is_believed():
     sample = begun(lambda: two_levels(Even(0.3))).sample()
     assert sample.term_means is None
     assert np.allclose(sample.topics(), 1 / 6)
+
+
+def test_tables_teach_topics_where_terms_repeat():
+    franchise = begun(FRANCHISES["bursty"])
+    sample = franchise.sample()
+    assert begun(FRANCHISES["two levels"]).sample().tables is None
+    # Tables are those that the frozen state has, of every term at least one for each document with it.
+    opens = franchise.freeze()["bank"]["opens"]
+    tables = np.zeros(sample.counts.shape, dtype=int)
+    np.add.at(tables, (franchise.dishes, franchise.data.values), opens)
+    assert np.array_equal(sample.tables.toarray(), tables)
+    assert np.array_equal(franchise.topic_counts, tables)
+    assert np.array_equal(sample.topic_counts.toarray(), tables)
+    assert 0 < tables.sum() < sample.sizes.sum() == franchise.dish_counts.sum()
+    assert np.allclose(sample.topics(), (tables + 0.3) / (tables + 0.3).sum(axis=1, keepdims=True))
+    drawn = drawn_topics(sample)
+    error = drawn.std(axis=0) / DRAWS**0.5
+    assert np.abs((drawn.mean(axis=0) - sample.topics()) / np.maximum(error, 1e-9)).max() < 5.0
+    # Merged topics are those of merged tables.
+    merged = merged_sample(sample, np.zeros(sample.n_dishes, dtype=int))
+    assert np.allclose(merged.topics()[0], (tables.sum(axis=0) + 0.3) / (tables.sum() + 0.3 * 6))
+    assert np.array_equal(merged.counts.toarray()[0], franchise.dish_counts.sum(axis=0))
+    for array in (sample.tables.data, sample.tables.indptr):
+        assert not array.flags.writeable
 
 
 def test_nobody_seated():

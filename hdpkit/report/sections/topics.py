@@ -77,10 +77,10 @@ def _orders(report: ReportData, topic: int) -> tuple[list[int], list[int]]:
     """A topic's terms by weight, and by relevance: 0.4 log weight + 0.6 log lift."""
     key = f"orders {topic}"
     if key not in report.kept:
-        counts = report.counts[topic]
+        counts, every = report.topic_counts[topic], report.topic_term_counts
         there = np.flatnonzero(counts)
         share = counts[there] / counts.sum()
-        lift = share / (report.term_counts[there] / report.term_counts.sum())
+        lift = share / (every[there] / every.sum())
         relevance = _RELEVANCE * np.log(share) + (1 - _RELEVANCE) * np.log(lift)
         apart = there[np.argsort(-relevance, kind="stable")[: report.n_terms]]
         report.kept[key] = (report.top_terms(topic), apart.tolist())
@@ -90,20 +90,14 @@ def _orders(report: ReportData, topic: int) -> tuple[list[int], list[int]]:
 
 def _details(report: ReportData) -> list[dict[str, Any]]:
     place = {v: i for i, v in enumerate(_numbers(report))}
-    every = report.term_counts / max(int(report.term_counts.sum()), 1)
+    every = report.topic_term_counts / max(int(report.topic_term_counts.sum()), 1)
     unit = unit_rows(report.weights)
     similar = unit @ unit.T
     details = []
     for k in range(report.n_topics):
-        total = max(int(report.sizes[k]), 1)
+        weights = report.topic_counts[k] / max(int(report.topic_counts[k].sum()), 1)
         terms = [
-            [
-                [
-                    place[v],
-                    *rounded([report.counts[k, v] / total, report.counts[k, v] / total / every[v]], 3),
-                ]
-                for v in order
-            ]
+            [[place[v], *rounded([weights[v], weights[v] / every[v]], 3)] for v in order]
             for order in _orders(report, k)
         ]
         column = report.document_shares[:, [k]].tocoo()

@@ -1,0 +1,99 @@
+"""Topic models whose terms repeat within documents, through `TopicModel`."""
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit.base_measures import Bursty
+from hdpkit.errors import ParameterError
+from hdpkit.models.topic_parts import default_moves, topic_measure, topic_restaurants
+from hdpkit.moves import BaseMeasureParameters, Concentration, Discount
+
+
+def counts():
+    """Documents in which each of two topics uses few of its terms, over and over."""
+    rng, made = np.random.default_rng(3), np.zeros((10, 8), dtype=int)
+    for d in range(len(made)):
+        first = 4 * (d % 2)
+        own = rng.choice(np.arange(first, first + 4), 2, replace=False)
+        np.add.at(made[d], rng.choice(own, 9), 1)
+    return made
+
+
+def model(**options):
+    given = {"bursty": True, "sweeps": 8, "samples": 2, "random_state": 0, **options}
+    return hk.TopicModel(**given).fit(counts())
+
+
+def test_topics_are_those_of_tables():
+    fitted = model()
+    franchise, measure = fitted.franchise_, fitted.franchise_.measure
+    assert isinstance(measure, Bursty)
+    assert repr(measure.concentration.prior) == "Gamma(shape=1.0, rate=0.01)"
+    assert len(set(fitted.trace_["concentration/bursts"])) > 1
+    tables = franchise.topic_counts[fitted.dishes_]
+    assert tables.sum() < counts().sum()
+    expected = (tables + 0.05) / (tables.sum(axis=1, keepdims=True) + 0.05 * 8)
+    assert np.allclose(fitted.components_, expected)
+    assert np.isclose(fitted.component_shares_.sum(), 1.0)  # of tokens
+    assert fitted.transform(counts()[:3]).shape == (3, fitted.n_components_)
+
+
+def test_a_number_is_fixed_and_a_prior_resampled():
+    assert set(model(bursty=2.0, sweeps=3).trace_["concentration/bursts"]) == {2.0}
+    resampled = model(bursty=hk.Gamma(2.0, 1.0), sweeps=3).trace_["concentration/bursts"]
+    assert len(set(resampled)) == 3
+    plain = model(bursty=False, sweeps=3)
+    assert "concentration/bursts" not in plain.trace_
+    infinite = model(bursty=float("inf"), sweeps=3)
+    assert np.array_equal(infinite.trace_["log_joint"], plain.trace_["log_joint"])
+
+
+def test_the_sparse_model_repeats_terms_too():
+    fitted = hk.SparseTopicModel(bursty=1.5, sweeps=3, samples=1, random_state=0).fit(counts())
+    assert isinstance(fitted.franchise_.measure.measure, hk.SparseDirichletMultinomial)
+    assert np.allclose(fitted.components_.sum(axis=1), 1.0)
+
+
+def test_new_documents_are_added():
+    fitted = model(sweeps=4, partial_sweeps=2)
+    before = fitted.franchise_.topic_counts.sum()
+    fitted.partial_fit(counts()[:2])
+    assert len(fitted.franchise_.data) == counts().sum() + counts()[:2].sum()
+    assert fitted.franchise_.topic_counts.sum() > before
+    fitted.franchise_.audit()
+
+
+def test_a_folder_has_all_of_it(tmp_path):
+    fitted = model(bursty=hk.Gamma(2.0, 1.0), sweeps=4)
+    fitted.save(tmp_path / "model")
+    loaded = hk.TopicModel.load(tmp_path / "model")
+    assert repr(loaded.bursty) == repr(fitted.bursty)
+    assert np.array_equal(loaded.components_, fitted.components_)
+    assert all(
+        np.array_equal(one.tables.toarray(), other.tables.toarray())
+        for one, other in zip(loaded.samples_, fitted.samples_, strict=True)
+    )
+
+
+@pytest.mark.parametrize("bursty", [None, "yes", 0.0, -1.0, [1.0], hk.Normal(0.0, 1.0), hk.Gamma])
+def test_bad_values(bursty):
+    with pytest.raises(ParameterError, match=r"^bursty = ") as raised:
+        model(bursty=bursty)
+    assert raised.value.value is bursty
+
+
+@pytest.mark.parametrize(
+    ("measure", "names"),
+    [
+        (topic_measure(0.1, False, True), ["Concentration"]),
+        (topic_measure(0.1, False, 2.0), []),
+        (topic_measure(hk.Gamma(1.0, 1.0), False, 2.0), ["BaseMeasureParameters"]),
+        (hk.Bursty(hk.DirichletMultinomial(0.1), 2.0, hk.Beta(1.0, 1.0)), ["Discount"]),
+    ],
+)
+def test_the_default_schedule_updates_what_has_a_prior(measure, names):
+    restaurant = topic_restaurants(measure, 1.0, 1.0, None)
+    kinds = (BaseMeasureParameters, Concentration, Discount)
+    found = [move.name for move in default_moves(restaurant) if isinstance(move, kinds)]
+    assert found == names
