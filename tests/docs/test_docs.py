@@ -97,6 +97,7 @@ ARGUMENTS = {
         "{corpus} --samples 3 --factors 2 --settle 2 --seconds 0.1 --largest 3",
         "squared change within",
     ),
+    "bursty_sweeps": ("{corpus} --rounds 1 --settle 2 --stores 'counts, weights'", "| counts, weights |"),
     "heldout": (f"{TOPICS} {HALVES}", "held-out perplexity"),
     "in_parallel": (
         "{wide} --observed {wide} --held {wide} --topics 2 --seconds 0.01 --sweeps 1",

@@ -20,6 +20,8 @@ RECORDED = {
     "slice": "e2b6e6dfe5be8eb9",
     "direct assignment": "6b5e81f0f75c6f2f",
     "table indicators": "1aeb872c6847b0ae",
+    "repeated words": "7e1b3b5a888fd26f",
+    "repeated words by counts": "d36a4bc67e575948",
     "documents in parallel": "8745c724f2229573",
     "levels by cell": "8af37476c381bcca",
     "levels by customer": "af04519f2d0360d2",

@@ -42,6 +42,18 @@ def direct_assignment():
     return hk.Scheduler(schedule).run(franchise, sweeps=60, rng=3, init="sequential")
 
 
+def repeated_words(store, root, discount):
+    """Topics that differ by document."""
+    base = hk.Bursty(hk.DirichletMultinomial(0.1), hk.Gamma(2.0, 0.2), discount)
+    above = hk.Restaurant(base, concentration=hk.Gamma(2.0, 0.2))
+    own = hk.Restaurant(above, concentration=hk.Gamma(1.0, 1.0), each="document")
+    franchise = hk.Franchise(own, corpus(15, 30, 40), store=store, root=root)
+    schedule = [moves.TableGibbs(), moves.DishGibbs(), moves.Concentration()]
+    if root == "weights":
+        schedule += [moves.TableCounts(), moves.RootWeights()]
+    return hk.Scheduler(schedule).run(franchise, sweeps=60, rng=3, init="sequential")
+
+
 def documents_in_parallel():
     """Topics and weights drawn, then customers, document by document."""
     root = hk.Restaurant(hk.DirichletMultinomial(0.1), concentration=hk.Gamma(2.0, 0.2))
@@ -98,6 +110,8 @@ def digests():
         "slice": topics("histogram", hk.Shifted(gamma), beta, hk.Gamma(1.0, 10.0), by_slice),
         "direct assignment": direct_assignment(),
         "table indicators": topics("counts", gamma, beta, hk.Gamma(1.0, 10.0), auxiliary, sweeps=60),
+        "repeated words": repeated_words("histogram", "restaurant", 0.3),
+        "repeated words by counts": repeated_words("counts", "weights", 0.0),
         "documents in parallel": documents_in_parallel(),
         "levels by cell": levels(moves.CountGibbs()),
         "levels by customer": levels(moves.SliceGibbs()),

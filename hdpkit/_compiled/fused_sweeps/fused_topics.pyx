@@ -14,7 +14,8 @@ from hdpkit.vectors cimport no_memory, vector
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.explicit cimport ExplicitStore
 from hdpkit._compiled.stores.histogram cimport HistogramStore
-from hdpkit._compiled.measures.measure cimport measure_t
+from hdpkit._compiled.measures.bursty_counts cimport BurstyCounts, Counted, ready_ratio
+from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
 from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_customers, fail, misplaced, reseat_one
@@ -23,8 +24,8 @@ from hdpkit._compiled.walk.table_counts cimport draw_tables_of, restaurants_of
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit._compiled.fused_sweeps.topic_workspace cimport (
-    HDPKIT_ABROAD, HDPKIT_BIRTH, HDPKIT_DONE, HDPKIT_JOIN, HDPKIT_LEAVE, HDPKIT_OPEN, HDPKIT_UNSEATED, HDPKIT_WRITE,
-    Workspace, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, workspace_of)
+    HDPKIT_ABROAD, HDPKIT_BIRTH, HDPKIT_DONE, HDPKIT_JOIN, HDPKIT_LEAVE, HDPKIT_OPEN, HDPKIT_RATIOS, HDPKIT_UNSEATED,
+    HDPKIT_WRITE, Workspace, hdpkit_bursts, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, workspace_of)
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
 from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit._compiled.support.guarded import guarded
@@ -72,6 +73,8 @@ cdef class Stores:
 cdef int refresh(Workspace workspace, Walk walk, Stores stores) except -1 nogil:
     """Update all addresses: operations of the store or the statistics may move their arrays."""
     cdef hdpkit_topics *s = &workspace.s
+    if workspace.words != NULL:
+        refresh_words(&workspace.bursts, workspace.words)
     s.counts = workspace.counts.counts
     s.totals = workspace.counts.totals.data()
     s.stride = workspace.counts.stride
@@ -96,6 +99,28 @@ cdef int refresh(Workspace workspace, Walk walk, Stores stores) except -1 nogil:
                 stores.table.make_room(s.stride)
         s.weight = stores.table.weight.data()
         s.rest = stores.table.rest
+    return 0
+
+
+cdef int refresh_words(hdpkit_bursts *w, BurstyCounts *words) noexcept nogil:
+    """The same for words at tables of their own."""
+    w.order = NULL
+    w.place = NULL
+    if not words.sorted:
+        w.order = words.order.data()
+        w.place = words.place.data()
+    w.begin = words.begin.data()
+    w.slot_of = words.slot_of.data()
+    w.opens = words.opens.data()
+    w.seated = words.seated.data()
+    w.cell = words.cell.data()
+    w.cell_tables = words.cell_tables.data()
+    w.concentration = words.concentration
+    w.discount = words.discount
+    w.fewer = words.ratios.fewer.data()
+    w.rows = words.ratios.rows if words.ratios.d == words.discount else 0
+    w.columns = words.ratios.columns
+    w.largest = words.largest
     return 0
 
 
@@ -136,11 +161,16 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
     cdef int (*sweep)(hdpkit_topics *) noexcept nogil
     cdef int event
     cdef int32_t customer, node, as_customer
+    cdef Counted numbers
     cdef vector[double] weights
     cdef vector[int32_t] nodes       # whose tables are drawn at the end
     if stores.table is not None:
         under = &functions.weights if stores.counts is None else &functions.counts
+        if workspace.words != NULL:
+            under = &functions.bursts_weights if stores.counts is None else &functions.bursts_counts
         s.rest = stores.table.rest
+    elif workspace.words != NULL:
+        under = &functions.bursts
     elif workspace.sparse != NULL:
         under = &functions.sparse
     start = under.start_floats if floats or not scripted else under.start_doubles
@@ -164,6 +194,13 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
             make_room(walk, counts, stores)
             refresh(workspace, walk, stores)
             continue
+        if event == HDPKIT_RATIOS:
+            numbers.customers = workspace.bursts.wanted_customers
+            numbers.tables = workspace.bursts.wanted_tables
+            if ready_ratio(workspace.words, numbers) < 0:
+                fail("the tables of the word", customer)
+            refresh(workspace, walk, stores)
+            continue
         node = walk.home[customer]
         if event == HDPKIT_LEAVE:
             if walk.unseat_customer(customer, node, s.dish, source):
@@ -179,6 +216,8 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
             walk.store.open_table(node, s.dish, customer, &as_customer)
             walk.store.open_table(0, s.dish, as_customer, &as_customer)
         elif event == HDPKIT_ABROAD:
+            if workspace.words != NULL:
+                workspace.words.loaded = -1
             reseat_one(walk, measure, customer, &weights, source)
         elif event == HDPKIT_UNSEATED:
             with gil:
@@ -199,13 +238,25 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
             s.root_customers -= 1
             s.tables[s.dish] -= 1
     draw_tables_of(walk, &nodes, source)
+    if workspace.words != NULL:
+        workspace.words.loaded = -1
+        workspace.words.version += 1
     counts.version += 1
     workspace.version = counts.version
     return 0
 
 
+cdef bint words_are_at_home(BurstyCounts *words, Walk walk, int64_t first, int64_t last) noexcept nogil:
+    """Whether topics differ by the restaurants in which these customers are, or by the root."""
+    cdef int64_t i
+    for i in range(first, last):
+        if walk.home[i] != 0 and words.restaurant[i] != walk.home[i]:
+            return False
+    return True
+
+
 @guarded
-def reseat(Walk walk not None, TermCountsBank bank not None, int64_t first, int64_t last,
+def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_t last,
            ChoiceSource source not None, bint floats=False):
     """Reseat data customers first .. last - 1, one after the other.
 
@@ -225,6 +276,9 @@ def reseat(Walk walk not None, TermCountsBank bank not None, int64_t first, int6
         if workspace.counts.stride * (bank.n_customers + workspace.plain.eta_sum) > FINEST:
             generic.reseat(walk, bank, first, last, source)
             return
+    if workspace.words != NULL and not words_are_at_home(workspace.words, walk, first, last):
+        generic.reseat(walk, bank, first, last, source)
+        return
     if stores.explicit is not None:
         stores.explicit.changes += 1
     workspace.take_parameters()
@@ -251,7 +305,7 @@ def reseat(Walk walk not None, TermCountsBank bank not None, int64_t first, int6
 # ------------------------------------------------------------------------------------------- for tests
 
 @guarded
-def asked_for(TermCountsBank bank not None):
+def asked_for(CompiledBank bank not None):
     """The choice requested from a script while its function runs: the customer and the outcomes.
 
     Returns
@@ -265,7 +319,10 @@ def asked_for(TermCountsBank bank not None):
     cdef int64_t i
     outcomes = np.empty(workspace.s.asking, dtype=np.int64)
     for i in range(workspace.s.asking):
-        outcomes[i] = functions.restaurant.outcome(&workspace.s, i)
+        if workspace.words != NULL:
+            outcomes[i] = functions.bursts.outcome(&workspace.s, i)
+        else:
+            outcomes[i] = functions.restaurant.outcome(&workspace.s, i)
     return workspace.s.customer, outcomes
 
 
@@ -290,7 +347,7 @@ def bounds(TermCountsBank bank not None):
 
 
 @guarded
-def exact_passes(TermCountsBank bank not None):
+def exact_passes(CompiledBank bank not None):
     """Number of customers in production sweeps for whom the bound was not sufficient."""
     return workspace_of(bank).s.exact_passes
 

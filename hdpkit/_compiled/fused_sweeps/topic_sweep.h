@@ -28,9 +28,28 @@ enum hdpkit_sweep_event {
     HDPKIT_OPEN,                 /* seat `customer` at a new table of `dish` */
     HDPKIT_BIRTH,                /* the same with a new dish */
     HDPKIT_FAILED,               /* the draw for `customer`, who is removed, failed */
+    HDPKIT_RATIOS,               /* bursts: ratios of Stirling numbers are needed, see `hdpkit_bursts` */
 };
 
 typedef int64_t (*hdpkit_choose)(void *state, const double *weights, int64_t n);
+
+/* Words at tables of each dish in each document (bursty_sweep_text.h); arrays are those of the bank. */
+typedef struct hdpkit_bursts {
+    const int32_t *order, *place;    /* customers sorted by document and term, and the place of each; 0: they are so */
+    const int64_t *begin;            /* place of the first customer of each document */
+    int32_t *slot_of;                /* dish of each customer, -1 while it is removed */
+    int8_t *opens;                   /* whether it represents a table of its word */
+    int64_t *seated;                 /* customers by slot */
+    int32_t *cell, *cell_tables;     /* scratch by slot, zero between customers */
+    double concentration, discount;
+    const double *fewer;             /* as in stirling.pxd, for up to `rows` customers at `columns` tables */
+    int64_t rows, columns;
+    int64_t largest;                 /* customers of a document that the sweep serves */
+    int64_t wanted_customers, wanted_tables;      /* numbers for which ratios are needed */
+    int64_t n_touched;               /* dishes of the document with the customer's term */
+    int32_t opening;                 /* whether the customer opens a table of its word */
+    int32_t unbounded;               /* whether a share is above all ceilings */
+} hdpkit_bursts;
 
 typedef struct hdpkit_topics {
     /* the data */
@@ -98,6 +117,7 @@ typedef struct hdpkit_topics {
     double open;                 /* (theta + d T_j) / (theta0 + m); without the denominator if the root has weights */
     double fresh;                /* open (theta0 + d0 K) / eta_sum, or with the remainder instead of theta0 + d0 K */
     int64_t exact_passes;        /* how often the bound was not sufficient */
+    hdpkit_bursts *bursts;       /* 0: topics don't differ by document */
 } hdpkit_topics;
 
 typedef struct hdpkit_topic_sweep {
@@ -115,6 +135,7 @@ typedef struct hdpkit_topic_functions {
     hdpkit_topic_sweep weights;                        /* has weights, */
     hdpkit_topic_sweep counts;                         /* has weights, over a store of counts, */
     hdpkit_topic_sweep sparse;                         /* or is a restaurant, with a sparse measure */
+    hdpkit_topic_sweep bursts, bursts_weights, bursts_counts;   /* the first three, with bursts */
     int (*blocks_start)(hdpkit_blocks *);              /* fill the workspace from the seating */
     int (*blocks_next)(hdpkit_blocks *);
     int (*blocks_fill)(hdpkit_blocks *);               /* the bounds of all terms and slots */

@@ -24,6 +24,9 @@
    The same code is compiled for production (floats, generator inlined) and for the exact tests (a script chooses;
    doubles, or floats to reproduce the numbers of production). Included once by each instruction set. */
 
+#ifndef HDPKIT_TOPIC_SWEEP_TEXT_H
+#define HDPKIT_TOPIC_SWEEP_TEXT_H
+
 #include "topic_passes_text.h"
 
 namespace {
@@ -365,3 +368,5 @@ constexpr hdpkit_topic_sweep sweep_of() {
 }
 
 }  // namespace
+
+#endif

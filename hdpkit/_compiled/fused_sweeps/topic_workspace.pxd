@@ -3,7 +3,9 @@
 from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.measures.bursty_counts cimport BurstyCounts
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
+from hdpkit._compiled.measures.measure cimport CompiledBank
 from hdpkit._compiled.measures.sparse_counts cimport SparseCounts
 from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
 from hdpkit._compiled.stores.explicit cimport Table
@@ -24,6 +26,25 @@ cdef extern from "topic_sweep.h":
         HDPKIT_OPEN
         HDPKIT_BIRTH
         HDPKIT_FAILED
+        HDPKIT_RATIOS
+    ctypedef struct hdpkit_bursts:
+        const int32_t *order
+        const int32_t *place
+        const int64_t *begin
+        int32_t *slot_of
+        int8_t *opens
+        int64_t *seated
+        int32_t *cell
+        int32_t *cell_tables
+        double concentration
+        double discount
+        const double *fewer
+        int64_t rows
+        int64_t columns
+        int64_t largest
+        int64_t wanted_customers
+        int64_t wanted_tables
+        int32_t opening
     ctypedef struct hdpkit_topics:
         const int32_t *terms
         const int32_t *home
@@ -82,6 +103,7 @@ cdef extern from "topic_sweep.h":
         int32_t unwritten
         int64_t root_customers
         int64_t exact_passes
+        hdpkit_bursts *bursts
     ctypedef struct hdpkit_topic_sweep:
         int (*start_floats)(hdpkit_topics *s, int anew) noexcept nogil
         int (*start_doubles)(hdpkit_topics *s, int anew) noexcept nogil
@@ -94,6 +116,9 @@ cdef extern from "topic_sweep.h":
         hdpkit_topic_sweep weights
         hdpkit_topic_sweep counts
         hdpkit_topic_sweep sparse
+        hdpkit_topic_sweep bursts
+        hdpkit_topic_sweep bursts_weights
+        hdpkit_topic_sweep bursts_counts
 
 
 cdef class Workspace:
@@ -105,9 +130,11 @@ cdef class Workspace:
     cdef TermCounts *counts          # counts of the bank: the common part, and
     cdef DirichletCounts *plain      # that of a Dirichlet-multinomial,
     cdef SparseCounts *sparse        # or of a sparse one; the other is NULL
+    cdef hdpkit_bursts bursts
+    cdef BurstyCounts *words         # of a bank of topics that differ by document over this one, or NULL
 
     cdef int lay_out(self, int64_t stride) except -1 nogil
     cdef int take_parameters(self) except -1
 
 
-cdef Workspace workspace_of(TermCountsBank bank)
+cdef Workspace workspace_of(CompiledBank bank)

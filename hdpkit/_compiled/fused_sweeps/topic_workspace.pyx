@@ -5,7 +5,9 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.measures.bursty cimport BurstyBank
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
+from hdpkit._compiled.measures.measure cimport CompiledBank
 from hdpkit._compiled.measures.sparse_counts cimport SlotFactors, factors_at, factors_of
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
 from hdpkit._compiled.measures.term_counts cimport TermCountsBank
@@ -31,6 +33,7 @@ cdef class Workspace:
     def __cinit__(self, TermCountsBank bank not None):
         self.plain = NULL
         self.sparse = NULL
+        self.words = NULL
         if type(bank) is DirichletMultinomialBank:
             self.counts = self.plain = &(<DirichletMultinomialBank>bank).b
         elif type(bank) is SparseDirichletMultinomialBank:
@@ -112,7 +115,13 @@ cdef class Workspace:
         return self.arrays.capacity() + self.reach.capacity() * sizeof(uint64_t)
 
 
-cdef Workspace workspace_of(TermCountsBank bank):
-    if bank.workspace is None:
-        bank.workspace = Workspace(bank)
-    return bank.workspace
+cdef Workspace workspace_of(CompiledBank bank):
+    """The workspace of a bank of topics; that of topics that differ by document is the one of its inner bank."""
+    cdef TermCountsBank inner = (<BurstyBank>bank).inner if isinstance(bank, BurstyBank) else bank
+    cdef Workspace workspace
+    if inner.workspace is None:
+        inner.workspace = Workspace(inner)
+    workspace = inner.workspace
+    workspace.words = &(<BurstyBank>bank).b if isinstance(bank, BurstyBank) else NULL
+    workspace.s.bursts = &workspace.bursts if workspace.words != NULL else NULL
+    return workspace

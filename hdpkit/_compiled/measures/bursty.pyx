@@ -23,6 +23,9 @@ from hdpkit.random._source cimport ChoiceSource
 cdef enum:
     SCANNED = 16384      # most customers of a restaurant without a hash table
 
+# Smallest concentration of a sweep in single precision: with a smaller one, weights of new tables are lost.
+cdef double LEAST_CONCENTRATION = 1e-10
+
 
 cdef class BurstyBank(CompiledBank):
     """Customers and tables of terms in each restaurant, over the compiled bank of the topics, which has the tables.
@@ -460,6 +463,17 @@ cdef class BurstyBank(CompiledBank):
         self._take(measure)
         return kept
 
+    def in_floats(self, ends, longest):
+        """Whether the sweep in single precision is accurate; see `DirichletMultinomialBank.in_floats`."""
+        return self._serves_floats() and self.inner.in_floats(ends, longest)
+
+    def in_floats_given_weights(self, ends):
+        """The same if the root's dishes have weights."""
+        return self._serves_floats() and self.inner.in_floats_given_weights(ends)
+
+    def _serves_floats(self):
+        return type(self.inner) is DirichletMultinomialBank and self.b.concentration >= LEAST_CONCENTRATION
+
     # ------------------------------------------------------------------ saved with the state
 
     def opens(self):
@@ -513,10 +527,11 @@ cdef class BurstyBank(CompiledBank):
                 kept = np.asarray(frozen["opens"])
             except (TypeError, KeyError, IndexError):
                 kept = np.empty((0, 0))
-            if kept.shape != made.shape or kept.dtype.kind not in "biu" or not np.all((kept == 0) | (kept == 1)):
+            fits = kept.ndim == 1 and len(kept) <= len(made) and kept.dtype.kind in "biu"
+            if not fits or not np.all((kept == 0) | (kept == 1)):
                 raise DataError("opens, in the frozen state", kept, f"0 or 1 for each of {len(made)} customers",
                                 "Use what freeze() returned.")
-            made[:] = kept
+            made[: len(kept)] = kept      # there may be new customers
         given = made
         self._reset()
         for i in range(self.b.n_customers):

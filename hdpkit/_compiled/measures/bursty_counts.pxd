@@ -92,6 +92,7 @@ cdef enum:
 cdef Pair pair_of(const BurstyCounts *b, int32_t i) noexcept nogil
 cdef int load(BurstyCounts *b, int32_t r) noexcept nogil
 cdef int widen_slots(BurstyCounts *b, int64_t slots) except -1 nogil
+cdef int ready_ratio(BurstyCounts *b, Counted cell) noexcept nogil
 cdef int forget(BurstyCounts *b) noexcept nogil
 cdef Counted cell_of(BurstyCounts *b, int32_t i, int32_t slot) noexcept nogil
 cdef Counted total_of(BurstyCounts *b, int32_t r, int32_t slot) noexcept nogil

@@ -390,6 +390,28 @@ register_kernel(
 register_kernel(
     Row(
         "fused",
+        SimpleNamespace(reseat=fused_topics.reseat),
+        frozenset(fused_topics.STORES),
+        frozenset({BurstyBank}),
+        TWO,
+        _RESTAURANT,
+        lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.longest()),
+    )
+)
+register_kernel(
+    Row(
+        "fused",
+        SimpleNamespace(reseat=fused_topics.reseat),
+        frozenset(fused_topics.STORES_UNDER_WEIGHTS),
+        frozenset({BurstyBank}),
+        TWO,
+        _WEIGHTS,
+        lambda bank, numbers: bank.in_floats_given_weights(numbers.ends()),
+    )
+)
+register_kernel(
+    Row(
+        "fused",
         SimpleNamespace(
             index_units=fused_blocks.index_units,
             unit_dishes=fused_blocks.unit_dishes,

@@ -1,0 +1,533 @@
+/* Table Gibbs over a two-level topic model whose topics differ by document (`Bursty`): the code of the fused sweep.
+
+   c_jkv customers of document j with dish k have term v, at t_jkv tables of words; T_jk, c_jk are their sums over terms.
+   Only tables of words are counted as observations of dishes: n_kv and n_k below. The sum over dishes k is computed in
+   these parts (symbols otherwise as in topic_sweep_text.h):
+
+       repeat   sum over the document's dishes of W_jk (c_jkv - a t_jkv) / (b + c_jk)
+       share    sum over the document's dishes of W_jk (b + a T_jk) / (b + c_jk)  (n_kv + eta_v) / (n_k + sum eta)
+       term, smooth, fresh: as without bursts, over the other dishes
+
+   with W_jk = (n_jk - d t_jk) + c (m_k - d0), for a table of the dish in the document or a new one. The document's
+   dishes have a share of 0 at the root while it is loaded. Few of them have the customer's term, so `repeat` is a
+   short list, and `share` is one pass. The bound of `term` remains valid, because it includes all dishes.
+
+   A draw from `repeat` shares a table of the word, any other opens one, so this is decided with the dish. Whether a
+   table of the document's dish is joined or opened is a further draw, which is independent of it.
+
+   The customer is removed first: whether its table of the word closes is drawn given their number (`one_alone` in
+   stirling.pxd). Included once by each instruction set. */
+
+#include "topic_sweep_text.h"
+
+namespace {
+
+template <class Real, bool Scripted, class Root>
+struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
+    typedef Sweep<Real, Scripted, Root, Dirichlet> Base;
+    typedef Root Above;
+    typedef typename lanes<Real>::type vec;
+    using Base::entries, Base::seated, Base::set_share, Base::pick_root, Base::dish_at, Base::next_word;
+    using Base::draw_table, Base::choose_table, Base::term_pass, Base::smooth_pass, Base::measure_reach;
+    using Base::root_share, Base::in_units, Base::inverse_of, Base::look_ahead;
+
+    /* A dish may have more tables than words at tables of their own, so its share at the root may be above 1. */
+    static constexpr double UNIT = 1.0 / 4194304.0;            /* of ceilings: 2**-22 */
+    static constexpr double LARGEST = 512.0;                   /* largest ceiling */
+
+    /* Arrays by slot, in places that the sweep without bursts uses otherwise. */
+    HDPKIT_INLINE static int32_t *inside(const hdpkit_topics *s) { return s->several; }
+    HDPKIT_INLINE static int32_t *word_tables(const hdpkit_topics *s) { return (int32_t *)s->root_less; }
+    HDPKIT_INLINE static int32_t *touched(const hdpkit_topics *s) { return word_tables(s) + s->stride; }
+    HDPKIT_INLINE static double *scale(const hdpkit_topics *s) { return (double *)s->document_less; }
+    HDPKIT_INLINE static double *cumulative(const hdpkit_topics *s) { return s->inverse_more; }
+
+    HDPKIT_INLINE static int64_t place_of(const hdpkit_bursts *w, int64_t i) { return w->place ? w->place[i] : i; }
+    HDPKIT_INLINE static int64_t at(const hdpkit_bursts *w, int64_t p) { return w->order ? w->order[p] : p; }
+
+    /* Places of the customers of the document with the same term. */
+    HDPKIT_INLINE static void find_pair(const hdpkit_topics *s, int64_t i, int32_t node, int64_t *first, int64_t *last) {
+        const hdpkit_bursts *w = s->bursts;
+        const int64_t low = w->begin[node], high = w->begin[node + 1];
+        const int32_t v = s->terms[i];
+        int64_t p = place_of(w, i), q = p + 1;
+        while (p > low && s->terms[at(w, p - 1)] == v) p--;
+        while (q < high && s->terms[at(w, q)] == v) q++;
+        *first = p;
+        *last = q;
+    }
+
+    static void raise(hdpkit_topics *s, int32_t k, double root) {
+        double wanted = root * 1.25;
+        if (s->totals[k] < s->small && wanted < s->typical) wanted = s->typical;
+        if (!(wanted <= LARGEST)) {
+            s->bursts->unbounded = 1;
+            return;
+        }
+        const uint32_t ceiling = (uint32_t)(wanted / UNIT) + 1;
+        const uint64_t more = ceiling - s->ceiling[k];
+        if (ceiling < s->ceiling[k]) return;
+        if (s->totals[k] > 0)
+            for (int64_t v = 0; v < s->n_terms; v++)
+                if (s->reach[v] != UNKNOWN) s->reach[v] += more * (uint64_t)s->counts[v * s->stride + k];
+        s->ceiling[k] = ceiling;
+    }
+
+    /* Update the quantities at the root that depend on a dish's words at tables, or on its tables. */
+    HDPKIT_INLINE static void refresh_root(hdpkit_topics *s, int32_t k) {
+        Real *root = (Real *)s->root;
+        const double inverse = inverse_of(s, s->totals[k]);
+        const double whole = root_share(s, k, inverse), now = inside(s)[k] ? 0.0 : whole, before = root[k];
+        s->inverse[k] = inverse;
+        if (whole > (double)s->ceiling[k] * UNIT) raise(s, k, whole);
+        s->root_sum += in_units(now) - in_units(before);
+        root[k] = (Real)now;
+    }
+
+    /* Update the share of a dish of the document. */
+    template <bool Alone> HDPKIT_INLINE static void refresh_here(hdpkit_topics *s, int32_t node, int32_t k) {
+        const hdpkit_bursts *w = s->bursts;
+        double customers, joined;
+        if (Above::TABLES) {
+            const hdpkit_entry *entry = entries(s, node) + s->place[k];
+            customers = (double)entry->customers;
+            joined = customers - s->discount[node] * (double)entry->tables;
+        } else {
+            joined = customers = (double)s->here[k];
+        }
+        const double weight = customers > 0.0 ? joined + s->open * Above::of(s, k) : 0.0;
+        const double each = weight / (w->concentration + customers);
+        const double opening = w->concentration + w->discount * (double)word_tables(s)[k];
+        const Real share = (Real)(each * opening * s->inverse[k]);
+        scale(s)[k] = each;
+        if (Alone) set_share(s, k, share);
+        else ((Real *)s->document)[k] = share;
+    }
+
+    /* Put a dish into the document, or take it out. */
+    HDPKIT_INLINE static void set_inside(hdpkit_topics *s, int32_t k, int32_t is_inside) {
+        inside(s)[k] = is_inside;
+        refresh_root(s, k);
+    }
+
+    static void load(hdpkit_topics *s, int32_t node) {
+        const hdpkit_bursts *w = s->bursts;
+        Real *share = (Real *)s->document;
+        for (int32_t i = 0; i < s->n_blocks; i++) {
+            const int32_t first = s->blocks[i] * LANES;
+            for (int32_t k = first; k < first + LANES; k++) {
+                if (inside(s)[k]) set_inside(s, k, 0);
+                word_tables(s)[k] = 0;
+            }
+            memset(share + first, 0, LANES * sizeof(Real));
+            if (!Above::TABLES) memset(s->here + first, 0, LANES * sizeof(int32_t));
+        }
+        const hdpkit_entry *entry = entries(s, node);
+        const int32_t n = s->nodes[node].n_entries;
+        int32_t block = -1, n_blocks = 0;
+        if (w->discount > 0.0)
+            for (int64_t p = w->begin[node]; p < w->begin[node + 1]; p++) {
+                const int64_t i = at(w, p);
+                if (w->slot_of[i] >= 0) word_tables(s)[w->slot_of[i]] += w->opens[i];
+            }
+        Base::refresh_open(s, node);
+        for (int32_t i = 0; i < n; i++) {
+            const int32_t k = entry[i].dish;
+            if (Above::TABLES) s->place[k] = i;
+            else s->here[k] = entry[i].customers;
+            set_inside(s, k, 1);
+            refresh_here<false>(s, node, k);
+            if (k / LANES != block) s->blocks[n_blocks++] = block = k / LANES;
+        }
+        s->n_blocks = n_blocks;
+        s->loaded = node;
+    }
+
+    static int start(hdpkit_topics *s, int anew) {
+        const hdpkit_entry *entry = entries(s, 0);
+        const int32_t n = s->nodes[0].n_entries;
+        int64_t seated = 0;
+        memset(s->document, 0, s->stride * sizeof(Real));
+        memset(s->root, 0, s->stride * sizeof(Real));
+        memset(s->tables, 0, s->stride * sizeof(int32_t));
+        memset(s->here, 0, s->stride * sizeof(int32_t));
+        memset(inside(s), 0, s->stride * sizeof(int32_t));
+        memset(word_tables(s), 0, s->stride * sizeof(int32_t));
+        s->n_blocks = 0;
+        s->n_all = 0;
+        s->loaded = -1;
+        s->root_sum = 0;
+        s->root_customers = s->nodes[0].customers;
+        for (int32_t i = 0; i < n; i++) seated += s->totals[entry[i].dish];
+        s->typical = seated > 0 ? Above::typical(s, seated) : 1.0;
+        s->small = n > 0 ? seated / (8 * (int64_t)n) : 0;
+        if (anew) {
+            s->bursts->unbounded = 0;
+            memset(s->ceiling, 0, s->stride * sizeof(uint32_t));
+            memset(s->reach, 0xFF, s->n_terms * sizeof(uint64_t));
+        }
+        for (int32_t i = 0; i < n; i++) {
+            const int32_t k = entry[i].dish;
+            s->tables[k] = entry[i].customers;
+            if (k / LANES >= s->n_all) s->n_all = k / LANES + 1;
+            if (s->totals[k] > 0) refresh_root(s, k);
+        }
+        return 0;
+    }
+
+    /* ---------------------------------------------------------------- words at tables */
+
+    HDPKIT_INLINE static void uncount(hdpkit_topics *s, int32_t v, int32_t *row, int32_t k) {
+        row[k] -= 1;
+        s->totals[k] -= 1;
+        word_tables(s)[k] -= 1;
+        if (s->reach[v] != UNKNOWN) s->reach[v] -= s->ceiling[k];
+    }
+
+    HDPKIT_INLINE static void count(hdpkit_topics *s, int32_t v, int32_t *row, int64_t k) {
+        row[k] += 1;
+        s->totals[k] += 1;
+        word_tables(s)[k] += 1;
+        if (s->reach[v] != UNKNOWN) s->reach[v] += s->ceiling[k];
+    }
+
+    /* Remove a customer from its table of the word. 1 if that closes, 0 if not, -1 for a failure, -2 if ratios of
+       Stirling numbers are needed: then nothing has changed. */
+    HDPKIT_INLINE static int rise(hdpkit_topics *s, int64_t i, int32_t node, int32_t own) {
+        hdpkit_bursts *w = s->bursts;
+        int64_t first, last, one = -1, zero = -1;
+        int32_t customers = 0, tables = 0;
+        find_pair(s, i, node, &first, &last);
+        if (last - first == 1) {
+            customers = tables = 1;
+        } else {
+            for (int64_t p = first; p < last; p++) {
+                const int64_t other = at(w, p);
+                if (w->slot_of[other] != own) continue;
+                customers += 1;
+                tables += w->opens[other];
+                if (other == i) continue;
+                if (w->opens[other]) one = other;
+                else zero = other;
+            }
+        }
+        int closes = customers == tables;
+        if (!closes && tables > 1) {
+            if (customers > w->rows || tables + 1 > w->columns) {
+                w->wanted_customers = customers;
+                w->wanted_tables = tables;
+                return -2;
+            }
+            const double fewer = w->fewer[(int64_t)(customers - 2) * w->columns + tables - 1];
+            const double alone = fewer / (fewer + ((double)(customers - 1) - (double)tables * w->discount));
+            if (Scripted) {
+                const double weights[2] = {1.0 - alone, alone};
+                const int64_t chosen = s->choose(s->script, weights, 2);
+                if (chosen < 0) return -1;
+                closes = (int)chosen;
+            } else {
+                closes = hdpkit_philox_double(s->stream) < alone;
+            }
+        }
+        if (closes != w->opens[i]) w->opens[closes ? one : zero] = w->opens[i];
+        w->opens[i] = 0;
+        w->slot_of[i] = -1;
+        w->seated[own] -= 1;
+        return closes;
+    }
+
+    /* The list of `repeat`, as cumulative weights; returns its sum. */
+    HDPKIT_INLINE static double repeats(hdpkit_topics *s, int64_t i, int32_t node) {
+        hdpkit_bursts *w = s->bursts;
+        int64_t first, last, n = 0;
+        double sum = 0.0;
+        find_pair(s, i, node, &first, &last);
+        if (last - first > 1) {
+            int32_t *list = touched(s);
+            for (int64_t p = first; p < last; p++) {
+                const int64_t other = at(w, p);
+                const int32_t k = w->slot_of[other];
+                if (k < 0) continue;
+                if (w->cell[k] == 0) list[n++] = k;
+                w->cell[k] += 1;
+                w->cell_tables[k] += w->opens[other];
+            }
+            for (int64_t j = 0; j < n; j++) {
+                const int32_t k = list[j];
+                sum += scale(s)[k] * ((double)w->cell[k] - w->discount * (double)w->cell_tables[k]);
+                cumulative(s)[j] = sum;
+                w->cell[k] = w->cell_tables[k] = 0;
+            }
+        }
+        w->n_touched = n;
+        return sum;
+    }
+
+    /* ---------------------------------------------------------------- the choice */
+
+    HDPKIT_INLINE static double share_pass(const hdpkit_topics *s, const int32_t *row, Real eta) {
+        const vec *share = (const vec *)s->document;
+        vec *running = (vec *)s->running, sum = {};
+        const int32_t n = s->n_blocks, *blocks = s->blocks;
+        for (int32_t i = 0; i < n; i++) {
+            const int32_t b = blocks[i];
+            sum += share[b] * (as_reals<vec>(((const ints *)row)[b]) + eta);
+            running[i] = sum;
+        }
+        return n > 0 ? lane_sum((const Real *)s->running + (int64_t)(n - 1) * LANES) : Real(0);
+    }
+
+    /* An outcome: the dish, stride for a new one, -1 for a failure; whether it is one of the document; and whether a
+       table of the word opens. */
+    struct Outcome {
+        int64_t dish;
+        bool inside, opens;
+    };
+
+    /* If the bound was not sufficient; a dish of -2 means one of the document. */
+    HDPKIT_OUTLINE static int64_t open_one(hdpkit_topics *s, const int32_t *row, int32_t v, double u, double share,
+                                           double smooth, double rest) {
+        double term = 0.0;
+        s->exact_passes += 1;
+        if (s->n_all > 0) {
+            term_pass(s, row);
+            term = s->open * (double)lane_sum((const Real *)s->running_root + (int64_t)(s->n_all - 1) * LANES);
+        }
+        if (s->reach[v] == UNKNOWN) s->reach[v] = measure_reach(s, row);
+        if (!(rest + term > 0.0 && rest + term < 1e300)) return -1;
+        const double threshold = u * (rest + term);
+        if (threshold < share) return -2;
+        if (threshold < share + term) return pick_root(s);
+        if (threshold < share + term + smooth) {
+            smooth_pass(s);
+            return pick_root(s);
+        }
+        return s->stride;
+    }
+
+    HDPKIT_INLINE static Outcome draw(hdpkit_topics *s, const int32_t *row, int32_t v, double repeat, double dense) {
+        const double eta = s->eta[v], share = repeat + dense;
+        const double smooth = s->open * eta * ((double)s->root_sum * Above::UNIT), fresh = s->fresh * eta;
+        const double rest = share + (smooth + fresh);
+        const uint64_t word = next_word(s->stream);
+        const double u = (double)(word >> 24) * DRAW_UNIT;
+        const bool known = s->reach[v] != UNKNOWN && !s->bursts->unbounded;
+        if (!(known && u * (rest + s->open * ((double)s->reach[v] * (UNIT * SLACK))) < share)) {
+            const int64_t k = open_one(s, row, v, u, share, smooth, rest);
+            if (k != -2) return {k, false, true};
+        }
+        const double within = (double)(word & 0xFFFFFF) * (1.0 / 16777216.0) * share;
+        const int64_t n = s->bursts->n_touched;
+        if (within >= repeat && s->n_blocks > 0) {
+            const int64_t place = pick((const Real *)s->running, s->n_blocks, (Real)(within - repeat));
+            if (place >= 0) return {dish_at(s, place), true, true};
+        }
+        for (int64_t j = 0; j + 1 < n; j++)
+            if (within < cumulative(s)[j]) return {touched(s)[j], true, false};
+        if (n > 0) return {touched(s)[n - 1], true, false};
+        return {-1, false, false};
+    }
+
+    /* The same choice with a script: `repeat`, then each slot, by its part, then a new dish. */
+    HDPKIT_INLINE static Outcome choose(hdpkit_topics *s, const int32_t *row, int32_t v) {
+        const Real *share = (const Real *)s->document, *root = (const Real *)s->root;
+        const double eta = s->eta[v];
+        const int64_t n = s->bursts->n_touched, all = (int64_t)s->n_all * LANES;
+        double *weights = s->weights;
+        for (int64_t j = 0; j < n; j++) weights[j] = cumulative(s)[j] - (j > 0 ? cumulative(s)[j - 1] : 0.0);
+        for (int64_t k = 0; k < all; k++) {
+            const Real value = (Real)row[k] + (Real)eta;
+            weights[n + k] = inside(s)[k] ? (double)(share[k] * value) : s->open * (double)(root[k] * value);
+        }
+        weights[n + all] = s->fresh * eta;
+        s->asking = n + all + 1;
+        const int64_t chosen = s->choose(s->script, weights, s->asking);
+        s->asking = 0;
+        if (chosen < 0) return {-1, false, false};
+        if (chosen < n) return {touched(s)[chosen], true, false};
+        if (chosen == n + all) return {s->stride, false, true};
+        return {chosen - n, inside(s)[chosen - n] != 0, true};
+    }
+
+    /* The dish of a place among these weights. */
+    static int64_t outcome(const hdpkit_topics *s, int64_t place) {
+        const int64_t n = s->bursts->n_touched;
+        if (place < n) return touched(s)[place];
+        return place == s->asking - 1 ? s->stride : place - n;
+    }
+
+    /* Whether the customer joins a table of a dish of the document: 0 if it opens one, -1 for a failure. */
+    HDPKIT_INLINE static int joins(hdpkit_topics *s, int32_t node, int32_t k) {
+        const hdpkit_entry *entry = entries(s, node) + s->place[k];
+        const double join = (double)entry->customers - s->discount[node] * (double)entry->tables;
+        const double open = s->open * Above::of(s, k);
+        if (!Scripted) return hdpkit_philox_double(s->stream) * (join + open) < join;
+        const double weights[2] = {open, join};
+        return (int)s->choose(s->script, weights, 2);
+    }
+
+    static int run(hdpkit_topics *s) {
+        hdpkit_bursts *w = s->bursts;
+        bool handled = true;          /* whether the customer was seated by the store */
+        const int32_t answered = s->resume;
+        int64_t i = s->customer, k = 0;
+        int32_t node = 0, v = 0, own = 0, table;
+        int32_t *row = 0;
+        hdpkit_entry *entry;
+        s->resume = HDPKIT_DONE;
+        if (answered != HDPKIT_DONE && answered != HDPKIT_WRITE && answered != HDPKIT_RATIOS) {
+            node = s->home[i];
+            v = s->terms[i];
+            row = s->counts + (int64_t)v * s->stride;
+            own = s->dish;
+            if (answered == HDPKIT_LEAVE) goto left;
+            if (answered != HDPKIT_ABROAD) {
+                k = s->dish;
+                goto seated;
+            }
+            s->loaded = -1;
+            s->customer = ++i;
+        }
+        for (; i < s->last; s->customer = ++i) {
+            node = s->home[i];
+            if (node == 0 || w->begin[node + 1] - w->begin[node] > w->largest) return s->resume = HDPKIT_ABROAD;
+            if (node != s->loaded) {
+                if (!Above::TABLES && s->unwritten) return s->resume = HDPKIT_WRITE;
+                load(s, node);
+            }
+            v = s->terms[i];
+            row = s->counts + (int64_t)v * s->stride;
+            if (i + AHEAD < s->last) look_ahead(s, i);
+            if (seated(s)) {
+                if (s->seats[i] < 0) return s->resume = HDPKIT_UNSEATED;
+                own = s->pool[s->seats[i]].dish;
+            } else {
+                own = s->labels[i];
+                if (own < 0) return s->resume = HDPKIT_UNSEATED;
+            }
+            {
+                const int closes = rise(s, i, node, own);
+                if (closes == -2) return s->resume = HDPKIT_RATIOS;
+                if (closes < 0) return s->resume = HDPKIT_FAILED;
+                if (closes) uncount(s, v, row, own);
+                if (Above::TABLES) {
+                    entry = entries(s, node) + s->place[own];
+                    const bool alone = seated(s) ? s->pool[s->seats[i]].size == 1
+                                                 : entry->tables > 1 || entry->customers == 1;
+                    if (alone) {
+                        s->dish = own;
+                        return s->resume = HDPKIT_LEAVE;
+                    }
+                    entry->customers -= 1;
+                    s->nodes[node].customers -= 1;
+                    if (seated(s)) s->pool[s->seats[i]].size -= 1;
+                    if (closes) refresh_root(s, own);
+                } else {
+                    if (w->seated[own] == 0 || s->nodes[node].customers == 1) {
+                        s->dish = own;
+                        return s->resume = HDPKIT_LEAVE;
+                    }
+                    s->unwritten = 1;
+                    s->here[own] -= 1;
+                    if (s->here[own] == 0) {
+                        s->tables[own] -= 1;
+                        s->root_customers -= 1;
+                        inside(s)[own] = 0;
+                    }
+                    refresh_root(s, own);
+                }
+                refresh_here<true>(s, node, own);
+            }
+            goto choice;
+        left:
+            if (s->nodes[0].customers != s->root_customers) {
+                s->tables[own] -= 1;
+                s->root_customers -= 1;
+            }
+            refresh_root(s, own);
+            load(s, node);
+        choice: {
+                const double repeat = repeats(s, i, node);
+                const double dense = share_pass(s, row, (Real)s->eta[v]);
+                const Outcome found = Scripted ? choose(s, row, v) : draw(s, row, v, repeat, dense);
+                if (found.dish < 0) return s->resume = HDPKIT_FAILED;
+                w->opening = found.opens;
+                k = found.dish;
+                bool opens = !found.inside;
+                if (Above::TABLES && found.inside) {
+                    const int joined = joins(s, node, (int32_t)k);
+                    if (joined < 0) return s->resume = HDPKIT_FAILED;
+                    opens = !joined;
+                }
+                /* Without tables, only a new dish, or the first dish of a document, needs the store. */
+                if (!Above::TABLES && k < s->stride && s->nodes[node].customers > 0) opens = false;
+                if (opens) {
+                    s->dish = (int32_t)k;
+                    return s->resume = k == s->stride ? HDPKIT_BIRTH : HDPKIT_OPEN;
+                }
+            }
+            if (!Above::TABLES) {
+                s->unwritten = 1;
+                if (s->here[k]++ == 0) {
+                    Base::enter(s, (int32_t)k);
+                    inside(s)[k] = 1;
+                    refresh_root(s, (int32_t)k);
+                }
+                s->labels[i] = (int32_t)k;
+            } else {
+                entry = entries(s, node) + s->place[k];
+                table = entry->extra;
+                if (entry->tables > 1) {
+                    if (!seated(s) || (Scripted && entry->tables > 2 * s->stride)) {
+                        s->dish = (int32_t)k;
+                        return s->resume = HDPKIT_JOIN;
+                    }
+                    const double d = s->discount[node];
+                    table = Scripted ? choose_table(s, entry, d) : draw_table(s, entry, d);
+                    if (table < 0) return s->resume = HDPKIT_FAILED;
+                }
+                entry->customers += 1;
+                s->nodes[node].customers += 1;
+                if (seated(s)) {
+                    s->seats[i] = table;
+                    s->pool[table].size += 1;
+                } else {
+                    s->labels[i] = (int32_t)k;
+                }
+            }
+            handled = false;
+        seated:
+            w->slot_of[i] = (int32_t)k;
+            w->opens[i] = (int8_t)w->opening;
+            w->seated[k] += 1;
+            if (w->opening) count(s, v, row, k);
+            /* Without tables, dishes enter a document without the store, which is written later. */
+            if ((Above::TABLES || handled) && s->nodes[0].customers != s->root_customers) {
+                s->tables[k] += 1;
+                s->root_customers += 1;
+                if (k / LANES >= s->n_all) s->n_all = (int32_t)(k / LANES) + 1;
+                refresh_root(s, (int32_t)k);
+                word_tables(s)[k] = 0;        /* they are counted again */
+                load(s, node);
+            } else {
+                if (w->opening) refresh_root(s, (int32_t)k);
+                refresh_here<true>(s, node, (int32_t)k);
+            }
+        }
+        return HDPKIT_DONE;
+    }
+};
+
+template <class Root>
+constexpr hdpkit_topic_sweep bursty_sweep_of() {
+    return {
+        BurstySweep<float, true, Root>::start,
+        BurstySweep<double, true, Root>::start,
+        BurstySweep<float, false, Root>::run,
+        BurstySweep<double, true, Root>::run,
+        BurstySweep<float, true, Root>::run,
+        BurstySweep<double, true, Root>::outcome,
+    };
+}
+
+}  // namespace
