@@ -42,12 +42,12 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
     HDPKIT_INLINE static double *scale(const hdpkit_topics *s) { return (double *)s->document_less; }
     HDPKIT_INLINE static double *cumulative(const hdpkit_topics *s) { return s->inverse_more; }
 
-    HDPKIT_INLINE static int64_t place_of(const hdpkit_bursts *w, int64_t i) { return w->place ? w->place[i] : i; }
-    HDPKIT_INLINE static int64_t at(const hdpkit_bursts *w, int64_t p) { return w->order ? w->order[p] : p; }
+    HDPKIT_INLINE static int64_t place_of(const hdpkit_words *w, int64_t i) { return w->place ? w->place[i] : i; }
+    HDPKIT_INLINE static int64_t at(const hdpkit_words *w, int64_t p) { return w->order ? w->order[p] : p; }
 
     /* Places of the customers of the document with the same term. */
     HDPKIT_INLINE static void find_pair(const hdpkit_topics *s, int64_t i, int32_t node, int64_t *first, int64_t *last) {
-        const hdpkit_bursts *w = s->bursts;
+        const hdpkit_words *w = s->bursts;
         const int64_t low = w->begin[node], high = w->begin[node + 1];
         const int32_t v = s->terms[i];
         int64_t p = place_of(w, i), q = p + 1;
@@ -86,7 +86,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
 
     /* Update the share of a dish of the document. */
     template <bool Alone> HDPKIT_INLINE static void refresh_here(hdpkit_topics *s, int32_t node, int32_t k) {
-        const hdpkit_bursts *w = s->bursts;
+        const hdpkit_words *w = s->bursts;
         double customers, joined;
         if (Above::TABLES) {
             const hdpkit_entry *entry = entries(s, node) + s->place[k];
@@ -111,7 +111,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
     }
 
     static void load(hdpkit_topics *s, int32_t node) {
-        const hdpkit_bursts *w = s->bursts;
+        const hdpkit_words *w = s->bursts;
         Real *share = (Real *)s->document;
         for (int32_t i = 0; i < s->n_blocks; i++) {
             const int32_t first = s->blocks[i] * LANES;
@@ -194,7 +194,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
     /* Remove a customer from its table of the word. 1 if that closes, 0 if not, -1 for a failure, -2 if ratios of
        Stirling numbers are needed: then nothing has changed. */
     HDPKIT_INLINE static int rise(hdpkit_topics *s, int64_t i, int32_t node, int32_t own) {
-        hdpkit_bursts *w = s->bursts;
+        hdpkit_words *w = s->bursts;
         int64_t first, last, one = -1, zero = -1;
         int32_t customers = 0, tables = 0;
         find_pair(s, i, node, &first, &last);
@@ -238,7 +238,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
 
     /* The list of `repeat`, as cumulative weights; returns its sum. */
     HDPKIT_INLINE static double repeats(hdpkit_topics *s, int64_t i, int32_t node) {
-        hdpkit_bursts *w = s->bursts;
+        hdpkit_words *w = s->bursts;
         int64_t first, last, n = 0;
         double sum = 0.0;
         find_pair(s, i, node, &first, &last);
@@ -367,7 +367,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
     }
 
     static int run(hdpkit_topics *s) {
-        hdpkit_bursts *w = s->bursts;
+        hdpkit_words *w = s->bursts;
         bool handled = true;          /* whether the customer was seated by the store */
         const int32_t answered = s->resume;
         int64_t i = s->customer, k = 0;

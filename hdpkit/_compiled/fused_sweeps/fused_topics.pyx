@@ -25,7 +25,7 @@ from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit._compiled.fused_sweeps.topic_workspace cimport (
     HDPKIT_ABROAD, HDPKIT_BIRTH, HDPKIT_DONE, HDPKIT_JOIN, HDPKIT_LEAVE, HDPKIT_OPEN, HDPKIT_RATIOS, HDPKIT_UNSEATED,
-    HDPKIT_WRITE, Workspace, hdpkit_bursts, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, workspace_of)
+    HDPKIT_WRITE, Workspace, hdpkit_words, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, workspace_of)
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
 from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit._compiled.support.guarded import guarded
@@ -102,7 +102,7 @@ cdef int refresh(Workspace workspace, Walk walk, Stores stores) except -1 nogil:
     return 0
 
 
-cdef int refresh_words(hdpkit_bursts *w, BurstyCounts *words) noexcept nogil:
+cdef int refresh_words(hdpkit_words *w, BurstyCounts *words) noexcept nogil:
     """The same for words at tables of their own."""
     w.order = NULL
     w.place = NULL

@@ -28,13 +28,13 @@ enum hdpkit_sweep_event {
     HDPKIT_OPEN,                 /* seat `customer` at a new table of `dish` */
     HDPKIT_BIRTH,                /* the same with a new dish */
     HDPKIT_FAILED,               /* the draw for `customer`, who is removed, failed */
-    HDPKIT_RATIOS,               /* bursts: ratios of Stirling numbers are needed, see `hdpkit_bursts` */
+    HDPKIT_RATIOS,               /* bursts: ratios of Stirling numbers are needed, see `hdpkit_words` */
 };
 
 typedef int64_t (*hdpkit_choose)(void *state, const double *weights, int64_t n);
 
 /* Words at tables of each dish in each document (bursty_sweep_text.h); arrays are those of the bank. */
-typedef struct hdpkit_bursts {
+typedef struct hdpkit_words {
     const int32_t *order, *place;    /* customers sorted by document and term, and the place of each; 0: they are so */
     const int64_t *begin;            /* place of the first customer of each document */
     int32_t *slot_of;                /* dish of each customer, -1 while it is removed */
@@ -49,7 +49,7 @@ typedef struct hdpkit_bursts {
     int64_t n_touched;               /* dishes of the document with the customer's term */
     int32_t opening;                 /* whether the customer opens a table of its word */
     int32_t unbounded;               /* whether a share is above all ceilings */
-} hdpkit_bursts;
+} hdpkit_words;
 
 typedef struct hdpkit_topics {
     /* the data */
@@ -117,7 +117,7 @@ typedef struct hdpkit_topics {
     double open;                 /* (theta + d T_j) / (theta0 + m); without the denominator if the root has weights */
     double fresh;                /* open (theta0 + d0 K) / eta_sum, or with the remainder instead of theta0 + d0 K */
     int64_t exact_passes;        /* how often the bound was not sufficient */
-    hdpkit_bursts *bursts;       /* 0: topics don't differ by document */
+    hdpkit_words *bursts;       /* 0: topics don't differ by document */
 } hdpkit_topics;
 
 typedef struct hdpkit_topic_sweep {

@@ -27,7 +27,7 @@ cdef extern from "topic_sweep.h":
         HDPKIT_BIRTH
         HDPKIT_FAILED
         HDPKIT_RATIOS
-    ctypedef struct hdpkit_bursts:
+    ctypedef struct hdpkit_words:
         const int32_t *order
         const int32_t *place
         const int64_t *begin
@@ -103,7 +103,7 @@ cdef extern from "topic_sweep.h":
         int32_t unwritten
         int64_t root_customers
         int64_t exact_passes
-        hdpkit_bursts *bursts
+        hdpkit_words *bursts
     ctypedef struct hdpkit_topic_sweep:
         int (*start_floats)(hdpkit_topics *s, int anew) noexcept nogil
         int (*start_doubles)(hdpkit_topics *s, int anew) noexcept nogil
@@ -130,7 +130,7 @@ cdef class Workspace:
     cdef TermCounts *counts          # counts of the bank: the common part, and
     cdef DirichletCounts *plain      # that of a Dirichlet-multinomial,
     cdef SparseCounts *sparse        # or of a sparse one; the other is NULL
-    cdef hdpkit_bursts bursts
+    cdef hdpkit_words bursts
     cdef BurstyCounts *words         # of a bank of topics that differ by document over this one, or NULL
 
     cdef int lay_out(self, int64_t stride) except -1 nogil
