@@ -1,13 +1,14 @@
 """Documents in parallel: SliceGibbs and CountGibbs with one and more threads, compared with TableGibbs.
 
     python benchmarks/documents.py TRAIN.ldac [--dishes 100] [--settle 20] [--rounds 7] [--sweeps 3]
-        [--threads 2] [--moves SliceGibbs CountGibbs]
+        [--threads 2] [--moves SliceGibbs CountGibbs] [--bursts B]
 
 One run over a corpus in LDA-C: alpha = gamma = 1 and eta = 0.1 fixed. TableGibbs over "counts" and weights
 runs a burn-in from random dishes; all samplers begin at its state, and take turns, a few sweeps at a time.
 The timed move is the one that draws the customers' dishes, including its draw of topics; weights of the root
 are drawn after each sweep, which is not counted. Printed: dishes, tokens/s (median, smallest and largest of
-the rounds), and the ratio to TableGibbs with a root restaurant, the median of the ratios of the rounds.
+the rounds), and the ratio to TableGibbs with a root restaurant, the median of the ratios of the rounds. With
+--bursts topics differ by document (`hk.Bursty`) with this concentration.
 """
 
 import argparse
@@ -25,8 +26,8 @@ MOVES = {"SliceGibbs": moves.SliceGibbs, "CountGibbs": moves.CountGibbs}
 class Sampler:
     """A franchise, and the speed of a move on it."""
 
-    def __init__(self, name, corpus, store, root, move, threads=1):
-        base = hk.Restaurant(base=hk.DirichletMultinomial(0.1), concentration=1.0)
+    def __init__(self, name, corpus, measure, store, root, move, threads=1):
+        base = hk.Restaurant(base=measure, concentration=1.0)
         document = hk.Restaurant(base=base, concentration=1.0, each="document")
         self.name, self.n_tokens, self.move = name, len(corpus), type(move).__name__
         self.franchise = hk.Franchise(document, corpus, store=store, root=root)
@@ -53,15 +54,26 @@ def main():
     parser.add_argument("--sweeps", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--moves", nargs="+", choices=list(MOVES), default=list(MOVES))
+    parser.add_argument("--bursts", type=float)
     options = parser.parse_args()
 
     corpus, threads = hk.Corpus.from_ldac(options.corpus), options.threads
-    settled = Sampler("TableGibbs, counts, weights", corpus, "counts", "weights", moves.TableGibbs())
+    measure = hk.DirichletMultinomial(0.1)
+    if options.bursts is not None:
+        measure = hk.Bursty(measure, options.bursts)
+    settled = Sampler("TableGibbs, counts, weights", corpus, measure, "counts", "weights", moves.TableGibbs())
     samplers = [
-        Sampler("TableGibbs, histogram, restaurant", corpus, "histogram", "restaurant", moves.TableGibbs()),
+        Sampler(
+            "TableGibbs, histogram, restaurant",
+            corpus,
+            measure,
+            "histogram",
+            "restaurant",
+            moves.TableGibbs(),
+        ),
         settled,
         *(
-            Sampler(f"{name}, {n} threads", corpus, "counts", "weights", MOVES[name](), n)
+            Sampler(f"{name}, {n} threads", corpus, measure, "counts", "weights", MOVES[name](), n)
             for name in options.moves
             for n in (1, threads)
         ),

@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcmp, memcpy
 
 from hdpkit._compiled.fused_sweeps.change_blocks cimport add_blocks
 from hdpkit._compiled.fused_sweeps.slice_ends cimport (
@@ -158,13 +159,12 @@ def bursty_slice_sweep(Walk walk not None, BurstyBank bank not None, SliceWorksp
     cdef DirichletMultinomialBank topics = bank.inner
     cdef BurstyCounts *b = &bank.b
     cdef hdpkit_bursts bursts
-    cdef int64_t i, n = b.n_customers
+    cdef int64_t n = b.n_customers
     bank.ready()
     whole_plan = attrs.evolve(plan, integrated=True)
-    for i in range(n):
-        if b.restaurant[i] != walk.home[i]:
-            raise KernelError("bank", "of topics that differ by other restaurants", "of topics that differ by document",
-                              "Use TableGibbs.")
+    if walk.home.shape[0] < n or (n > 0 and memcmp(b.restaurant, &walk.home[0], n * sizeof(int32_t)) != 0):
+        raise KernelError("bank", "of topics that differ by other restaurants", "of topics that differ by document",
+                          "Use TableGibbs.")
     work.apart = False
     begin_documents(walk, topics, work, whole_plan, source)
     cover(bank)
@@ -182,11 +182,17 @@ def bursty_slice_sweep(Walk walk not None, BurstyBank bank not None, SliceWorksp
     b.seated.assign(b.seated.size(), 0)
     end(&sweep, walk, topics, work, store, whole_plan, "customer")
     bank.widen(topics.b.stride)
-    for i in range(n):
-        b.slot_of[i] = store.dish_of_customer[i]
-        if b.slot_of[i] >= 0:
-            b.seated[b.slot_of[i]] += 1
+    count_customers(b, store.dish_of_customer.data())
     hide_large(bank)
+
+
+cdef void count_customers(BurstyCounts *b, const int32_t *dishes) noexcept nogil:
+    """Take the dishes of all customers, who are seated."""
+    cdef int64_t i
+    cdef int64_t *seated = b.seated.data()
+    memcpy(b.slot_of.data(), dishes, b.n_customers * sizeof(int32_t))
+    for i in range(b.n_customers):
+        seated[dishes[i]] += 1
 
 
 cdef double alone_of(const void *ratios, int64_t n, int64_t t) noexcept nogil:
