@@ -58,7 +58,9 @@ class BurstyCells:
         self._thawed = False  # whether `tables` are those of the runs that are counted next
         self._store: Any = None
         self._first = 0
-        self._scored: tuple[Any, Runs, Floats] | None = None  # logs of Stirling numbers, for these tables
+        # Of these tables: logs of Stirling numbers, and numbers of documents in dishes.
+        self._scored: tuple[Any, Runs, Floats] | None = None
+        self._summed: tuple[Any, tuple[Int64s, Int64s, Int64s, Int64s]] | None = None
 
     def read_cells(self, store: Any, first: int) -> None:
         """Use the cells of this store from now on; ``first`` is the restaurant of the first document."""
@@ -101,7 +103,7 @@ class BurstyCells:
             raise DataError(
                 "run_tables", tables, "from 1 to the customers of each run", "Pass what freeze() returned."
             )
-        self._thawed, self._scored = False, None
+        self._thawed, self._scored, self._summed = False, None, None
         self.inner.rebuild_counts(terms, dishes, tables, slots)
 
     def rebuild(self, dishes: Int32s, slots: IntsOrList) -> NoReturn:
@@ -138,13 +140,16 @@ class BurstyCells:
 
     def _sums(self, runs: Runs) -> tuple[Int64s, Int64s, Int64s, Int64s]:
         """Document, slot, customers and tables of each document in each dish."""
+        if self._summed is not None and self._summed[0] is self.tables:
+            return self._summed[1]
         base = int(runs.slot.max(initial=0)) + 1
         key, which = np.unique(runs.document.astype(np.int64) * base + runs.slot, return_inverse=True)
         customers, tables = (
             np.bincount(which, weights=one, minlength=len(key)).astype(np.int64)
             for one in (runs.customers, self.tables)
         )
-        return key // base, key % base, customers, tables
+        self._summed = self.tables, (key // base, key % base, customers, tables)
+        return self._summed[1]
 
     def totals(self, slots: IntsOrList | None = None) -> Any:
         """Documents in these slots in any order: restaurant, slot, customers, tables: int32, (n, 4)."""
@@ -191,7 +196,7 @@ class BurstyCells:
 
     def relabelled(self, mapping: Int32s) -> None:
         """Slots have new numbers."""
-        self._scored = None
+        self._scored = self._summed = None
         self.inner.relabelled(mapping)
 
     def memory_bytes(self) -> int:

@@ -38,7 +38,14 @@ FAMILY.register("topics used in a finite model")
 WHAT = ("topics", "shared", "tables")
 for one in WHAT:
     FAMILY.register(f"cells against customers: {one}")
-REPEATED = {"CountGibbs": moves.CountGibbs(), "SliceGibbs": moves.SliceGibbs()}
+# Shapes of gamma draws below 1, and above 1 with more customers.
+FEW_TERMS, MORE_TERMS = ([[3, 1, 0], [0, 1, 2]], 1.2), ([[9, 2, 0], [0, 1, 8]], 12.0)
+REPEATED = {
+    "CountGibbs": (moves.CountGibbs(), FEW_TERMS),
+    "CountGibbs, more": (moves.CountGibbs(), MORE_TERMS),
+    "SliceGibbs": (moves.SliceGibbs(), FEW_TERMS),
+    "SliceGibbs, more": (moves.SliceGibbs(), MORE_TERMS),
+}
 for kind in REPEATED:
     for one in (*WHAT, "repeated"):
         FAMILY.register(f"terms that repeat, {kind} against table Gibbs: {one}")
@@ -152,13 +159,13 @@ def test_chains_over_cells_and_over_customers_have_one_law():
 @pytest.mark.parametrize("kind", REPEATED)
 def test_chains_over_terms_that_repeat_have_one_law(kind):
     """Numbers of topics, of tables in documents and of terms, and how many topics customers share."""
-    counts = [[3, 1, 0], [0, 1, 2]]
+    own, (counts, burst) = REPEATED[kind]
     read = {"topics": lambda f: f.n_dishes, "tables": lambda f: f.n_tables}
     read["shared"] = lambda f: len(set(f.dishes[:3].tolist())) * 4 + len(set(f.dishes[2:5].tolist()))
     read["repeated"] = lambda f: int(f.totals_in_dishes()[1].sum())
 
     def chain(move, seed, sweeps):
-        fr = franchise(counts, burst=1.2)
+        fr = franchise(counts, burst=burst)
         schedule = [move, moves.TableCounts(), moves.RootWeights()]
         trace = hk.Scheduler(schedule).run(fr, sweeps=sweeps, rng=seed % 2**31, init="one", record=read)
         assert isinstance(fr.store, KeepsCells) == move.by_cell
@@ -166,9 +173,7 @@ def test_chains_over_terms_that_repeat_have_one_law(kind):
 
     @functools.cache  # the same chains for all that is read of them
     def pair(more, seed):
-        return [
-            chain(one, seed + i, 3000 * more) for i, one in enumerate((REPEATED[kind], moves.TableGibbs()))
-        ]
+        return [chain(one, seed + i, 3000 * more) for i, one in enumerate((own, moves.TableGibbs()))]
 
     for name in read:
 

@@ -162,7 +162,81 @@ template <class Real, bool Scripted> struct Cells {
         for (int32_t j = 0; j < n_labels; j++) c->weight[j] = (double)share[j] * (double)row[c->label[j]];
     }
 
-    /* Draw the document's topics under its labels. Terms that it doesn't have are like one further term. */
+    /* Gamma draws of sixteen shapes, below 1 and not 0, as in `draw_row`. */
+    HDPKIT_INLINE static void small_gammas(hdpkit_philox *stream, const double *a, double *x) {
+        alignas(64) uint64_t word[LANES];
+        alignas(64) int32_t fine[LANES];
+        int32_t all = 1;
+        for (int lane = 0; lane < LANES; lane++) word[lane] = hdpkit_philox_uint64(stream);
+        for (int lane = 0; lane < LANES; lane++) {
+            const double p = (1.0 + a[lane] / GAMMA_E) * upper_part(word[lane]), y = short_log(p) / a[lane];
+            const double draw = short_exp(y < -700.0 ? -700.0 : y > 1.0 ? 1.0 : y);
+            fine[lane] = (p <= 1.0) & (lower_part(word[lane]) <= 1.0 - draw);
+            x[lane] = draw > 1e-300 ? draw : 0.0;
+        }
+        for (int lane = 0; lane < LANES; lane++) all &= fine[lane];
+        if (!all)
+            for (int lane = 0; lane < LANES; lane++)
+                if (!fine[lane])
+                    x[lane] = small_gamma(stream, a[lane], 1.0 / a[lane], upper_part(word[lane]), lower_part(word[lane]));
+    }
+
+    /* A gamma draw of a shape of at least 1 (Marsaglia & Tsang 2000), normal draws by the polar method. */
+    HDPKIT_OUTLINE static double large_gamma(hdpkit_philox *stream, double a) {
+        const double d = a - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * d);
+        for (;;) {
+            const double u = 2.0 * hdpkit_philox_double(stream) - 1.0, v = 2.0 * hdpkit_philox_double(stream) - 1.0;
+            const double s = u * u + v * v;
+            if (!(s < 1.0) || !(s > 0.0)) continue;
+            const double x = u * sqrt(-2.0 * short_log(s) / s), t = 1.0 + c * x;
+            if (!(t > 0.0)) continue;
+            const double cube = t * t * t, accept = 1.0 - hdpkit_philox_double(stream);
+            if (accept < 1.0 - 0.0331 * (x * x) * (x * x)) return d * cube;
+            if (whole_log(accept) < 0.5 * x * x + d * (1.0 - cube + whole_log(cube))) return d * cube;
+        }
+    }
+
+    /* The same for a count. */
+    HDPKIT_INLINE static double gamma_of_customers(hdpkit_philox *stream, int32_t n) {
+        double product = 1.0;
+        if (n > ::FEW) return large_gamma(stream, (double)n);
+        for (int32_t i = 0; i < n; i++)
+            product *= ((double)(hdpkit_philox_uint64(stream) >> 11) + 0.5) * (1.0 / 9007199254740992.0);
+        return -short_log(product);
+    }
+
+    /* Draws of these shapes plus counts; returns their sum. Both arrays are padded with room for sixteen more. */
+    static double draw_gammas(hdpkit_philox *stream, double *shape, const Real *counts, int64_t stride, int64_t n, double *x) {
+        alignas(64) double a[LANES], drawn[LANES];
+        double sum = 0.0;
+        for (int64_t first = 0; first < n; first += LANES) {
+            int32_t small = 0;
+            for (int lane = 0; lane < LANES; lane++) {
+                const double own = first + lane < n ? shape[first + lane] : 0.0;
+                const bool drawn_here = own >= HDPKIT_LEAST_SHAPE && own < 1.0;
+                a[lane] = drawn_here ? own : 0.5;
+                small += drawn_here;
+            }
+            if (small) small_gammas(stream, a, drawn);
+            for (int lane = 0; lane < LANES && first + lane < n; lane++) {
+                const int64_t i = first + lane;
+                const int32_t customers = i < n - 1 ? (int32_t)counts[i * stride] : 0;     /* the last is no cell */
+                double y;
+                if (shape[i] >= 1.0) {
+                    y = large_gamma(stream, shape[i] + (double)customers);
+                } else {
+                    y = shape[i] >= HDPKIT_LEAST_SHAPE ? drawn[lane] : 0.0;
+                    if (customers) y += gamma_of_customers(stream, customers);
+                }
+                x[i] = y;
+                sum += y;
+            }
+        }
+        return sum;
+    }
+
+    /* Draw the document's topics under its labels. Terms that it doesn't have are like one further term. The proportions
+       of gamma draws don't depend on their sum: if it is small, they are drawn again from logarithms. */
     static void draw_own(const hdpkit_slices *s, hdpkit_slice_thread *t, hdpkit_cells *c, int32_t n_labels) {
         Real *own = (Real *)c->own;
         const Real *phi = (const Real *)s->phi;
@@ -182,20 +256,26 @@ template <class Real, bool Scripted> struct Cells {
                     own[i * s->stride + k] = (Real)(c->given[(int64_t)k * s->n_terms + c->term[i]] / unit);
                 continue;
             }
-            for (int64_t i = 0; i <= c->n; i++) {
-                const double share = i < c->n ? unit * (double)phi[(int64_t)c->term[i] * s->stride + k] : rest;
-                const double more = i < c->n ? (double)own[i * s->stride + k] : 0.0;
-                const double shape = c->burst * share + more;
+            double *shape = c->logs + c->n + LANES;
+            for (int64_t i = 0; i < c->n; i++) {
+                const double share = unit * (double)phi[(int64_t)c->term[i] * s->stride + k];
+                shape[i] = c->burst * share;
                 rest -= share;
-                c->logs[i] = -1e300;
-                if (!(shape >= HDPKIT_LEAST_SHAPE) || (i == c->n && c->n == s->n_terms)) continue;
-                c->logs[i] = s->log_gamma(&t->stream, shape);
-                if (c->logs[i] > top) top = c->logs[i];
             }
-            for (int64_t i = 0; i <= c->n; i++) {
-                const double y = c->logs[i] - top;
-                c->logs[i] = y < -80.0 ? 0.0 : short_exp(y);
-                sum += c->logs[i];
+            shape[c->n] = c->n < s->n_terms && rest > 0.0 ? c->burst * rest : 0.0;
+            sum = draw_gammas(&t->stream, shape, own + k, s->stride, c->n + 1, c->logs);
+            if (!(sum > 1e-200)) {
+                for (int64_t i = 0; i <= c->n; i++) {
+                    const double whole = shape[i] + (i < c->n ? (double)own[i * s->stride + k] : 0.0);
+                    c->logs[i] = whole >= HDPKIT_LEAST_SHAPE ? s->log_gamma(&t->stream, whole) : -1e300;
+                    if (c->logs[i] > top) top = c->logs[i];
+                }
+                sum = 0.0;
+                for (int64_t i = 0; i <= c->n; i++) {
+                    const double y = c->logs[i] - top;
+                    c->logs[i] = y < -80.0 ? 0.0 : short_exp(y);
+                    sum += c->logs[i];
+                }
             }
             const double scale = 1.0 / (sum * unit);
             for (int64_t i = 0; i < c->n; i++) own[i * s->stride + k] = (Real)(c->logs[i] * scale);

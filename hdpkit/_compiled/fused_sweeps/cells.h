@@ -36,7 +36,7 @@ typedef struct hdpkit_cells {
     double burst;                /* 0: topics don't differ */
     const double *unit;          /* by slot: what the entries of a topic are multiplied by to sum to 1 */
     void *own;                   /* the document's topics by cell and slot, each entry times 1 / unit */
-    double *logs;                /* one more than cells */
+    double *logs;                /* room for twice the cells, and 64 more */
     const double *given;         /* scripted: the document's topics, by slot and term */
 } hdpkit_cells;
 

@@ -302,7 +302,7 @@ cdef object sweep_cells(Walk walk, DirichletMultinomialBank bank, SliceWorkspace
                 unit[i] = work.factor[i] * xi / work.s.threshold
         own.resize(n_threads)
         for t in range(n_threads):
-            own[t].assign(longest * (stride + 1) + LINE_BYTES, 0.0)
+            own[t].assign(longest * (stride + 2) + 4 * LANES + LINE_BYTES, 0.0)
             cells[t].unit = unit.data()
             cells[t].own = on_a_line(<int8_t *>own[t].data())
             cells[t].logs = <double *>cells[t].own + longest * stride
