@@ -57,14 +57,13 @@ class BurstyCells:
         self.tables = np.empty(0, dtype=np.int32)
         self._thawed = False  # whether `tables` are those of the runs that are counted next
         self._store: Any = None
-        self._first = 0
         # Of these tables: logs of Stirling numbers, and numbers of documents in dishes.
         self._scored: tuple[Any, Runs, Floats] | None = None
-        self._summed: tuple[Any, tuple[Int64s, Int64s, Int64s, Int64s]] | None = None
+        self._summed: tuple[Any, tuple[Int64s, Int64s, Int64s]] | None = None
 
-    def read_cells(self, store: Any, first: int) -> None:
-        """Use the cells of this store from now on; ``first`` is the restaurant of the first document."""
-        self._store, self._first = store, first
+    def read_cells(self, store: Any) -> None:
+        """Use the cells of this store from now on."""
+        self._store = store
 
     def _runs(self) -> Runs:
         cells, (n, slot, customers) = self._store.cells, self._store.cell_runs()
@@ -130,7 +129,7 @@ class BurstyCells:
         _, runs, logs = self._scored
         place, b = _places(slots), np.array([float(self.measure.concentration)])
         found += np.bincount(place[runs.slot], weights=logs, minlength=len(slots))
-        _, slot, customers, tables = self._sums(runs)
+        slot, customers, tables = self._sums(runs)
         for i, one in enumerate(np.asarray(slots).tolist()):
             mine = slot == one
             numbers, of = np.unique(customers[mine], return_counts=True)
@@ -138,8 +137,8 @@ class BurstyCells:
             found[i] += opened * float(np.log(b[0])) - rising_sum(b, _ONE, numbers, of)
         return found
 
-    def _sums(self, runs: Runs) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-        """Document, slot, customers and tables of each document in each dish."""
+    def _sums(self, runs: Runs) -> tuple[Int64s, Int64s, Int64s]:
+        """Slot, customers and tables of each document in each dish."""
         if self._summed is not None and self._summed[0] is self.tables:
             return self._summed[1]
         base = int(runs.slot.max(initial=0)) + 1
@@ -148,27 +147,17 @@ class BurstyCells:
             np.bincount(which, weights=one, minlength=len(key)).astype(np.int64)
             for one in (runs.customers, self.tables)
         )
-        self._summed = self.tables, (key // base, key % base, customers, tables)
+        self._summed = self.tables, (key % base, customers, tables)
         return self._summed[1]
 
-    def totals(self, slots: IntsOrList | None = None) -> Any:
-        """Documents in these slots in any order: restaurant, slot, customers, tables: int32, (n, 4)."""
-        document, slot, customers, tables = self._sums(self._runs())
-        if slots is None:
-            return customers, tables
-        return self._rows(slots, slot, document, slot, customers, tables)
+    def totals(self) -> tuple[Int64s, Int64s]:
+        """Customers and tables of every document in a dish, in any order: int64, shape (n,) each."""
+        _, customers, tables = self._sums(self._runs())
+        return customers, tables
 
-    def cells(self, slots: IntsOrList | None = None) -> Any:
-        """Runs of these slots in any order: restaurant, slot, term, customers, tables: int32, (n, 5)."""
-        runs = self._runs()
-        if slots is None:
-            return runs.customers.astype(np.int64), self.tables.astype(np.int64)
-        return self._rows(slots, runs.slot, runs.document, runs.slot, runs.term, runs.customers, self.tables)
-
-    def _rows(self, slots: IntsOrList, slot: Any, document: Any, *columns: Any) -> Int32s:
-        """Columns as rows of these slots, documents as restaurants."""
-        own = np.isin(slot, np.asarray(slots))
-        return np.stack([document + self._first, *columns], axis=1)[own].astype(np.int32)
+    def cells(self) -> tuple[Int64s, Int64s]:
+        """Customers and tables of every run, in any order: int64, shape (n,) each."""
+        return self._runs().customers.astype(np.int64), self.tables.astype(np.int64)
 
     def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Any]:
         """Tables of these slots; the terms of documents are left out."""

@@ -190,11 +190,8 @@ class ReadsRestaurants(Protocol, metaclass=ByClass):
 class ReadsCells(Protocol, metaclass=ByClass):
     """The additional verb of a bank over cells whose statistics depend on the document of a customer."""
 
-    def read_cells(self, store: Any, first: int) -> None:
-        """Use the cells of this store, a `CellsStore`, from now on; called before statistics are computed.
-
-        ``first`` is the restaurant of the first document.
-        """
+    def read_cells(self, store: Any) -> None:
+        """Use the cells of this store, a `CellsStore`, from now on; called before statistics are computed."""
 
 
 @runtime_checkable

@@ -151,7 +151,7 @@ class CustomersByCell(Customers):
         cells = self.state._own(CellsStore(topology.n_customers, topology.n_nodes))
         cells.observe_cells(topology.cells)
         if isinstance(bank, ReadsCells):
-            bank.read_cells(cells, int(topology.first[-1]))
+            bank.read_cells(cells)
         return cells
 
     def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
@@ -225,7 +225,7 @@ class CustomersByCell(Customers):
     def recount(self, bank: Any, slots: AnyInts) -> None:
         """Recompute the statistics of all dishes in a bank, by cell."""
         if isinstance(bank, ReadsCells):
-            bank.read_cells(self.state.seating, int(self.state.topology.first[-1]))
+            bank.read_cells(self.state.seating)
         self.state.seating.count_into(bank, slots, self.state._known.cells())
 
     def all_seated(self) -> bool:

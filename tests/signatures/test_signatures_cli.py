@@ -89,7 +89,7 @@ def test_signatures_that_differ_by_sample(bursty, tmp_path):
     run = hk.open_run(folder)
     franchise = run.franchise(0)
     assert isinstance(franchise.store, KeepsCells)
-    assert len(set(run.trace()["concentration/bursts"])) > 5
+    assert len(set(run.trace["concentration/bursts"])) > 5
     found, _ = signatures_of_run(run)
     assert found.exposures.mean.sum(axis=1) == pytest.approx(run.data.document_lengths, rel=1e-6)
     assert np.all(found.exposures.lower <= found.exposures.upper)
