@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import attrs
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from hdpkit._compiled.stores.stirling import logs_of
 from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
@@ -18,6 +19,8 @@ from hdpkit.random import ChoiceSource
 __all__ = ["BurstyCells", "opens_of_customers"]
 
 _ONE = np.ones(1)
+_FEW = 200  # tables up to which Stirling numbers are computed exactly
+_DENSE = 1 << 22  # pairs of document and slot that are counted without a sort
 
 
 @attrs.frozen
@@ -123,9 +126,8 @@ class BurstyCells:
             return found
         if self._scored is None or self._scored[0] is not self.tables:
             runs = self._runs()
-            pairs, which = np.unique(np.stack([runs.customers, self.tables]), axis=1, return_inverse=True)
-            n, t = np.ascontiguousarray(pairs.astype(np.int64))
-            self._scored = self.tables, runs, logs_of(n, t)[which.ravel()]
+            logs = log_seatings(runs.customers.astype(np.int64), self.tables.astype(np.int64))
+            self._scored = self.tables, runs, logs
         _, runs, logs = self._scored
         place, b = _places(slots), np.array([float(self.measure.concentration)])
         found += np.bincount(place[runs.slot], weights=logs, minlength=len(slots))
@@ -142,10 +144,15 @@ class BurstyCells:
         if self._summed is not None and self._summed[0] is self.tables:
             return self._summed[1]
         base = int(runs.slot.max(initial=0)) + 1
-        key, which = np.unique(runs.document.astype(np.int64) * base + runs.slot, return_inverse=True)
+        key = runs.document.astype(np.int64) * base + runs.slot
+        kept: Any = slice(None)
+        if key.max(initial=0) < _DENSE:
+            kept = np.flatnonzero(np.bincount(key))
+            which, key = key, kept
+        else:
+            key, which = np.unique(key, return_inverse=True)
         customers, tables = (
-            np.bincount(which, weights=one, minlength=len(key)).astype(np.int64)
-            for one in (runs.customers, self.tables)
+            np.bincount(which, weights=one)[kept].astype(np.int64) for one in (runs.customers, self.tables)
         )
         self._summed = self.tables, (key % base, customers, tables)
         return self._summed[1]
@@ -191,6 +198,51 @@ class BurstyCells:
     def memory_bytes(self) -> int:
         """Bytes of the inner bank and of the numbers of tables."""
         return int(self.inner.memory_bytes() + self.tables.nbytes)
+
+
+def log_seatings(customers: Int64s, tables: Int64s) -> Floats:
+    """Logarithms of Stirling numbers of the first kind: exact up to 200 tables, otherwise nearly so.
+
+    Rows of the numbers themselves are in the range of doubles only for few tables, and with hundreds of
+    tables rows of logarithms take longer than a sweep. For more, the saddle point approximation of the
+    coefficient of u^t in u (u + 1) ... (u + n - 1), with its first correction (Daniels 1954): the relative
+    error of a number is of the order of 1 / v**2, where v is the variance of the number of tables of a process
+    with mean t.
+    """
+    found = np.zeros(len(tables))
+    few, many = tables <= _FEW, (tables > _FEW) & (tables < customers)
+    found[few] = logs_of(customers[few], tables[few])
+    if many.any():
+        n, t = customers[many].astype(np.float64), tables[many].astype(np.float64)
+        pairs, which = np.unique(np.stack([n, t]), axis=1, return_inverse=True)
+        found[many] = _saddle_point(*pairs)[which.ravel()]
+    return found
+
+
+def _saddle_point(n: Floats, t: Floats) -> Floats:
+    """Approximate log s(n, t) for 1 < t < n."""
+    special = scipy.special
+    u = t.copy()
+    for _ in range(20):
+        u = t / np.log1p(n / u)
+    low = np.log(u)
+    for _ in range(50):  # Newton's method for the mean t, on a logarithmic scale
+        u = np.exp(low)
+        mean = u * (special.digamma(n + u) - special.digamma(u))
+        variance = mean + u**2 * (special.polygamma(1, n + u) - special.polygamma(1, u))
+        step = np.clip((t - mean) / variance, -1.0, 1.0)
+        low += step
+        if np.abs(step).max() < 1e-12:
+            break
+    u = np.exp(low)
+    first, second, third, fourth = (
+        u ** (k + 1) * (special.polygamma(k, n + u) - special.polygamma(k, u)) for k in range(4)
+    )
+    variance, skew = first + second, first + 3.0 * second + third
+    kurtosis = first + 7.0 * second + 6.0 * third + fourth
+    correction = kurtosis / (8.0 * variance**2) - 5.0 * skew**2 / (24.0 * variance**3)
+    plain = special.gammaln(n + u) - special.gammaln(u) - t * low - 0.5 * np.log(2.0 * np.pi * variance)
+    return np.asarray(plain + np.log1p(np.maximum(correction, -0.5)))
 
 
 def _places(slots: IntsOrList) -> Int64s:

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from hdpkit._compiled.stores.stirling import logs_of
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.base_measures.bursty_cells import BurstyCells
+from hdpkit.base_measures.bursty_cells import BurstyCells, log_seatings
 from hdpkit.random import Streams
 
 COUNTS = np.random.default_rng(0).poisson(2.0, size=(12, 9))
@@ -126,3 +127,14 @@ def test_mixing_is_checked():
     run(fr, 3, init=hk.init.Random(5))
     found = hk.check_mixing(fr, sweeps=40, inits=["one"], copies=10, schedule=SCHEDULE)
     assert set(found.data.checks[0]) == {"distinct_cells", "count_variance"}
+
+
+def test_logs_of_stirling_numbers_with_many_tables_are_nearly_exact():
+    n, t = np.ascontiguousarray(
+        np.array(
+            [[3, 2], [900, 200], [300, 250], [1000, 700], [3000, 2900], [1500, 201], [201, 201], [400, 399]]
+        ).T
+    )
+    gap = np.abs(log_seatings(n, t) - logs_of(n, t))
+    assert gap[:-1].max() < 1e-5
+    assert gap[-1] < 0.01  # the variance is about 1
