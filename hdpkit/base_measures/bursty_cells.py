@@ -206,8 +206,8 @@ def log_seatings(customers: Int64s, tables: Int64s) -> Floats:
     Rows of the numbers themselves are in the range of doubles only for few tables, and with hundreds of
     tables rows of logarithms take longer than a sweep. For more, the saddle point approximation of the
     coefficient of u^t in u (u + 1) ... (u + n - 1), with its first correction (Daniels 1954): the relative
-    error of a number is of the order of 1 / v**2, where v is the variance of the number of tables of a process
-    with mean t.
+    error of a number is of the order of 1 / v**2, v the variance of the number of tables of a process with
+    mean t.
     """
     found = np.zeros(len(tables))
     few, many = tables <= _FEW, (tables > _FEW) & (tables < customers)
