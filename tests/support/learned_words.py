@@ -20,7 +20,7 @@ def learned_probabilities(
     theta : array, shape (K,)
         Proportions under topics that stay as they are.
     terms, counts : arrays, shape (n,)
-        The observed words.
+        The observed words; whole numbers if topics differ by document.
     wanted : array of int
     repeats : tuple of float
         Concentration and discount of the topics of a document; by default they are those of the corpus.
@@ -30,42 +30,54 @@ def learned_probabilities(
     of_terms = phi[:, terms].T
     r = theta * of_terms
     r /= r.sum(axis=1, keepdims=True)
-    tables = np.zeros_like(r)
-    for i, count in enumerate(counts):
-        tables[i] = r[i] * expected_tables(count, b * of_terms[i] if b < math.inf else np.inf, a)
+    tables = r * (np.asarray(counts)[:, None] if b == math.inf else 1.0)
     for _ in range(passes):
         for i, count in enumerate(counts):
-            others, opened = counts @ r - r[i], tables.sum(axis=0)
-            w = (b + a * opened) * of_terms[i] if b < math.inf else np.inf
-            here = r[i] * expected_tables(count - 1, w, a)
-            f = density(of_terms[i], mass, (count - 1) * r[i], others, here, opened - tables[i] + here, b, a)
-            new = (prior + others + (0 if learns else r[i])) * f
-            r[i] = new / new.sum()
-            tables[i] = r[i] * expected_tables(count, w, a)
+            others = counts @ r - r[i]
+            here = tables[i] - r[i]
+            there = tables.sum(axis=0) - r[i]
+            topic = (mass * of_terms[i] + here) / (mass + there) if learns else of_terms[i]
+            share = prior + others + (0 if learns else r[i])
+            if b == math.inf:
+                r[i] = share * topic / (share @ topic)
+                tables[i] = count * r[i]
+                continue
+            tokens, tables[i] = expected(share / (b + others), (b + a * there) * topic, a, round(count))
+            r[i] = tokens / count
     tokens, opened = counts @ r, tables.sum(axis=0)
     added, shared = np.zeros((2, phi.shape[1], len(prior)))
     added[terms], shared[terms] = counts[:, None] * r, tables
     proportions = (prior + tokens) / (prior.sum() + counts.sum())
-    f = density(phi[:, wanted].T, mass, added[wanted], tokens, shared[wanted], opened, b, a)
-    return f @ proportions
+    found = phi[:, wanted].T
+    if learns:
+        found = (mass * found + shared[wanted]) / (mass + opened)
+    if b < math.inf:
+        found = (added[wanted] - a * shared[wanted] + (b + a * opened) * found) / (b + tokens)
+    return found @ proportions
 
 
-def density(phi, mass, tokens, all_tokens, tables, all_tables, b, a):
-    """Probability of a term under each topic of the document, given tokens and tables of the document."""
-    if np.isfinite(mass).all():
-        phi = (mass * phi + tables) / (mass + all_tables)
-    if b == math.inf:
-        return phi
-    return (tokens - a * tables + (b + a * all_tables) * phi) / (b + all_tokens)
+def expected(of_topic, of_table, a, n):
+    """Expected numbers of n tokens by topic, and of their tables: arrays of shape (K,).
 
-
-def expected_tables(count, w, a):
-    """Expected number of tables of the tokens of a term; as many as tokens where w is infinite."""
-    if count <= 1 or np.isinf(w).all():
-        return count
-    n = count - math.ceil(count) + 1
-    found = n
-    while n < count:
-        found = found + w / (n - a * found + w)
-        n += 1
-    return found
+    n_k tokens at t_k tables have the weight prod_k of_topic_k^n_k / n_k! of_table_k^t_k S_a(n_k, t_k).
+    """
+    seatings = np.zeros((n + 1, n + 2))  # S_a, by the number of tokens and of tables
+    seatings[0, 0] = 1.0
+    t = np.arange(n + 1)
+    for m in range(n):
+        seatings[m + 1, 1:] = seatings[m, :-1]
+        seatings[m + 1, :-1] += (m - a * t) * seatings[m, :-1]
+    factorials = np.array([math.factorial(m) for m in range(n + 1)], dtype=float)
+    weights = [  # by tokens and tables of a topic
+        (x ** np.arange(n + 1) / factorials)[:, None] * w**t * seatings[:, :-1]
+        for x, w in zip(of_topic, of_table, strict=True)
+    ]
+    found = []
+    for k, own in enumerate(weights):
+        rest = np.eye(1, n + 1)[0]  # weights of the tokens of all other topics, by their number
+        for m, other in enumerate(weights):
+            if m != k:
+                rest = np.convolve(rest, other.sum(axis=1))[: n + 1]
+        law = own * rest[::-1, None]
+        found.append([(law.sum(axis=1) @ t), (law.sum(axis=0) @ t)] / law.sum())
+    return np.transpose(found)

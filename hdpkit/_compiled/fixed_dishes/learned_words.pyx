@@ -12,21 +12,26 @@ in which the token itself is excluded (CVB0: Asuncion et al. 2009). It is comput
 beginning with the proportions under the topics of the fit. Documents don't influence each other.
 
 If topics differ by document, with phi_jk ~ PY(a, b, phi_k), the document's words also change its own phi_jk, and only
-the tables at which they repeat change phi_k. With t_ik the expected number of these tables, T_k = sum_i t_ik, and a
-hat for numbers without the token,
+the tables at which they repeat change phi_k. All n tokens of a term are drawn together, because repeated words hold each
+other in a topic: given the other terms, n_k of them at t_k tables are from topic k with a probability proportional to
 
-    r_ik ~ (prior_k + m_k - r_ik) ((c_i - 1) r_ik - a t^_ik + (b + a T^_k) phi'_ki) / (b + m_k - r_ik),
-    phi'_ki = (mass_k phi_ki + t^_ik) / (mass_k + T^_k).
+    n! prod_k A_k^(n_k) / n_k! w_k^(t_k) S_a(n_k, t_k),    A_k = (prior_k + m_k - r_k) / (b + m_k - r_k),
+    w_k = (b + a T_k) phi'_k,                              phi'_k = (mass_k phi_k + t^_k) / (mass_k + T_k),
 
-All tokens of a term are expected in one topic: t_ik = r_ik t(c_i), where t(1) = 1 and t(n + 1) = t(n) + w / (n - a
-t(n) + w) with w = (b + a T_k) phi_ki. As b grows, t_ik becomes c_i r_ik, and this becomes the equation above. Where
-the topics don't learn, mass_k is infinite, and the first factor is prior_k + m_k: as b grows, proportions then become
-those of EM (`fitted_proportions`).
+S_a being the generalised Stirling numbers, r_k the expected share of the tokens that are from topic k, t^_k = t_k - r_k
+the expected number of tables without one of the tokens, and T_k that of all terms without it. The generating function of
+the sums of these products over all n is exp(sum_k w_k (1 - (1 - A_k x)^a) / a), so that with q_j = (1 - a) .. (j - 1 - a) / (j - 1)!
+
+    n f_n = sum_j q_j (sum_k w_k A_k^j) f_(n-j),   E[n_k] = w_k sum_j q_j A_k^j f_(n-j) / f_n,
+    E[t_k] = w_k sum_j q_j / j A_k^j f_(n-j) / f_n,
+
+with j from 1 to n and f_0 = 1. Where the topics don't learn, phi'_k is phi_k, and the numerator of A_k is prior_k + m_k. As b grows,
+t_k becomes n_k, and all this becomes the equation above or, for topics that don't learn, EM (`fitted_proportions`).
 
 The readable twin is in tests/support/learned_words.py.
 """
 
-from libc.math cimport INFINITY, ceil, exp, fabs, log1p
+from libc.math cimport INFINITY, fabs, log
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
@@ -34,7 +39,7 @@ from hdpkit._compiled.fixed_dishes.first_entries cimport ascending
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, check_numbers64, check_range, refuse
 
 cdef enum:
-    STEPS = 32      # of the recursion for expected numbers of tables
+    LARGEST = 64    # tokens of a term that are drawn together; the others have the same shares
 
 
 cdef class Learning:
@@ -60,9 +65,11 @@ cdef class Learning:
     cdef const int32_t[::1] topic
     cdef vector[double] r, a, own, weight
     cdef double b, discount
-    cdef bint repeats, learns, needs_tables     # whether b and mass are finite; whether t_ik matter
+    cdef bint repeats, learns                   # whether b and mass are finite
     cdef vector[double] tables, opened          # t_ik, and T_k
-    cdef vector[double] of_all, of_others       # t(c_i) and t(c_i - 1) for each topic, without a discount
+    cdef vector[double] of_topic, of_table      # A_k and w_k of a term
+    cdef double q[LARGEST + 1]
+    cdef double f[LARGEST + 1]
     cdef double flat                            # probability that all terms have from the topics' bases
 
     def __cinit__(self, base, entries, topic, excess, prior, mass, begins, term, count, held_begins, held_term,
@@ -86,7 +93,10 @@ cdef class Learning:
         self.b, self.discount = repeat_concentration, repeat_discount
         self.repeats = repeat_concentration < INFINITY
         self.learns = self.base.shape[0] > 0 and self.mass[0] < INFINITY
-        self.needs_tables = self.learns or self.discount > 0.0
+        cdef int64_t j
+        self.q[1] = 1.0
+        for j in range(2, LARGEST + 1):
+            self.q[j] = self.q[j - 1] * (j - 1 - self.discount) / (j - 1)
         if not (self.learns or self.repeats):
             refuse("mass", self.mass[0], "finite", "Use `Fitting` for topics that don't change.")
 
@@ -129,12 +139,12 @@ cdef class Learning:
         self.r.resize(m * n)
         self.a.resize(m * n)
         self.own.resize(n)
-        self.weight.resize(2 * n)
+        self.weight.resize(3 * n)
         if self.repeats:
             self.tables.assign(m * n, 0.0)
             self.opened.assign(n, 0.0)
-            self.of_all.resize(m * n)
-            self.of_others.resize(m * n)
+            self.of_topic.resize(n)
+            self.of_table.resize(n)
         cdef double *own = self.own.data()
         cdef double *before = self.weight.data() + n
         cdef double *row
@@ -148,8 +158,6 @@ cdef class Learning:
                 row[k] = self.scale(k) * self.base[k]
             for e in range(self.entries[self.term[begin + i]], self.entries[self.term[begin + i] + 1]):
                 row[self.topic[e]] += self.scale(self.topic[e]) * self.excess[e]
-            if self.repeats and self.learns and self.discount == 0.0:
-                self.count_tables(i, self.count[begin + i])
             self.begin_with(x, i, self.count[begin + i])
         for turn in range(longest):
             largest = 0.0
@@ -185,8 +193,10 @@ cdef class Learning:
         for k in range(n):
             r[k] *= scale
             own[k] += count * r[k]
-        if self.repeats and self.needs_tables:
-            self.open_tables(i, count)
+        if self.repeats:
+            for k in range(n):
+                self.tables[i * n + k] = r[k] * min(count, 1.0)
+                self.opened[k] += self.tables[i * n + k]
 
     cdef void again(self, int64_t i, double count) noexcept nogil:
         """Compute them given the topics of all other tokens of the document."""
@@ -209,41 +219,38 @@ cdef class Learning:
             r[k] = new
 
     cdef void again_repeated(self, int64_t i, double count) noexcept nogil:
-        """The same where topics differ by document."""
-        cdef int64_t k, n = self.base.shape[0]
+        """The same for the tokens of a term, and their tables, where topics differ by document."""
+        cdef int64_t k, n = self.base.shape[0], m = min(max(<int64_t>(min(count, 1e6) + 0.5), 1), LARGEST)
         cdef double *r = self.r.data() + i * n
-        cdef const double *phi = self.a.data() + i * n
-        cdef const double *prior = &self.prior[0]
+        cdef double *tables = self.tables.data() + i * n
         cdef double *own = self.own.data()
+        cdef double *opened = self.opened.data()
+        cdef double *of_table = self.of_table.data()
         cdef double *weight = self.weight.data()
-        cdef double scale, others, new, topic, here, all_tables, more = count - 1.0 if count > 1.0 else 0.0
-        if self.learns and self.discount == 0.0:
-            self.weigh_learned(i, more)
-        else:
+        cdef double new, t, scale, more, least = min(count, 1.0)
+        self.weigh(i)
+        if m == 1:
             for k in range(n):
-                others = own[k] - r[k]
-                others = others if others > 0.0 else 0.0
-                weight[k] = prior[k] + (others if self.learns else own[k])
-                topic = phi[k]
-                if self.discount > 0.0:
-                    here = r[k] * self.tables_of(more, phi[k], k)
-                    all_tables = max(self.opened[k] - self.tables[i * n + k] + here, 0.0)
-                    if self.learns:
-                        topic = (self.mass[k] * topic + here) / (self.mass[k] + all_tables)
-                    topic = more * r[k] - self.discount * here + (self.b + self.discount * all_tables) * topic
-                else:
-                    topic = more * r[k] + self.b * topic
-                weight[k] *= topic / (self.b + others)
+                weight[k] = self.of_topic[k] * of_table[k]
+        else:
+            self.weigh_together(m)
         scale = 1.0 / sum_of(weight, n)
+        more = log(count / m) if count > m else 0.0
         for k in range(n):
             new = weight[k] * scale
+            t = new * least
+            if m > 1:       # of the first tokens; the others open tables as those of one topic do without a discount
+                t = of_table[k] * min(count / m, 1.0) + new * min(self.prior_of_table(i, k) * more, count - m)
             own[k] += count * (new - r[k])
-            r[k] = new
-        if self.needs_tables:
-            self.open_tables(i, count)
+            opened[k] += t - tables[k]
+            r[k], tables[k] = new, t
 
-    cdef void weigh_learned(self, int64_t i, double more) noexcept nogil:
-        """The weights without a discount, for topics that learn: most of the time, so with a single division."""
+    cdef double prior_of_table(self, int64_t i, int64_t k) noexcept nogil:
+        """Weight of a new table of a term at the topic of the corpus."""
+        return self.b * self.a[i * self.base.shape[0] + k]
+
+    cdef void weigh(self, int64_t i) noexcept nogil:
+        """Compute the weights A_k of tokens and w_k of tables, given the other terms and all tokens but one."""
         cdef int64_t k, n = self.base.shape[0]
         cdef const double *r = self.r.data() + i * n
         cdef const double *phi = self.a.data() + i * n
@@ -252,65 +259,60 @@ cdef class Learning:
         cdef const double *own = self.own.data()
         cdef const double *opened = self.opened.data()
         cdef const double *tables = self.tables.data() + i * n
-        cdef const double *of_others = self.of_others.data() + i * n
-        cdef double *weight = self.weight.data()
-        cdef double others, here, learned, b = self.b
+        cdef double *of_topic = self.of_topic.data()
+        cdef double *of_table = self.of_table.data()
+        cdef double others, here, there, b = self.b, a = self.discount
         for k in range(n):
             others = own[k] - r[k]
             others = others if others > 0.0 else 0.0
-            here = r[k] * of_others[k]
-            learned = opened[k] - tables[k] + here
-            learned = mass[k] + (learned if learned > 0.0 else 0.0)
-            weight[k] = (
-                (prior[k] + others) * (more * r[k] * learned + b * (mass[k] * phi[k] + here)) / (learned * (b + others))
-            )
+            of_topic[k] = (prior[k] + (others if self.learns else own[k])) / (b + others)
+            of_table[k] = b * phi[k]
+            if self.learns or a > 0.0:
+                here = tables[k] - r[k]
+                here = here if here > 0.0 else 0.0
+                there = opened[k] - tables[k] + here
+                there = there if there > 0.0 else 0.0
+                of_table[k] = (b + a * there) * phi[k]
+                if self.learns:
+                    of_table[k] = (b + a * there) * (mass[k] * phi[k] + here) / (mass[k] + there)
 
-    cdef double tables_of(self, double count, double phi, int64_t k) noexcept nogil:
-        """Expected number of tables of these tokens of a term if all are of the topic.
-
-        After some steps of the recursion, by the differential equation dt/dn = w / (n - a t + w): with D = n - a
-        t + (1 - a) w at its start, n grows by D (exp(s / w) - 1) + a s where t grows by s.
-        """
-        cdef double n = count, found, w = (self.b + self.discount * self.opened[k]) * phi, d, s, power
-        cdef int64_t step
-        if count <= 1.0:
-            return count
-        n = count - ceil(count) + 1.0
-        found = n
-        for step in range(STEPS):
-            if n > count - 0.5:
-                return found
-            found += w / (n - self.discount * found + w)
-            n += 1.0
-        if n > count - 0.5 or w <= 0.0:
-            return found
-        d = n - 0.5 - self.discount * found + (1.0 - self.discount) * w
-        s = w * log1p((count - n) / d)
-        if self.discount > 0.0:
-            for step in range(STEPS):       # Newton's method, from above: the left side is convex
-                power = d * exp(s / w)
-                s -= (power - d + self.discount * s - (count - n)) / (power / w + self.discount)
-        return found + s
-
-    cdef void count_tables(self, int64_t i, double count) noexcept nogil:
-        """Compute the expected numbers of tables of a term if all its tokens are of a topic."""
-        cdef int64_t k, n = self.base.shape[0]
+    cdef void weigh_together(self, int64_t m) noexcept nogil:
+        """Expected numbers of m tokens by topic, in `weight`, and of their tables, in `of_table`."""
+        cdef int64_t k, j, l, n = self.base.shape[0]
+        cdef double *of_topic = self.of_topic.data()
+        cdef double *of_table = self.of_table.data()
+        cdef double *weight = self.weight.data()
+        cdef double *power = self.weight.data() + 2 * n
+        cdef double sums[LARGEST + 1]
+        cdef double largest = 0.0, first = 0.0, term, tokens, tables
         for k in range(n):
-            self.of_all[i * n + k] = self.tables_of(count, self.a[i * n + k], k)
-            self.of_others[i * n + k] = self.tables_of(count - 1.0 if count > 1.0 else 0.0, self.a[i * n + k], k)
-
-    cdef void open_tables(self, int64_t i, double count) noexcept nogil:
-        """Compute the expected numbers of tables of a term in the topics, and of the topics."""
-        cdef int64_t k, n = self.base.shape[0]
-        cdef const double *r = self.r.data() + i * n
-        cdef const double *of_all = self.of_all.data() + i * n
-        cdef double *tables = self.tables.data() + i * n
-        cdef double *opened = self.opened.data()
-        cdef double new
+            largest = max(largest, of_topic[k])
+            first += of_topic[k] * of_table[k]
+        largest = 1.0 / max(largest, first)     # so that no sum exceeds one
         for k in range(n):
-            new = r[k] * (of_all[k] if self.discount == 0.0 else self.tables_of(count, self.a[i * n + k], k))
-            opened[k] += new - tables[k]
-            tables[k] = new
+            of_topic[k] *= largest
+            power[k] = of_table[k]
+        for j in range(1, m + 1):
+            for k in range(n):
+                power[k] *= of_topic[k]
+            sums[j] = self.q[j] * sum_of(power, n)
+        self.f[0] = 1.0
+        for l in range(1, m + 1):
+            self.f[l] = 0.0
+            for j in range(1, l + 1):
+                self.f[l] += sums[j] * self.f[l - j]
+            self.f[l] /= l
+        for k in range(n):
+            tokens = tables = 0.0
+            term = of_table[k]
+            for j in range(1, m + 1):
+                term *= of_topic[k]
+                if term == 0.0:
+                    break
+                tokens += term * self.q[j] * self.f[m - j]
+                tables += term * self.q[j] * self.f[m - j] / j
+            weight[k] = tokens
+            of_table[k] = tables / self.f[m]
 
     cdef void prepare(self, const double *x) noexcept nogil:
         """Compute what the probabilities of all terms have in common: weights of counts, and of topics."""
@@ -345,7 +347,7 @@ cdef class Learning:
         cdef const double *of_one = self.weight.data()
         cdef const double *of_topic = self.weight.data() + n
         cdef double t
-        if self.repeats and self.needs_tables:
+        if self.repeats:
             for k in range(n):
                 t = self.tables[i * n + k]
                 p += of_one[k] * (count * r[k] - self.discount * t)
