@@ -16,6 +16,7 @@ from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.evaluation import completion_perplexity, fit_proportions
 from hdpkit.evaluation.completion import PASSES
 from hdpkit.evaluation.fixed_topics import FixedTopics, completion
+from hdpkit.models import topic
 
 DOCUMENTS = [[0, 0, 1, 3], [1, 2, 2], [2, 0, 4], [4, 4, 4, 3]]
 OBSERVED, HELD = [[0, 0, 1], [], [2], [3, 3, 3]], [[2, 0, 1], [1, 1], [], [3, 0, 4, 4]]
@@ -347,6 +348,9 @@ def test_the_model_has_the_scores_of_its_franchise(bursty_model):
     assert one.perplexity(*HALVES, new_terms=True) == pytest.approx(found.new_perplexity, rel=1e-6)
     learned = one.set_params(score_method="learned").perplexity(*HALVES)
     assert learned == pytest.approx(found.perplexity, rel=0.2)
+    assert learned != pytest.approx(found.perplexity, rel=1e-4)
+    by_tables = one.franchise_.sample().topic_counts.sum(axis=1)
+    assert topic._mass(one.franchise_.sample())[:-1] == pytest.approx(by_tables + 0.3 * 8)
 
 
 def test_the_model_transforms_by_the_topics_of_each_document(bursty_model):
