@@ -149,10 +149,11 @@ class Bursty(ByRestaurant):
             "measure", value, kinds, "a DirichletMultinomial or SparseDirichletMultinomial",
             remedy="Terms repeat in a measure over terms.",
         )  # fmt: skip
-        if not value.conjugate:
+        if not value.conjugate or getattr(value, "proportions", "") == "stored":
             raise DeclarationError(
                 "measure", value, "one whose dishes keep no parameters in the state",
-                "Give the smoothing of the sparse measure a number or a prior without hk.Each.",
+                "Give the smoothing of the sparse measure a number or a prior without hk.Each, and leave "
+                "proportions out.",
             )  # fmt: skip
 
     @property
@@ -285,13 +286,17 @@ class Bursty(ByRestaurant):
 
     def supports(self, method: str) -> bool:
         """Whether this measure has an optional method; some it has if the inner measure does."""
-        if method in ("draw_parameters", "selected_terms"):
+        if method in ("draw_parameters", "selected_terms", "log_observable"):
             return bool(self.measure.supports(method))
         return super().supports(method)
 
     def draw_parameters(self, statistics: Bursts, source: ChoiceSource) -> Any:
         """Draw phi_k given the tables, as the inner measure does."""
         return self.measure.draw_parameters(statistics.tables, source)
+
+    def log_observable(self, statistics: Bursts) -> float:
+        """Log probability that the next term is one that data can have, as under the inner measure."""
+        return float(self.measure.log_observable(statistics.tables))
 
     def selected_terms(self, statistics: Bursts) -> float:
         """Expected number of terms that a dish selects, given its tables."""

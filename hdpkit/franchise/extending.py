@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -225,16 +226,16 @@ class Extending(Freezing):
             )  # fmt: skip
         return self.topology
 
-    def _take_values(self, values: Any) -> None:
-        """Replace the values of the customers, whose seats don't change."""
-        self._change(self._replace_values, values)
+    def _take_values(self, values: Any, changes: Mapping[str, Any]) -> None:
+        """Replace the values of the customers, whose seats don't change, and the frozen bank if it does."""
+        self._change(self._replace_values, values, changes)
 
-    def _replace_values(self, values: Any) -> None:
-        dishes = self._current_dishes()
+    def _replace_values(self, values: Any, changes: Mapping[str, Any]) -> None:
+        slots, held, bank, parts = self._current_dishes()
         self.data = self.data.with_values(values)
         self.measure = measure_of(self.measure, "for_data", self.measure.for_data(self.data))
         self.bank = self._bank_for(self.measure, self.data)
-        self._replaced(*dishes)
+        self._replaced(slots, held, changes.get("bank", bank), parts)
 
     def _replace_data(
         self, topology: ContextTopology, data: NGrams, seating: dict[str, Any], to: npt.NDArray[Any]

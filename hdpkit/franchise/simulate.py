@@ -6,7 +6,9 @@ import copy
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from hdpkit.arrays import Int32s, Int64s
 from hdpkit.base_measures import ByRestaurant, Placed
 from hdpkit.base_measures.bank import ReadsParts
 from hdpkit.checks import choice
@@ -19,6 +21,7 @@ from hdpkit.stores import FrozenSeating
 
 __all__ = [
     "draw_hyperparameters",
+    "draw_in_restaurants",
     "draw_seating",
     "draw_values",
     "redraw_atoms",
@@ -46,7 +49,7 @@ def simulate(given: F, source: ChoiceSource, keep: str | None) -> F:
     prepared, values_of = _DRAWN[franchise._dish_kind.name]
     seated = prepared(franchise, keep)
     if keep == "dishes":
-        values, seating = redraw_values(seated, source), {}
+        values, seating = _with_tables(seated, source, True)
     else:
         drawn = None if keep == "seating" else _draw_state(seated, source, keep)
         values, seating = values_of(seated, drawn, source)
@@ -91,7 +94,7 @@ def simulate_in_place(given: F, source: ChoiceSource, keep: str | None = None) -
     _check(franchise, keep)
     if keep not in SEATED:
         _draw_state(franchise, source, keep)
-    franchise._take_values((redraw_values if keep == "dishes" else draw_values)(franchise, source))
+    franchise._take_values(*_with_tables(franchise, source, keep == "dishes"))
     franchise._forget_workspace()
     return given
 
@@ -140,7 +143,15 @@ def _seated_latent(franchise: Franchise, keep: str | None) -> Franchise:
 def _values_latent(
     franchise: Franchise, drawn: list[int] | None, source: ChoiceSource
 ) -> tuple[Any, dict[str, Any]]:
-    return draw_values(franchise, source), {}
+    return _with_tables(franchise, source, False)
+
+
+def _with_tables(franchise: Franchise, source: ChoiceSource, kept: bool) -> tuple[Any, dict[str, Any]]:
+    """Values, and the frozen bank if values sit at tables of their own; with ``kept`` of the same dishes."""
+    if franchise.measure.seats_values:
+        values, opens = draw_in_restaurants(franchise, source, kept)
+        return values, {"bank": {"opens": opens}}
+    return (redraw_values if kept else draw_values)(franchise, source), {}
 
 
 def _seated_observed(franchise: Franchise, keep: str | None) -> Franchise:
@@ -233,8 +244,10 @@ def _refuse_remainder(measure: Any) -> None:
         )  # fmt: skip
 
 
-def draw_values(franchise: Franchise, source: ChoiceSource) -> list[object]:
+def draw_values(franchise: Franchise, source: ChoiceSource) -> Any:
     """Draw all data given the dishes, dish parameters integrated out (by the chain rule within a dish)."""
+    if franchise.measure.seats_values:
+        return draw_in_restaurants(franchise, source, False)[0]
     dishes = franchise.seating.dishes()
     slots = np.unique(dishes)
     return _by_chain_rule(franchise, dishes, slots, _begun(franchise, slots), 0, source)
@@ -248,6 +261,8 @@ def redraw_values(franchise: Franchise, source: ChoiceSource, topics: Any = None
     restaurant, the values are drawn in new restaurants, one for each that there is. ``topics`` are the drawn
     ones of `topics_of` for all slots that have customers.
     """
+    if franchise.measure.seats_values:
+        return draw_in_restaurants(franchise, source, True, topics)[0]
     dishes = franchise.seating.dishes()
     slots = np.unique(dishes)
     topics = topics_of(franchise, slots, source) if topics is None else topics
@@ -260,6 +275,83 @@ def redraw_values(franchise: Franchise, source: ChoiceSource, topics: Any = None
         return values
     there = copy.deepcopy(franchise.bank.statistics(slots, franchise._customers.dishes()))
     return _by_chain_rule(franchise, dishes, slots, there, franchise.topology.n_nodes, source)
+
+
+def draw_in_restaurants(
+    franchise: Franchise, source: ChoiceSource, kept: bool, topics: Any = None
+) -> tuple[Int32s, npt.NDArray[np.int8]]:
+    """Draw all terms given the dishes, and which customers open tables, over a `Bursty` measure.
+
+    The topics of dishes are drawn from their posterior given the tables if they are ``kept``, otherwise from
+    their prior; the seating in all restaurants is new. ``topics`` are drawn ones of all slots that have
+    customers.
+    """
+    measure = franchise.measure
+    dishes = np.asarray(franchise.seating.dishes())[: franchise.topology.n_customers]
+    slots = np.unique(dishes)
+    if topics is None:
+        topics = (
+            measure.draw_many(franchise.bank, slots, franchise._customers.dishes(), source)
+            if kept
+            else [_observable_topic(measure, source) for _ in slots]
+        )
+    rank = np.searchsorted(slots, dishes)
+    restaurants = franchise._restaurants_of(measure).astype(np.int64)
+    order = np.argsort(restaurants * len(slots) + rank, kind="stable")
+    opens, root = _seated_in_turn(
+        (restaurants * len(slots) + rank)[order], measure.concentration, measure.discount, source.generator
+    )
+    values, rank = np.zeros(len(dishes), dtype=np.int32), rank[order]
+    for k, topic in enumerate(topics):
+        mine = np.flatnonzero(opens & (rank == k))
+        values[mine] = terms_of(np.asarray(topic, dtype=np.float64), len(mine), source.generator)
+    made, found = np.empty_like(values), np.zeros(len(dishes), dtype=np.int8)
+    made[order], found[order] = values[root], opens
+    return made, found
+
+
+def _observable_topic(measure: Any, source: ChoiceSource) -> Any:
+    """A topic from its prior, given that it has terms."""
+    for _ in range(MOST_TRIES):
+        topic = measure.draw_parameters(measure.make(), source)
+        if np.any(topic > 0.0):
+            return topic
+    raise DeclarationError(
+        "base", measure, f"a measure whose topics have terms, once in {MOST_TRIES:,} draws",
+        "Use a higher probability of selection, or a larger vocabulary.",
+    )  # fmt: skip
+
+
+def _seated_in_turn(
+    keys: Int64s, b: float, a: float, generator: np.random.Generator
+) -> tuple[npt.NDArray[np.bool_], Int64s]:
+    """Seat customers by Chinese restaurant processes: who opens a table, and who opened that of each.
+
+    ``keys`` are the restaurants of the customers, ascending; b is the concentration and a the discount.
+    """
+    n = len(keys)
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    sizes = np.diff(first, append=n)
+    before = np.arange(n) - np.repeat(first, sizes)  # customers before in the restaurant
+    if a == 0.0:
+        opens = generator.random(n) * (b + before) < b
+    else:
+        opens, tables = np.ones(n, dtype=bool), np.ones(len(first))
+        left = np.arange(len(first))
+        for i in range(1, int(sizes.max(initial=0))):
+            left = left[sizes[left] > i]
+            here = generator.random(len(left)) * (b + i) < b + a * tables[left]
+            opens[first[left] + i] = here
+            tables[left] += here
+    root = np.arange(n)
+    # A table of s customers has the weight s - a: that of its opener counts 1 - a.
+    todo = np.flatnonzero(~opens)
+    while len(todo):
+        root[todo] = todo - before[todo] + (generator.random(len(todo)) * before[todo]).astype(np.int64)
+        todo = todo[opens[root[todo]] & (generator.random(len(todo)) < a)] if a > 0.0 else todo[:0]
+    while not np.array_equal(above := root[root], root):
+        root = above
+    return opens, root
 
 
 def _by_chain_rule(

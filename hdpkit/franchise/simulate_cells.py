@@ -187,7 +187,7 @@ def _broken(n: Int64s, theta: Floats, generator: np.random.Generator) -> tuple[I
 def topics_of(franchise: Franchise, slots: Any, source: ChoiceSource) -> list[Floats] | None:
     """Topics of the dishes in these slots, each of shape (V,), drawn given the data; None if not of terms."""
     measure, data = franchise.measure, franchise.data
-    by_restaurant = isinstance(measure, ByRestaurant) and franchise._customers.single
+    by_restaurant = isinstance(measure, ByRestaurant) and not measure.seats_values
     if not isinstance(data, Corpus) or by_restaurant or not measure.supports("draw_parameters"):
         return None
     drawn = measure.draw_many(franchise.bank, slots, franchise._customers.dishes(), source)

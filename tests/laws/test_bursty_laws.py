@@ -3,6 +3,8 @@
 The laws of the hyperparameters are integrated on a grid, from numbers of tables counted here.
 """
 
+import collections
+import itertools
 import math
 
 import numpy as np
@@ -14,8 +16,10 @@ import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise.starts import start
-from hdpkit.moves import BaseMeasureParameters, Concentration, Discount, DishGibbs, TableGibbs
+from hdpkit.moves import BaseMeasureParameters, Concentration, Discount, DishGibbs, SplitMerge, TableGibbs
 from hdpkit.random import STARTS, Streams
+from hdpkit.testing.cases import TinyShape, tiny_franchise
+from hdpkit.testing.geweke import geweke, statistics
 from hdpkit.testing.pvalues import SampledTests
 
 B, A = hk.Gamma(1.5, 0.4), hk.Beta(1.2, 2.0)
@@ -229,3 +233,135 @@ def test_traces_name_the_hyperparameters():
     names = [key for key in trace if "/" in key]
     assert {"concentration/bursts", "discount/bursts", "base/eta"} < set(names)
     assert all(len(set(trace[key])) == 3 for key in ("concentration/bursts", "discount/bursts", "base/eta"))
+
+
+# ------------------------------------------------------------------ data drawn from the model
+
+SMALL = TinyShape({"document": [0] * 5 + [1] * 4 + [2] * 3}, 12)
+BY_AUTHOR = TinyShape({"author": [*"aaaaaaabbbbb"], "document": [0] * 4 + [1] * 3 + [2] * 3 + [3] * 2}, 12)
+INNER = {
+    "readable": DirichletMultinomialReference,
+    "compiled": hk.DirichletMultinomial,
+    "sparse": lambda eta, n_terms: hk.SparseDirichletMultinomial(eta, hk.Beta(1.0, 1.5), n_terms=n_terms),
+}
+
+
+def tiny(shape=SMALL, inner="compiled", discount=A, **options):
+    eta = 0.4 if inner == "sparse" else hk.Gamma(2.0, 3.0)
+    each = options.pop("each", "document")
+    measure = hk.Bursty(INNER[inner](eta, n_terms=3), B, discount, each=each)
+    values = np.arange(shape.n_customers) % 3
+    prior = hk.Gamma(1.0, 0.5)
+    return tiny_franchise(shape, measure, concentration=(prior, prior), values=values, **options)
+
+
+def with_tables(franchise):
+    """The usual statistics, and those of the tables in dishes."""
+    customers, tables = franchise.totals_in_dishes()
+    cells = franchise.bank.cells()
+    found = statistics(franchise)
+    found["tables in dishes"] = float(tables.sum())
+    found["restaurants in dishes"] = float(len(customers))
+    found["terms that share tables"] = float(np.count_nonzero(cells[0] > cells[1]))
+    return found
+
+
+ALL = [TableGibbs(), Concentration(), Discount(), BaseMeasureParameters()]
+GEWEKE = {
+    "readable": (tiny(inner="readable"), ALL),
+    "compiled": (tiny(), ALL),
+    "auxiliary": (tiny(), [TableGibbs(), Concentration("auxiliary"), Discount("auxiliary")]),
+    "no discount": (
+        tiny(discount=0.0),
+        [TableGibbs(), DishGibbs(), Concentration(), BaseMeasureParameters()],
+    ),
+    "dishes": (tiny(store="explicit"), [DishGibbs(), *ALL]),
+    "sparse": (tiny(inner="sparse"), [TableGibbs(), Concentration(), Discount()]),
+    "authors": (tiny(BY_AUTHOR, each="author"), [TableGibbs(), DishGibbs(), Concentration(), Discount()]),
+    "split and merge": (tiny(), [SplitMerge(), *ALL]),
+}
+for label_, (franchise_, _) in GEWEKE.items():
+    FAMILY.register(label_, list(with_tables(franchise_)))
+
+
+@pytest.mark.parametrize("label", GEWEKE)
+def test_geweke(label):
+    franchise, schedule = GEWEKE[label]
+
+    def run(more, seed):
+        return geweke(franchise, schedule, 250 * more, 3, seed, statistics=with_tables)
+
+    FAMILY.check(label, run)
+
+
+@pytest.mark.parametrize(("b", "a"), [(0.7, 0.0), (2.0, 0.4), (100.0, 0.0)])
+def test_data_have_the_law_of_the_model(b, a):
+    """Drawn terms and numbers of tables against all of them, enumerated."""
+    franchise = tiny_franchise(
+        "2+2", hk.Bursty(hk.DirichletMultinomial(0.5, n_terms=2), b, a), values=[0, 0, 1, 1], corner="middle"
+    )
+    source, n = Streams(4).source(1), 3000
+    found = collections.Counter()
+    for _ in range(n):
+        made = franchise.simulate(source, keep="seating")
+        # One dish: the customers of a document are in one restaurant.
+        found[tuple(made.data.values.tolist()), tuple(made.freeze()["bank"]["opens"].tolist())] += 1
+    expected = collections.Counter()
+    for values in itertools.product(range(2), repeat=4):
+        for opens in itertools.product([True, False], repeat=4):
+            p = probability(values, opens, b, a)
+            first = first_ones(values, opens)
+            if p > 0.0:
+                expected[values, first] += p
+    assert sum(expected.values()) == pytest.approx(1.0)
+    assert set(found) <= set(expected)
+    for state, p in expected.items():
+        assert abs(found[state] - n * p) < 5.0 * math.sqrt(n * p * (1 - p)) + 1.0, state
+
+
+def probability(values, opens, b, a):
+    """p(terms, who opens a table) of two documents of two customers, eta 0.5, two terms."""
+    p, topic = 1.0, [0.5, 0.5]
+    for first in (0, 2):
+        if not opens[first]:
+            return 0.0
+        for i in (first, first + 1):
+            t = sum(opens[first:i])
+            if opens[i]:
+                p *= (b + a * t) / (b + i - first) * topic[values[i]] / sum(topic)
+                topic[values[i]] += 1.0
+            else:
+                p *= (1.0 - a) / (b + 1.0) * (values[i] == values[first])
+    return p
+
+
+def first_ones(values, opens):
+    """The tables of each document and term, as its first customers."""
+    made = [0] * 4
+    for document in ((0, 1), (2, 3)):
+        for v in range(2):
+            own = [i for i in document if values[i] == v]
+            for i in own[: sum(opens[i] for i in own)]:
+                made[i] = 1
+    return tuple(made)
+
+
+def test_copies_of_the_same_dishes_repeat_terms_as_the_data_do():
+    """Pairs of document and term in copies, with and without bursts, and the state that copies keep."""
+    rng, documents = np.random.default_rng(0), []
+    for _ in range(60):
+        phi = rng.dirichlet(np.full(40, 3.0 / 40))
+        documents.append(rng.choice(40, 30, p=phi).tolist())
+    corpus = hk.Corpus.from_documents(documents, n_terms=40)
+    observed = corpus.to_counts().nnz
+    for bursty, near in ((True, True), (False, False)):
+        measure = hk.DirichletMultinomial(0.5)
+        measure = hk.Bursty(measure, hk.Gamma(1.0, 0.1)) if bursty else measure
+        root = hk.Restaurant(measure, concentration=0.001)
+        franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each="document"), corpus)
+        schedule = [TableGibbs(), *([Concentration()] if bursty else [])]
+        hk.Scheduler(schedule).run(franchise, 15, rng=0, init="one")
+        copy = franchise.simulate(1, keep="dishes")
+        assert np.array_equal(copy.dishes, franchise.dishes)
+        copy.audit()
+        assert (abs(copy.data.to_counts().nnz / observed - 1.0) < 0.2) == near

@@ -114,6 +114,7 @@ MEASURES = {
                 None, 5, "words", hk.DirichletMultinomial, hk.NormalGamma(), hk.Gamma(1.0, 1.0),
                 hk.Bursty(hk.DirichletMultinomial(0.5)),
                 hk.SparseDirichletMultinomial(hk.Each(hk.Gamma(1.0, 1.0))),
+                hk.SparseDirichletMultinomial(0.3, proportions="stored"),
             ],
             "concentration": [
                 None, NAN, -INF, 0.0, -1.0, 1e101, "1", [1.0], hk.Gamma, hk.Normal(1.0, 1.0),
