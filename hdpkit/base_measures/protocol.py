@@ -43,6 +43,7 @@ __all__ = [
     "base_measures",
     "by_entry",
     "check_arguments",
+    "log_likelihoods",
     "missing_method",
     "parameter",
 ]
@@ -219,6 +220,24 @@ def by_entry(
         inside = ",".join(str(own[i]) for own, i in zip(words, place, strict=True))
         found[f"{name}[{inside}]" if shape else name] = values[(slice(None), *place)]
     return found if len(found) == math.prod(shape) else by_entry(name, values)
+
+
+def log_likelihoods(measure: Any, values: Any, parameters: Sequence[Any]) -> npt.NDArray[np.float64]:
+    """Log densities of observations under each of several dishes, checked: float64, shape (n, K).
+
+    A class that overrides `log_likelihood` alone doesn't have the faster method of its base.
+    """
+    defined = [next(i for i, kind in enumerate(type(measure).__mro__) if name in vars(kind))
+               for name in ("log_likelihood", "log_likelihoods")]  # fmt: skip
+    method = measure.log_likelihoods
+    if defined[0] < defined[1]:
+        method = functools.partial(BaseMeasure.log_likelihoods, measure)
+    found = np.asarray(method(values, parameters), dtype=np.float64)
+    if found.shape != (len(values), len(parameters)) or np.isnan(found).any() or (found == np.inf).any():
+        raise refuse(
+            measure, "log_likelihoods", found, f"log densities, shape ({len(values)}, {len(parameters)})"
+        )
+    return found
 
 
 class BaseMeasure(abc.ABC):
@@ -569,6 +588,23 @@ class BaseMeasure(abc.ABC):
             Unless a class defines it.
         """
         raise missing_method(self, "log_likelihood")
+
+    def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> npt.ArrayLike:
+        """Log densities of many observations given the parameters of each of several dishes, in nats.
+
+        By default `log_likelihood` for each pair. Define it to save time in sweeps over sequences.
+
+        Parameters
+        ----------
+        values : sequence of n observations
+        parameters : sequence of K parameters
+            As `draw_parameters` returns them.
+
+        Returns
+        -------
+        array-like, shape (n, K)
+        """
+        return [[self.log_likelihood(value, one) for one in parameters] for value in values]
 
     def selected_terms(self, statistics: Any) -> float:
         """Expected number of terms that a dish selects, given its data."""

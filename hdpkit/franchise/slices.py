@@ -12,11 +12,12 @@ import numpy.typing as npt
 from hdpkit._compiled.fused_sweeps.fused_cells import FEW
 from hdpkit._compiled.fused_sweeps.slice_workspace import SliceWorkspace
 from hdpkit.arrays import Floats, Int32s
-from hdpkit.checks import choice, whole_number
+from hdpkit.checks import choice, flag, whole_number
 from hdpkit.errors import StateError
 from hdpkit.franchise.assigned import Assigned
 from hdpkit.franchise.guard import changes
 from hdpkit.franchise.known import NoKnown
+from hdpkit.franchise.reference.state_sequences import SequencePlan
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.verbs import Blocks, check_source
 from hdpkit.franchise.whole_corpus import Changes
@@ -137,6 +138,50 @@ class Slices(Blocks):
         if integrated:  # customers are drawn one by one
             self.expand_cells()
         self._sweep_documents(self._plan(source, integrated, threads), source)
+
+    @changes
+    def resample_sequences(self, source: ChoiceSource, slices: bool = True, threads: int = 1) -> int:
+        """Draw the states of all sequences of a hidden Markov model, each as a whole.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+        slices : bool
+            Whether every transition has a slice; without, all states of a finite model are considered.
+        threads : int
+            Number of threads, each with one sequence at a time. The result doesn't depend on it.
+
+        Returns
+        -------
+        int
+            Number of states that were considered.
+
+        Raises
+        ------
+        StateError
+            Unless the data are sequences, `hk.PreviousDish` is declared, and the root has weights.
+        """
+        check_source(source)
+        flag("slices", slices)
+        whole_number("threads", threads, 1, MOST_THREADS, remedy="One per processor is usual.")
+        above: Any = self.root.weights
+        if not self.topology.is_chain or not self.draws_tables or self.root.kind == "restaurant":
+            raise StateError(
+                "each", self.declarations[-1].each, "hk.PreviousDish over store='counts', root='weights'",
+                "Only the states of a hidden Markov model are drawn sequence by sequence.",
+            )  # fmt: skip
+        if not slices and self.root.most_dishes is None:
+            raise StateError(
+                "root", self.root.declared, "hk.FixedWeights, without slices", "Use moves.BeamSampler."
+            )
+        plan = SequencePlan(
+            self.measure, self.data, above, self._customers.dishes(), slices, threads,
+            self._forced_kernel == "reference",
+        )  # fmt: skip
+        with above.births_given():
+            n: int = self._run("sequence_sweep", self.bank, plan, source=source, prepare=True)
+        return n
 
     def _plan(self, source: ChoiceSource, integrated: bool, threads: int, slices: bool = True) -> SlicePlan:
         """Break the remainder into labels; without slices, until it is below `LEAST` times the threshold."""

@@ -426,6 +426,7 @@ class StateHomes(abc.ABC):
     Pass an object of a subclass as ``each`` of the deepest `Restaurant`. In a hidden Markov model the home of
     a customer is the restaurant of the dish of the customer before (Teh et al. 2006, section 7). All these
     restaurants have the same parent. A dish that is born gets an empty restaurant, and loses it when it dies.
+    There can be 16,384 dishes at a time.
 
     When a move changes the dish of a customer, its `followers` change their restaurants and keep their
     dishes. The move multiplies the weight of each candidate by the predictive probability of the followers'

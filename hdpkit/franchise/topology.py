@@ -28,6 +28,7 @@ from hdpkit.franchise.state_homes import (
     Eaten,
     HomeState,
     PlainRows,
+    PreviousDish,
     StateHomes,
     StickyRows,
     read_sticky,
@@ -82,6 +83,7 @@ class FixedHomes:
     home: Any
     n_nodes: Any
     sticky = PlainRows()
+    is_chain = False  # whether the home of a customer is the row of the dish before
 
     def home_of(self, customer: int, eaten: Eaten | None = None) -> int:
         """Restaurant of a data customer; here ``eaten``, the dishes of customers, is not used."""
@@ -232,6 +234,9 @@ class ContextTopology(FixedHomes):
         """Bytes of the tree and of the customers' restaurants."""
         return int(self.tree.memory_bytes() + self.home.nbytes)
 
+
+MOST_ROWS = 1 << 14
+"""Largest number of restaurants of dishes at a time; each takes about 60 bytes, with customers or without."""
 
 _CHUNK = 1 << 18  # customers whose labels are processed at once
 
@@ -388,7 +393,8 @@ class StateTopology:
     """Restaurants by number, as `Topology`, of which customers' homes depend on the dishes of others.
 
     The root comes first, then a restaurant for each inner declaration, then the restaurants of the deepest
-    declaration: those that belong to no dish, and one for each of as many dishes as there are customers.
+    declaration: those that belong to no dish, and one for each of as many dishes as there are customers, up
+    to `MOST_ROWS`; to open more dishes is an error.
     """
 
     kind = "by state"
@@ -397,7 +403,7 @@ class StateTopology:
 
     def __init__(self, chain: Sequence[Restaurant], data: GroupedData, known: int = 0) -> None:
         rule = _checked_rule(chain, data, known)
-        inner, n_rows = len(chain) - 1, max(len(data), 1)
+        inner, n_rows = len(chain) - 1, min(max(len(data), 1), MOST_ROWS)
         own = rule.n_fixed + n_rows
         parent = np.array([*range(-1, inner - 1), *[inner - 1] * own], dtype=np.int32)
         level = np.array([*range(inner), *[inner] * own], dtype=np.int32)
@@ -413,6 +419,8 @@ class StateTopology:
         self.first = first
         self.keys = keys
         self.n_customers = self.n_all = len(data)
+        self.n_fixed = rule.n_fixed
+        self.is_chain = isinstance(rule, PreviousDish)
         self.rows = DishRows(n_rows)
         self.sticky = PlainRows()
         if rule.sticky != 0.0:

@@ -4,6 +4,7 @@ Register your own moves with ``hdpkit.moves.registry.moves.register``.
 """
 
 from hdpkit.moves.base_measure_parameters import BaseMeasureParameters
+from hdpkit.moves.beam_sampler import BeamSampler, ForwardBackward
 from hdpkit.moves.concentration import Concentration
 from hdpkit.moves.discount import Discount
 from hdpkit.moves.dish_gibbs import DishGibbs
@@ -30,6 +31,7 @@ from hdpkit.moves.table_gibbs import TableGibbs
 
 __all__ = [
     "BaseMeasureParameters",
+    "BeamSampler",
     "ByDocument",
     "Common",
     "Concentration",
@@ -41,6 +43,7 @@ __all__ = [
     "DrawProportions",
     "DrawRootWeights",
     "DrawTopics",
+    "ForwardBackward",
     "Move",
     "MoveInfo",
     "OverDocuments",

@@ -5,14 +5,24 @@ import math
 
 import numpy as np
 import pytest
+from exact_points import one_step_of_points
+from hdpkit._compiled.fused_sweeps.state_sequences import PIECE, StateSequences
 from marginals import dirichlet_multinomial_log_marginal
-from state_homes_checks import StateHomesModel, check_sticky_scores, sticky_franchise, weights_balance
+from state_homes_checks import (
+    StateHomesModel,
+    WeightedStateHomesModel,
+    check_sticky_scores,
+    sticky_franchise,
+    weights_balance,
+)
 from test_state_homes import stirling
 
 import hdpkit as hk
-from hdpkit import moves
+from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
+from hdpkit.random import RandomStream
 from hdpkit.testing.exact import check_exact, check_irreducible
+from hdpkit.testing.pvalues import one_sample_p
 
 ONE = hk.Sequences.from_arrays([[0, 1, 1, 0]])
 TWO = hk.Sequences.from_arrays([[0, 1], [1, 0]])
@@ -167,3 +177,153 @@ def test_a_long_chain_has_the_law(name):
     arrays, kappa, _ = KNOWN[name]
     schedule = [moves.TableGibbs(), moves.RootWeights()]
     check_numbers(long_run(arrays, kappa, schedule, 4000), arrays, kappa)
+
+
+# ---------------------------------------------------------------------- whole sequences
+
+WHOLE = {
+    "beam": moves.BeamSampler(),
+    "two threads": moves.BeamSampler(threads=2),
+    "forward-backward": moves.ForwardBackward(),
+}
+
+
+@pytest.mark.parametrize("kernel", ["auto", "reference"])
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("sticky", [0.0, 1.2])
+def test_the_beam_from_exact_draws(sticky, data, kernel):
+    """States, tables, overrides and weights of the root, after one sweep from exact draws."""
+    franchise = sticky_franchise("weights", sticky, DATA[data], "counts", kernel=kernel)
+    model = WeightedStateHomesModel(franchise)
+    p_values = one_step_of_points(model, moves.BeamSampler(), 6000 if kernel == "auto" else 2500, 11)
+    assert min(p_values.values()) > 1e-3 / len(p_values), p_values
+
+
+def one_step_p(model, move, draws, seed):
+    """P-value of the states after one move from exact draws."""
+    generator = np.random.default_rng(seed)
+    starts = generator.choice(len(model.pi), size=draws, p=model.pi / model.pi.sum())
+    ends = np.zeros(len(model.pi), dtype=np.int64)
+    for number, begin in enumerate(starts.tolist()):
+        model.enter(begin)
+        move.apply(model.franchise, RandomStream((seed, number)))
+        ends[model.read()] += 1
+    return one_sample_p(ends, model.pi / model.pi.sum())
+
+
+@pytest.mark.parametrize("move", ["beam", "forward-backward"])
+@pytest.mark.parametrize("kernel", ["auto", "reference"])
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("sticky", [0.0, 1.2])
+def test_finite_models_from_exact_draws(sticky, data, kernel, move):
+    franchise = sticky_franchise(hk.FixedWeights(3), sticky, DATA[data], "counts", kernel=kernel)
+    assert one_step_p(StateHomesModel(franchise), WHOLE[move], 3000, 12) > 1e-4
+
+
+BITS = hk.Sequences.from_arrays([[[1, 0], [1, 1], [0, 0]], [[1, 0]]])
+
+
+@pytest.mark.parametrize("sticky", [0.0, 1.2])
+def test_the_beam_over_another_measure(sticky):
+    measure = hk.BetaBernoulli(0.7, 0.4)
+    franchise = sticky_franchise("weights", sticky, BITS, "counts", measure=measure)
+
+    def marginal(values):
+        log = 0.0
+        for d in range(2):
+            ones = sum(int(value[d]) for value in values)
+            for a, n in ((0.7, ones), (0.4, len(values) - ones)):
+                log += math.lgamma(a + n) - math.lgamma(a)
+            log -= math.lgamma(1.1 + len(values)) - math.lgamma(1.1)
+        return log
+
+    model = WeightedStateHomesModel(franchise, marginal)
+    p_values = one_step_of_points(model, moves.BeamSampler(), 4000, 13)
+    assert min(p_values.values()) > 1e-3 / len(p_values), p_values
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_long_chain_of_the_beam_has_the_law(name):
+    arrays, kappa, _ = KNOWN[name]
+    schedule = [moves.BeamSampler(), moves.RootWeights()]
+    check_numbers(long_run(arrays, kappa, schedule, 20000), arrays, kappa)
+
+
+def gaussian(n_sequences=3, length=200, seed=1):
+    """Sequences of three states that stay for about twenty steps."""
+    generator = np.random.default_rng(seed)
+    states = [np.cumsum(generator.random(length) < 0.05) % 3 for _ in range(n_sequences)]
+    return [generator.normal(5.0 * z, 0.5) for z in states], states
+
+
+def numbers_franchise(arrays, **options):
+    above = hk.Restaurant(hk.NormalGamma(5.0, 0.05, 2.0, 1.0), concentration=2.0)
+    rows = hk.Restaurant(above, concentration=1.0, each=hk.PreviousDish(sticky=20.0))
+    data = hk.Sequences.from_arrays(arrays)
+    return hk.Franchise(rows, data, store="counts", root="weights", **options)
+
+
+def test_threads_do_not_change_the_chain():
+    arrays, _ = gaussian(5)
+    ends = []
+    for threads in (1, 3):
+        schedule = hk.Scheduler([moves.BeamSampler(threads=threads), moves.RootWeights()])
+        trace = schedule.run(numbers_franchise(arrays), sweeps=5, rng=1)
+        ends.append(trace["log_joint"].tolist())
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("init", ["one", hk.init.Random(30), "auto"])
+def test_sticky_states_that_are_apart_are_found(init):
+    arrays, states = gaussian()
+    franchise = numbers_franchise(arrays)
+    schedule = hk.Scheduler([moves.BeamSampler(), moves.TableGibbs().every(10), moves.RootWeights()])
+    numbers = schedule.run(franchise, sweeps=300, rng=3, init=init)["n_dishes"][-75:]
+    assert np.mean(np.asarray(numbers) == 3) > 0.5
+    true, found = np.concatenate(states), franchise.dishes
+    borders = [np.flatnonzero(np.diff(z) != 0) for z in (true, found)]
+    inside = [border for border in borders[0].tolist() if (border + 1) % 200 != 0]
+    near = [np.min(np.abs(borders[1] - border)) <= 1 for border in inside]
+    assert np.mean(near) > 0.95
+
+
+def test_pieces_of_a_long_sequence_give_the_states_of_one():
+    """Likelihoods that are computed piece by piece, and twice, and all of them at once."""
+    generator, length, n = np.random.default_rng(1), 3 * PIECE + 17, 4
+    pi = generator.dirichlet(np.ones(n), size=n + 1)
+    logs = generator.normal(size=(length, n))
+    index = np.where(generator.random(length) < 0.1, -1, np.arange(length)).astype(np.int32)
+    for slices in (False, True):
+        ends = []
+        for at_once in (True, False):
+            states = np.zeros(length, dtype=np.int32)
+            paths = StateSequences(states, np.array([0, length]), (3, 4), slices, 1)
+            paths.set_rows(pi)
+            if slices:
+                paths.draw_slices()
+            if at_once:
+                paths.draw(0, 1, logs, None, index)
+            else:
+                paths.draw_long(0, lambda first, last: (logs, index[first:last]))
+            ends.append(states.tolist())
+        assert ends[0] == ends[1]
+        assert len(set(ends[0])) == n
+
+
+def test_moves_of_sequences_are_refused_elsewhere():
+    groups = hk.Franchise(
+        hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="document"),
+        hk.Corpus.from_documents([[0, 1], [1]]), store="counts", root="weights",
+    )  # fmt: skip
+    for franchise, move in (
+        (groups, moves.BeamSampler()),
+        (sticky_franchise("restaurant", 0.0, store="histogram"), moves.BeamSampler()),
+        (sticky_franchise("weights"), moves.ForwardBackward()),
+    ):
+        with pytest.raises(errors.ScheduleError):
+            hk.Scheduler([move]).run(franchise, sweeps=1, rng=0)
+    kept = hk.NonConjugate(lambda x, p: math.log(p if x else 1.0 - p), hk.Finite([0.2, 0.7]))
+    with pytest.raises(errors.ScheduleError, match="BeamSampler"):
+        hk.Scheduler([moves.BeamSampler()]).run(sticky_franchise("weights", measure=kept), sweeps=1, rng=0)
+    with pytest.raises(errors.DeclarationError, match="sticky"):
+        sticky_franchise("restaurant", 1.0, store="histogram")

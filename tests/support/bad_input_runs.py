@@ -122,7 +122,7 @@ RUNS = {
     "moves.ReseatGroups": Row(plain(moves.ReseatGroups, scans=2), {"scans": optional(whole(0))}),
     **{
         f"moves.{kind.__name__}": Row(plain(kind, threads=2), {"threads": whole(1)})
-        for kind in (moves.SliceGibbs, moves.CountGibbs)
+        for kind in (moves.SliceGibbs, moves.CountGibbs, moves.BeamSampler, moves.ForwardBackward)
     },
     "moves.ReplicaExchange": Row(
         plain(moves.ReplicaExchange, powers=(1.0, 0.5)),

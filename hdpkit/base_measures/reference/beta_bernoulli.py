@@ -112,6 +112,13 @@ class BetaBernoulliReference(VectorMeasure):
         with np.errstate(divide="ignore"):
             return float(np.log(np.where(bits, p, 1.0 - p)).sum())
 
+    def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> Floats:
+        """Log probabilities of vectors given each bit's probability: shape (n, K)."""
+        bits = np.asarray(values).reshape(len(values), -1) > 0
+        p = np.asarray(parameters, dtype=np.float64).reshape(len(parameters), -1)
+        with np.errstate(divide="ignore"):
+            return np.stack([np.log(np.where(bits, one, 1.0 - one)).sum(axis=1) for one in p], axis=1)
+
     def posterior_mean(self, statistics: BitCounts) -> Any:
         """Mean of each bit's probability: a float for single bits, shape (D,) for vectors."""
         a, b = (part[0] for part in self._posterior([statistics]))

@@ -177,6 +177,11 @@ class DirichletMultinomialReference(BaseMeasure):
         with np.errstate(divide="ignore"):
             return float(np.log(parameters[value]))
 
+    def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> npt.NDArray[np.float64]:
+        """Log probabilities of terms under topics: shape (n, K)."""
+        with np.errstate(divide="ignore"):
+            return np.log(np.asarray(parameters)[:, np.asarray(values)].T)
+
     def posterior_mean(self, statistics: TermCounts) -> npt.NDArray[np.float64]:
         """Mean of the topic, shape (V,)."""
         return (statistics.terms + self.eta_vector) / (statistics.total + self.eta_sum)

@@ -141,6 +141,13 @@ class GammaPoissonReference(VectorMeasure):
         special = scipy.special
         return float((special.xlogy(x, rate) - rate - special.gammaln(x + 1.0)).sum())
 
+    def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> Floats:
+        """Log probabilities of values given rates: shape (n, K)."""
+        x = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+        rates = np.asarray(parameters, dtype=np.float64).reshape(len(parameters), -1)
+        of_rate = [(scipy.special.xlogy(x, rate) - rate).sum(axis=1) for rate in rates]
+        return np.stack(of_rate, axis=1) - scipy.special.gammaln(x + 1.0).sum(axis=1, keepdims=True)
+
     def posterior_mean(self, statistics: CountSums) -> Any:
         """Mean of the rate: a float for numbers, shape (D,) for vectors."""
         shape, rate = (part[0] for part in self._posterior([statistics]))

@@ -137,6 +137,16 @@ class NormalGammaReference(VectorMeasure):
         away = (self._row(value) - mu) / np.sqrt(variance)
         return float(-0.5 * (np.log(2.0 * np.pi * variance) + away**2).sum())
 
+    def log_likelihoods(self, values: Any, parameters: Sequence[Any]) -> Floats:
+        """Log densities of values given means and variances: shape (n, K)."""
+        x = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+        drawn = np.asarray(parameters, dtype=np.float64).reshape(len(parameters), 2, -1)
+        found = np.zeros((len(x), len(drawn)))
+        for d in range(x.shape[1]):
+            mu, variance = drawn[:, 0, d], drawn[:, 1, d]
+            found -= 0.5 * (np.log(2.0 * np.pi * variance) + (x[:, d, None] - mu) ** 2 / variance)
+        return found
+
     def posterior_mean(self, statistics: Moments) -> Floats:
         """E[mu], and 1 / E[tau] as the variance: shape (2,) for numbers, (2, D) for vectors."""
         mean, _, shape, rate = (part[0] for part in self._posterior([statistics]))

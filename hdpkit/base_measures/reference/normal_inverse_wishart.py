@@ -260,6 +260,17 @@ class NormalInverseWishartReference(VectorMeasure):
         away = parameters.whitener @ (self._row(value) - parameters.mean)
         return float(parameters.log_det - 0.5 * (len(away) * np.log(2.0 * np.pi) + away @ away))
 
+    def log_likelihoods(self, values: Any, parameters: Sequence[DrawnNormal]) -> Floats:
+        """Log densities of vectors given means and covariances: shape (n, K)."""
+        x = np.asarray(values, dtype=np.float64)
+        constant = x.shape[1] * np.log(2.0 * np.pi)
+        away = [(x - one.mean) @ one.whitener.T for one in parameters]
+        logs = [
+            one.log_det - 0.5 * (constant + (each**2).sum(axis=1))
+            for one, each in zip(parameters, away, strict=True)
+        ]
+        return np.stack(logs, axis=1)
+
     def posterior_mean(self, statistics: Moments) -> Floats:
         """E[mu] in the first row, below it the inverse of E[Sigma^-1] as the covariance: (D + 1, D)."""
         mean, _, dof, scale = self._posterior(statistics)

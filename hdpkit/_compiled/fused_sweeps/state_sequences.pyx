@@ -1,0 +1,415 @@
+# distutils: language = c++
+"""States of sequences given rows of transition probabilities: filter forward, sample backward.
+
+With slices (Van Gael et al. 2008) a transition is possible if its probability is above the slice of the
+observation, and all possible ones weigh the same. Rows are sorted, so that the filter visits no others. Every
+sequence has streams of its own, so the result doesn't depend on the number of threads. A long sequence is
+filtered in pieces of `PIECE` observations: filters at their beginnings are kept, and each piece is filtered again
+when its states are drawn, from the last to the first. The readable twin is
+`hdpkit.franchise.reference.state_sequences`.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+from hdpkit._compiled.fused_sweeps.slices cimport share_out
+from hdpkit._compiled.support.arguments cimport check_length, refuse
+from hdpkit.numerics cimport det_exp
+from hdpkit.random._source cimport ChoiceSource
+from hdpkit.random.philox cimport philox, philox_next_double, philox_rekey
+from hdpkit.vectors cimport has_room, vector
+
+cdef enum:
+    PIECE_OF = 4096
+    FINE = 0
+    IMPOSSIBLE = 1
+    NO_MEMORY = 2
+
+PIECE = PIECE_OF
+
+cdef double LEAST = 1e-250      # of a sum of scaled likelihoods; below, logarithms are used
+
+
+cdef struct Job:
+    # Rows of all states and, last, of the start.
+    int64_t n_states
+    bint slices
+    const double *pi
+    const double *sorted
+    const int32_t *order
+    const int64_t *offsets
+    int32_t *states
+    double *slice
+    uint64_t key0
+    uint64_t key1
+    # Log likelihoods by row, those divided by the largest of their row, and the row of each customer.
+    const double *logs
+    const double *likelihoods
+    const int32_t *index
+    int64_t base          # customer of index[0]
+    int64_t first         # sequence
+    double *least         # by thread
+    int *failed           # by thread
+
+
+cdef double advance(Job *job, const double *f, const int32_t *active, int64_t n_active, bint begins, int64_t i,
+                    double *out) noexcept nogil:
+    """The filter of customer i, normalised, from that of the one before; 0 if no state is possible."""
+    cdef int64_t K = job.n_states, a, p, k, row
+    cdef double w, u, total = 0.0, top
+    cdef const double *by_row
+    cdef int32_t place = job.index[i - job.base]
+    for k in range(K):
+        out[k] = 0.0
+    for a in range(1 if begins else n_active):
+        row = K if begins else active[a]
+        w = 1.0 if begins else f[row]
+        if job.slices:
+            u = job.slice[i]
+            by_row = job.sorted + row * K
+            p = 0
+            while p < K and by_row[p] > u:
+                out[job.order[row * K + p]] += w
+                p += 1
+        else:
+            by_row = job.pi + row * K
+            for k in range(K):
+                out[k] += w * by_row[k]
+    if place >= 0 and job.likelihoods != NULL:
+        by_row = job.likelihoods + place * K
+        for k in range(K):
+            total += out[k] * by_row[k]
+        if total >= LEAST:
+            w = 1.0 / total
+            for k in range(K):
+                out[k] *= by_row[k] * w
+            return total
+    if place >= 0:
+        by_row = job.logs + place * K
+        top = -1e308
+        for k in range(K):
+            if out[k] > 0.0 and by_row[k] > top:
+                top = by_row[k]
+        for k in range(K):
+            if out[k] > 0.0:
+                out[k] *= det_exp(by_row[k] - top) if by_row[k] > -1e308 else 0.0
+    total = 0.0
+    for k in range(K):
+        total += out[k]
+    if not total > 0.0:
+        return 0.0
+    w = 1.0 / total
+    for k in range(K):
+        out[k] *= w
+    return total
+
+
+cdef int64_t find_active(const double *f, int64_t K, int32_t *active) noexcept nogil:
+    cdef int64_t k, n = 0
+    for k in range(K):
+        active[n] = <int32_t>k
+        n += f[k] > 0.0
+    return n
+
+
+cdef bint forward(Job *job, int64_t first, int64_t last, bint begins, double *f, int32_t *active, double *rows) noexcept nogil:
+    """Filter customers first .. last - 1 of one sequence; ``f`` is the filter before, and then of the last one.
+
+    All filters are written to ``rows``: shape (last - first, K).
+    """
+    cdef int64_t K = job.n_states, i, k, n_active
+    cdef double *out = rows
+    cdef const double *before = f
+    for i in range(first, last):
+        n_active = 0 if begins and i == first else find_active(before, K, active)
+        if advance(job, before, active, n_active, begins and i == first, i, out) == 0.0:
+            return False
+        before = out
+        out += K
+    for k in range(K):
+        f[k] = before[k]
+    return True
+
+
+cdef bint backward(Job *job, int64_t first, int64_t last, int32_t after, const double *rows, philox *stream) noexcept nogil:
+    """Draw the states of these customers given their filters, and the state after them (-1: none)."""
+    cdef int64_t K = job.n_states, i, k
+    cdef const double *f
+    cdef double total, r, w
+    cdef int32_t chosen
+    for i in range(last - 1, first - 1, -1):
+        f = rows + (i - first) * K
+        total = 0.0
+        for k in range(K):
+            total += weight(job, f, k, i, after)
+        if not total > 0.0:
+            return False
+        r = philox_next_double(stream) * total
+        chosen = -1
+        for k in range(K):
+            w = weight(job, f, k, i, after)
+            if w > 0.0:
+                chosen = <int32_t>k
+                if r < w:
+                    break
+                r -= w
+        job.states[i] = chosen
+        after = chosen
+    return True
+
+
+cdef inline double weight(Job *job, const double *f, int64_t k, int64_t i, int32_t after) noexcept nogil:
+    if after < 0 or f[k] == 0.0:
+        return f[k]
+    if job.slices:
+        return f[k] if job.pi[k * job.n_states + after] > job.slice[i + 1] else 0.0
+    return f[k] * job.pi[k * job.n_states + after]
+
+
+cdef int whole_sequence(Job *job, int64_t s, vector[double] *kept, vector[double] *rows,
+                        vector[int32_t] *active) noexcept nogil:
+    """Draw the states of a sequence."""
+    cdef int64_t first = job.offsets[s], last = job.offsets[s + 1], K = job.n_states
+    cdef int64_t n_pieces = (last - first + PIECE_OF - 1) // PIECE_OF, g, k, begin, end
+    cdef int32_t after = -1
+    cdef philox stream
+    if last == first:
+        return FINE
+    if not (has_room(kept[0], (n_pieces + 1) * K) and has_room(rows[0], min(last - first, <int64_t>PIECE_OF) * K)
+            and has_room(active[0], K + 1)):
+        return NO_MEMORY
+    kept.resize((n_pieces + 1) * K)
+    rows.resize(min(last - first, <int64_t>PIECE_OF) * K)
+    active.resize(K + 1)
+    for g in range(n_pieces):
+        begin = first + g * PIECE_OF
+        end = min(begin + PIECE_OF, last)
+        for k in range(K if g > 0 else 0):
+            kept.data()[(g + 1) * K + k] = kept.data()[g * K + k]
+        if not forward(job, begin, end, g == 0, kept.data() + (g + 1) * K, active.data(), rows.data()):
+            return IMPOSSIBLE
+    for g in range(n_pieces - 1, -1, -1):
+        begin = first + g * PIECE_OF
+        end = min(begin + PIECE_OF, last)
+        if g < n_pieces - 1:
+            # kept[g] is the filter before this piece, which the filter of its end replaces
+            if not forward(job, begin, end, g == 0, kept.data() + g * K, active.data(), rows.data()):
+                return IMPOSSIBLE
+        philox_rekey(&stream, job.key0, job.key1, <uint64_t>s, <uint64_t>(g + 1), 1)
+        if not backward(job, begin, end, after, rows.data(), &stream):
+            return IMPOSSIBLE
+        after = job.states[begin]
+    return FINE
+
+
+cdef void draw_sequences(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
+    cdef Job *job = <Job *>argument
+    cdef vector[double] kept, rows
+    cdef vector[int32_t] active
+    cdef int64_t s
+    cdef int ended
+    for s in range(first, last):
+        ended = whole_sequence(job, job.first + s, &kept, &rows, &active)
+        if ended != FINE:
+            job.failed[thread] = ended
+
+
+cdef void slice_sequences(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
+    """Draw the slice of each transition, uniform below its probability."""
+    cdef Job *job = <Job *>argument
+    cdef int64_t s, i, row, K = job.n_states
+    cdef double least = job.least[thread]
+    cdef philox stream
+    for s in range(first, last):
+        philox_rekey(&stream, job.key0, job.key1, <uint64_t>s, 0, 0)
+        for i in range(job.offsets[s], job.offsets[s + 1]):
+            row = K if i == job.offsets[s] else job.states[i - 1]
+            job.slice[i] = job.pi[row * K + job.states[i]] * philox_next_double(&stream)
+            if job.slice[i] < least:
+                least = job.slice[i]
+    job.least[thread] = least
+
+
+cdef class StateSequences:
+    """States of all customers of sequences, which a sweep draws.
+
+    Parameters
+    ----------
+    states : int32 array, shape (n_customers,)
+        Present states; they are replaced in place.
+    offsets : int64 array, shape (n_sequences + 1,)
+    keys : pair of int
+        Of the streams, below 2**62.
+    slices : bool
+        Whether transitions have slices.
+    threads : int
+    """
+
+    cdef Job job
+    cdef int threads
+    cdef int32_t[::1] _states
+    cdef const int64_t[::1] _offsets
+    cdef double[::1] _slices
+    cdef const double[:, ::1] _pi
+    cdef const double[:, ::1] _sorted
+    cdef const int32_t[:, ::1] _order
+
+    def __init__(self, int32_t[::1] states not None, const int64_t[::1] offsets not None, keys, bint slices, int threads):
+        if offsets.shape[0] < 2 or offsets[offsets.shape[0] - 1] != states.shape[0]:
+            refuse("offsets", np.asarray(offsets), f"the bounds of sequences of {states.shape[0]} customers", "See Sequences.")
+        self._states, self._offsets = states, offsets
+        self._slices = np.zeros(states.shape[0] if slices else 0)
+        self.threads = threads
+        self.job.states = NULL
+        if states.shape[0] > 0:
+            self.job.states = &states[0]
+        self.job.offsets = &offsets[0]
+        self.job.slice = NULL
+        if self._slices.shape[0] > 0:
+            self.job.slice = &self._slices[0]
+        self.job.key0, self.job.key1 = keys
+        self.job.slices = slices
+
+    def set_rows(self, pi):
+        """Transition probabilities: float64, shape (n_states + 1, n_states), the start row last."""
+        pi = np.ascontiguousarray(pi, dtype=np.float64)
+        if pi.ndim != 2 or pi.shape[0] != pi.shape[1] + 1:
+            refuse("pi", pi.shape, "n_states + 1 rows of n_states numbers", "The start row is the last.")
+        order = np.argsort(-pi, axis=1, kind="stable").astype(np.int32)
+        self._pi, self._order = pi, order
+        self._sorted = np.ascontiguousarray(np.take_along_axis(pi, order.astype(np.int64), axis=1))
+        self.job.n_states = pi.shape[1]
+        self.job.pi = &self._pi[0, 0]
+        self.job.order = &self._order[0, 0]
+        self.job.sorted = &self._sorted[0, 0]
+
+    def draw_slices(self):
+        """Draw a slice for every transition; returns the smallest."""
+        cdef vector[double] least
+        cdef int i
+        cdef double found = 1.0
+        least.assign(self.threads, 1.0)
+        self.job.least = least.data()
+        with nogil:
+            share_out(self.threads, self._offsets.shape[0] - 1, 16, slice_sequences, <void *>&self.job)
+        for i in range(self.threads):
+            found = min(found, least[i])
+        return found
+
+    cdef int take(self, const double[:, ::1] logs, const double[:, ::1] likelihoods, const int32_t[::1] index, int64_t base) except -1:
+        if logs.shape[1] != self.job.n_states:
+            refuse("logs", logs.shape[1], f"{self.job.n_states} numbers in each row", "One for each state.")
+        self.job.logs = NULL
+        if logs.shape[0] > 0:
+            self.job.logs = &logs[0, 0]
+        self.job.likelihoods = NULL
+        if likelihoods is not None and likelihoods.shape[0] > 0:
+            self.job.likelihoods = &likelihoods[0, 0]
+        self.job.index = &index[0]
+        self.job.base = base
+        return 0
+
+    def draw(self, int64_t first, int64_t last, const double[:, ::1] logs not None, likelihoods,
+             const int32_t[::1] index not None):
+        """Draw the states of sequences first .. last - 1.
+
+        Parameters
+        ----------
+        logs : float64 array, shape (n, n_states)
+            Log likelihoods.
+        likelihoods : float64 array, shape (n, n_states), optional
+            The same, not as logarithms, divided by the largest of the row.
+        index : int32 array
+            Row of each customer of these sequences; -1: missing.
+        """
+        cdef vector[int] failed
+        cdef int i
+        cdef const double[:, ::1] scaled = likelihoods
+        if self._offsets[first] == self._offsets[last]:
+            return
+        check_length("index", index.shape[0], self._offsets[last] - self._offsets[first])
+        self.take(logs, scaled, index, self._offsets[first])
+        failed.assign(self.threads, 0)
+        self.job.failed = failed.data()
+        self.job.first = first
+        with nogil:
+            share_out(self.threads, last - first, 1, draw_sequences, <void *>&self.job)
+        for i in range(self.threads):
+            if failed[i] == NO_MEMORY:
+                raise MemoryError
+            if failed[i]:
+                raise impossible()
+
+    def draw_long(self, int64_t sequence, likelihoods_of):
+        """Draw the states of one sequence, of which log likelihoods are computed piece by piece.
+
+        ``likelihoods_of(first, last)`` returns ``logs`` and ``index`` of these customers, as for `draw`.
+        """
+        cdef int64_t first = self._offsets[sequence], last = self._offsets[sequence + 1], K = self.job.n_states
+        cdef int64_t n_pieces = (last - first + PIECE_OF - 1) // PIECE_OF, g, begin, end
+        cdef double[:, ::1] kept = np.zeros((n_pieces + 1, K))
+        cdef double[:, ::1] rows = np.empty((min(last - first, PIECE_OF), K))
+        cdef int32_t[::1] active = np.empty(K + 1, dtype=np.int32)
+        cdef const double[:, ::1] logs
+        cdef const int32_t[::1] index
+        cdef int32_t after = -1
+        cdef philox stream
+        cdef bint fine
+        for g in range(n_pieces):
+            begin = first + g * PIECE_OF
+            end = min(begin + PIECE_OF, last)
+            kept[g + 1] = kept[g]
+            logs, index = likelihoods_of(begin, end)
+            self.take(logs, None, index, begin)
+            with nogil:
+                fine = forward(&self.job, begin, end, g == 0, &kept[g + 1, 0], &active[0], &rows[0, 0])
+            if not fine:
+                raise impossible()
+        for g in range(n_pieces - 1, -1, -1):
+            begin = first + g * PIECE_OF
+            end = min(begin + PIECE_OF, last)
+            if g < n_pieces - 1:
+                logs, index = likelihoods_of(begin, end)
+                self.take(logs, None, index, begin)
+            philox_rekey(&stream, self.job.key0, self.job.key1, <uint64_t>sequence, <uint64_t>(g + 1), 1)
+            with nogil:
+                # kept[g] is the filter before this piece, which the filter of its end replaces
+                fine = g == n_pieces - 1 or forward(&self.job, begin, end, g == 0, &kept[g, 0], &active[0], &rows[0, 0])
+                fine = fine and backward(&self.job, begin, end, after, &rows[0, 0], &stream)
+            if not fine:
+                raise impossible()
+            after = self._states[begin]
+
+
+cdef object impossible():
+    return FloatingPointError("no state of a sequence is possible: all likelihoods are 0")
+
+
+def draw_tables(const int64_t[::1] customers not None, const double[::1] masses not None, ChoiceSource source not None):
+    """Number of tables of each group of customers: 1 + a sum of Bernoulli(a / (a + i)) draws, 1 <= i < n (Antoniak 1974).
+
+    Parameters
+    ----------
+    customers : int64 array, shape (n,)
+        At least 1.
+    masses : float64 array, shape (n,)
+        a.
+
+    Returns
+    -------
+    int64 array, shape (n,)
+    """
+    cdef int64_t j, i, opened
+    cdef double a
+    check_length("masses", masses.shape[0], customers.shape[0])
+    tables = np.ones(customers.shape[0], dtype=np.int64)
+    cdef int64_t[::1] out = tables
+    for j in range(customers.shape[0]):
+        a = masses[j]
+        for i in range(1, customers[j]):
+            opened = source.c.bernoulli(source.c.state, a / (a + i))
+            if opened < 0:
+                raise FloatingPointError(f"a table opened with probability {a / (a + i)}")
+            out[j] += opened
+    return tables

@@ -1,0 +1,121 @@
+"""Whole sequences of states of a hidden Markov model at once."""
+
+from __future__ import annotations
+
+import attrs
+
+from hdpkit.checks import validator, whole_number
+from hdpkit.errors import ScheduleError
+from hdpkit.franchise import Franchise
+from hdpkit.franchise.slices import MOST_THREADS
+from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.registry import moves
+from hdpkit.random import ChoiceSource
+
+__all__ = ["BeamSampler", "ForwardBackward"]
+
+_threads = validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
+
+
+class _BySequences(Move):
+    """A sweep that draws all states of every sequence given drawn parameters and transition probabilities."""
+
+    continuous = True
+    verbs = ("sequence_sweep",)
+    updates = ("seating", "root weights")
+    slices = True
+    threads: int = 1
+
+    def check(self, state: Franchise) -> None:
+        """Raise an error unless it is a hidden Markov model whose dishes draw parameters."""
+        if not state.topology.is_chain or not state.draws_tables:
+            raise ScheduleError(
+                "moves", self.name, "moves that this franchise supports",
+                "States are drawn sequence by sequence over hk.Sequences: declare each=hk.PreviousDish(), "
+                "store='counts' and root='weights'.",
+            )  # fmt: skip
+        measure = state.measure
+        if not measure.supports("draw_parameters") or not measure.supports("log_likelihood"):
+            raise ScheduleError(
+                "moves", self.name, "moves that this base measure supports",
+                f"{type(measure).__name__} has no draw_parameters() and log_likelihood(): use TableGibbs.",
+            )  # fmt: skip
+        if not measure.conjugate or state.measure_parts:
+            raise ScheduleError(
+                "moves", self.name, "moves that support dishes with parameters in the state",
+                f"Integrate out what dishes of {type(measure).__name__} keep, or use TableGibbs.",
+            )  # fmt: skip
+        if state.root.discount != 0.0:
+            raise ScheduleError(
+                "moves", self.name, "moves that support a root with a discount",
+                "The remainder would be divided into too many states: use TableGibbs.",
+            )  # fmt: skip
+
+    def threaded(self, threads: int) -> _BySequences:
+        """Return this move with this number of threads, unless it already has more than one."""
+        return attrs.evolve(self, threads=threads) if self.threads == 1 else self  # type: ignore[misc]
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Draw the states of all sequences."""
+        if steps == (0, 0):
+            return MoveInfo()
+        state.resample_sequences(rng, self.slices, self.threads)
+        n = state.topology.n_customers
+        return MoveInfo(n, n)
+
+
+@attrs.frozen
+class BeamSampler(_BySequences):
+    """Draw all states of every sequence of a hidden Markov model at once (Van Gael et al. 2008).
+
+    Parameters of the states are drawn given their observations, and the transition probabilities of each
+    state given its transitions: Dirichlet(alpha psi + kappa e_j + n_j), with their remainders. Every
+    transition gets a slice, uniform below its probability. The remainder of the root's weights is broken into
+    states until no row has more left than the smallest slice: nothing is truncated. Then each sequence is
+    filtered forward over the transitions with probabilities above the slices, and drawn backward. Tables are
+    drawn at the end. States without observations return to the remainder.
+
+    A sequence moves as a whole, so the chain leaves states that single sites leave slowly; a new state must
+    fit a path from its first draw of parameters. Combine it with `TableGibbs`, now and then, where states
+    are added one observation at a time.
+
+    It needs `hdpkit.PreviousDish`, ``store="counts"``, ``root="weights"`` or fixed weights, and a conjugate
+    measure with `draw_parameters` and `log_likelihood` (and `log_likelihoods`, which saves time).
+
+    Parameters
+    ----------
+    threads : int
+        Number of threads, each with one sequence at a time. The chain doesn't depend on it.
+    """
+
+    threads: int = attrs.field(default=1, validator=_threads)
+
+
+@attrs.frozen
+class ForwardBackward(_BySequences):
+    """Draw all states of every sequence of a finite hidden Markov model at once (Scott 2002).
+
+    Like `BeamSampler` without slices: the filter visits all K states of ``root=hk.FixedWeights(K)``, also
+    those without observations. This takes K squared steps for each observation, and the chain mixes better.
+
+    Parameters
+    ----------
+    threads : int
+        As in `BeamSampler`.
+    """
+
+    threads: int = attrs.field(default=1, validator=_threads)
+    slices = False
+
+    def check(self, state: Franchise) -> None:
+        """Raise an error unless the model is finite."""
+        _BySequences.check(self, state)
+        if state.root.most_dishes is None:
+            raise ScheduleError(
+                "moves", self.name, "moves that this franchise supports",
+                "The number of states is unbounded: use BeamSampler, or root=hk.FixedWeights(K).",
+            )  # fmt: skip
+
+
+moves.register("beam-sampler", BeamSampler, lambda: [BeamSampler(), BeamSampler(threads=2)])
+moves.register("forward-backward", ForwardBackward, lambda: [ForwardBackward()])
