@@ -26,6 +26,7 @@ __all__ = [
     "draw_values",
     "redraw_atoms",
     "redraw_values",
+    "seated_in_turn",
     "simulate",
     "simulate_in_place",
 ]
@@ -298,7 +299,7 @@ def draw_in_restaurants(
     rank = np.searchsorted(slots, dishes)
     restaurants = franchise._restaurants_of(measure).astype(np.int64)
     order = np.argsort(restaurants * len(slots) + rank, kind="stable")
-    opens, root = _seated_in_turn(
+    opens, root = seated_in_turn(
         (restaurants * len(slots) + rank)[order], measure.concentration, measure.discount, source.generator
     )
     values, rank = np.zeros(len(dishes), dtype=np.int32), rank[order]
@@ -322,7 +323,7 @@ def _observable_topic(measure: Any, source: ChoiceSource) -> Any:
     )  # fmt: skip
 
 
-def _seated_in_turn(
+def seated_in_turn(
     keys: Int64s, b: float, a: float, generator: np.random.Generator
 ) -> tuple[npt.NDArray[np.bool_], Int64s]:
     """Seat customers by Chinese restaurant processes: who opens a table, and who opened that of each.

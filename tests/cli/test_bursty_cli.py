@@ -80,6 +80,9 @@ def test_every_command_shows_it(texts, run, tmp_path):
     assert (tmp_path / "tables" / "terms.csv").exists()
     done("infer", run, texts, "--text-column", "text", "--out", tmp_path / "shares.csv")
     done("report", run, "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "different pairs of a document and a term in it" in page
+    assert "Concentration of bursts" in page
 
 
 def test_options(texts, tmp_path):

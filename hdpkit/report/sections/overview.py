@@ -10,8 +10,11 @@ from hdpkit.report.report_data import ReportData, diagnosis_of, progress_of
 from hdpkit.report.section import Content
 from hdpkit.signatures.runs import TOPICS
 from hdpkit.summaries.boilerplate import boilerplate_hint
+from hdpkit.summaries.repetition import repetition
 
 __all__ = ["read_overview"]
+
+_BURSTS = "concentration/bursts"
 
 
 def read_overview(report: ReportData) -> Content:
@@ -40,6 +43,7 @@ def read_overview(report: ReportData) -> Content:
             "largest": largest,
             "groups": _groups(report),
             "boilerplate": _hint(report),
+            "repetition": _repetition(report),
             "verdict": diagnosis_of(report),
             "chain": report.chain,
             "n_chains": len(report.traces),
@@ -51,6 +55,25 @@ def _hint(report: ReportData) -> str | None:
     """What boilerplate leads the topics."""
     folder = None if report.run is None else report.run.folder
     return boilerplate_hint(report.state, folder, report.nouns) if report.nouns is TOPICS else None
+
+
+def _repetition(report: ReportData) -> str | None:
+    """How often terms repeat within documents, and the concentration of that; None if it isn't known."""
+    often, sample, nouns = report.state.document_frequency(), report.shown, report.nouns
+    if often is None or report.signatures is not None or sample.n_groups != report.corpus.n_documents:
+        return None
+    found = repetition(sample, int(np.sum(often)))
+    if found is None:
+        return None
+    said = found.sentence(nouns.term, nouns.document, nouns.topic)
+    settled = [chain[_BURSTS][chain.n_draws // 2 :] for _, chain in report.traces if _BURSTS in chain]
+    if found.bursty is None or not settled:
+        return said
+    low, middle, high = np.quantile(np.concatenate(settled).astype(np.float64), [0.05, 0.5, 0.95])
+    spread = "" if low == high else f" (90 % of the sweeps of the second half: {low:,.3g} to {high:,.3g})"
+    return (
+        f"{said} Concentration of bursts: {middle:,.3g}{spread}; the larger, the less {nouns.terms} repeat."
+    )
 
 
 def _groups(report: ReportData) -> list[dict[str, Any]]:
