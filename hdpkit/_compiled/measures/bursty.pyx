@@ -221,9 +221,10 @@ cdef class BurstyBank(CompiledBank):
         cdef int32_t i = self.customer_numbers([customer])[0]
         cdef int32_t k = self.sat.pop(i, self.b.slot_of[i])
         cdef Counted cell
+        cell.customers = cell.tables = 0
         if k >= 0:
             cell = cell_of(&self.b, i, k)
-        if k < 0 or cell.customers == 0:
+        if cell.customers == 0:
             refuse("customer", customer, "one who has a dish", "Seat it first.")
         if cell.tables - opens > cell.customers - 1 or (cell.tables - opens < 1 and cell.customers > 1):
             refuse("opens", opens, f"possible: {cell.customers} customers are at {cell.tables} tables", "See sit().")
