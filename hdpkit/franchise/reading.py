@@ -435,6 +435,41 @@ class Reading(Drawn):
         walk = self.walk()
         return np.array([walk.prior_row(node) for node in nodes.tolist()])
 
+    def transitions(self) -> Floats:
+        """Posterior mean transition probabilities of a hidden Markov model, given the current states.
+
+        Returns
+        -------
+        float64 array, shape (K, K + 1)
+            Row j is that of state (dish) j; the last column is a state that no observation has yet. Given
+            weights of the root, (n_jk + alpha psi_k + kappa [j = k]) / (n_j + alpha + kappa).
+
+        Raises
+        ------
+        StateError
+            If the model isn't one of `hk.PreviousDish`.
+        """
+        t: Any = self._chain("transitions")
+        nodes = t.first[-1] + t.n_fixed + t.rows.of_slots(self.slots.occupied_slots())
+        walk = self.walk()
+        rows = [walk.prior_row(node) for node in nodes.tolist()]
+        return np.array(rows).reshape(len(rows), -1)
+
+    def start(self) -> Floats:
+        """Posterior mean probabilities of the first state of a sequence: shape (K + 1,), as `transitions`."""
+        row: Floats = self.walk().prior_row(self._chain("start").first[-1])
+        return row
+
+    def _chain(self, what: str) -> Any:
+        """The tree of a hidden Markov model."""
+        self._warn_of_copies("all weight is that of a new dish")
+        if not self.topology.is_chain:
+            raise StateError(
+                what, self.declarations[-1].each, "hk.PreviousDish, over hk.Sequences",
+                "Only a hidden Markov model has transitions; see group_weights(name).",
+            )  # fmt: skip
+        return self.topology
+
     def keys(self, name: str) -> list[Any]:
         """The label value of each restaurant of a declaration."""
         return list(self.topology.keys_of(number_of(self.declarations, name)))

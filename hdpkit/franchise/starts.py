@@ -594,7 +594,10 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
         for first in range(0, n, _CHUNK):
             given[first : first + _CHUNK] = slots[np.searchsorted(names, prepared[first : first + _CHUNK])]
         del prepared
-        franchise.in_chunks(0, n, lambda first, last: franchise.enter_given(given, first, last, source))
+        if franchise.topology.is_chain and franchise.draws_tables:  # all at once
+            franchise.enter_given(given, 0, n, source)
+        else:
+            franchise.in_chunks(0, n, lambda first, last: franchise.enter_given(given, first, last, source))
     _parts_started(franchise, source)
 
 

@@ -421,6 +421,7 @@ class StateTopology:
         self.n_customers = self.n_all = len(data)
         self.n_fixed = rule.n_fixed
         self.is_chain = isinstance(rule, PreviousDish)
+        self.begins = np.array(sorted(rule.begins) if isinstance(rule, PreviousDish) else [], dtype=np.int64)
         self.rows = DishRows(n_rows)
         self.sticky = PlainRows()
         if rule.sticky != 0.0:

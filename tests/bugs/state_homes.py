@@ -8,6 +8,7 @@ __all__ = ["BUGS"]
 
 _KERNEL = "hdpkit.franchise.reference.state_homes"
 _STATE = "hdpkit.franchise.state_homes"
+_SEQUENCES = "hdpkit.franchise.reference.state_sequences"
 
 BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
@@ -178,5 +179,61 @@ BUGS: tuple[PlantedBug, ...] = (
         "return state.fixed(0) if customer in self.begins else",
         "return state.fixed(0) if customer == 0 else",
         "check_sticky",
+    ),
+    PlantedBug(
+        "rows of the beam without kappa",
+        "Transition probabilities are drawn as if rows were not sticky.",
+        _SEQUENCES,
+        "shapes[j] += self.kappa",
+        "shapes[j] += 0.0",
+        "check_sequences",
+    ),
+    PlantedBug(
+        "the start row of the beam sticky",
+        "The start row is drawn like that of a state.",
+        _SEQUENCES,
+        "        if not start:\n            shapes[j] += self.kappa",
+        "        shapes[j % (len(shapes) - 1)] += self.kappa",
+        "check_sequences",
+    ),
+    PlantedBug(
+        "no states beyond those there are",
+        "The remainder isn't broken, although it is above the smallest slice.",
+        _SEQUENCES,
+        "while float(rows.pi[:, -1].max()) >= least and",
+        "while float(rows.pi[:, -1].max()) >= 2.0 and",
+        "check_sequences",
+    ),
+    PlantedBug(
+        "transitions that the slice allows weighed by their probabilities",
+        "The filter multiplies by the probability of a transition, although its slice was drawn.",
+        _SEQUENCES,
+        "return (self.pi > self.slice[i]).astype(float) if self.slices else self.pi",
+        "return np.where(self.pi > self.slice[i], self.pi, 0.0) if self.slices else self.pi",
+        "check_sequences",
+    ),
+    PlantedBug(
+        "the next state left out in backward sampling",
+        "States are drawn from their filters alone.",
+        _SEQUENCES,
+        "weights = f if after < 0 else f * self._possible(i + 1)[:-1, after]",
+        "weights = f",
+        "check_sequences",
+    ),
+    PlantedBug(
+        "tables of the beam without kappa",
+        "Tables of the own dish are drawn with mass alpha psi.",
+        _SEQUENCES,
+        "    masses[own] += kappa\n",
+        "    masses[own] += 0.0\n",
+        "check_sequences",
+    ),
+    PlantedBug(
+        "the weight of a state that died kept from the remainder",
+        "Weights of states without observations don't return to the remainder.",
+        _SEQUENCES,
+        "rest = float(rows.psi[-1] + rows.psi[:-1][~used].sum())",
+        "rest = float(rows.psi[-1])",
+        "check_sequences",
     ),
 )

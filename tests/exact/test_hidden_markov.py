@@ -8,6 +8,7 @@ import pytest
 from exact_points import one_step_of_points
 from hdpkit._compiled.fused_sweeps.state_sequences import PIECE, StateSequences
 from marginals import dirichlet_multinomial_log_marginal
+from scipy import stats
 from state_homes_checks import (
     StateHomesModel,
     WeightedStateHomesModel,
@@ -20,7 +21,8 @@ from test_state_homes import stirling
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
-from hdpkit.random import RandomStream
+from hdpkit.franchise.starts import start
+from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.exact import check_exact, check_irreducible
 from hdpkit.testing.pvalues import one_sample_p
 
@@ -327,3 +329,95 @@ def test_moves_of_sequences_are_refused_elsewhere():
         hk.Scheduler([moves.BeamSampler()]).run(sticky_franchise("weights", measure=kept), sweeps=1, rng=0)
     with pytest.raises(errors.DeclarationError, match="sticky"):
         sticky_franchise("restaurant", 1.0, store="histogram")
+
+
+# ---------------------------------------------------------------------- readings and starts
+
+
+@pytest.mark.parametrize(
+    ("sticky", "store", "root"),
+    [(0.0, "counts", "weights"), (3.0, "counts", "weights"), (0.0, "histogram", "restaurant")],
+)
+def test_transitions_and_the_start_row(sticky, store, root):
+    arrays = [[0, 0, 1, 1, 2, 0], [1, 1], [2]]
+    franchise = sticky_franchise(root, sticky, hk.Sequences.from_arrays(arrays, n_terms=3), store)
+    start(franchise, [0, 0, 1, 1, 2, 0, 1, 1, 2], Streams(0).source(STARTS))
+    n = np.array([[1, 1, 0, 0], [0, 2, 1, 0], [1, 0, 0, 0]])
+    found, begin = franchise.transitions(), franchise.start()
+    assert np.allclose(found.sum(axis=1), 1.0)
+    weights, rest = franchise.root_weights()
+    psi, alpha = np.append(weights, rest), franchise.concentration("state")
+    kappa = sticky * np.eye(3, 4)
+    assert found == pytest.approx((n + alpha * psi + kappa) / (n.sum(1, keepdims=True) + alpha + sticky))
+    assert begin == pytest.approx((np.array([1, 1, 1, 0]) + alpha * psi) / (3 + alpha))
+    groups = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5)), hk.Groups.from_labels([0, 1]))
+    for method in (groups.transitions, groups.start):
+        with pytest.raises(errors.StateError):
+            method()
+
+
+def test_given_states_are_seated_at_once_from_the_prior_of_tables():
+    """Tables and overrides of a start from given dishes, against those that `TableCounts` draws."""
+    arrays, given = [[0, 0, 0, 0, 1, 0], [1, 1]], [0, 0, 0, 0, 1, 0, 1, 1]
+    data = hk.Sequences.from_arrays(arrays, n_terms=3)
+    franchise = sticky_franchise(hk.FixedWeights(4), 1.5, data, "counts")
+    numbers = [[], []]
+    for seed in range(2500):
+        for found, redraw in zip(numbers, (False, True), strict=True):
+            start(franchise, given, Streams(seed, int(redraw)).source(STARTS))
+            if redraw:
+                moves.TableCounts().apply(franchise, RandomStream((seed, 9)))
+            found.append((franchise.n_tables, *franchise.parts["sticky"].key()))
+    franchise.audit()
+    labels = {value: i for i, value in enumerate(sorted({*numbers[0], *numbers[1]}))}
+    counts = np.array(
+        [np.bincount([labels[value] for value in one], minlength=len(labels)) for one in numbers]
+    )
+    assert stats.chi2_contingency(counts[:, counts.sum(axis=0) >= 20]).pvalue > 1e-4
+
+
+def test_a_long_start_is_fast_enough_to_try():
+    data = hk.Sequences.from_arrays([np.arange(50_000) % 3], n_terms=3)
+    rows = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each=hk.PreviousDish(sticky=1.0))
+    franchise = hk.Franchise(rows, data, store="counts", root="weights")
+    start(franchise, hk.init.Random(10), Streams(0).source(STARTS))
+    franchise.audit()
+    assert franchise.n_dishes == 10
+
+
+def test_a_user_s_measure_over_sequences():
+    """A measure in Python, with a missing observation: table Gibbs, and the beam with its own likelihood."""
+    arrays, _ = gaussian(2, 60)
+    arrays[0][3] = np.nan
+    above = hk.Restaurant(Centres(), concentration=2.0)
+    rows = hk.Restaurant(above, concentration=1.0, each=hk.PreviousDish(sticky=5.0))
+    franchise = hk.Franchise(rows, hk.Sequences.from_arrays(arrays), store="counts", root="weights")
+    schedule = hk.Scheduler([moves.BeamSampler(), moves.TableGibbs().every(5), moves.RootWeights()])
+    schedule.run(franchise, sweeps=40, rng=0, audit_every=10)
+    assert 2 <= franchise.n_dishes <= 6
+
+
+class Centres(hk.BaseMeasure):
+    """Numbers around a centre, with variances 1 within and 100 between."""
+
+    def make(self):
+        return [0, 0.0]
+
+    def add(self, statistics, value):
+        statistics[0] += 1
+        statistics[1] += value
+
+    def remove(self, statistics, value):
+        statistics[0] -= 1
+        statistics[1] -= value
+
+    def log_predictive(self, value, many):
+        means = [(total / (n + 0.01), 1.0 + 1.0 / (n + 0.01)) for n, total in many]
+        return [-0.5 * (math.log(2 * math.pi * v) + (value - m) ** 2 / v) for m, v in means]
+
+    def draw_parameters(self, statistics, source):
+        n, total = statistics
+        return total / (n + 0.01) + source.normal() / math.sqrt(n + 0.01)
+
+    def log_likelihood(self, value, parameters):
+        return -0.5 * (math.log(2 * math.pi) + (value - parameters) ** 2)

@@ -5,7 +5,7 @@ import itertools
 import math
 
 import numpy as np
-from exact_points import check_balance
+from exact_points import check_balance, one_step_of_points
 from exact_weights import ExactWeightModel
 from marginals import dirichlet_multinomial_log_marginal
 
@@ -34,6 +34,7 @@ __all__ = [
     "ThroughAnother",
     "TwoFollowers",
     "WeightedStateHomesModel",
+    "check_sequences",
     "check_state_homes",
     "check_state_homes_and_root_weights",
     "check_state_homes_of_the_prior",
@@ -416,3 +417,13 @@ def check_sticky_scores(kappa=1.2):
                 assert abs(found - math.log(exact.density(number, given)) + log_p) <= TOLERANCE * 10
             differences.append(franchise.log_seating() + franchise.log_likelihood() - log_p)
         assert np.ptp(differences) <= TOLERANCE * 10
+
+
+def check_sequences():
+    """States, tables, overrides and weights after one sweep of the readable beam from exact draws."""
+    franchise = sticky_franchise("weights", 5.0, store="counts", kernel="reference", theta=(1.5, 0.9))
+    for _ in range(40):  # that it runs at all
+        hk.moves.BeamSampler().apply(franchise, Streams(1).source(STARTS))
+        franchise.audit()
+    p_values = one_step_of_points(WeightedStateHomesModel(franchise), hk.moves.BeamSampler(), 3000, 5)
+    assert min(p_values.values()) > 1e-5, p_values

@@ -21,11 +21,13 @@ import numpy.typing as npt
 import hdpkit._compiled.fused_sweeps.state_sequences as compiled
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.base_measures.protocol import log_likelihoods
-from hdpkit.franchise.kernels import Row, Verb, register_kernel, register_verb
+from hdpkit.franchise.kernels import TWO, Row, Verb, register_kernel, register_verb
+from hdpkit.franchise.reference import sweeps
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.numerics import exp_each
 from hdpkit.random import ChoiceSource
 from hdpkit.random.streams import RandomStream
+from hdpkit.stores import Detail
 
 __all__ = ["SequencePlan", "StateSequences", "sequence_sweep"]
 
@@ -129,9 +131,7 @@ def sequence_sweep(walk: ReferenceWalk, bank: Any, plan: SequencePlan, source: C
     place = np.full(int(live[-1]) + 1, -1, dtype=np.int32)
     place[live] = np.arange(len(live), dtype=np.int32)
     states = place[np.asarray(store.dishes())]
-    first = t.first[-1]
-    theta = walk.concentration
-    alpha = np.array([theta[first + t.n_fixed], theta[first]])
+    alpha = _concentrations(walk)
     known = above.table.many(live)
     counts = _transitions(states, begins, len(live))
     rows = Rows(np.asarray(known, dtype=np.float64), alpha, t.sticky.kappa, counts, source)
@@ -238,9 +238,7 @@ def _settle(
     source: ChoiceSource,
 ) -> None:
     """Write the drawn states: births and deaths of dishes, seating, statistics, weights of the root."""
-    store: Any = walk.store
     slots = walk.slots
-    t: Any = walk.topology
     live, n = slots.occupied_slots(), len(rows.psi) - 1
     used = np.bincount(states, minlength=n) > 0
     slot_of = np.full(n, -1, dtype=np.int32)
@@ -249,12 +247,38 @@ def _settle(
         slots.close(int(live[label]))
     for label in (np.flatnonzero(used[len(live) :]) + len(live)).tolist():
         slot_of[label] = slots.open(np.flatnonzero(states == label).astype(np.int32))
+    _write(walk, states, slot_of, rows.psi, rows.alpha, begins, source)
     dishes = slot_of[states]
+    occupied = slots.occupied_slots()
+    bank.rebuild(np.where(plan.data.missing, np.int32(-1), dishes), occupied)
+    served = np.flatnonzero(used)
+    label_of = np.full(int(slot_of.max()) + 1, -1, dtype=np.int64)
+    label_of[slot_of[served]] = served
+    rest = float(rows.psi[-1] + rows.psi[:-1][~used].sum())
+    plan.weights.take(occupied, np.append(rows.psi[label_of[occupied]], rest))
+
+
+def _write(
+    walk: Any,
+    states: Int32s,
+    slot_of: Int32s,
+    psi: Floats,
+    alpha: Floats,
+    begins: Int64s,
+    source: ChoiceSource,
+) -> None:
+    """Seat all customers with these states, and draw tables and overrides given them and the weights.
+
+    ``slot_of`` has the slot of each state, ``psi`` its weight, and ``alpha`` the concentration of rows and of
+    the start row.
+    """
+    t, n = walk.topology, len(slot_of)
+    used = np.bincount(states, minlength=n) > 0
     # Tables given the transitions and the weights, and those of them that kappa made.
     counts = _transitions(states, begins, n)
     j, k = np.nonzero(counts)
     customers, start, kappa = counts[j, k], j == n, t.sticky.kappa
-    masses = rows.alpha[start.astype(int)] * rows.psi[k]
+    masses = alpha[start.astype(int)] * psi[k]
     own = ~start & (j == k)
     masses[own] += kappa
     tables = compiled.draw_tables(customers, masses, source)
@@ -278,13 +302,30 @@ def _settle(
     }
     order = np.lexsort((columns["count_dish"], columns["count_node"]))
     arrays = {name: column[order].astype(np.int32) for name, column in columns.items()}
-    store.thaw({"dish": dishes, **arrays})
-    occupied = slots.occupied_slots()
-    bank.rebuild(np.where(plan.data.missing, np.int32(-1), dishes), occupied)
-    label_of = np.full(int(slot_of.max()) + 1, -1, dtype=np.int64)
-    label_of[slot_of[served]] = served
-    rest = float(rows.psi[-1] + rows.psi[:-1][~used].sum())
-    plan.weights.take(occupied, np.append(rows.psi[label_of[occupied]], rest))
+    walk.store.thaw({"dish": slot_of[states], **arrays})
+
+
+def enter_given(walk: Any, bank: Any, dishes: Int32s, first: int, last: int, source: ChoiceSource) -> None:
+    """Seat customers given their dishes: all of a hidden Markov model at once, otherwise one by one."""
+    t = walk.topology
+    n = t.n_customers
+    whole = t.is_chain and first == 0 and last == n and walk.store.node_customers(0) == 0
+    if not whole or len(walk.root.restaurants([0])) > 0:
+        sweeps.enter_given(walk, bank, dishes, first, last, source)
+        return
+    live = walk.slots.occupied_slots()
+    place = np.full(int(live[-1]) + 1, -1, dtype=np.int32)
+    place[live] = np.arange(len(live), dtype=np.int32)
+    above = np.asarray(walk.root.row(live))
+    _write(walk, place[dishes[:n]], live, above, _concentrations(walk), t.begins, source)
+    for slot in live.tolist():
+        bank.add(slot, np.flatnonzero(dishes[:n] == slot))
+
+
+def _concentrations(walk: Any) -> Floats:
+    """Concentrations of the rows and of the start row."""
+    first = walk.topology.first[-1]
+    return np.array([walk.concentration[first + walk.topology.n_fixed], walk.concentration[first]])
 
 
 class StateSequences:
@@ -361,4 +402,14 @@ def _row_of(logs: Floats, index: Int32s, base: int, i: int) -> Floats | None:
 register_verb("sequence_sweep", Verb())
 register_kernel(
     Row("reference", SimpleNamespace(sequence_sweep=sequence_sweep), trees=frozenset({"by state"}))
+)
+register_kernel(
+    Row(
+        "reference",
+        SimpleNamespace(enter_given=enter_given),
+        depths=TWO,
+        roots=frozenset({"weights", "fixed"}),
+        detail=Detail.COUNTS,
+        trees=frozenset({"by state"}),
+    )
 )
