@@ -54,6 +54,8 @@ def exp_each(values):
 
 def lgamma(double x):
     """Logarithm of the gamma function for x > 0."""
+    if x < 0.0:
+        raise ValueError(f"x = {x}: must be positive")
     return det_lgamma(x)
 
 

@@ -12,7 +12,7 @@ from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit._compiled.stores.cells import dishes_of
 from hdpkit._compiled.stores.labelled_seating import seat_out
 from hdpkit._compiled.stores.seating import Seating
-from hdpkit.numerics import gamma_ratio, rising
+from hdpkit.numerics import gamma_ratio, lgamma, rising
 
 import hdpkit as hk
 from hdpkit import moves
@@ -127,6 +127,9 @@ def test_arguments_of_draws(source):
 
 
 def test_numbers_of_the_gamma_function():
+    for x in (-1.0, -1e300, -np.inf):
+        with pytest.raises(ValueError, match="must be"):
+            lgamma(x)
     for a, x in ((0.5, -np.inf), (0.5, np.inf), (-1.0, 2.0), (np.nan, 1.0), (0.0, 0.0)):
         with pytest.raises(ValueError, match="must be"):
             gamma_ratio(a, x)
