@@ -22,6 +22,7 @@ from bugs import (
 from bugs.fused import (
     ALL_FAULTS,
     BLOCK_FAULTS,
+    BURST_SLICE_FAULTS,
     CELL_FAULTS,
     FAULTS,
     LEVEL_FAULTS,
@@ -33,6 +34,7 @@ __all__ = [
     "ALL_FAULTS",
     "BLOCK_FAULTS",
     "BUGS",
+    "BURST_SLICE_FAULTS",
     "CELL_FAULTS",
     "FAULTS",
     "LEVEL_FAULTS",

@@ -57,6 +57,8 @@ SLICE_FAULTS = _read("slices")
 CELL_FAULTS = _read("cells")
 LEVEL_FAULTS = _read("levels")
 BURST_FAULTS = _read("bursts")
+BURST_SLICE_FAULTS = _read("burst_slices")
 ALL_FAULTS = (
     *FAULTS, *BLOCK_FAULTS, *OBSERVED_FAULTS, *SLICE_FAULTS, *CELL_FAULTS, *LEVEL_FAULTS, *BURST_FAULTS,
+    *BURST_SLICE_FAULTS,
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bugs import SLICE_FAULTS
+from bugs import BURST_SLICE_FAULTS, SLICE_FAULTS
 from bugs.planting import planted_fault
 from slice_model import ALPHA, BurstyModel, Model, franchise
 
@@ -46,6 +46,15 @@ def test_a_sweep_over_terms_that_repeat_leaves_the_law_invariant(case, bursts, i
 def test_planted_bugs_are_caught(fault):
     name = "two documents" if "document before" in fault.name else "one document"
     model = Model(CASES[name], "fused", True)
+    with planted_fault(fault):
+        P = model.matrix(audited=False)
+    assert np.abs(model.pi @ P - model.pi).max() > 1e-6
+
+
+@pytest.mark.parametrize("fault", BURST_SLICE_FAULTS, ids=lambda fault: fault.name)
+def test_planted_bugs_over_terms_that_repeat_are_caught(fault):
+    discount = 0.0 if fault.name == "one customer less" else 0.3
+    model = BurstyModel(BURSTY["two terms"], "fused", True, (0.8, discount))
     with planted_fault(fault):
         P = model.matrix(audited=False)
     assert np.abs(model.pi @ P - model.pi).max() > 1e-6
