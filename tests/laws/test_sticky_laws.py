@@ -8,6 +8,7 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
+from hdpkit.testing.geweke import geweke
 
 ARRAYS = [[0, 0, 0, 0, 1, 1, 1, 0], [0, 0, 1]]
 ALPHA, KAPPA = hk.Gamma(2.0, 1.0), hk.Gamma(1.5, 0.5)
@@ -109,3 +110,25 @@ def test_a_run_goes_on_and_is_described(tmp_path):
     assert again["log_joint"].tolist() == whole["log_joint"].tolist()
     copy = franchise_of().copy()
     assert copy.sticky == franchise_of().sticky
+
+
+SCHEDULES = {
+    "single sites": [moves.TableGibbs()],
+    "beam": [moves.BeamSampler()],
+    "both": [moves.BeamSampler(), moves.TableGibbs()],
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_geweke(name):
+    """Data of two sequences with a missing observation, drawn again and again (Geweke 2004)."""
+    data = hk.Sequences.from_arrays([[0, 0, 1, None], [0, 1]], n_terms=2)
+    above = hk.Restaurant(hk.DirichletMultinomial(0.6), concentration=hk.Gamma(3.0, 2.0))
+    rows = hk.Restaurant(
+        above, concentration=ALPHA, each=hk.PreviousDish(sticky=hk.Gamma(2.0, 2.0)), name="rows"
+    )
+    franchise = hk.Franchise(rows, data, store="counts", root="weights")
+    schedule = [*SCHEDULES[name], moves.Sticky(), moves.Concentration(), moves.RootWeights()]
+    p_values = geweke(franchise, schedule, 500, 4, 17)
+    assert {"sticky/kappa", "sticky/share"} <= set(p_values)
+    assert min(p_values.values()) > 1e-3 / len(p_values), p_values

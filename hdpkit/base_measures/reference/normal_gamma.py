@@ -141,10 +141,13 @@ class NormalGammaReference(VectorMeasure):
         """Log densities of values given means and variances: shape (n, K)."""
         x = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
         drawn = np.asarray(parameters, dtype=np.float64).reshape(len(parameters), 2, -1)
-        found = np.zeros((len(x), len(drawn)))
+        found = np.empty((len(x), len(drawn)))
+        found[:] = -0.5 * np.log(2.0 * np.pi * drawn[:, 1]).sum(axis=1)
         for d in range(x.shape[1]):
-            mu, variance = drawn[:, 0, d], drawn[:, 1, d]
-            found -= 0.5 * (np.log(2.0 * np.pi * variance) + (x[:, d, None] - mu) ** 2 / variance)
+            away = x[:, d, None] - drawn[:, 0, d]
+            away *= 1.0 / np.sqrt(2.0 * drawn[:, 1, d])
+            away *= away
+            found -= away
         return found
 
     def posterior_mean(self, statistics: Moments) -> Floats:

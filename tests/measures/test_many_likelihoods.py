@@ -1,0 +1,63 @@
+"""Log likelihoods of many observations under several dishes, against those of one pair."""
+
+import numpy as np
+import pytest
+
+import hdpkit as hk
+from hdpkit import errors
+from hdpkit.base_measures import base_measures
+from hdpkit.base_measures.protocol import log_likelihoods
+from hdpkit.random import RandomStream
+
+MEASURES = [
+    (name, number, measure)
+    for name in base_measures
+    for number, measure in enumerate(base_measures[name].examples())
+    if not measure.atomic and measure.supports("draw_parameters") and measure.supports("log_likelihood")
+]
+
+
+@pytest.mark.parametrize(("name", "number", "measure"), MEASURES, ids=lambda one: str(one)[:20])
+def test_many_pairs_at_once(name, number, measure):
+    values = measure.example_values()
+    values = np.array([0, 1, 2, 1]) if values is None else np.asarray(values)
+    source = RandomStream((1, 2))
+    begun = [measure.make() for _ in range(3)]
+    for value in values[:2]:
+        measure.add(begun[0], value)
+    measure.add(begun[1], values[-1])
+    parameters = [measure.draw_parameters(one, source) for one in begun]
+    expected = [[measure.log_likelihood(value, one) for one in parameters] for value in values]
+    assert log_likelihoods(measure, values, parameters) == pytest.approx(np.array(expected), rel=1e-12)
+
+
+class Halved(hk.NormalGamma):
+    """Overrides the likelihood of one pair only."""
+
+    def log_likelihood(self, value, parameters):
+        return 0.5 * super().log_likelihood(value, parameters)
+
+
+class Wrong(hk.NormalGamma):
+    """Returns what it is given."""
+
+    returned = None
+
+    def log_likelihoods(self, values, parameters):
+        return self.returned
+
+
+def test_a_class_that_overrides_one_pair_only_is_asked_for_each():
+    parameters = [np.array([0.0, 1.0]), np.array([1.0, 2.0])]
+    plain, halved = hk.NormalGamma(0.0, 1.0, 2.0, 1.0), Halved(0.0, 1.0, 2.0, 1.0)
+    values = np.array([0.5, 3.0])
+    whole = log_likelihoods(plain, values, parameters)
+    assert log_likelihoods(halved, values, parameters) == pytest.approx(whole / 2)
+
+
+@pytest.mark.parametrize("returned", [[[0.0]], [0.0, 1.0], [[np.nan, 0.0]] * 2, [[np.inf, 0.0]] * 2])
+def test_nonsense_is_named(returned):
+    measure = Wrong(0.0, 1.0, 2.0, 1.0)
+    Wrong.returned = returned
+    with pytest.raises(errors.ReturnValueError, match=r"Wrong\.log_likelihoods"):
+        log_likelihoods(measure, np.array([0.5, 3.0]), [np.array([0.0, 1.0])] * 2)
