@@ -47,6 +47,15 @@ COPIED = 0.8  # share of customers that begin with the cluster of another custom
 _NUMBERS = 1 << 24  # numbers of a block of terms: all terms of most corpora are one block
 _SMALLEST = 1e-12  # of eigenvalues
 FEWEST = 2_000  # customers; below this the sequential start is as good
+_PLAIN_SWEEPS, _PLAIN_BLOCKS = 60, 20  # of a start by topics that are the same in every document
+_PLAIN_ETA = 0.1  # at least, since a smaller one begins with more topics than remain
+
+
+class _Plain:
+    """The start by a short chain over topics that don't differ by restaurant."""
+
+
+PLAIN = _Plain()
 
 
 @attrs.frozen
@@ -98,6 +107,39 @@ def prefers_term_clusters(franchise: Any) -> bool:
         and not franchise.topology.known
         and len(franchise.data) >= FEWEST
     )
+
+
+def plain_dishes(franchise: Any, source: RandomStream) -> Any:
+    """Dishes of a short chain over topics that don't differ by restaurant: shape (n_customers,).
+
+    A chain of topics that differ stays near the number of topics with which it begins: terms that repeat
+    are explained without further topics, and by them as well (docs/measures.md).
+    """
+    above: Any = franchise.measure.measure
+    if isinstance(above, DirichletMultinomial) and np.ndim(above.eta) == 0:
+        above = DirichletMultinomial(max(float(above.eta), _PLAIN_ETA), above.n_terms)
+    for declaration in franchise.declarations:
+        above = attrs.evolve(declaration, base=above)
+    twin = type(franchise)(above, franchise.data)
+    start(twin, "auto", source)
+    n = twin.topology.n_customers
+    for sweep in range(_PLAIN_SWEEPS):
+        twin.in_chunks(0, n, lambda first, last: twin.reseat(first, last, source))
+        if sweep < _PLAIN_BLOCKS:
+            _resample_dishes(twin, source)
+    return twin.dishes
+
+
+def _resample_dishes(franchise: Any, source: RandomStream) -> None:
+    """Dish Gibbs over the tables of all restaurants below the root."""
+    with franchise.labelled_seating(source):
+        for level in range(franchise.topology.n_levels - 1, 0, -1):
+            units = franchise.units(level)
+            franchise.in_chunks(
+                0,
+                len(units),
+                lambda first, last, units=units: franchise.resample_dish(units, first, last, source),
+            )
 
 
 def check_term_clusters(start: TermClusters, franchise: Any) -> None:
@@ -533,6 +575,8 @@ def check_start(init: Any, franchise: Franchise) -> None:
     if isinstance(init, Factors):
         check_factors(init, franchise)
         return
+    if init is PLAIN:
+        return
     prepared = None if init is None else _prepare(init, franchise, Streams(0).source(STARTS))
     if isinstance(prepared, Mapping):
         franchise._check_frozen(prepared)
@@ -547,9 +591,10 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     ----------
     init : "auto", "sequential", "one", Random, TermClusters, Factors, array of dishes, state or Franchise
         "auto": `TermClusters` for topic models that aren't sparse, "sequential" for everything else and for
-        little data. "sequential": customers are seated one by one with their predictive probabilities given
-        those before them (Wang & Blei 2012, section 4). "one": all customers have the same dish. An array
-        gives the dish of each customer (any whole numbers >= 0). If dishes are given, customers are seated
+        little data. If topics differ by restaurant, the dishes of 60 sweeps over topics that don't.
+        "sequential": customers are seated one by one with their predictive probabilities given those before
+        them (Wang & Blei 2012, section 4). "one": all customers have the same dish. An array gives the dish
+        of each customer (any whole numbers >= 0). If dishes are given, customers are seated
         one by one from the prior given their dishes. With J known components, the numbers below J stand for
         them; "one" and `TermClusters` assign other dishes, and "auto" is "sequential", or random dishes if
         customers are counted by cell.
@@ -631,7 +676,8 @@ def _resolved(init: Any, franchise: Franchise) -> Any:
     if not isinstance(init, str) or init != "auto":
         return init
     if prefers_term_clusters(franchise):
-        return TermClusters()
+        plain = franchise.measure.seats_values and franchise._customers.single
+        return PLAIN if plain else TermClusters()
     # The sequential start assigns customers to the known components; by cell, random dishes do.
     by_cell = franchise._known.n and not franchise._customers.single
     return Random(_started_with(franchise)) if by_cell else "sequential"
@@ -655,6 +701,8 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
         return None
     if not isinstance(init, (Mapping, type(franchise))) and init is not None:
         franchise._dish_kind.check_start(init)
+    if init is PLAIN:
+        return plain_dishes(franchise, source)
     if isinstance(init, str):
         if init == "one":
             return np.full(n, franchise._known.n, dtype=np.int32)
