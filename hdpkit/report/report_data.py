@@ -152,6 +152,11 @@ class ReportData:
     def _field(self) -> Nouns:
         return nouns_of(self.corpus, None if self.run is None else self.run.folder)
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the page speaks of topics and documents, not of the words of another field."""
+        return self._field is TOPICS
+
     @cached_property
     def nouns(self) -> Nouns:
         """What the page calls topics, tokens, documents and terms: of mutations their own words."""
@@ -164,7 +169,7 @@ class ReportData:
 
         A page of signatures shows these in place of the topics of one state.
         """
-        if self._field is TOPICS or hasattr(self.corpus, "shards"):  # signatures need all samples at once
+        if self.is_text or hasattr(self.corpus, "shards"):  # signatures need all samples at once
             return None
         if self.run is not None:
             return signatures_of_run(self.run)

@@ -8,7 +8,6 @@ import numpy as np
 
 from hdpkit.report.report_data import ReportData, diagnosis_of, progress_of
 from hdpkit.report.section import Content
-from hdpkit.signatures.runs import TOPICS
 from hdpkit.summaries.boilerplate import boilerplate_hint
 from hdpkit.summaries.repetition import repetition
 
@@ -54,7 +53,7 @@ def read_overview(report: ReportData) -> Content:
 def _hint(report: ReportData) -> str | None:
     """What boilerplate leads the topics."""
     folder = None if report.run is None else report.run.folder
-    return boilerplate_hint(report.state, folder, report.nouns) if report.nouns is TOPICS else None
+    return boilerplate_hint(report.state, folder, report.nouns) if report.is_text else None
 
 
 def _repetition(report: ReportData) -> str | None:
