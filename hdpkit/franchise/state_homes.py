@@ -17,7 +17,7 @@ from hdpkit.checks import LARGEST, as_float, instance, whole_number
 from hdpkit.data import Sequences
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError, StateError
 from hdpkit.numerics import log
-from hdpkit.parts import Part
+from hdpkit.parts import Part, PlainRows
 from hdpkit.priors import Prior, draw_from, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
 
@@ -26,7 +26,6 @@ __all__ = [
     "DishRows",
     "Eaten",
     "HomeState",
-    "PlainRows",
     "PreviousDish",
     "StateHomes",
     "StickyRows",
@@ -151,48 +150,6 @@ def read_sticky(value: Any) -> tuple[float, Prior | None]:
             "For instance 10.0 or hk.Gamma(10, 1); 0 is a model that is not sticky.",
         )  # fmt: skip
     return start, None
-
-
-class PlainRows:
-    """No restaurant favours a dish of its own: this does nothing."""
-
-    kappa: float = 0.0
-    prior: Prior | None = None
-
-    def own(self, node: int) -> tuple[int, float]:
-        """The dish that a restaurant favours (-1: none), and kappa, which is added to its concentration."""
-        return -1, 0.0
-
-    def take(self, dish: int, n: int) -> None:
-        """Record the number of override tables of a dish in its own restaurant."""
-
-    def overrides(self, dishes: Int32s) -> Int64s:
-        """Override tables of each of these dishes, which are no customers of the root."""
-        return np.zeros(len(dishes), dtype=np.int64)
-
-    def masses(self, nodes: Int64s) -> Floats:
-        """kappa of each of these restaurants."""
-        return np.zeros(len(nodes))
-
-    def overrides_of(self, nodes: Int64s) -> Int64s:
-        """Override tables of each of these restaurants."""
-        return np.zeros(len(nodes), dtype=np.int64)
-
-    def log_seating(self, store: Any, concentration: Floats) -> float:
-        """What kappa adds to log p(dishes, tables) of the restaurants below the root."""
-        return 0.0
-
-    def audit_tables(self, store: Any) -> None:
-        """Raise an AuditError if there are more override tables than tables."""
-
-    def begin(self) -> None:
-        """Set kappa to its starting value."""
-
-    def put(self, kappa: float) -> None:
-        """Change kappa."""
-
-    def draw_prior(self, source: ChoiceSource) -> None:
-        """Draw kappa from its prior, if it has one."""
 
 
 class StickyRows(PlainRows, Part):

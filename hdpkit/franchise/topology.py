@@ -27,13 +27,12 @@ from hdpkit.franchise.state_homes import (
     DishRows,
     Eaten,
     HomeState,
-    PlainRows,
     PreviousDish,
     StateHomes,
     StickyRows,
     read_sticky,
 )
-from hdpkit.parts import Part
+from hdpkit.parts import Part, PlainRows
 
 __all__ = [
     "ContextTopology",
