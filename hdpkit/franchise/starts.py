@@ -46,6 +46,7 @@ ROUNDS = 5  # of k-means; more have no benefit
 COPIED = 0.8  # share of customers that begin with the cluster of another customer of their document
 _NUMBERS = 1 << 24  # numbers of a block of terms: all terms of most corpora are one block
 _SMALLEST = 1e-12  # of eigenvalues
+STATES = 30  # of a hidden Markov model at the start: chains leave too many states sooner than too few
 FEWEST = 2_000  # customers; below this the sequential start is as good
 _PLAIN_SWEEPS, _PLAIN_BLOCKS = 60, 20  # of a start by topics that are the same in every document
 _PLAIN_ETA = 0.1  # at least, since a smaller one begins with more topics than remain
@@ -590,8 +591,9 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     Parameters
     ----------
     init : "auto", "sequential", "one", Random, TermClusters, Factors, array of dishes, state or Franchise
-        "auto": `TermClusters` for topic models that aren't sparse, "sequential" for everything else and for
-        little data. If topics differ by restaurant, the dishes of 60 sweeps over topics that don't.
+        "auto": `TermClusters` for topic models that aren't sparse, 30 random states for hidden Markov models
+        (`hk.PreviousDish`; at most one for ten observations), "sequential" for everything else and for little
+        data. If topics differ by restaurant, the dishes of 60 sweeps over topics that don't.
         "sequential": customers are seated one by one with their predictive probabilities given those before
         them (Wang & Blei 2012, section 4). "one": all customers have the same dish. An array gives the dish
         of each customer (any whole numbers >= 0). If dishes are given, customers are seated
@@ -678,6 +680,9 @@ def _resolved(init: Any, franchise: Franchise) -> Any:
     if prefers_term_clusters(franchise):
         plain = franchise.measure.seats_values and franchise._customers.single
         return PLAIN if plain else TermClusters()
+    if franchise.topology.is_chain:
+        n = max(min(STATES, franchise.topology.n_customers // 10), 1)
+        return Random(min(n, franchise.root.most_dishes or n))
     # The sequential start assigns customers to the known components; by cell, random dishes do.
     by_cell = franchise._known.n and not franchise._customers.single
     return Random(_started_with(franchise)) if by_cell else "sequential"

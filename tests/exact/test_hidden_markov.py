@@ -421,3 +421,14 @@ class Centres(hk.BaseMeasure):
 
     def log_likelihood(self, value, parameters):
         return -0.5 * (math.log(2 * math.pi) + (value - parameters) ** 2)
+
+
+def test_letters_with_ten_states_from_the_default_start():
+    """ABCDEFEDCB thirty times (Beal et al. 2002)."""
+    data = hk.Sequences.from_arrays([list("ABCDEFEDCB" * 30)])
+    above = hk.Restaurant(hk.DirichletMultinomial(0.3), concentration=hk.Gamma(1.0, 1.0))
+    rows = hk.Restaurant(above, concentration=hk.Gamma(1.0, 1.0), each=hk.PreviousDish())
+    franchise = hk.Franchise(rows, data, store="counts", root="weights")
+    schedule = [moves.BeamSampler(), moves.TableGibbs().every(4), moves.Concentration(), moves.RootWeights()]
+    numbers = np.asarray(hk.Scheduler(schedule).run(franchise, sweeps=200, rng=1)["n_dishes"])
+    assert np.mean(numbers[100:] == 10) > 0.5
