@@ -101,6 +101,11 @@ template <class Real> struct quad {
         for (int i = 0; i < 4; i++) out.x[i] = x[i] + other.x[i];
         return out;
     }
+    quad operator-(const quad &other) const {
+        quad out;
+        for (int i = 0; i < 4; i++) out.x[i] = x[i] - other.x[i];
+        return out;
+    }
     quad operator*(const quad &other) const {
         quad out;
         for (int i = 0; i < 4; i++) out.x[i] = x[i] * other.x[i];
