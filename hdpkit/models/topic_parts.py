@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -30,7 +31,7 @@ def topic_measure(eta: Any, sparse: bool, bursty: Any = False, **of_sparse: Any)
     """
     given = {name: value for name, value in of_sparse.items() if value is not None}
     measure = SparseDirichletMultinomial(**given) if sparse else DirichletMultinomial(eta=eta)
-    if bursty is False:
+    if bursty is False or bursty == math.inf:  # the same chain as without
         return measure
     return Bursty(measure) if bursty is True else Bursty(measure, bursty)
 

@@ -8,6 +8,7 @@ the power as it was measured; the tests at the end plant them.
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from hdpkit.franchise.reading import Reading
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.moves import (
     BaseMeasureParameters,
+    BeamSampler,
     Concentration,
     CountGibbs,
     Discount,
@@ -34,12 +36,14 @@ from hdpkit.moves import (
     DishParameters,
     DrawProportions,
     DrawRootWeights,
+    ForwardBackward,
     Move,
     MoveInfo,
     ReseatGroups,
     RootWeights,
     SliceGibbs,
     SplitMerge,
+    Sticky,
     TableGibbs,
     concentration,
 )
@@ -156,6 +160,28 @@ def add_geweke_cases() -> None:
 
 add_geweke_cases()
 # More cells of stores and roots are in test_root_weights.py.
+
+
+def sequences_under(root: Any) -> Franchise:
+    """A sticky hidden Markov model of two sequences."""
+    data = hk.Sequences.from_arrays([[0, 0, 1], [0, 1]], n_terms=2)
+    concentration = hk.Gamma(3.0, 2.0) if root == "weights" else 1.0
+    above = hk.Restaurant(hk.DirichletMultinomial(0.6), concentration=concentration)
+    each = hk.PreviousDish(sticky=hk.Gamma(2.0, 2.0))
+    rows = hk.Restaurant(above, concentration=hk.Gamma(3.0, 2.0), each=each, name="rows")
+    franchise = hk.Franchise(rows, data, store="counts", root=root)
+    hk.Scheduler([TableGibbs()]).run(franchise, 1, rng=0, init="sequential")
+    return franchise
+
+
+for registered_, root_, of_states_ in (
+    ("sticky", "weights", [TableGibbs(), RootWeights()]),
+    ("beam-sampler", "weights", [BeamSampler(), RootWeights()]),
+    ("forward-backward", hk.FixedWeights(3), [ForwardBackward()]),
+):
+    GEWEKE[f"geweke: {registered_}"] = (
+        registered_, sequences_under(root_), [*of_states_, Sticky(), Concentration()],
+    )  # fmt: skip
 GEWEKE["geweke: root-weights, depth 2"] = (
     "root-weights",
     tiny_franchise(
