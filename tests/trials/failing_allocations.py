@@ -154,7 +154,11 @@ def schedule(state, words):
     if not state.measure.atomic:
         found += [moves.DishGibbs()]
     if not state.measure.atomic and state.measure.conjugate:
-        found += [moves.SplitMerge(), moves.SplitMerge(scans=1), moves.ReseatGroups()]
+        scans = [moves.SplitMerge(scans=1), moves.ReseatGroups()]
+        found += [
+            moves.SplitMerge(),
+            *([moves.ReseatGroups(scans=None)] if state.measure.seats_values else scans),
+        ]
     found += [moves.Concentration()]
     if state.root.declared == "weights":
         found += [] if state.counts_tables else [moves.TableCounts(), moves.TableCounts("binomial")]

@@ -16,7 +16,7 @@ import numpy as np
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int8_t, int32_t, int64_t
 from libc.string cimport memcpy
-from hdpkit.vectors cimport has_room, vector
+from hdpkit.vectors cimport has_place, has_room, vector
 
 from hdpkit._compiled.fused_sweeps.cells cimport (
     HDPKIT_CELLS_CAPSULE, hdpkit_cells, hdpkit_cells_functions, hdpkit_cells_run)
@@ -96,10 +96,11 @@ cdef int64_t seat(CellSweep *sweep, int thread, const int32_t *was_tables, vecto
             mass = (<const double *>s.phi)[term * s.stride + k] if wide else (<const float *>s.phi)[term * s.stride + k]
             mass *= c.unit[k] * sweep.burst
             number = draw_number(&sweep.ends, mass, now[2 + 2 * r], source) if mass >= HDPKIT_LEAST_SHAPE else 1
-            if number < 0:
+            if number < 0 or not has_place(tables[0]):      # there is room: see `sweep_pieces`
                 t.failed = 1
                 number = 1
-            tables.push_back(<int32_t>number)       # within the capacity
+            else:
+                tables.push_back(<int32_t>number)
             add_to(s, term * s.stride + k, <int32_t>number)
             t.change[k] += number
         now += 1 + 2 * now[0]

@@ -68,6 +68,7 @@ cdef cppclass BurstyCounts:
     # scratch of a block
     const DirichletCounts *topics   # the counts of the inner bank, NULL if it is of another measure
     vector[int32_t] term_place      # of each term: its place among those of the block, -1 between calls
+    int64_t n_block_terms
     vector[int32_t] block_terms     # the terms of the block,
     vector[int32_t] term_of         # and for each customer the place of its term
     vector[int64_t] now, now_tables, added      # of each term in a slot, while tables are drawn

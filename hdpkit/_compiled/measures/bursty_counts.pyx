@@ -214,7 +214,7 @@ cdef int grow_block(BurstyCounts *b, int64_t n, int64_t n_slots) except -1 nogil
     b.offered_opens.resize((n_slots + 1) * n)
     b.kept_slot.resize(n)
     b.kept_opens.resize(n)
-    b.block_terms.reserve(n)
+    b.block_terms.resize(n)
     b.term_of.resize(n)
     b.now.resize(n)
     b.now_tables.resize(n)
@@ -596,14 +596,15 @@ cdef bint find_terms(BurstyCounts *b, const int32_t *customers, int64_t n) noexc
     cdef bint one = True
     for i in range(n):
         one = one and b.restaurant[customers[i]] == b.restaurant[customers[0]]
-    b.block_terms.clear()
+    b.n_block_terms = 0
     for i in range(n if one else 0):
         term = b.terms[customers[i]]
         if b.term_place[term] < 0:
-            b.term_place[term] = <int32_t>b.block_terms.size()
-            b.block_terms.push_back(term)       # there is room: see `grow_block`
+            b.term_place[term] = <int32_t>b.n_block_terms
+            b.block_terms[b.n_block_terms] = term       # there is room: see `grow_block`
+            b.n_block_terms += 1
         b.term_of[i] = b.term_place[term]
-    for i in range(<int64_t>b.block_terms.size()):
+    for i in range(b.n_block_terms):
         b.term_place[b.block_terms[i]] = -1
     return one
 
@@ -672,7 +673,7 @@ cdef int weigh(BurstyCounts *b, const int32_t *customers, int64_t n, int32_t slo
                     product = 1.0
         out[0] = total + det_log(product) if logs else product
         return 0
-    for i in range(<int64_t>b.block_terms.size()):
+    for i in range(b.n_block_terms):
         b.now[i] = b.now_tables[i] = b.added[i] = 0
     if meets:
         for i in range(n):
@@ -755,7 +756,7 @@ cdef int of_block(BurstyCounts *b, const int32_t *customers, int64_t n_customers
     for i in range(n_customers if again else 0):
         again = again and b.left[i] == customers[i]
     single = b.topics != NULL and find_terms(b, customers, n_customers)
-    differ = single and <int64_t>b.block_terms.size() == n_customers
+    differ = single and b.n_block_terms == n_customers
     if single:
         find_meetings(b, customers, n_customers, slots, n)
     for i in range(n_customers if differ else 0):
