@@ -1,19 +1,19 @@
 """Topics that differ by document against plain ones: scores, topics and agreement after the same seconds.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/bursts.py CORPUS... [--seconds 10 40] [--starts]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/bursts.py CORPUS... [--seconds 10 40] [--eta 0.05] [--starts]
 
 CORPUS is NAME=FILE[@VOCABULARY] (any corpus file; for NAME.train.ldac the halves of the test documents are
 beside it) or NAME=installed for the documentation of the installed NumPy and SciPy. Without given halves
 every tenth document is a test document, and each of its words is in the observed half with probability 1/2.
 
 For each corpus the model of ``hdpkit fit`` is run with `hk.DirichletMultinomial` and with `hk.Bursty`, for
-the given seconds of processor time, eta and concentrations resampled: two chains from the default start and,
-with --starts, one from a single topic. The columns: perplexity of the held-out halves by document completion;
-of those of their words that don't occur in the observed half, given that they don't; topics, topics that hold
-half of the tokens; coherence (NPMI of the ten first terms, mean over topics with 1 % of the tokens or more,
-in the training documents); the share of tokens in topics common to both chains, by the definition of the
-verdict on a run. With --starts: the distance between the starts in nats of the log joint, topics, and the
-largest difference of one of the twenty largest shares.
+the given seconds of processor time, concentrations and (unless it is given) eta resampled: two chains from
+the default start and, with --starts, one from a single topic. The columns: perplexity of the held-out
+halves by document completion; of those of their words that don't occur in the observed half, given that
+they don't; topics, topics that hold half of the tokens; coherence (NPMI of the ten first terms, mean over
+topics with 1 % of the tokens or more, in the training documents); the share of tokens in topics common to
+both chains, by the definition of the verdict on a run. With --starts: the distance between the starts in
+nats of the log joint, topics, and the largest difference of one of the twenty largest shares.
 """
 
 import argparse
@@ -128,7 +128,7 @@ def npmi(chain):
 def rows_of(name, source, options):
     """The rows of a corpus in both tables."""
     corpus, observed, held = corpora_of(source)
-    plain = hk.DirichletMultinomial(eta=hk.Gamma(1.0, 20.0))
+    plain = hk.DirichletMultinomial(eta=options.eta or hk.Gamma(1.0, 20.0))
     scored, starts = [], []
     for model, measure in (("plain", plain), ("bursty", hk.Bursty(plain))):
         chains = [Chain(corpus, measure, "auto", seed) for seed in (0, 1)]
@@ -174,6 +174,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("corpora", nargs="+", metavar="CORPUS")
     parser.add_argument("--seconds", type=float, nargs="+", default=[10.0, 40.0])
+    parser.add_argument("--eta", type=float, help="by default Gamma(1, 20), resampled")
     parser.add_argument("--starts", action="store_true")
     options = parser.parse_args()
     print(machine.block(), flush=True)

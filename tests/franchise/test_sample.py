@@ -56,7 +56,7 @@ FRANCHISES = {
     "reference": lambda: two_levels(DirichletMultinomialReference(0.3), kernel="reference"),
     "sparse": lambda: sparse(smoothing=0.2),
     "sparse, stored": lambda: sparse(smoothing=0.2, selection=hk.Beta(2.0, 1.0), proportions="stored"),
-    "bursty": lambda: two_levels(hk.Bursty(hk.DirichletMultinomial(0.3), 2.0, 0.2)),
+    "bursty": lambda: two_levels(hk.Bursty(hk.DirichletMultinomial(0.3), 0.5, 0.2)),
     "bursty, sparse": lambda: two_levels(hk.Bursty(hk.SparseDirichletMultinomial(0.2), 0.5)),
     "sparse, reference": lambda: two_levels(SparseDirichletMultinomialReference(0.2)),
 }
