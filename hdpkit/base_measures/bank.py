@@ -166,7 +166,20 @@ class SeatsValues(Protocol, metaclass=ByClass):
         targets: Sequence[int] | None,
         source: ChoiceSource,
     ) -> None:
-        """Begin a proposal for blocks of customers, which are added to reserved slots in this order."""
+        """Begin a proposal for blocks that are all customers of one or two dishes.
+
+        The present tables of the customers are drawn given their numbers. If a block is added to the reserved
+        slot that ``targets`` has for it, in the order given, it sits at these.
+
+        Parameters
+        ----------
+        blocks : sequence of int arrays
+            In the order in which they are added to the reserved ``slots``.
+        slots : sequence of int
+        targets : sequence of int, optional
+            The slot of each block in the reverse proposal; None: the proposal is a split.
+        source : ChoiceSource
+        """
 
     def log_exchanged(self, split: bool) -> float:
         """Log ratio of p(values, tables) of two dishes and of one, over the densities of drawn tables."""

@@ -17,7 +17,7 @@ from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichl
 from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
 from hdpkit.base_measures.bank import StatisticsBank
-from hdpkit.base_measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, Repeats
+from hdpkit.base_measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, PlacedValues, Repeats
 from hdpkit.base_measures.protocol import BaseMeasure, Resampled, parameter
 from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference
 from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDirichletMultinomialReference
@@ -409,7 +409,7 @@ class BurstyReferenceBank:
         self.measure = measure
         self.inner: Any = measure.measure.bank(data)
         self.values = data.values
-        self.restaurants: Int32s | None = None
+        self._placed_values = PlacedValues(data.values)
         self._slot = np.full(len(data.values), -1, dtype=np.int32)
         self._opens = np.zeros(len(data.values), dtype=np.int8)  # from `thaw` to `rebuild`
         self._of: dict[int, Bursts] = {}
@@ -426,12 +426,7 @@ class BurstyReferenceBank:
 
     def read_restaurants(self, restaurants: Int32s) -> None:
         """Use these restaurants from now on, one for each data customer."""
-        if len(restaurants) != len(self.values):
-            raise StateError(
-                "restaurants", len(restaurants), f"{len(self.values)}, one for each customer",
-                "Build the bank for the data of the franchise.",
-            )  # fmt: skip
-        self.restaurants = restaurants
+        self._placed_values.read(restaurants)
 
     def prepare(self, source: ChoiceSource) -> None:
         """Use this source for draws until the end of a verb."""
@@ -439,12 +434,7 @@ class BurstyReferenceBank:
         self._forget()
 
     def _placed(self, customer: int) -> Placed:
-        if self.restaurants is None:
-            raise StateError(
-                "bank", "without restaurants", "one that a franchise has made",
-                "Call read_restaurants() with the restaurant of each customer.",
-            )  # fmt: skip
-        return Placed(int(self.values[customer]), int(self.restaurants[customer]))
+        return self._placed_values[customer]
 
     def _bernoulli(self, p: float) -> bool:
         if self._source is None:
@@ -622,20 +612,7 @@ class BurstyReferenceBank:
         targets: Sequence[int] | None,
         source: ChoiceSource,
     ) -> None:
-        """Begin a proposal for blocks that are all customers of one or two dishes.
-
-        The present tables of the customers are drawn given their numbers. If a block is added to the reserved
-        slot that ``targets`` has for it, in the order given, it sits at these.
-
-        Parameters
-        ----------
-        blocks : sequence of int arrays
-            In the order in which they are added to the reserved ``slots``.
-        slots : sequence of int
-        targets : sequence of int, optional
-            The slot of each block in the reverse proposal; None: the proposal is a split.
-        source : ChoiceSource
-        """
+        """Begin a proposal for blocks of customers, which are added to reserved slots in this order."""
         self.prepare(source)
         order = tuple(int(i) for block in blocks for i in block)
         opens, log_p = self.take_out(order)

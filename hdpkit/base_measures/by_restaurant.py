@@ -212,7 +212,7 @@ class GivenParameters(Protocol, metaclass=ByClass):
         shape (n,)."""
 
 
-class _PlacedValues:
+class PlacedValues:
     """Values with the restaurants of their customers, which are known after the bank is made."""
 
     def __init__(self, values: Any) -> None:
@@ -230,18 +230,22 @@ class _PlacedValues:
             )  # fmt: skip
         return Placed(self.values[customer], int(self.restaurants[customer]))
 
-
-class RestaurantBank(PythonBank):
-    """The bank of a `ByRestaurant` measure written in Python."""
-
-    def __init__(self, measure: Any, values: Any) -> None:
-        super().__init__(measure, _PlacedValues(values))
-
-    def read_restaurants(self, restaurants: Int32s) -> None:
+    def read(self, restaurants: Int32s) -> None:
         """Use these restaurants from now on, one for each data customer."""
         if len(restaurants) != len(self.values):
             raise StateError(
                 "restaurants", len(restaurants), f"{len(self.values)}, one for each customer",
                 "Build the bank for the data of the franchise.",
             )  # fmt: skip
-        self.values.restaurants = restaurants
+        self.restaurants = restaurants
+
+
+class RestaurantBank(PythonBank):
+    """The bank of a `ByRestaurant` measure written in Python."""
+
+    def __init__(self, measure: Any, values: Any) -> None:
+        super().__init__(measure, PlacedValues(values))
+
+    def read_restaurants(self, restaurants: Int32s) -> None:
+        """Use these restaurants from now on, one for each data customer."""
+        self.values.read(restaurants)

@@ -49,6 +49,13 @@ def test_a_number_is_fixed_and_a_prior_resampled():
     assert np.array_equal(infinite.trace_["log_joint"], plain.trace_["log_joint"])
 
 
+def test_a_given_number_of_topics_holds_from_the_start_on():
+    """With enough words for the default start, a short chain over plain topics."""
+    many = np.random.default_rng(0).poisson(0.15, size=(120, 300))
+    fitted = hk.TopicModel(n_components=4, bursty=True, sweeps=2, samples=1, random_state=0).fit(many)
+    assert fitted.n_components_ <= 4
+
+
 def test_the_sparse_model_repeats_terms_too():
     fitted = hk.SparseTopicModel(bursty=1.5, sweeps=3, samples=1, random_state=0).fit(counts())
     assert isinstance(fitted.franchise_.measure.measure, hk.SparseDirichletMultinomial)

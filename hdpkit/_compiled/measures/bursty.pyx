@@ -260,20 +260,7 @@ cdef class BurstyBank(CompiledBank):
         return alone, log_p
 
     def exchange(self, blocks, slots, targets, ChoiceSource source not None):
-        """Begin a proposal for blocks that are all customers of one or two dishes.
-
-        The present tables of the customers are drawn given their numbers. If a block is added to the reserved
-        slot that ``targets`` has for it, in the order given, it sits at these.
-
-        Parameters
-        ----------
-        blocks : sequence of int arrays
-            In the order in which they are added to the reserved ``slots``.
-        slots : sequence of int
-        targets : sequence of int, optional
-            The slot of each block in the reverse proposal; None: the proposal is a split.
-        source : ChoiceSource
-        """
+        """Begin a proposal for blocks of customers, which are added to reserved slots in this order."""
         cdef BurstyCounts *b = &self.b
         cdef int64_t i, n
         cdef const int32_t[::1] who, target

@@ -358,7 +358,7 @@ register_kernel(
         "fused",
         SimpleNamespace(reseat=fused_topics.reseat),
         frozenset(fused_topics.STORES),
-        frozenset({DirichletMultinomialBank}),
+        frozenset({DirichletMultinomialBank, BurstyBank}),
         TWO,
         _RESTAURANT,
         lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.longest()),
@@ -380,32 +380,10 @@ register_kernel(
         "fused",
         SimpleNamespace(reseat=fused_topics.reseat),
         frozenset(fused_topics.STORES_UNDER_WEIGHTS),
-        frozenset({DirichletMultinomialBank}),
+        frozenset({DirichletMultinomialBank, BurstyBank}),
         TWO,
         _WEIGHTS,
         # For any weights, because they change within the verb.
-        lambda bank, numbers: bank.in_floats_given_weights(numbers.ends()),
-    )
-)
-register_kernel(
-    Row(
-        "fused",
-        SimpleNamespace(reseat=fused_topics.reseat),
-        frozenset(fused_topics.STORES),
-        frozenset({BurstyBank}),
-        TWO,
-        _RESTAURANT,
-        lambda bank, numbers: bank.in_floats(numbers.ends(), numbers.longest()),
-    )
-)
-register_kernel(
-    Row(
-        "fused",
-        SimpleNamespace(reseat=fused_topics.reseat),
-        frozenset(fused_topics.STORES_UNDER_WEIGHTS),
-        frozenset({BurstyBank}),
-        TWO,
-        _WEIGHTS,
         lambda bank, numbers: bank.in_floats_given_weights(numbers.ends()),
     )
 )
