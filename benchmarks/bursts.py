@@ -3,17 +3,20 @@
     OPENBLAS_NUM_THREADS=1 python benchmarks/bursts.py CORPUS... [--seconds 10 40] [--eta 0.05] [--starts]
 
 CORPUS is NAME=FILE[@VOCABULARY] (any corpus file; for NAME.train.ldac the halves of the test documents are
-beside it) or NAME=installed for the documentation of the installed NumPy and SciPy. Without given halves
-every tenth document is a test document, and each of its words is in the observed half with probability 1/2.
+beside it), NAME=installed for the documentation of the installed NumPy and SciPy, or NAME=sentences for the
+first sentence of each of its texts. Without given halves every tenth document is a test document, and each of
+its words is in the observed half with probability 1/2.
 
 For each corpus the model of ``hdpkit fit`` is run with `hk.DirichletMultinomial` and with `hk.Bursty`, for
 the given seconds of processor time, concentrations and (unless it is given) eta resampled: two chains from
 the default start and, with --starts, one from a single topic. The columns: perplexity of the held-out
-halves by document completion; of those of their words that don't occur in the observed half, given that
-they don't; topics, topics that hold half of the tokens; coherence (NPMI of the ten first terms, mean over
-topics with 1 % of the tokens or more, in the training documents); the share of tokens in topics common to
-both chains, by the definition of the verdict on a run. With --starts: the distance between the starts in
-nats of the log joint, topics, and the largest difference of one of the twenty largest shares.
+halves by document completion; of the same words by a chain of its own that also has the observed halves,
+for the same seconds, over ten states two sweeps apart ("joint"); of those of their words that don't occur in
+the observed half, given that they don't; topics, topics that hold half of the tokens; coherence (NPMI of the
+ten first terms, mean over topics with 1 % of the tokens or more, in the training documents); the share of
+tokens in topics common to both chains, by the definition of the verdict on a run. With --starts: the distance
+between the starts in nats of the log joint, topics, and the largest difference of one of the twenty largest
+shares.
 """
 
 import argparse
@@ -23,16 +26,19 @@ import heldout
 import machine
 import numpy as np
 import scipy.sparse
+from sklearn.feature_extraction.text import CountVectorizer
 
 import hdpkit as hk
+from hdpkit.evaluation.fixed_topics import FixedTopics
 from hdpkit.io.corpora import read_corpus
-from hdpkit.io.installed_docs import demo_documents
+from hdpkit.io.installed_docs import collect_docstrings, demo_documents
+from hdpkit.models.joint_score import JointScore
 from hdpkit.models.topic_parts import default_moves
 from hdpkit.summaries.readability import shared
 
 HEAD = (
-    "corpus", "model", "seconds", "sweeps", "completion", "new words", "topics", "half of tokens", "NPMI",
-    "in common", "concentration of bursts",
+    "corpus", "model", "seconds", "sweeps", "completion", "joint", "new words", "topics", "half of tokens",
+    "NPMI", "in common", "concentration of bursts",
 )  # fmt: skip
 STARTS = (
     "corpus",
@@ -50,6 +56,14 @@ def corpora_of(source):
     if source == "installed":
         docs = demo_documents()
         corpus = hk.Corpus.from_documents(docs.documents, vocabulary=docs.vocabulary)
+    elif source == "sentences":
+        collected = collect_docstrings(("numpy", "scipy", "sklearn"))
+        first = {" ".join(text.split(".", 1)[0].split()) for text in collected.texts}
+        vectoriser = CountVectorizer(min_df=5, max_df=0.2)
+        counts = scipy.sparse.csr_array(vectoriser.fit_transform(sorted(first)))
+        corpus = hk.Corpus.from_counts(
+            counts[counts.sum(axis=1) > 0], vocabulary=list(vectoriser.get_feature_names_out())
+        )
     else:
         file, _, vocabulary = source.partition("@")
         if ".train." in file:
@@ -110,6 +124,24 @@ def score_of(chain, observed, held):
     return found.perplexity, getattr(found, "new_perplexity", np.nan)
 
 
+def joint_score(chain, held):
+    """Perplexity of held-out halves whose observed halves are the last documents of a chain."""
+    cells = scipy.sparse.csr_array(held.to_counts(), dtype=float)
+    own, n_terms = JointScore(cells, -1, np.full(cells.shape[1], 1 / cells.shape[1])), cells.shape[1]
+    total = np.zeros(cells.nnz)
+    for _ in range(10):
+        chain.scheduler.run(chain.franchise, 2, init=None)
+        if chain.franchise.measure.seats_values:
+            total += own(chain.franchise)
+            continue
+        sample = chain.franchise.sample()
+        weights = sample.group_weights(slice(-cells.shape[0], None))
+        rows = sample._topic_blocks(np.arange(sample.n_dishes))
+        topics = FixedTopics.of(rows, np.full(n_terms, 1 / n_terms), sample.root_weights)
+        total += np.exp(topics.log_probabilities(weights, cells))
+    return float(np.exp(-(cells.data @ np.log(total / 10)) / cells.data.sum()))
+
+
 def npmi(chain):
     """Mean NPMI of the ten first terms, over documents, of the topics with 1 % of the tokens or more."""
     sizes = np.bincount(chain.franchise.dishes)
@@ -128,11 +160,15 @@ def npmi(chain):
 def rows_of(name, source, options):
     """The rows of a corpus in both tables."""
     corpus, observed, held = corpora_of(source)
+    both = hk.Corpus.from_counts(
+        scipy.sparse.vstack([corpus.to_counts(), observed.to_counts()], format="csr")
+    )
     plain = hk.DirichletMultinomial(eta=options.eta or hk.Gamma(1.0, 20.0))
     scored, starts = [], []
     for model, measure in (("plain", plain), ("bursty", hk.Bursty(plain))):
         chains = [Chain(corpus, measure, "auto", seed) for seed in (0, 1)]
         chains += [Chain(corpus, measure, "one", 2)] if options.starts else []
+        with_halves = Chain(both, measure, "auto", 0)
         for seconds in options.seconds:
             for chain in chains:
                 chain.run(seconds)
@@ -141,9 +177,12 @@ def rows_of(name, source, options):
             common, _ = shared([[chain.franchise.sample()] for chain in chains[:2]])
             b = first.franchise.base_parameters.get("concentration/bursts", np.inf)
             completion, new = score_of(first, observed, held)
+            with_halves.run(seconds)
+            joint = joint_score(with_halves, held)
+            half = 1 + np.searchsorted(np.cumsum(shares), 0.5)
             scored.append((
-                name, model, f"{seconds:g}", f"{first.franchise.sweep}", f"{completion:,.0f}", f"{new:,.0f}",
-                f"{first.franchise.n_dishes}", f"{1 + np.searchsorted(np.cumsum(shares), 0.5)}",
+                name, model, f"{seconds:g}", f"{first.franchise.sweep}", f"{completion:,.0f}",
+                f"{joint:,.0f}", f"{new:,.0f}", f"{first.franchise.n_dishes}", f"{half}",
                 f"{npmi(first):.3f}", f"{common:.0%}", f"{b:.0f}",
             ))  # fmt: skip
             print(f"| {' | '.join(scored[-1])} |", flush=True)

@@ -2,8 +2,10 @@
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/mixing_checks.py CORPUS [--documents N] [--eta 0.05]
         [--fit-sweeps 200] [--seconds 10 | --sweeps 60] [--clock processor] [--cells] [--simulated 20]
+        [--bursts "gamma(1, 0.01)"]
 
-The model is that of `hdpkit fit`; with --cells customers are counted by cell (CountGibbs). With --simulated N
+The model is that of `hdpkit fit`; with --cells customers are counted by cell (CountGibbs), and with --bursts
+topics differ by document (`hk.Bursty` with this concentration). With --simulated N
 the corpus itself isn't checked: N data sets are simulated from the fitted model, the model is fitted to each
 from the default start, and this fit is checked. Where the model is right, the answer should never be
 "misfit".
@@ -14,6 +16,8 @@ import time
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.cli.options import parse_number_or_prior
+from hdpkit.models.topic_parts import default_moves
 
 HEAD = (
     "data", "verdict", "K", "pairs of document and term (copies; distance)",
@@ -22,16 +26,19 @@ HEAD = (
 )  # fmt: skip
 
 
-def declare(eta):
+def declare(given):
     """The two-level model with priors on both concentrations."""
-    root = hk.Restaurant(base=hk.DirichletMultinomial(eta=eta), concentration=hk.Gamma(1.0, 1.0))
+    measure = hk.DirichletMultinomial(eta=given.eta)
+    if given.bursts:
+        measure = hk.Bursty(measure, parse_number_or_prior("bursts", given.bursts))
+    root = hk.Restaurant(base=measure, concentration=hk.Gamma(1.0, 1.0))
     return hk.Restaurant(base=root, concentration=hk.Gamma(1.0, 1.0), each="document")
 
 
 def fitted(corpus, given, seed):
     """A franchise after the sweeps of the fit."""
     options = {"store": "counts", "root": "weights"} if given.cells else {}
-    franchise = hk.Franchise(declare(given.eta), corpus, **options)
+    franchise = hk.Franchise(declare(given), corpus, **options)
     hk.Scheduler(schedule_of(given)).run(franchise, given.fit_sweeps, rng=seed)
     return franchise
 
@@ -40,6 +47,8 @@ def schedule_of(given):
     """The moves of a sweep."""
     if given.cells:
         return [moves.CountGibbs(), moves.RootWeights(), moves.Concentration()]
+    if given.bursts:
+        return default_moves(declare(given))
     return [moves.TableGibbs(), moves.DishGibbs().every(10), moves.Concentration()]
 
 
@@ -73,6 +82,7 @@ def main():
     parser.add_argument("--sweeps", type=int)
     parser.add_argument("--clock", default="processor")
     parser.add_argument("--cells", action="store_true")
+    parser.add_argument("--bursts", help="concentration of bursts: a number or a prior")
     parser.add_argument("--simulated", type=int, default=0)
     parser.add_argument("--tables", action="store_true", help="print the complete result, too")
     given = parser.parse_args()

@@ -2,18 +2,20 @@
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/starts.py CORPUS [--starts one auto] [--seconds 300]
         [--clock processor] [--store counts] [--root weights] [--moves MOVES] [--threads 1] [--eta 0.05]
-        [--alpha "gamma(1, 1)"] [--gamma "gamma(1, 1)"] [--documents N] [--mallet 1000 0.1 0.01]
-        [--keep FOLDER]
+        [--alpha "gamma(1, 1)"] [--gamma "gamma(1, 1)"] [--bursts "gamma(1, 0.01)"] [--documents N]
+        [--mallet 1000 0.1 0.01] [--keep FOLDER] [--figure FILE [--beside FOLDER...]]
 
 Chains run one after the other, the i-th with seed --seed + i. A chain's time is the wall-clock time of its
 moves, or with --clock processor the processor time of all threads together. Log joint (of dishes and numbers
 of tables), K and shares of the largest topics are those of `hk.compare_schedules`. R-hat at some time is
-computed from the second half of the states up to then.
+computed from the second half of the states up to then. With --bursts topics differ by document (`hk.Bursty`
+with this concentration).
 
 --mallet K ALPHA BETA also records the likelihood that MALLET's LDA reports (`mallet_likelihood`), for K
 topics with those parameters, which Terenin, Magnusson & Jonsson (2020) publish for samplers of the HDP. With
 --keep the chains are stored in a folder, and chains of earlier calls in it are reported too; --starts without
-values reports only these.
+values reports only these. --figure draws the distance of each chain from the highest log joint of all, and K,
+by time; a column for this call, and one for each folder of --beside.
 """
 
 import argparse
@@ -87,9 +89,10 @@ class Recorder:
 
 def run(corpus, init, seed, options):
     """One chain: array of rows, the start first."""
-    root = hk.Restaurant(
-        hk.DirichletMultinomial(options.eta), concentration=parse_number_or_prior("gamma", options.gamma)
-    )
+    measure = hk.DirichletMultinomial(options.eta)
+    if options.bursts:
+        measure = hk.Bursty(measure, parse_number_or_prior("bursts", options.bursts))
+    root = hk.Restaurant(measure, concentration=parse_number_or_prior("gamma", options.gamma))
     documents = hk.Restaurant(
         root, concentration=parse_number_or_prior("alpha", options.alpha), each="document"
     )
@@ -155,8 +158,37 @@ def report(chains, clock):
             both = " | ".join(f"{one:.0f}" for one in times)
             more = f" {likelihood:,.0f} |" if mallet else ""
             print(f"| {name} | {sweep:,.0f} | {both} | {k:.0f} | {joint:,.0f} |{more} {largest} |")
+        ends = np.array([[at(rows, clock, i, seconds) for i in range(3, 6 + LARGEST)] for rows in several])
+        _, joint, _, *shares = np.ptp(ends, axis=0)
+        print(f"\napart: {joint:,.0f} nats of the log joint, {max(shares):.4f} of the twenty largest shares")
         k, joint, *shares = (rhat(several, clock, i, seconds) for i in (3, 4, *range(6, 6 + LARGEST)))
-        print(f"\nR-hat of the log joint {joint:.2f}, of K {k:.2f}, of shares at most {max(shares):.2f}")
+        print(f"R-hat of the log joint {joint:.2f}, of K {k:.2f}, of shares at most {max(shares):.2f}")
+
+
+def draw(figures, clock, file):
+    """Draw the distance from the highest log joint, and K, by time: a column for each set of chains."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(
+        2, len(figures), figsize=(1 + 3.5 * len(figures), 6), sharex="col", sharey="row", squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    for (title, chains), (above, below) in zip(figures.items(), axes.T, strict=True):
+        best = max(rows[:, 4].max() for rows in chains.values())
+        for name, rows in chains.items():
+            above.plot(rows[1:, clock], best - rows[1:, 4] + 1.0, label=name)
+            below.plot(rows[1:, clock], rows[1:, 3], label=name)
+        above.set(title=title, yscale="log", xscale="log")
+        below.set(yscale="log", xscale="log", xlabel="seconds")
+        below.legend()
+    axes[0, 0].set_ylabel("nats below the highest log joint, + 1")
+    axes[1, 0].set_ylabel("topics")
+    figure.savefig(file, dpi=100)
+
+
+def kept_chains(folder):
+    """Chains in a folder, by name."""
+    return {path.stem: np.load(path) for path in sorted(folder.glob("*.npy"))}
 
 
 def show_moves(totals):
@@ -181,8 +213,11 @@ def main():
     parser.add_argument("--gamma", default="gamma(1, 1)", help="of the root")
     parser.add_argument("--documents", type=int, help="the first so many documents only")
     parser.add_argument("--mallet", nargs=3, type=float, metavar=("K", "ALPHA", "BETA"))
+    parser.add_argument("--bursts", help="concentration of bursts: a number or a prior")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="folder of the chains")
+    parser.add_argument("--figure", type=Path)
+    parser.add_argument("--beside", type=Path, nargs="*", default=[], metavar="FOLDER")
     options = parser.parse_args()
 
     corpus = hk.Corpus.from_ldac(options.corpus)
@@ -190,12 +225,11 @@ def main():
         corpus = hk.Corpus.from_counts(corpus.to_counts()[: options.documents])
     print(machine.block())
     print(
-        f"{corpus!r}, eta = {options.eta}, alpha = {options.alpha}, gamma = {options.gamma}\n"
+        f"{corpus!r}, eta = {options.eta}, alpha = {options.alpha}, gamma = {options.gamma}, "
+        f"bursts = {options.bursts}\n"
         f"a sweep: {options.moves}; store {options.store}, root {options.root}, {options.threads} thread(s)"
     )
-    chains = {}
-    for path in sorted(options.keep.glob("*.npy")) if options.keep and options.keep.exists() else []:
-        chains[path.stem] = np.load(path)
+    chains = kept_chains(options.keep) if options.keep else {}
     for number, start in enumerate(options.starts):
         name = f"{start}, seed {options.seed + number}"
         chains[name], totals = run(corpus, parse_init(start), options.seed + number, options)
@@ -204,7 +238,12 @@ def main():
         if options.keep:
             options.keep.mkdir(parents=True, exist_ok=True)
             np.save(options.keep / f"{name}.npy", chains[name])
-    report(chains, 2 if options.clock == "processor" else 1)
+    clock = 2 if options.clock == "processor" else 1
+    report(chains, clock)
+    if options.figure:
+        title = options.keep.name if options.keep else Path(options.corpus).name
+        others = {folder.name: kept_chains(folder) for folder in options.beside}
+        draw({title: chains, **others}, clock, options.figure)
 
 
 if __name__ == "__main__":
