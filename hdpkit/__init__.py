@@ -66,6 +66,7 @@ from hdpkit.franchise import (
     PreviousDish,
     Restaurant,
     Sample,
+    StateProbabilities,
 )
 from hdpkit.models import NGramModel, Spelling
 from hdpkit.prior_expectations import expected_tables
@@ -142,6 +143,7 @@ __all__ = [
     "Shifted",
     "SparseDirichletMultinomial",
     "Spelling",
+    "StateProbabilities",
     "StatisticCheck",
     "Tick",
     "Trace",

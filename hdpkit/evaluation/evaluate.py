@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
@@ -14,11 +15,12 @@ from hdpkit.checks import choice, positive_number, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.evaluation.completion import LEAST, TOLERANCE, by_em, by_gibbs
+from hdpkit.evaluation.forward import Forward
 from hdpkit.evaluation.result import Evaluation, averaged
-from hdpkit.franchise import Franchise
+from hdpkit.franchise import Franchise, Sample
 from hdpkit.franchise.fixed_dishes import FixedDishes, check_foldable, fixed_dishes
 from hdpkit.franchise.freezing import Look
-from hdpkit.franchise.new_labels import layout_of
+from hdpkit.franchise.new_labels import Layout, layout_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 from hdpkit.record import ChainTrace, Draw
 from hdpkit.schedule import Run
@@ -28,7 +30,7 @@ __all__ = ["evaluate", "log_probabilities_by_group"]
 _REMEDY = "For instance [chain_1, chain_2], scheduler.sample(franchise, sweeps), or hk.open_run(folder)."
 
 
-_METHODS = ("completion", "left-to-right", "predictive")
+_METHODS = ("auto", "completion", "left-to-right", "predictive", "forward")
 _STEPS = 1_000_000  # customers that are reseated between checks for Ctrl-C
 
 
@@ -36,8 +38,9 @@ def evaluate(
     states: Any,
     data: GroupedData,
     *,
-    method: str = "completion",
+    method: str = "auto",
     held_out: GroupedData | None = None,
+    samples: Iterable[Sample] | None = None,
     fit: str = "auto",
     particles: int = 20,
     sweeps: int = 50,
@@ -47,30 +50,40 @@ def evaluate(
 ) -> Evaluation:
     """Score groups that the states were not sampled with. The states don't change.
 
-    In each state the dishes and all restaurants are fixed. Probabilities are averaged over states and
-    particles, not their logarithms. Where dishes differ by group (`Bursty`), those of a new group follow its
-    values seen so far. See docs/evaluation.md.
+    In each state the dishes and all restaurants are fixed; in a hidden Markov model the parameters of the
+    states and the transition probabilities are drawn given it, and states are summed out. Probabilities are
+    averaged over states and particles, not their logarithms. Where dishes differ by group (`Bursty`), those
+    of a new group follow its values seen so far. See docs/evaluation.md.
 
     Parameters
     ----------
     states : Franchise, Draw, Look, Run, ChainTrace, or an iterable of franchises, draws or looks
         Posterior states. `Scheduler.sample` is such an iterable: each draw is used as soon as it is yielded.
-    data : Corpus or Groups
-        New groups, as for `Franchise.fold_in`: complete or, with ``held_out``, their observed halves.
-    method : "completion", "left-to-right" or "predictive"
-        "completion": proportions are fitted to the observed half of each group, and each value of the other
-        half is scored; of words also those that are new in their group (`Evaluation.new_perplexity`).
-        "left-to-right": probability of whole groups, by particles (Wallach et al. 2009, in the unbiased form
-        of Buntine 2009); the time grows with the square of a group's size.
-        "predictive": the predictive perplexity of Wang & Blei (2009), exp(-sum log p(group | training) / sum
-        of sizes). The paper doesn't say how it estimates these probabilities; here left-to-right is used.
-    held_out : Corpus or Groups, optional
+    data : Corpus, Groups or Sequences
+        New groups, as for `Franchise.fold_in`: complete or, with ``held_out``, their observed halves. Of a
+        hidden Markov model new sequences or, with ``held_out``, their beginnings.
+    method : "auto", "completion", "left-to-right", "predictive" or "forward"
+        "auto": "forward" for hidden Markov models, otherwise "completion". "completion": proportions are
+        fitted to the observed half of each group, and each value of the other half is scored; of words also
+        those that are new in their group (`Evaluation.new_perplexity`). "left-to-right": probability of whole
+        groups, by particles (Wallach et al. 2009, in the unbiased form of Buntine 2009); the time grows with
+        the square of a group's size. "predictive": the predictive perplexity of Wang & Blei (2009), exp(-sum
+        log p(group | training) / sum of sizes). The paper doesn't say how it estimates these probabilities;
+        here left-to-right is used. "forward": log probability of sequences by the forward pass of a hidden
+        Markov model; the average over draws of parameters (``particles``) and states is an unbiased estimate
+        of the posterior predictive probability (but for states that together weigh less than 1e-9).
+    held_out : Corpus, Groups or Sequences, optional
         The held-out halves, for completion: the same groups in the same order. By default each group of
-        ``data`` is split at random, half of its values (rounded down) observed.
+        ``data`` is split at random, half of its values (rounded down) observed. For "forward" the
+        continuations of the sequences of ``data``: log p(continuation | beginning).
+    samples : iterable of Sample, optional
+        For "forward": samples of chains over the data of one franchise, which is ``states``, instead of its
+        current state; for instance ``trace.samples``.
     fit : "auto", "em" or "gibbs"
         How completion fits proportions; "auto" is "em" without a discount, "gibbs" with one.
     particles : int
-        Number of particles of left-to-right, or of independent samplers of completion by Gibbs, per state.
+        Number of particles of left-to-right, of independent samplers of completion by Gibbs, or of draws of
+        parameters of "forward", per state.
     sweeps, burn_in : int
         Sweeps of each such sampler that are averaged, and those before them.
     tolerance : float
@@ -89,7 +102,7 @@ def evaluate(
     ParameterError
         If an argument is out of range.
     """
-    choice("method", method, _METHODS, remedy="Leave it out for completion.")
+    choice("method", method, _METHODS, remedy="Leave it out.")
     choice("fit", fit, ("auto", "em", "gibbs"), remedy="Leave it out.")
     particles = whole_number("particles", particles, 1, 2**31, remedy="20 are usual; more lower the error.")
     sweeps = whole_number("sweeps", sweeps, 1, 10_000_000, remedy="At least one sweep is averaged.")
@@ -97,35 +110,53 @@ def evaluate(
     positive_number("tolerance", tolerance)
     if not isinstance(data, GroupedData):
         raise ParameterError("data", data, "a Corpus or Groups", "For instance Corpus.from_documents(...).")
-    if held_out is not None and (not isinstance(held_out, GroupedData) or method != "completion"):
+    given = states_of(states)
+    first = next(given)
+    if method == "auto":
+        method = "forward" if first.topology.is_chain else "completion"
+    halves = method in ("completion", "forward")
+    if held_out is not None and (not isinstance(held_out, GroupedData) or not halves):
         raise ParameterError(
-            "held_out", held_out, 'a Corpus or Groups, with method="completion"',
-            f'Leave it out with method="{method}", which scores whole groups.' if method != "completion"
-            else "The observed halves are `data`.",
+            "held_out", held_out, 'a Corpus, Groups or Sequences, with method="completion" or "forward"',
+            "The observed halves are `data`." if halves
+            else f'Leave it out with method="{method}", which scores whole groups.',
         )  # fmt: skip
+    if samples is not None and method != "forward":
+        raise ParameterError(
+            "samples", samples, 'None, except with method="forward"', "Pass states: franchises, or a run."
+        )
     source = as_source(rng, Purpose.EVALUATE)
-    scorer: _Completion | _LeftToRight
+    scorer: _Completion | _LeftToRight | Forward
     if method == "completion":
-        options = (fit, particles, sweeps, burn_in, tolerance)
-        scorer = _Completion(data, held_out, *options, source, as_source(rng, Purpose.SPLIT))
+        scorer = _Completion(
+            data=data, held_out=held_out, wanted=fit, particles=particles, sweeps=sweeps, burn_in=burn_in,
+            tolerance=tolerance, source=source, split_source=as_source(rng, Purpose.SPLIT),
+        )  # fmt: skip
+    elif method == "forward":
+        scorer = Forward(data, held_out, particles, source)
     else:
-        scorer = _LeftToRight(data, particles, source)
-    logs = [scorer.score(franchise) for franchise in states_of(states)]
-    scored = scorer.scored
-    assert scored is not None  # `states_of` yields at least one state
-    units, standard_error = averaged(logs, scorer.group)
-    n_groups = len(scored.layout.names)
+        scorer = _LeftToRight(data=data, particles=particles, source=source)
+    every = itertools.chain([first], given)
+    logs = (
+        [scorer.score(franchise) for franchise in every]
+        if samples is None
+        else scorer.of_samples([*every], samples)  # type: ignore[union-attr]
+    )
+    layout = scorer.layout
+    assert layout is not None  # `states_of` yields at least one state
+    units, standard_error = scorer.average(logs)
+    n_groups = len(layout.names)
     by_group = np.zeros(n_groups)
     np.add.at(by_group, scorer.group, units)
-    tokens = np.diff(scored.layout.begins)
+    tokens = np.diff(layout.begins)
     new, new_tokens = scorer.of_new(units)
     for array in (by_group, tokens, new, new_tokens):
         array.setflags(write=False)
     return Evaluation(
         method=method,
         fit=scorer.fit,
-        label=scored.layout.label,
-        names=scored.layout.names,
+        label=layout.label,
+        names=layout.names,
         group_log_probability=by_group,
         group_tokens=tokens,
         standard_error=standard_error,
@@ -136,15 +167,30 @@ def evaluate(
     )
 
 
-@attrs.define
-class _LeftToRight:
+@attrs.define(kw_only=True)
+class _OfGroups:
+    """Scores of new groups under the fixed dishes of states."""
+
+    source: ChoiceSource
+    fit: str | None = None
+    scored: FixedDishes | None = None  # in the last state
+
+    @property
+    def layout(self) -> Layout | None:
+        """The groups, and their values that are scored."""
+        return None if self.scored is None else self.scored.layout
+
+    def average(self, logs: list[Floats]) -> tuple[Floats, float]:
+        """Averages over states and particles, and the standard error of their sum."""
+        return averaged(logs, self.group)  # type: ignore[attr-defined]
+
+
+@attrs.define(kw_only=True)
+class _LeftToRight(_OfGroups):
     """Log probabilities of entire groups by left-to-right."""
 
     data: GroupedData
     particles: int
-    source: ChoiceSource
-    fit: str | None = None
-    scored: FixedDishes | None = None  # in the last state
 
     @property
     def group(self) -> Int64s:
@@ -175,8 +221,8 @@ def log_probabilities_by_group(fixed: FixedDishes, particles: int, source: Choic
     return logs + scales
 
 
-@attrs.define
-class _Completion:
+@attrs.define(kw_only=True)
+class _Completion(_OfGroups):
     """Log probabilities of the values of held-out halves. Attributes as for `_LeftToRight`."""
 
     data: GroupedData
@@ -186,10 +232,7 @@ class _Completion:
     sweeps: int
     burn_in: int
     tolerance: float
-    source: ChoiceSource
     split_source: ChoiceSource
-    fit: str | None = None
-    scored: FixedDishes | None = None
     observed: npt.NDArray[np.bool_] | None = None  # which values are observed, if the halves are made here
     new: npt.NDArray[np.bool_] | None = None  # which values are terms that the observed half lacks
     seen: list[Floats] = attrs.field(factory=list)  # probability of the terms that it has, by state

@@ -121,14 +121,19 @@ def _exp(x: float) -> float:
     return math.exp(x) if x < 709 else math.inf
 
 
-def averaged(logs: Sequence[Floats], group: Int64s) -> tuple[Floats, float]:
+def averaged(
+    logs: Sequence[Floats], group: Int64s, given: Sequence[Floats] | None = None
+) -> tuple[Floats, float]:
     """Log of the mean probability of each unit over particles and states, standard error of their sum.
 
     ``logs`` has an array (n_particles, n_units) per state. Particles of different groups are independent. The
-    error is to first order; NaN if there is one state and one particle.
+    error is to first order; NaN if there is one state and one particle. ``given`` has log probabilities of
+    what the units are conditional on: probabilities are then divided by their mean.
     """
     by_state = np.array([log_mean_exp(state) for state in logs])
     mean = log_mean_exp(by_state)
+    if given is not None:
+        return _ratio(logs, by_state, given)
     n_states, n_particles = len(by_state), len(logs[0])
     if n_states > 1:
         # To first order, log of a mean varies as the sum of its terms, each relative to the mean.
@@ -139,6 +144,18 @@ def averaged(logs: Sequence[Floats], group: Int64s) -> tuple[Floats, float]:
         np.add.at(influence, group, np.expm1(logs[0] - mean).T)
         return mean, math.sqrt(float(np.var(influence, axis=1, ddof=1).sum()) / n_particles)
     return mean, math.nan
+
+
+def _ratio(logs: Sequence[Floats], by_state: Floats, given: Sequence[Floats]) -> tuple[Floats, float]:
+    """`averaged` of a ratio of two means, of draws that all units have in common."""
+    above, below = by_state, np.array([log_mean_exp(state) for state in given])
+    if len(logs) == 1:  # of particles instead
+        above, below = logs[0], given[0]
+    means = log_mean_exp(by_state), log_mean_exp(below)
+    influence = (np.expm1(above - means[0]) - np.expm1(below - means[1])).sum(axis=1)
+    n = len(influence)
+    error = float(np.std(influence, ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+    return means[0] - means[1], error
 
 
 def log_mean_exp(logs: Floats) -> Floats:

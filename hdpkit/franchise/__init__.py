@@ -2,6 +2,7 @@
 
 from hdpkit.franchise.declarations import FixedWeights, Restaurant
 from hdpkit.franchise.fixed_dishes import FoldIn
+from hdpkit.franchise.fixed_states import StateProbabilities
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.freezing import Look, Snapshot
 from hdpkit.franchise.known import Known, KnownValues
@@ -32,6 +33,7 @@ __all__ = [
     "SeatingSample",
     "Snapshot",
     "StateHomes",
+    "StateProbabilities",
     "TermMeans",
     "TopicLaw",
     "Topology",

@@ -41,6 +41,8 @@ __all__ = [
     "FoldIn",
     "check_foldable",
     "complete_groups",
+    "densities",
+    "distinct_values",
     "fixed_dishes",
     "fold_in",
     "sample_groups",
@@ -158,9 +160,9 @@ def _fixed(
     values = _values(franchise, data)
     layout = layout_of(franchise, data)
     values = values[layout.order]
-    distinct, row = _distinct(values)
+    distinct, row = distinct_values(values)
     state = without_restaurants(franchise)
-    density, log_scale = _densities(franchise, state, distinct, scaled or state.repeats.differ)
+    density, log_scale = densities(franchise, state, distinct, scaled or state.repeats.differ)
     parents = parents_of(franchise, data, layout, other) if parents is None else parents
     _check_possible(density, row, layout, parents, values)
     nodes = franchise.topology.nodes(len(franchise.declarations) - 1)
@@ -193,6 +195,11 @@ def check_foldable(franchise: Any) -> None:
         raise DeclarationError(
             "base", type(measure).__name__, "a measure with a predictive density of a new dish",
             "The density of a value under a new dish has no closed form here.",
+        )  # fmt: skip
+    if franchise.topology.is_chain:
+        raise DeclarationError(
+            "franchise", franchise, "one whose groups are labels of the data",
+            "New sequences of a hidden Markov model: franchise.state_probabilities(sequences), hk.evaluate.",
         )  # fmt: skip
     if len(franchise.declarations) < 2 or declared.each is None:
         raise DeclarationError(
@@ -267,7 +274,7 @@ def _check_terms(unknown: Sequence[Any], allowed: str) -> None:
         )  # fmt: skip
 
 
-def _distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Int64s]:
+def distinct_values(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Int64s]:
     """The distinct values, and the index of each customer's value; vectors are not compared."""
     if values.ndim == 1 and values.dtype.kind in "iufb":
         distinct, row = np.unique(values, return_inverse=True)
@@ -286,13 +293,17 @@ def without_restaurants(franchise: Any) -> NewRestaurants:
     return NewRestaurants(franchise.measure, franchise.bank, dishes, SAME)
 
 
-def _densities(
-    franchise: Any, state: NewRestaurants, values: npt.NDArray[Any], scaled: bool
+def densities(
+    franchise: Any,
+    state: NewRestaurants,
+    values: npt.NDArray[Any],
+    scaled: bool,
+    slots: npt.NDArray[np.int32] | None = None,
 ) -> tuple[Floats, Floats]:
     """Densities under each live dish and a new one, each row divided by its largest, and the logs of these.
 
     They are computed by the sampling code: a bank of the measure over the customers of the state, followed by
-    the new values.
+    the new values. ``slots`` are those of the dishes, if they aren't the franchise's.
     """
     data, measure = franchise.data, state.measure
     before = len(data)
@@ -305,7 +316,7 @@ def _densities(
         )
     else:
         together = Groups(values=joined, labels={})
-    slots = franchise.slots.occupied_slots()
+    slots = franchise.slots.occupied_slots() if slots is None else slots
     dishes = np.full(len(joined), -1, dtype=np.int32)
     seated = state.dishes[:before]
     dishes[: len(seated)] = seated

@@ -16,6 +16,7 @@ from hdpkit.franchise.audit import audit
 from hdpkit.franchise.declarations import FixedWeights, Restaurant, number_of
 from hdpkit.franchise.extending import Extending
 from hdpkit.franchise.fixed_dishes import fold_in as fold_in_new_groups
+from hdpkit.franchise.fixed_states import draw_sequences, state_probabilities
 from hdpkit.franchise.freezing import Requests, Snapshot
 from hdpkit.franchise.guard import changes, reopens, unguarded
 from hdpkit.franchise.known import Known, KnownValues
@@ -147,7 +148,9 @@ class Franchise(Extending):
             raise unserved(empty, "a snapshot")
         return Snapshot(self)
 
-    fold_in = fold_in_new_groups  # it takes the lock itself, while it reads
+    fold_in = fold_in_new_groups  # these take the lock themselves, while they read
+    state_probabilities = state_probabilities
+    draw_sequences = draw_sequences
 
     # ------------------------------------------------------------------ blocks
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.base_measures import BaseMeasure
-from hdpkit.checks import instance, number_array, refuse, whole_number
+from hdpkit.checks import choice, instance, number_array, refuse, whole_number
 from hdpkit.errors import CopiedFranchiseWarning, ParameterError, StateError
 from hdpkit.franchise.declarations import number_of
 from hdpkit.franchise.guard import changes
@@ -28,7 +28,7 @@ from hdpkit.franchise.verbs import check_source
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.numerics import add_up
 from hdpkit.priors import log_density_at
-from hdpkit.random import ChoiceSource, RandomStream
+from hdpkit.random import ChoiceSource, Purpose, RandomStream, Seed, as_source
 from hdpkit.stores import ReportsMemory
 
 __all__ = ["Drawn", "Reading"]
@@ -112,7 +112,8 @@ class Drawn(Slices):
     def drawn_proportions(self) -> Floats:
         """Drawn proportions of the groups, shape (groups, K + 1), that of new dishes last.
 
-        Groups are the restaurants below the root, in order; each is Dirichlet(n_jk + alpha_j psi_k, ...,
+        Groups are the restaurants below the root, in order (in a hidden Markov model the start row and the
+        rows of the dishes, with kappa for the own dish); each is Dirichlet(n_jk + alpha_j psi_k, ...,
         alpha_j psi_u) given its customers and psi, the proportions of the restaurant above. Those of the root
         are its weights. With discounts they are drawn as by `Sample.draw_group_weights`.
 
@@ -125,7 +126,7 @@ class Drawn(Slices):
         slots = self.slots.occupied_slots()
         weights: Any = self.root.weights
         psi = weights.table.many(slots)
-        if np.any(self.hyperparameters.d[1:] > 0.0):
+        if np.any(self.hyperparameters.d[1:] > 0.0) or self.topology.is_chain:
             rows = psi[None]
             for level in levels_of(self):
                 rows = np.concatenate([rows, drawn_weights(level, rows, slice(None), stream.generator)])
@@ -474,7 +475,14 @@ class Reading(Drawn):
         """The label value of each restaurant of a declaration."""
         return list(self.topology.keys_of(number_of(self.declarations, name)))
 
-    def log_likelihood(self, measure: BaseMeasure | None = None) -> float:
+    def log_likelihood(
+        self,
+        measure: BaseMeasure | None = None,
+        *,
+        states: str = "given",
+        parameters: str = "mean",
+        rng: ChoiceSource | Seed = None,
+    ) -> float:
         """log p(data | dishes) with dish parameters integrated out, in nats.
 
         If dishes are observed, each table of the root is a draw from H, and this is the sum of log H over
@@ -485,7 +493,25 @@ class Reading(Drawn):
         measure : BaseMeasure, optional
             Another base measure with the same statistics of dishes, such as
             ``franchise.measure.tempered(0.5)``; by default that of the franchise.
+        states : "given" or "summed out"
+            "summed out", in a hidden Markov model: log p(data | transition probabilities, parameters of the
+            dishes) by the forward pass, where both come from the current state. It is the sum of
+            `StateProbabilities.log_probability`, and comparable with the log likelihood of other software.
+        parameters : "mean" or "drawn"
+            Which ones, if states are summed out: see `state_probabilities`.
+        rng : seed, Generator or choice source
+            For drawn ones.
         """
+        choice("states", states, ("given", "summed out"), remedy="Leave it out for log p(data | dishes).")
+        choice("parameters", parameters, ("mean", "drawn"), remedy='They are used with states="summed out".')
+        source = as_source(rng, Purpose.FOLD_IN)
+        if states == "summed out":
+            from hdpkit.franchise.fixed_states import fixed_states, log_probabilities
+
+            if measure is not None:
+                raise ParameterError("measure", measure, "None where states are summed out", "Leave it out.")
+            fixed = fixed_states(self, parameters, source)
+            return add_up(log_probabilities(self, fixed, None).tolist())
         if measure is not None:
             instance("measure", measure, BaseMeasure, "a base measure, or None", remedy="Leave it out.")
             if type(measure.make()) is not type(self.measure.make()):

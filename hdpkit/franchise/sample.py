@@ -88,6 +88,11 @@ class Level:
     counts, tables : csr_array of int64, shape (n, K)
         Customers and tables of each dish. ``tables`` is None if no restaurant has a discount.
     concentration, discount : float64 array, shape () or (n,)
+    n_fixed : int or None
+        In a hidden Markov model the number of restaurants that belong to no dish: the first is the start row.
+        Restaurant n_fixed + k is the row of dish k. None: restaurants are labels of the data.
+    sticky : float
+        kappa: the row of a dish favours this dish by it.
     """
 
     name: str
@@ -96,6 +101,16 @@ class Level:
     tables: Any = attrs.field(repr=False)
     concentration: Floats
     discount: Floats
+    n_fixed: int | None = None
+    sticky: float = 0.0
+
+    def favours(self, chosen: slice) -> tuple[Floats, tuple[Int64s, Int64s]]:
+        """kappa of some restaurants, and which entries of their rows it favours: rows and columns."""
+        nodes = np.arange(len(self.parent))[chosen]
+        if self.n_fixed is None or self.sticky == 0.0:
+            return np.zeros(len(nodes)), (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        row = np.flatnonzero(nodes >= self.n_fixed)
+        return np.where(nodes >= self.n_fixed, self.sticky, 0.0), (row, nodes[row] - self.n_fixed)
 
 
 def _as_tuple(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -245,7 +260,9 @@ def drawn_weights(level: Level, above: Floats, chosen: slice, generator: np.rand
     theta, d = (np.broadcast_to(a, len(level.parent))[chosen] for a in (level.concentration, level.discount))
     rows, own = above[level.parent[chosen]], level.counts[chosen]
     if level.tables is None:
-        return dirichlet(theta[:, None] * rows + _dense(own, rows.shape), generator)
+        shapes = theta[:, None] * rows + _dense(own, rows.shape)
+        shapes[level.favours(chosen)[1]] += level.sticky
+        return dirichlet(shapes, generator)
     tables = level.tables[chosen]
     n_tables = np.asarray(tables.sum(axis=1))
     rest = theta + d * n_tables
@@ -371,14 +388,14 @@ class Sample:
     label : str
         Label of the deepest declaration, which names the kind of groups ("document").
     names : tuple
-        Names of the groups.
+        Names of the groups. In a hidden Markov model they are "start" and the dishes, 0 to K - 1.
     group_counts : csr_array of int64, shape (n_groups, K)
         Number of customers of each dish in each group.
     dishes : int32 array, shape (n_customers,), or None
-        Dish of each customer, in data order; -1 while unseated. Only of a flat mixture (one restaurant), or
-        of data that are no terms, and of at most 2**20 customers.
+        Dish of each customer, in data order; -1 while unseated. Only of a flat mixture (one restaurant), of
+        sequences (their states), or of data that are no terms, and of at most 2**20 customers.
     hyperparameters : dict
-        Concentrations, discounts and parameters of the base measure, by the keys of a trace.
+        Concentrations, discounts, kappa and parameters of the base measure, by the keys of a trace.
     log_joint : float
         In nats.
     term_means : TermMeans or None
@@ -581,6 +598,67 @@ class Sample:
             rows = np.concatenate([rows, drawn_weights(level, rows, slice(None), generator)])
         return drawn_weights(self.levels[-1], rows, chosen, generator)
 
+    def transitions(self) -> Floats:
+        """Posterior mean transition probabilities of a hidden Markov model: float64, shape (K, K + 1).
+
+        As `Franchise.transitions`: row j is that of dish j, the last column a dish without customers yet.
+
+        Raises
+        ------
+        StateError
+            If the model isn't one of `hk.PreviousDish`.
+        """
+        return self.group_weights(self._rows("transitions"))
+
+    def start(self) -> Floats:
+        """Posterior mean probabilities of the first state of a sequence: float64, shape (K + 1,)."""
+        self._rows("start")
+        row: Floats = self.group_weights(slice(0, 1))[0]
+        return row
+
+    def draw_transitions(self, rng: ChoiceSource | Seed = None) -> Floats:
+        """Draw all rows of transition probabilities from their posterior given the state.
+
+        Parameters
+        ----------
+        rng : int, SeedSequence, Generator or None
+            The same seed gives the same draw.
+
+        Returns
+        -------
+        float64 array, shape (K + 1, K + 1)
+            The rows of dishes 0 to K - 1 and, last, the start row. `transitions` and `start` are the means of
+            these draws. Rows sum to one.
+
+        Raises
+        ------
+        StateError
+            If the model isn't one of `hk.PreviousDish`.
+        """
+        rows = self._rows("transitions")
+        drawn = self.draw_group_weights(rng)
+        return np.concatenate([drawn[rows], drawn[:1]])
+
+    def above_rows(self) -> Floats:
+        """Posterior mean weights of the restaurant above the rows of a hidden Markov model: shape (K + 1,).
+
+        Those of the root, unless there are levels in between.
+        """
+        self._rows("rows")
+        rows = self.root_weights[None, :]
+        for level in self.levels[:-1]:
+            rows = np.concatenate([rows, _weights(level, rows, slice(None))])
+        return np.asarray(rows[self.levels[-1].parent[0]], dtype=np.float64)
+
+    def _rows(self, what: str) -> slice:
+        """Groups that are rows of dishes."""
+        if not self.levels or self.levels[-1].n_fixed is None:
+            raise StateError(
+                what, self.label, "of hk.PreviousDish, over hk.Sequences",
+                "Only a hidden Markov model has transitions; see group_weights().",
+            )  # fmt: skip
+        return slice(self.levels[-1].n_fixed, None)
+
     def _chosen(self, groups: Any) -> slice:
         if groups is None:
             return slice(None)
@@ -623,17 +701,23 @@ def _weights(level: Level, above: Floats, chosen: slice) -> Floats:
     n = np.asarray(counts.sum(axis=1), dtype=np.float64)
     rows = above[level.parent[chosen]]
     rest = theta if tables is None else theta + d * np.asarray(tables.sum(axis=1))
-    rows *= np.where(n > 0, rest, 1.0)[:, None]
+    kappa, favoured = level.favours(chosen)
+    empty = (n == 0) & (kappa == 0.0)
+    rows *= np.where(empty, 1.0, rest)[:, None]
+    rows[favoured] += level.sticky
     own = counts.tocoo()
     rows[own.row, own.col] += own.data
     if tables is not None:
         own = tables.tocoo()
         rows[own.row, own.col] -= d[own.row] * own.data
-    rows /= np.where(n > 0, n + theta, 1.0)[:, None]
+    rows /= np.where(empty, 1.0, n + theta + kappa)[:, None]
     return rows
 
 
 _CUSTOMERS = 1 << 20  # customers whose dishes are kept, at most
+
+
+KAPPA = "sticky/kappa"
 
 
 def hyperparameter_values(state: State) -> dict[str, Any]:
@@ -641,6 +725,8 @@ def hyperparameter_values(state: State) -> dict[str, Any]:
     values = state.hyperparameters.current()
     for name, value in state.measure.parameters.items():
         values[parameter_key(name)] = float(value) if np.ndim(value) == 0 else value
+    if state.topology.sticky.kappa > 0.0:
+        values[KAPPA] = state.topology.sticky.kappa
     return values
 
 
@@ -701,7 +787,7 @@ def sample_of(state: Any, log_joint: float | None = None) -> Sample:
     counts, tables, means, parameters = _of_dishes(state, slots)
     weights, rest = state.root_weights()
     streams = state.streams
-    keeps = topology.n_customers <= _CUSTOMERS and (counts is None or not levels)
+    keeps = topology.n_customers <= _CUSTOMERS and (counts is None or not levels or topology.is_chain)
     return Sample(
         chain=0 if streams is None else streams.chain,
         sweep=state.sweep,
@@ -713,7 +799,7 @@ def sample_of(state: Any, log_joint: float | None = None) -> Sample:
         root_weights=np.append(weights, rest),
         root_precision=_precision(state, state.root._kind()),
         label=state.declarations[deepest].label or state.declarations[deepest].name,
-        names=topology.keys_of(deepest),
+        names=["start", *range(len(slots))] if topology.is_chain else topology.keys_of(deepest),
         group_counts=levels[-1].counts if levels else scipy.sparse.csr_array(sizes[None, :]),
         dishes=state.dishes.astype(np.int32) if keeps else None,
         hyperparameters=hyperparameter_values(state),
@@ -759,6 +845,8 @@ def _level(
     n_dishes: int,
 ) -> Level:
     nodes: Any = state.topology.nodes(number)
+    if state.topology.is_chain and number == len(state.declarations) - 1:
+        return _rows_of_dishes(state, nodes.start, node, dish, customers, tables, n_dishes)
     here = slice(*np.searchsorted(node, [nodes.start, nodes.stop]))  # restaurants are ascending
     shape = (nodes.stop - nodes.start, n_dishes)
 
@@ -777,6 +865,41 @@ def _level(
         tables=by_dish(tables[here].copy()) if np.any(d > 0) else None,
         concentration=theta,
         discount=d,
+    )
+
+
+def _rows_of_dishes(
+    state: Any,
+    first: int,
+    node: npt.NDArray[np.int64],
+    dish: npt.NDArray[np.int64],
+    customers: npt.NDArray[np.int64],
+    tables: npt.NDArray[np.int64],
+    n_dishes: int,
+) -> Level:
+    """The start row of a hidden Markov model and the rows of its dishes, in their order."""
+    t = state.topology
+    nodes = np.append(first, first + t.n_fixed + t.rows.of_slots(state.slots.occupied_slots()))
+    place = np.full(t.n_nodes, -1, dtype=np.int64)
+    place[nodes] = np.arange(len(nodes))
+    here = node >= first  # rows without a dish have no customers
+    shape = (len(nodes), n_dishes)
+
+    def by_dish(values: npt.NDArray[np.int64]) -> Any:
+        found = scipy.sparse.csr_array((values[here], (place[node[here]], dish[here])), shape=shape)
+        found.sort_indices()
+        return found
+
+    theta, d = state.hyperparameters.theta[nodes], state.hyperparameters.d[nodes]
+    return Level(
+        name=state.declarations[-1].name,
+        parent=np.full(len(nodes), t.parent[first], dtype=np.int64),
+        counts=by_dish(customers),
+        tables=by_dish(tables) if np.any(d > 0) else None,
+        concentration=_shared(theta),
+        discount=_shared(d),
+        n_fixed=1,
+        sticky=float(t.sticky.kappa),
     )
 
 

@@ -26,7 +26,7 @@ _AT_ONCE = 1 << 24  # shares of groups that are in memory at once
 _DRAWS = 400  # of the shares of each group, for intervals
 _DRAWS_OF_A_STATE = 5  # at least
 _SEED = 0
-_TABLES = ("topics", "parameters", "shares", "weights", "trace")
+_TABLES = ("topics", "parameters", "shares", "weights", "transitions", "trace")
 _NOBODY = -1
 
 
@@ -357,8 +357,75 @@ class AlignedTopics:
         """Weights of dishes, an array for each sample, summed by topic: shape (n_samples, n, T + 1)."""
         found = np.zeros((len(weights), len(weights[0]), len(self) + 1))
         for out, own, of_dishes in zip(found, self._labels, weights, strict=True):
-            out[:, own[own >= 0]] = of_dishes[:, :-1][:, own >= 0]
-            out[:, -1] = np.maximum(1.0 - out[:, :-1].sum(axis=1), 0.0)
+            out[:] = self._by_topic(own, of_dishes)
+        return found
+
+    def _by_topic(self, own: Int64s, of_dishes: Floats) -> Floats:
+        """Weights of the dishes of a sample, of which ``own`` are the topics: shape (n, T + 1)."""
+        out = np.zeros((len(of_dishes), len(self) + 1))
+        out[:, own[own >= 0]] = of_dishes[:, :-1][:, own >= 0]
+        out[:, -1] = np.maximum(1.0 - out[:, :-1].sum(axis=1), 0.0)
+        return out
+
+    # ------------------------------------------------------------------ hidden Markov models
+
+    @cached_property
+    def transitions(self) -> Floats:
+        """Mean transition probabilities between the topics of a hidden Markov model, which are its states.
+
+        float64, shape (T + 1, T + 1): row j is the mean of `Sample.transitions` over the samples that have
+        topic j; the last row is that of the first observation of a sequence. The last column is the rest;
+        rows sum to one.
+
+        Raises
+        ------
+        StateError
+            If the model isn't one of `hk.PreviousDish`.
+        """
+        rows = [np.concatenate([one.transitions(), one.start()[None]]) for one in self.samples]
+        found: Floats = np.nanmean(self._between_topics(rows), axis=0)
+        return found
+
+    @property
+    def transitions_lower(self) -> Floats:
+        """Lower ends of the intervals of `transitions`: shape (T + 1, T + 1).
+
+        They are quantiles over draws of the rows from their posterior by `Sample.draw_transitions`: the same
+        number for each sample, and at least 400 in total. The seed of the draws is fixed. Computed once.
+        """
+        return self._transition_ends[0]
+
+    @property
+    def transitions_upper(self) -> Floats:
+        """Upper ends of the intervals of `transitions`: shape (T + 1, T + 1)."""
+        return self._transition_ends[1]
+
+    @cached_property
+    def _transition_ends(self) -> tuple[Floats, Floats]:
+        each = max(_DRAWS_OF_A_STATE, -(-_DRAWS // len(self.samples)))
+        source = as_source(_SEED, Purpose.OTHER)
+        drawn = np.concatenate(
+            [
+                self._between_topics([sample.draw_transitions(source) for sample in self.samples])
+                for _ in range(each)
+            ]
+        )
+        lower, upper = np.empty_like(self.transitions), np.empty_like(self.transitions)
+        for j, rows in enumerate(np.moveaxis(drawn, 1, 0)):
+            there = rows[~np.isnan(rows[:, 0])]
+            lower[j], upper[j] = holding(central(there, self.level), self.transitions[j])
+        return lower, upper
+
+    def _between_topics(self, rows: list[Floats]) -> Floats:
+        """Rows of dishes and of the start, an array for each sample, by topic: (n_samples, T + 1, T + 1).
+
+        Rows of topics that a sample doesn't have are NaN.
+        """
+        found = np.full((len(rows), len(self) + 1, len(self) + 1), np.nan)
+        for out, own, of_dishes in zip(found, self._labels, rows, strict=True):
+            by_topic = self._by_topic(own, of_dishes)
+            out[own[own >= 0]] = by_topic[:-1][own >= 0]
+            out[-1] = by_topic[-1]
         return found
 
     # ------------------------------------------------------------------ fewer of them
@@ -439,12 +506,13 @@ class AlignedTopics:
         Parameters
         ----------
         table : str
-            "topics": a row per topic and probable term: topic, term, probability, lower, upper.
-            "parameters": a row per topic and parameter, for data other than terms: topic, parameter, value,
-            lower, upper (`named_parameters`).
-            "shares": a row per topic: topic, share, lower, upper, occurrence, chains (that have it), spread.
-            "weights": a row per group and topic: the name of the groups, topic, share, lower, upper; the rest
-            is topic "rest". "trace": a row per sample and topic that it has: chain, sweep, topic, id, share.
+            "topics": a row per topic and probable term: topic, term, probability, lower, upper. "parameters":
+            a row per topic and parameter, for data other than terms: topic, parameter, value, lower, upper
+            (`named_parameters`). "shares": a row per topic: topic, share, lower, upper, occurrence, chains
+            (that have it), spread. "weights": a row per group and topic: the name of the groups, topic,
+            share, lower, upper; the rest is topic "rest". "transitions": a row per pair of topics: from, to,
+            probability, lower, upper, where the first observation of a sequence is from "start". "trace": a
+            row per sample and topic that it has: chain, sweep, topic, id, share.
         n_terms : int, optional
             Number of terms per topic in "topics"; None for all.
         vocabulary : sequence of str, optional
@@ -531,6 +599,16 @@ class AlignedTopics:
             "share": self.group_shares.ravel(),
             "lower": self.group_shares_lower.ravel(),
             "upper": self.group_shares_upper.ravel(),
+        }
+
+    def _transitions_table(self) -> dict[str, Any]:
+        n = len(self) + 1
+        return {
+            "from": [name for name in [*range(n - 1), "start"] for _ in range(n)],
+            "to": [*range(n - 1), "rest"] * n,
+            "probability": self.transitions.ravel(),
+            "lower": self.transitions_lower.ravel(),
+            "upper": self.transitions_upper.ravel(),
         }
 
     def _trace_table(self) -> dict[str, Any]:

@@ -29,6 +29,22 @@ def finite():
     return hk.Franchise(document, corpus, root=hk.FixedWeights(3))
 
 
+def chain_of_states():
+    """A hidden Markov model over terms, with states."""
+    data = hk.Sequences.from_arrays([[0, 1, 1], [1]], n_terms=2)
+    rows = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each=hk.PreviousDish(sticky=1.0))
+    franchise = hk.Franchise(rows, data, store="counts", root="weights")
+    start(franchise, "sequential", Streams(0).source(STARTS))
+    return franchise
+
+
+NO_SEQUENCES = [
+    5, "data", [[0, 1]], np.zeros(3), hk.Sequences, {}, hk.Corpus.from_documents([[0, 1]]),
+    Told(hk.Sequences.from_arrays([[0, 2]], n_terms=3), "terms from 0 to 1"),
+    Told(hk.Sequences.from_arrays([[0.5]]), "sequences of terms"),
+]  # fmt: skip
+NO_SAMPLE = [5, "sample", {}, hk.Franchise, Told(foldable().sample(), "states")]
+NO_FORM = [None, 5, "", "median", ["mean"]]
 NO_FRANCHISE = [None, 5, "franchise", hk.Franchise, [], {}]
 NO_ALLOCATIONS = [
     None, 5, "z", [], [0, 0, 1, 1], [[0, 0, 1]], [[0, 0, 1, -1]], [[0, 0, 1, 0.5]], [[0, 0, 1, math.nan]],
@@ -68,6 +84,24 @@ EVALUATION = {
     ),
     "Sample.topic_law": Row(
         lambda franchise: (franchise.sample().topic_law, {"dish": 0}), {"dish": [*whole(0), 10**6]}
+    ),
+    "Sample.draw_transitions": Row(
+        lambda franchise: (chain_of_states().sample().draw_transitions, {"rng": 0}), {"rng": NO_SEED}
+    ),
+    "Franchise.state_probabilities": Row(
+        lambda franchise: (
+            chain_of_states().state_probabilities,
+            {"data": hk.Sequences.from_arrays([[0]], n_terms=2), "parameters": "drawn", "rng": 1},
+        ),
+        {"data": NO_SEQUENCES, "parameters": NO_FORM, "sample": NO_SAMPLE, "rng": NO_SEED},
+    ),
+    "Franchise.draw_sequences": Row(
+        lambda franchise: (chain_of_states().draw_sequences, {"lengths": [2, 0], "rng": 1}),
+        {
+            "lengths": [None, 5, "lengths", [1.5], [-1], [None], {}],
+            "sample": NO_SAMPLE,
+            "rng": NO_SEED,
+        },
     ),
     "Franchise.fold_in": Row(
         lambda franchise: (foldable().fold_in, {"data": NEW, "sweeps": 2, "burn_in": 1, "rng": 1}),
@@ -117,6 +151,7 @@ EVALUATION = {
                 Told(documents([], ["dog"], [], names=["x", "y", "z"]), "in the same order"),
                 Told(documents(["cat", "emu"], [], []), "'emu'"),
             ],
+            "samples": [5, "samples", [], [None], [foldable().sample()]],
             "fit": [None, 5, "", "mcmc", ["em"]],
             "particles": whole(1, 2**31),
             "sweeps": whole(1, 2**31),

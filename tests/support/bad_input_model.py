@@ -319,7 +319,12 @@ MODEL = {
     "Franchise.tempered": Row(method("tempered")(power=0.5), {"power": [*POSITIVE, 1.5]}),
     "Franchise.log_likelihood": Row(
         lambda franchise: (franchise.log_likelihood, {"measure": franchise.measure.tempered(0.5)}),
-        {"measure": [*NO_MEASURE, hk.NormalGamma()]},
+        {
+            "measure": [*NO_MEASURE, hk.NormalGamma()],
+            "states": [None, 5, "", "summed", ["given"]],
+            "parameters": [None, 5, "", "median", ["mean"]],
+            "rng": NO_SEED,
+        },
     ),
     "Franchise.kernel": Row(method("kernel")(verb="reseat"), {"verb": NO_NAME}),
     "Franchise.walk": Row(method("walk")(kernel="reference"), {"kernel": [5, "", "fast", ["reference"], {}]}),

@@ -84,6 +84,7 @@ EXCLUDED = {
     "Sample.*group_weights": "takes a slice of groups, as any array does",
     "Sample": "a record that Franchise.sample returns",
     "Samples.[aosw]*": "called by the scheduler and the run's folder with numbers that they checked",
+    "StateProbabilities": "a record that Franchise.state_probabilities returns",
     "FoldIn": "a record that Franchise.fold_in returns",
     "Evaluation": "a record that evaluate returns",
     "RankedAllocations": "a record that rank_allocations returns",

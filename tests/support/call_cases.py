@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from bad_input_evaluation import NEW, foldable
+from bad_input_evaluation import NEW, chain_of_states, foldable
 from bad_values import another, corpus, tiny
 
 import hdpkit as hk
@@ -265,6 +265,7 @@ OBJECTS = {
     "Draw": lambda: drawn(tiny()),
     "ExactModel": exact_model,
     "Exposures": lambda: summaries.exposures(aligned()),
+    "StateProbabilities": lambda: chain_of_states().state_probabilities(),
     "FoldIn": lambda: foldable().fold_in(NEW, sweeps=2, burn_in=1, rng=1),
     "Evaluation": lambda: hk.evaluate(foldable(), NEW, held_out=NEW, rng=1, particles=2, sweeps=2),
     "Purpose": lambda: Purpose.OTHER,

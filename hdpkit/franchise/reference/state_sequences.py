@@ -29,7 +29,14 @@ from hdpkit.random import ChoiceSource
 from hdpkit.random.streams import RandomStream
 from hdpkit.stores import Detail
 
-__all__ = ["SequencePlan", "StateSequences", "sequence_sweep"]
+__all__ = [
+    "Rows",
+    "SequencePlan",
+    "StateSequences",
+    "sequence_sweep",
+    "shares",
+    "transition_counts",
+]
 
 KEYS = 2**62  # a stream is identified by two numbers below this
 BATCH = 1 << 14  # observations whose likelihoods are computed at once
@@ -106,13 +113,13 @@ class Rows:
         pi[:n, :n], pi[n + 1, :n] = self.pi[:n, :n], self.pi[n, :n]
         for old, new in [*((j, j) for j in range(n)), (n, n + 1)]:
             alpha = self.alpha[int(old == n)]
-            share, rest = _shares(float(alpha * weight), float(alpha * left), source)
+            share, rest = shares(float(alpha * weight), float(alpha * left), source)
             pi[new, n], pi[new, n + 1] = self.pi[old, n] * share, self.pi[old, n] * rest
         self.psi, self.pi = psi, pi
         self.pi[n] = self._drawn(n, None, source)
 
 
-def _shares(a: float, b: float, source: ChoiceSource) -> tuple[float, float]:
+def shares(a: float, b: float, source: ChoiceSource) -> tuple[float, float]:
     """A draw of Beta(a, b), and the rest."""
     if a < LEAST_SHAPE or b < LEAST_SHAPE:
         return (1.0, 0.0) if a >= b else (0.0, 1.0)
@@ -133,7 +140,7 @@ def sequence_sweep(walk: ReferenceWalk, bank: Any, plan: SequencePlan, source: C
     states = place[np.asarray(store.dishes())]
     alpha = _concentrations(walk)
     known = above.table.many(live)
-    counts = _transitions(states, begins, len(live))
+    counts = transition_counts(states, begins, len(live))
     rows = Rows(np.asarray(known, dtype=np.float64), alpha, t.sticky.kappa, counts, source)
     parameters = list(measure.draw_many(bank, live, plan.dishes, source))
     keys = source.index(KEYS), source.index(KEYS)
@@ -164,7 +171,7 @@ def _grow(rows: Rows, parameters: list[Any], plan: SequencePlan, source: ChoiceS
         if left < 0.5 * weight:  # this is the last one
             weight, left = rest, 0.0
     else:
-        share, others = _shares(1.0, float(plan.weights.state.hyperparameters.theta[0]), source)
+        share, others = shares(1.0, float(plan.weights.state.hyperparameters.theta[0]), source)
         weight, left = rest * share, rest * others
     rows.grow(weight, left, source)
     parameters.append(measure.draw_parameters(measure.make(), source))
@@ -172,7 +179,7 @@ def _grow(rows: Rows, parameters: list[Any], plan: SequencePlan, source: ChoiceS
         _grow(rows, parameters, plan, source, all_of)
 
 
-def _transitions(states: Int32s, begins: Int64s, n: int) -> Int64s:
+def transition_counts(states: Int32s, begins: Int64s, n: int) -> Int64s:
     """Number of transitions from each state, and from the start (last), to each: shape (n + 1, n)."""
     before = np.concatenate([[n], states[:-1]]).astype(np.int64)
     before[begins] = n
@@ -275,7 +282,7 @@ def _write(
     t, n = walk.topology, len(slot_of)
     used = np.bincount(states, minlength=n) > 0
     # Tables given the transitions and the weights, and those of them that kappa made.
-    counts = _transitions(states, begins, n)
+    counts = transition_counts(states, begins, n)
     j, k = np.nonzero(counts)
     customers, start, kappa = counts[j, k], j == n, t.sticky.kappa
     masses = alpha[start.astype(int)] * psi[k]

@@ -1,0 +1,596 @@
+"""Hidden Markov models with given parameters: probabilities of sequences with the states summed out.
+
+Transition probabilities and densities come from a state of the chain in one of two forms. *Drawn*: from their
+joint distribution given the state, with further states broken off the remainder of the root's weights until
+less than `LEAST` of it is left, which is also the mean share that rows lose. Averaged over draws and states
+of the chain, the probability of a sequence is the posterior predictive probability. *Mean*: the posterior
+mean of each row, the predictive density of each dish, and one further state for all new dishes. This is what
+`Franchise.transitions` shows; it needs no random numbers, and is not an average over anything.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from hdpkit.arrays import Floats, Int32s, Int64s
+from hdpkit.base_measures.by_restaurant import SAME, NewRestaurants
+from hdpkit.base_measures.protocol import log_likelihoods
+from hdpkit.checks import choice, instance, items, whole_number
+from hdpkit.data import Sequences
+from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
+from hdpkit.franchise.fixed_dishes import densities, distinct_values
+from hdpkit.franchise.guard import unguarded
+from hdpkit.franchise.reference.state_sequences import Rows, shares
+from hdpkit.franchise.sample import Level, Sample, parameter_key, sample_of
+from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
+
+__all__ = [
+    "FORMS",
+    "FixedStates",
+    "StateProbabilities",
+    "draw_sequences",
+    "fixed_states",
+    "log_probabilities",
+    "state_probabilities",
+    "values_of",
+]
+
+FORMS = ("mean", "drawn")
+LEAST = 1e-9  # of the root's weights may be left when states are broken off
+MOST_STATES = 4096
+BATCH = 1 << 14  # observations whose densities are computed at once
+_FORMS_REMEDY = '"mean" needs no seed; averages over draws are exact.'
+
+Bools = npt.NDArray[np.bool_]
+
+
+@attrs.frozen(eq=False)
+class FixedStates:
+    """Transition probabilities and densities of n states; the first K are those of the franchise.
+
+    Attributes
+    ----------
+    start : float64 array, shape (n,)
+    transitions : float64 array, shape (n, n)
+        Rows sum to one.
+    n_live : int
+        K.
+    log_densities : callable
+        Takes m values, and returns their log densities, shape (m, n).
+    """
+
+    start: Floats
+    transitions: Floats
+    n_live: int
+    log_densities: Callable[[Any], Floats]
+
+    # ------------------------------------------------------------------ one sequence
+
+    def filtered(self, logs: Floats, missing: Bools, before: Floats | None = None) -> tuple[Floats, Floats]:
+        """Filter a sequence forward.
+
+        Parameters
+        ----------
+        logs : float64 array, shape (m, n)
+            Log densities of the observations.
+        missing : bool array, shape (m,)
+        before : float64 array, shape (n,), optional
+            Filter of the observation before; None: the sequence begins.
+
+        Returns
+        -------
+        norms : float64 array, shape (m,)
+            log p(x_t | x_1 .. x_t-1) in nats; 0 where an observation is missing.
+        filters : float64 array, shape (m, n)
+            p(z_t | x_1 .. x_t).
+        """
+        norms, filters = np.zeros(len(logs)), np.empty(logs.shape)
+        f = before
+        for t, absent in enumerate(missing.tolist()):
+            f = self.start if f is None else f @ self.transitions
+            if not absent:
+                own = np.where(f > 0.0, logs[t], -np.inf)
+                top = float(own.max(initial=-np.inf))
+                if top == -np.inf:
+                    raise _impossible(t)
+                f = f * np.exp(own - top)
+                total = float(f.sum())
+                f = f / total
+                norms[t] = top + np.log(total)
+            filters[t] = f
+        return norms, filters
+
+    def smoothed(self, filters: Floats) -> Floats:
+        """p(z_t | the whole sequence) from its filters: float64, shape (m, n)."""
+        found = filters.copy()
+        for t in range(len(found) - 2, -1, -1):
+            ahead = filters[t] @ self.transitions
+            ratio = np.divide(found[t + 1], ahead, out=np.zeros_like(ahead), where=ahead > 0.0)
+            found[t] = filters[t] * (self.transitions @ ratio)
+            found[t] /= found[t].sum()
+        return found
+
+    def best_path(self, logs: Floats, missing: Bools) -> Int64s:
+        """The most probable states of a sequence, all together (Viterbi 1967): int64, shape (m,)."""
+        with np.errstate(divide="ignore"):
+            start, to = np.log(self.start), np.log(self.transitions)
+        from_ = np.zeros(logs.shape, dtype=np.int32)
+        best = start
+        for t, absent in enumerate(missing.tolist()):
+            if t > 0:
+                ways = best[:, None] + to
+                from_[t] = ways.argmax(axis=0)
+                best = ways[from_[t], np.arange(len(best))]
+            if not absent:
+                best = best + logs[t]
+        path = np.zeros(len(logs), dtype=np.int64)
+        path[-1:] = best.argmax()
+        for t in range(len(logs) - 1, 0, -1):
+            path[t - 1] = from_[t, path[t]]
+        return path
+
+    # ------------------------------------------------------------------ sequences
+
+    def rows_of(self, values: Any, missing: Bools) -> Callable[[int, int], Floats]:
+        """A function of first and last, of the log densities of these observations: shape (n, n_states)."""
+        if values.ndim == 1 and values.dtype.kind in "iub":
+            distinct, index = distinct_values(values)
+            table = self.log_densities(distinct)
+            return lambda first, last: table[index[first:last]]
+
+        def rows(first: int, last: int) -> Floats:
+            logs = np.zeros((last - first, len(self.start)))
+            there = np.flatnonzero(~missing[first:last])
+            if len(there):
+                logs[there] = self.log_densities(values[first:last][there])
+            return logs
+
+        return rows
+
+    def log_probabilities(self, values: Any, missing: Bools, offsets: Int64s) -> Floats:
+        """log p(x_t | x_1 .. x_t-1) of each observation of sequences: float64, shape (n_customers,)."""
+        rows, norms = self.rows_of(values, missing), np.zeros(len(values))
+        for begin, end in itertools.pairwise(offsets.tolist()):
+            f = None
+            for first in range(begin, end, BATCH):
+                last = min(first + BATCH, end)
+                norms[first:last], filters = self.filtered(rows(first, last), missing[first:last], f)
+                f = filters[-1]
+        return norms
+
+    def next(self, f: Floats | None) -> Floats:
+        """Distribution of the state after one with this filter, the first n_live states and all others."""
+        return self.lumped(self.start if f is None else f @ self.transitions)
+
+    def lumped(self, rows: Floats) -> Floats:
+        """Columns of states that have no observations yet added up in the last: shape (..., K + 1)."""
+        live, new = rows[..., : self.n_live], rows[..., self.n_live :]
+        return np.concatenate([live, new.sum(axis=-1, keepdims=True)], axis=-1)
+
+
+def _impossible(t: int) -> DataError:
+    return DataError(
+        "data", f"observation {t} of a sequence", "one that has a positive density in some possible state",
+        "Leave it out, or choose a base measure that allows it.",
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- from a state of the chain
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class _Given:
+    """A state of the chain: that of a franchise, or a sample over its data."""
+
+    franchise: Any
+    sample: Sample
+    measure: Any
+    bank: Any
+    slots: Int32s
+    dishes: Any  # slot of each value of the bank, -1 where an observation is missing
+
+    @property
+    def level(self) -> Level:
+        """The start row and the rows of the dishes."""
+        return self.sample.levels[-1]
+
+    @property
+    def alpha(self) -> Floats:
+        """Concentration of the rows of dishes, and of the start row."""
+        each = np.broadcast_to(self.level.concentration, len(self.level.parent))
+        return np.array([each[-1], each[0]])
+
+
+def fixed_states(
+    franchise: Any, parameters: str, source: ChoiceSource, sample: Sample | None = None
+) -> FixedStates:
+    """The states of a hidden Markov model, of a franchise or of a sample over its data, in one of two forms.
+
+    Raises a StateError for any other model, a DeclarationError if its measure doesn't support the form.
+    """
+    choice("parameters", parameters, FORMS, remedy=_FORMS_REMEDY)
+    arguments = (franchise, sample, parameters, source)
+    made: FixedStates = franchise._lock.call(_fixed, arguments, reading=True)
+    return made
+
+
+def _fixed(franchise: Any, sample: Sample | None, parameters: str, source: ChoiceSource) -> FixedStates:
+    given = _given(franchise, sample)
+    return _mean(given) if parameters == "mean" else _drawn(given, source)
+
+
+def _given(franchise: Any, sample: Sample | None) -> _Given:
+    franchise._chain("states of sequences")
+    if sample is not None:
+        return _given_sample(franchise, sample)
+    if not len(franchise.slots.occupied_slots()) or not franchise._customers.all_seated():
+        raise StateError(
+            "franchise", "with unseated customers", "one whose customers have states", "Run some sweeps."
+        )
+    return _Given(
+        franchise=franchise, sample=sample_of(franchise, 0.0), measure=franchise.measure, bank=franchise.bank,
+        slots=franchise.slots.occupied_slots(), dishes=franchise._customers.dishes(),
+    )  # fmt: skip
+
+
+def _given_sample(franchise: Any, sample: Any) -> _Given:
+    instance("sample", sample, Sample, "a sample of a chain over these data", remedy="See trace.samples.")
+    data, measure = franchise.data, franchise.measure
+    if sample.dishes is None or len(sample.dishes) != len(data) or sample.levels[-1].n_fixed is None:
+        raise DataError(
+            "sample", sample, f"a sample of this model with the states of {len(data):,} observations",
+            "Keep samples of the chain over these data; they have the states of at most 2**20 observations.",
+        )  # fmt: skip
+    if not measure.conjugate or franchise.measure_parts:
+        raise DeclarationError(
+            "base", type(measure).__name__, "a measure whose parameters are not in the state",
+            "A sample doesn't have them: use states of the chain, for instance scheduler.sample(...).",
+        )  # fmt: skip
+    values = {name: sample.hyperparameters[parameter_key(name)] for name in measure.priors}
+    measure = measure.with_parameters(**values) if values else measure
+    slots = np.arange(sample.n_dishes, dtype=np.int32)
+    dishes = np.where(data.missing, np.int32(-1), sample.dishes)
+    bank = franchise._bank_for(measure, data)
+    bank.rebuild(dishes, slots)
+    return _Given(franchise=franchise, sample=sample, measure=measure, bank=bank, slots=slots, dishes=dishes)
+
+
+def _mean(given: _Given) -> FixedStates:
+    """Posterior mean rows and predictive densities."""
+    measure, sample = given.measure, given.sample
+    if not measure.predicts:
+        raise DeclarationError(
+            "base", type(measure).__name__, "a measure with a predictive density of a new dish",
+            'The density of a value under a new dish has no closed form here: use parameters="drawn".',
+        )  # fmt: skip
+    rows = np.empty((sample.n_dishes + 1,) * 2)
+    rows[:-1] = sample.transitions()
+    # The row of a new dish has no customers yet. All new dishes are one state, which favours itself.
+    rows[-1] = given.alpha[0] * sample.above_rows()
+    rows[-1, -1] += given.level.sticky
+    rows[-1] /= given.alpha[0] + given.level.sticky
+    start = sample.start()
+    franchise, slots = given.franchise, given.slots
+    state = NewRestaurants(measure, given.bank, given.dishes, SAME)
+
+    def logs(values: Any) -> Floats:
+        arguments = (franchise, state, values, True, slots)
+        density, log_scale = franchise._lock.call(densities, arguments, reading=True)
+        with np.errstate(divide="ignore"):
+            found: Floats = np.log(density) + log_scale[:, None]
+        return found
+
+    return FixedStates(start / start.sum(), rows / rows.sum(axis=1, keepdims=True), len(rows) - 1, logs)
+
+
+def _drawn(given: _Given, source: ChoiceSource) -> FixedStates:
+    """Rows and parameters drawn given the state, with further states until nearly nothing is left."""
+    pi, parameters = _draw_states(given, source)
+    measure, n = given.measure, given.sample.n_dishes
+    return FixedStates(pi[-1], pi[:-1], n, lambda values: log_likelihoods(measure, values, parameters))
+
+
+def _draw_states(given: _Given, source: ChoiceSource) -> tuple[Floats, list[Any]]:
+    """Transition probabilities, the start row last, and parameters of all states; the first K have data."""
+    measure, sample, level = given.measure, given.sample, given.level
+    if not measure.supports("draw_parameters") or not measure.supports("log_likelihood"):
+        raise DeclarationError(
+            "base", type(measure).__name__, "a measure with draw_parameters() and log_likelihood()",
+            'Define them, or use parameters="mean".',
+        )  # fmt: skip
+    discount = max(float(np.max(one)) for name, one in sample.hyperparameters.items() if "discount/" in name)
+    if discount > 0.0 or len(sample.levels) > 1:
+        raise DeclarationError(
+            "discount, levels", (discount, 1 + len(sample.levels)),
+            "no discount and two levels, where transition probabilities are drawn",
+            'The remainder of the root is broken into states until little is left: use parameters="mean".',
+        )  # fmt: skip
+    psi = sample.root_weights
+    if np.isfinite(sample.root_precision):
+        psi = source.dirichlet(sample.root_precision * psi)
+    parameters = list(measure.draw_many(given.bank, given.slots, given.dishes, source))
+    psi = _broken(np.asarray(psi, dtype=np.float64), given.franchise, sample, source)
+    k, n = len(parameters), len(psi) - 1
+    parameters += [measure.draw_parameters(measure.make(), source) for _ in range(n - k)]
+    of_dishes = level.counts.toarray()
+    counts = np.zeros((n + 1, n), dtype=np.int64)
+    counts[:k, :k], counts[-1, :k] = of_dishes[1:], of_dishes[0]
+    pi = Rows(psi, given.alpha, level.sticky, counts, source).pi[:, :-1]
+    return pi / pi.sum(axis=1, keepdims=True), parameters
+
+
+def _broken(psi: Floats, franchise: Any, sample: Sample, source: ChoiceSource) -> Floats:
+    """Weights of the root with its remainder broken into those of further states, until `LEAST` is left."""
+    pieces, rest = psi[:-1].tolist(), float(psi[-1])
+    gamma = float(sample.hyperparameters[f"concentration/{franchise.declarations[0].name}"])
+    if franchise.root.most_dishes is not None:
+        left = franchise.root.most_dishes - len(pieces)
+        return np.array([*pieces, *[1.0 / franchise.root.most_dishes] * left, 0.0])
+    while rest > LEAST and len(pieces) < MOST_STATES:
+        share, others = shares(1.0, gamma, source)
+        pieces.append(rest * share)
+        rest *= others
+    return np.array([*pieces, rest])
+
+
+# ---------------------------------------------------------------------- data
+
+
+def values_of(franchise: Any, data: Any) -> tuple[npt.NDArray[Any], Sequences]:
+    """Values of sequences as the franchise's measure takes them, after checks; None: its own data."""
+    franchise._chain("states of sequences")
+    own = franchise.data
+    if data is None or data is own:
+        return own.values, own
+    if not isinstance(data, Sequences):
+        raise ParameterError(
+            "data", data, "hk.Sequences", "Build them: hk.Sequences.from_arrays([first, second])."
+        )
+    n_terms = getattr(franchise.measure, "n_terms", None) if own._n_terms is None else own._n_terms
+    if n_terms is None:
+        franchise.measure.for_data(data)
+        if data.values.shape[1:] != own.values.shape[1:]:
+            raise DataError(
+                "data", f"values of shape {data.values.shape[1:]}",
+                f"values of shape {own.values.shape[1:]}, as those of the franchise",
+                "Give the new sequences values of the same kind.",
+            )  # fmt: skip
+        return data.values, data
+    if data.values.ndim != 1 or data.values.dtype.kind not in "iu":
+        raise DataError("data", data, "sequences of terms, as those of the franchise", "Give n_terms.")
+    values = data.values
+    if None not in (own.vocabulary, data.vocabulary) and own.vocabulary != data.vocabulary:
+        number = {word: v for v, word in enumerate(own.vocabulary)}
+        to = np.array([number.get(word, -1) for word in data.vocabulary or ()], dtype=np.int32)
+        values = to[values]
+        unknown = np.flatnonzero((values < 0) & ~data.missing)
+        if len(unknown):
+            word = (data.vocabulary or ())[int(data.values[unknown[0]])]
+            raise DataError("data", word, "words of the franchise's vocabulary", "Leave it out.")
+    elif np.any((values < 0) | (values >= n_terms)):
+        raise DataError("data", int(values.max()), f"terms from 0 to {n_terms - 1}", "Leave it out.")
+    return values, data
+
+
+def log_probabilities(franchise: Any, states: FixedStates, data: Any) -> Floats:
+    """log p(x_t | x_1 .. x_t-1) of each observation of sequences; None: those of the franchise."""
+    values, data = values_of(franchise, data)
+    return states.log_probabilities(values, data.missing, data.offsets)
+
+
+# ---------------------------------------------------------------------- probabilities of states
+
+
+@attrs.frozen(eq=False, repr=False, kw_only=True)
+class StateProbabilities:
+    """States of sequences given the parameters of a state of the chain. Arrays are read-only.
+
+    Returned by `Franchise.state_probabilities`. States are numbered as the dishes of the franchise; K, the
+    last column, stands for all states that have no observations yet.
+
+    Attributes
+    ----------
+    parameters : str
+        "mean" or "drawn".
+    names : tuple
+        Name of each sequence.
+    sequence : int64 array, shape (n_customers,)
+        Number of the sequence of each observation.
+    smoothed : float64 array, shape (n_customers, K + 1)
+        p(z_t | the whole sequence). Rows sum to one.
+    filtered : float64 array, shape (n_customers, K + 1)
+        p(z_t | x_1 .. x_t).
+    next : float64 array, shape (n_sequences, K + 1)
+        Distribution of the state after the last observation of each sequence.
+    path : int64 array, shape (n_customers,)
+        The most probable path of each sequence (Viterbi).
+    log_probability : float64 array, shape (n_customers,)
+        log p(x_t | x_1 .. x_t-1) in nats; 0 where an observation is missing.
+    """
+
+    parameters: str
+    names: tuple[Any, ...]
+    sequence: Int64s
+    smoothed: Floats
+    filtered: Floats
+    next: Floats
+    path: Int64s
+    log_probability: Floats
+
+    @property
+    def n_states(self) -> int:
+        """Number of states, K; the last columns are not among them."""
+        return self.smoothed.shape[1] - 1
+
+    @property
+    def sequence_log_probability(self) -> Floats:
+        """log p of each sequence: float64, shape (n_sequences,), in nats."""
+        found = np.bincount(self.sequence, self.log_probability, len(self.names))
+        return np.asarray(found, dtype=np.float64)
+
+    @property
+    def most_probable(self) -> Int64s:
+        """The most probable state of each observation by itself: int64, shape (n_customers,)."""
+        return np.asarray(self.smoothed.argmax(axis=1), dtype=np.int64)
+
+    def __repr__(self) -> str:
+        total = float(self.log_probability.sum())
+        return (
+            f"<StateProbabilities: {len(self.names)} sequences, {len(self.path)} observations, "
+            f"{self.n_states} states and new ones, log p {total:.6g} ({self.parameters} parameters)>"
+        )
+
+
+@unguarded
+def state_probabilities(
+    self: Any,
+    data: Any = None,
+    *,
+    parameters: str = "mean",
+    sample: Sample | None = None,
+    rng: ChoiceSource | Seed = None,
+) -> StateProbabilities:
+    """Probabilities of the states of sequences, old or new, in a hidden Markov model.
+
+    The forward and backward pass given transition probabilities and parameters of the dishes, which come
+    from the current state of the chain. The states of the observations in the chain are used only for these.
+
+    Parameters
+    ----------
+    data : Sequences, optional
+        By default the sequences of the franchise.
+    parameters : "mean" or "drawn"
+        "mean": posterior mean transition probabilities (`transitions`), and the predictive density of each
+        dish. "drawn": both drawn given the state, with new states until less than 1e-9 of the weights is
+        left; an average over draws and states of the chain is the posterior probability.
+    sample : Sample, optional
+        A sample of a chain over these data, instead of the current state. States are numbered as its dishes.
+    rng : seed, Generator or choice source
+        For drawn parameters.
+
+    Returns
+    -------
+    StateProbabilities
+
+    Raises
+    ------
+    StateError
+        If the model isn't one of `hk.PreviousDish`, or customers are not seated.
+    DataError
+        If an observation is impossible in every state, or isn't of the kind of the franchise's.
+    DeclarationError
+        If the base measure doesn't support such parameters.
+    """
+    states = fixed_states(self, parameters, as_source(rng, Purpose.FOLD_IN), sample)
+    values, data = values_of(self, data)
+    n, width = len(values), states.n_live + 1
+    smoothed, filtered = np.empty((n, width)), np.empty((n, width))
+    after, path, norms = np.empty((data.n_sequences, width)), np.empty(n, dtype=np.int64), np.empty(n)
+    rows = states.rows_of(values, data.missing)
+    for s, (first, last) in enumerate(itertools.pairwise(data.offsets.tolist())):
+        logs, absent = rows(first, last), data.missing[first:last]
+        norms[first:last], filters = states.filtered(logs, absent)
+        filtered[first:last] = states.lumped(filters)
+        smoothed[first:last] = states.lumped(states.smoothed(filters))
+        path[first:last] = np.minimum(states.best_path(logs, absent), states.n_live)
+        after[s] = states.next(filters[-1] if last > first else None)
+    sequence = np.repeat(np.arange(data.n_sequences), data.lengths)
+    for array in (smoothed, filtered, after, path, norms, sequence):
+        array.setflags(write=False)
+    return StateProbabilities(
+        parameters=parameters, names=tuple(data.names), sequence=sequence, smoothed=smoothed,
+        filtered=filtered, next=after, path=path, log_probability=norms,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- new sequences
+
+
+@unguarded
+def draw_sequences(
+    self: Any, lengths: Any, *, sample: Sample | None = None, rng: ChoiceSource | Seed = None
+) -> tuple[list[npt.NDArray[Any]], list[Int64s]]:
+    """Draw new sequences from a hidden Markov model given its current state.
+
+    Transition probabilities are drawn once for all sequences. Values are drawn by the predictive distribution
+    of their dish given its data and the values drawn before, so that parameters are integrated out (terms
+    from a drawn topic).
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Number of observations of each sequence.
+    sample : Sample, optional
+        A sample of a chain over these data, instead of the current state.
+    rng : seed, Generator or choice source
+        The same seed gives the same sequences.
+
+    Returns
+    -------
+    arrays : list of arrays
+        Observations of each sequence, shape (length, ...).
+    states : list of int64 arrays, shape (length,)
+        Number of the dish of each observation. Dishes that the franchise doesn't have are K, K + 1, ... in
+        the order of their first appearance.
+
+    Raises
+    ------
+    StateError
+        If the model isn't one of `hk.PreviousDish`.
+    DeclarationError
+        If the measure can't draw values.
+    """
+    given = items("lengths", lengths, "numbers of observations", remedy="For instance [100, 100].")
+    sizes = [whole_number("lengths", n, 0, remedy="For instance [100, 100].") for n in given]
+    drawn: tuple[list[npt.NDArray[Any]], list[Int64s]] = self._lock.call(
+        _draw_sequences, (self, sizes, as_source(rng, Purpose.SIMULATE), sample), reading=True
+    )
+    return drawn
+
+
+def _draw_sequences(
+    franchise: Any, sizes: list[int], source: ChoiceSource, sample: Sample | None
+) -> tuple[list[npt.NDArray[Any]], list[Int64s]]:
+    measure = franchise.measure
+    if not measure.supports("simulate"):
+        raise DeclarationError(
+            "base", type(measure).__name__, "a base measure with simulate()", "Define simulate()."
+        )
+    given = _given(franchise, sample)
+    pi, parameters = _draw_states(given, source)
+    draw, n_live = _values_drawn(given, parameters, source), given.sample.n_dishes
+    number: dict[int, int] = {k: k for k in range(n_live)}
+    arrays, paths = [], []
+    for size in sizes:
+        state, values, path = len(pi) - 1, [], np.empty(size, dtype=np.int64)
+        for t in range(size):
+            state = source.choose(pi[state])
+            values.append(draw(state))
+            path[t] = number.setdefault(state, len(number))
+        like = franchise.data.values
+        arrays.append(np.array(values, dtype=like.dtype).reshape(size, *like.shape[1:]))
+        paths.append(path)
+    return arrays, paths
+
+
+def _values_drawn(given: _Given, parameters: list[Any], source: ChoiceSource) -> Callable[[int], Any]:
+    """A function that draws the next value of a state: from its topic, or by the chain rule."""
+    measure = given.measure
+    if not callable(getattr(given.bank, "statistics", None)):  # a bank of counts of terms
+        return lambda state: source.choose(parameters[state])
+    kept = given.bank.statistics(given.slots, given.dishes)
+    statistics = [measure.copy(one) for one in kept]
+    statistics += [measure.make() for _ in range(len(parameters) - len(kept))]
+
+    def draw(state: int) -> Any:
+        value = measure.simulate(statistics[state], source.generator)
+        measure.add(statistics[state], value)
+        return value
+
+    return draw

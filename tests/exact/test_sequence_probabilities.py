@@ -1,0 +1,358 @@
+"""Sequences of hidden Markov models with the states summed out: enumerated paths, evidence, samples."""
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from marginals import dirichlet_multinomial_log_marginal
+from state_homes_checks import sticky_franchise
+from test_hidden_markov import labelled, log_sequences
+
+import hdpkit as hk
+from hdpkit import errors, moves
+from hdpkit.franchise.fixed_states import LEAST, FixedStates, fixed_states
+from hdpkit.random import RandomStream
+from hdpkit.record.samples import SampleFile
+from hdpkit.summaries import align_topics
+
+# ---------------------------------------------------------------------- given parameters: all paths
+
+
+def given_states(n=3, seed=0):
+    """Random parameters; one transition and one start are impossible."""
+    generator = np.random.default_rng(seed)
+    pi = generator.dirichlet(np.ones(n), size=n + 1)
+    pi[0, 1] = pi[-1, 0] = 0.0
+    pi /= pi.sum(axis=1, keepdims=True)
+    logs = generator.normal(scale=2.0, size=(6, n))
+    return FixedStates(pi[-1], pi[:-1], n, lambda values: logs[values]), logs
+
+
+def paths_of(states, logs, missing):
+    """Log joint probability of each path of states with the observations."""
+    n = len(states.start)
+    found = {}
+    for path in itertools.product(range(n), repeat=len(logs)):
+        p = [states.start[path[0]]] + [states.transitions[a, b] for a, b in itertools.pairwise(path)]
+        if min(p) > 0.0:
+            own = math.fsum(logs[t, k] for t, k in enumerate(path) if not missing[t])
+            found[path] = math.fsum(map(math.log, p)) + own
+    return found
+
+
+@pytest.mark.parametrize("gaps", [[], [2], [0, 5], [0, 1, 2, 3, 4, 5]])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_forward_and_backward_pass_sum_over_all_paths(seed, gaps):
+    states, logs = given_states(seed=seed)
+    missing = np.isin(np.arange(len(logs)), gaps)
+    norms, filters = states.filtered(logs, missing)
+    whole = paths_of(states, logs, missing)
+    total = np.logaddexp.reduce(list(whole.values()))
+    assert norms.sum() == pytest.approx(total, abs=1e-12)
+    smoothed = np.zeros((len(logs), 3))
+    for path, log in whole.items():
+        smoothed[np.arange(len(path)), path] += math.exp(log - total)
+    assert np.abs(states.smoothed(filters) - smoothed).max() < 1e-12
+    assert tuple(states.best_path(logs, missing)) == max(whole, key=whole.get)
+    for t in range(1, len(logs)):
+        begun = paths_of(states, logs[:t], missing)
+        own = np.array([np.logaddexp.reduce([*(v for p, v in begun.items() if p[-1] == k), -1e300])
+                        for k in range(3)])  # fmt: skip
+        assert filters[t - 1] == pytest.approx(np.exp(own - np.logaddexp.reduce(own)), abs=1e-12)
+        assert norms[:t].sum() == pytest.approx(np.logaddexp.reduce(own), abs=1e-12)
+
+
+def test_pieces_of_a_sequence_continue_each_other(monkeypatch):
+    states, logs = given_states()
+    missing = np.arange(6) == 3
+    norms, _ = states.filtered(logs, missing)
+    monkeypatch.setattr("hdpkit.franchise.fixed_states.BATCH", 2)
+    offsets = np.array([0, 0, 5, 6])
+    found = states.log_probabilities(np.arange(6), missing, offsets)
+    assert found[:5] == pytest.approx(norms[:5], abs=1e-14)
+    assert found[5] == pytest.approx(states.filtered(logs[5:], missing[5:])[0][0], abs=1e-14)
+
+
+def test_densities_far_from_each_other_do_not_underflow():
+    logs = np.array([[-1e5, -3.0], [-2.0, -1e5], [-1e4, -1e4 - 1.0]])
+    states = FixedStates(
+        np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.2, 0.8]]), 2, lambda values: logs[values]
+    )
+    norms, filters = states.filtered(logs, np.zeros(3, dtype=bool))
+    assert norms.sum() == pytest.approx(
+        math.log(0.5 * 0.2) - 5.0 - 1e4 + math.log(0.9 + 0.1 / math.e), abs=1e-9
+    )
+    assert states.smoothed(filters)[:2] == pytest.approx(np.array([[0.0, 1.0], [1.0, 0.0]]), abs=1e-12)
+
+
+# ---------------------------------------------------------------------- the posterior predictive
+
+
+ALPHA, GAMMA, ETA = 0.8, 1.5, 0.4
+
+
+def log_evidence(arrays, kappa):
+    """log p(sequences): all partitions of the observations into states, of any number."""
+    values = list(itertools.chain(*arrays))
+    begins = {sum(map(len, arrays[:j])) for j in range(len(arrays))}
+    marginal = dirichlet_multinomial_log_marginal(ETA, 2)
+    logs = []
+    for z in labelled(len(values)):
+        dishes = [[x for x, k in zip(values, z, strict=True) if k == j] for j in range(max(z) + 1)]
+        logs.append(log_sequences(z, begins, ALPHA, GAMMA, kappa) + sum(map(marginal, dishes)))
+    return np.logaddexp.reduce(logs)
+
+
+def small(arrays, kappa, root="weights", store="counts"):
+    data = hk.Sequences.from_arrays(arrays, n_terms=2)
+    above = hk.Restaurant(hk.DirichletMultinomial(ETA), concentration=GAMMA)
+    rows = hk.Restaurant(above, concentration=ALPHA, each=hk.PreviousDish(sticky=kappa))
+    return hk.Franchise(rows, data, store=store, root=root)
+
+
+CASES = {
+    "plain": (0.0, "weights", "counts"),
+    "sticky": (1.2, "weights", "counts"),
+    "restaurant": (0.0, "restaurant", "histogram"),
+}
+
+
+@pytest.mark.parametrize("held", [None, [[1], [0, 0]]])
+@pytest.mark.parametrize("case", CASES)
+def test_log_probability_of_new_sequences_is_a_ratio_of_evidences(case, held):
+    """Averaged over a long chain, against the sums over all partitions."""
+    kappa, root, store = CASES[case]
+    old, new = [[0, 1, 0]], [[0], [1]]
+    franchise = small(old, kappa, root, store)
+    schedule = [moves.TableGibbs(), *([moves.RootWeights()] if root == "weights" else [])]
+    states = hk.Scheduler(schedule).sample(franchise, 1200, rng=1)
+    held_out = None if held is None else hk.Sequences.from_arrays(held, n_terms=2)
+    found = hk.evaluate(
+        states, hk.Sequences.from_arrays(new, n_terms=2), held_out=held_out, particles=1, rng=2
+    )
+    # Of single sequences: each is averaged by itself.
+    for s, log in enumerate(found.group_log_probability.tolist()):
+        whole = new[s] if held is None else new[s] + held[s]
+        given = old if held is None else [*old, new[s]]
+        expected = log_evidence([*old, whole], kappa) - log_evidence(given, kappa)
+        assert log == pytest.approx(expected, abs=4.5 * found.standard_error + 1e-3)
+    assert found.group_tokens.tolist() == [1, 1] if held is None else [1, 2]
+    assert found.method == "forward"
+    assert 0.0 < found.standard_error < 0.05
+
+
+def test_samples_of_a_chain_give_the_scores_of_its_states():
+    franchise = small([[0, 1, 0], [1, 1]], hk.Gamma(2.0, 1.0))
+    new = hk.Sequences.from_arrays([[0, 1], [], [None, 0]], n_terms=2)
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.RootWeights(), moves.Sticky()])
+    trace = schedule.run(franchise, 5, rng=1, samples=hk.Samples(after=4))
+    now = hk.evaluate(franchise, new, rng=3)
+    of_sample = hk.evaluate(franchise, new, samples=trace.samples, rng=3)
+    assert of_sample.group_log_probability == pytest.approx(now.group_log_probability, abs=1e-12)
+    assert of_sample.group_tokens.tolist() == [2, 0, 1]
+    assert of_sample.group_log_probability[1] == 0.0
+
+
+def test_drawn_rows_leave_nearly_nothing_and_have_the_posterior_means():
+    franchise = small([[0, 1, 0], [1, 1]], 1.2)
+    hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, 5, rng=1)
+    draws = [fixed_states(franchise, "drawn", RandomStream((1, i))) for i in range(4000)]
+    assert all(abs(one.transitions.sum(axis=1) - 1.0).max() < 1e-12 for one in draws)
+    assert min(len(one.start) for one in draws) > franchise.n_dishes
+    for mean, rows in (
+        (franchise.start(), [one.lumped(one.start) for one in draws]),
+        (franchise.transitions()[0], [one.lumped(one.transitions)[0] for one in draws]),
+    ):
+        error = np.std(rows, axis=0) / math.sqrt(len(rows))
+        assert np.all(np.abs(np.mean(rows, axis=0) - mean) < 4.5 * error + 10 * LEAST)
+
+
+# ---------------------------------------------------------------------- readings of a state
+
+
+def fitted(kappa=1.2, **options):
+    franchise = sticky_franchise("weights", kappa, **options)
+    hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).run(franchise, 5, rng=2)
+    return franchise
+
+
+def test_readings_of_the_own_sequences():
+    data = hk.Sequences.from_arrays([[0, 1, 2, 1], [0, None]], names=["a", "b"])
+    franchise = fitted(data=data)
+    found = franchise.state_probabilities()
+    K = franchise.n_dishes
+    assert (found.names, found.n_states, found.parameters) == (("a", "b"), K, "mean")
+    assert found.sequence.tolist() == [0, 0, 0, 0, 1, 1]
+    for rows in (found.smoothed, found.filtered, found.next):
+        assert rows.shape[1] == K + 1
+        assert rows.sum(axis=1) == pytest.approx(np.ones(len(rows)), abs=1e-12)
+        assert not rows.flags.writeable
+    assert found.smoothed[[3, 5]] == pytest.approx(found.filtered[[3, 5]], abs=1e-12)
+    assert found.log_probability[5] == 0.0
+    assert found.sequence_log_probability.sum() == pytest.approx(found.log_probability.sum())
+    summed = franchise.log_likelihood(states="summed out")
+    assert summed == pytest.approx(found.log_probability.sum(), abs=1e-12)
+    assert franchise.log_likelihood() != summed
+    drawn = franchise.state_probabilities(parameters="drawn", rng=1)
+    summed = franchise.log_likelihood(states="summed out", parameters="drawn", rng=1)
+    assert summed == pytest.approx(drawn.log_probability.sum(), abs=1e-12)
+    assert found.most_probable.tolist() == found.smoothed.argmax(axis=1).tolist()
+    assert "2 sequences, 6 observations" in repr(found)
+
+
+@pytest.mark.parametrize("kappa", [0.0, 1.2])
+def test_mean_parameters_are_those_of_the_readings(kappa):
+    """The first observation, by hand."""
+    franchise = fitted(kappa)
+    row = [franchise.measure.log_predictive(2, [one]) for one in statistics(franchise)]
+    expected = math.log(float(franchise.start() @ np.exp(np.ravel(row))))
+    found = franchise.state_probabilities(hk.Sequences.from_arrays([[2]], n_terms=3))
+    assert found.log_probability[0] == pytest.approx(expected, abs=1e-12)
+    # After an observation of a new dish alone, the next state is from the row of a new dish.
+    states = fixed_states(franchise, "mean", RandomStream((1, 2)))
+    weights, rest = franchise.root_weights()
+    alpha = franchise.concentration("state")
+    new = np.append(alpha * weights, alpha * rest + kappa) / (alpha + kappa)
+    assert states.transitions[-1] == pytest.approx(new, abs=1e-12)
+
+
+def statistics(franchise):
+    slots = franchise.slots.occupied_slots()
+    return [*franchise.bank.statistics(slots, franchise.seating.dishes()), franchise.measure.make()]
+
+
+@pytest.mark.parametrize("middle", [None, 2.0])
+def test_mean_parameters_with_a_discount_and_levels_in_between(middle):
+    from state_homes_checks import state_franchise
+
+    data = hk.Sequences.from_arrays([[0, 1, 2], [0, 1]])
+    franchise = state_franchise(
+        hk.PreviousDish(), 5, data=data, store="explicit", d=(0.2, 0.3), middle=middle
+    )
+    found = franchise.state_probabilities()
+    assert found.smoothed.sum(axis=1) == pytest.approx(np.ones(5), abs=1e-12)
+    sample = franchise.sample()
+    assert sample.transitions() == pytest.approx(franchise.transitions(), abs=1e-13)
+    assert sample.start() == pytest.approx(franchise.start(), abs=1e-13)
+    with pytest.raises(errors.DeclarationError, match="discount"):
+        franchise.state_probabilities(parameters="drawn")
+
+
+def test_new_sequences_have_the_law_of_the_readings():
+    franchise = fitted()
+    K, first = franchise.n_dishes, np.zeros(franchise.n_dishes + 1)
+    after = np.zeros_like(first)
+    n = 3000
+    for seed in range(n):
+        arrays, states = franchise.draw_sequences([2, 0, 1], rng=seed)
+        assert [len(one) for one in arrays] == [len(one) for one in states] == [2, 0, 1]
+        first[min(states[0][0], K)] += 1
+        if states[0][0] == 0:
+            after[min(states[0][1], K)] += 1
+    assert np.all(np.abs(first / n - franchise.start()) < 4.5 * np.sqrt(0.25 / n))
+    expected = franchise.transitions()[0]
+    assert np.all(np.abs(after / after.sum() - expected) < 4.5 * np.sqrt(0.25 / after.sum()))
+
+
+def test_new_sequences_are_like_the_data():
+    data = hk.Sequences.from_arrays([np.zeros((4, 2)), np.ones((3, 2))])
+    franchise = fitted(data=data, measure=hk.NormalGamma([0.0, 0.0], 1.0, 1.0, 1.0))
+    arrays, _ = franchise.draw_sequences([3], rng=1)
+    assert arrays[0].shape == (3, 2)
+    assert arrays[0].dtype == float
+
+
+# ---------------------------------------------------------------------- samples and alignment
+
+
+def test_a_sample_has_transitions_and_states(tmp_path):
+    data = hk.Sequences.from_arrays([[0, 1, 2, 1], [0, None]])
+    franchise = fitted(data=data)
+    sample = franchise.sample()
+    assert sample.names == ("start", *range(franchise.n_dishes))
+    assert sample.hyperparameters["sticky/kappa"] == 1.2
+    assert sample.dishes.tolist() == franchise.dishes.tolist()
+    file = SampleFile(tmp_path, bytes(16), 0, sample.sweep)
+    file.write(sample)
+    for one in (sample, file.read(), pickle.loads(pickle.dumps(sample))):
+        assert one.transitions() == pytest.approx(franchise.transitions(), abs=1e-13)
+        assert one.start() == pytest.approx(franchise.start(), abs=1e-13)
+    again = franchise.state_probabilities(sample=file.read())
+    assert again.smoothed == pytest.approx(franchise.state_probabilities().smoothed, abs=1e-12)
+    draws = [sample.draw_transitions(seed) for seed in range(3000)]
+    error = np.std(draws, axis=0) / math.sqrt(len(draws))
+    expected = np.concatenate([sample.transitions(), sample.start()[None]])
+    assert np.all(np.abs(np.mean(draws, axis=0) - expected) < 5.0 * error + 1e-12)
+
+
+def test_drawn_proportions_of_sticky_rows_have_the_posterior_means():
+    franchise = fitted()
+    draws = []
+    for seed in range(2000):
+        franchise.draw_proportions(RandomStream((seed, 1)))
+        draws.append(franchise.drawn_proportions())
+    error = np.std(draws, axis=0) / math.sqrt(len(draws))
+    expected = np.concatenate([franchise.start()[None], franchise.transitions()])
+    assert np.all(np.abs(np.mean(draws, axis=0) - expected) < 5.0 * error + 1e-12)
+
+
+def test_aligned_states_have_transitions_with_intervals():
+    generator = np.random.default_rng(1)
+    z = np.cumsum(generator.random(200) < 0.05) % 3
+    data = hk.Sequences.from_arrays([generator.normal(5.0 * z, 0.5)])
+    above = hk.Restaurant(hk.NormalGamma(5.0, 0.05, 2.0, 1.0), concentration=1.0)
+    rows = hk.Restaurant(above, concentration=1.0, each=hk.PreviousDish(sticky=20.0))
+    franchise = hk.Franchise(rows, data, store="counts", root="weights")
+    schedule = hk.Scheduler([moves.BeamSampler(), moves.TableGibbs().every(5), moves.RootWeights()])
+    trace = schedule.run(franchise, 60, rng=1, samples=20, chains=2)
+    aligned = align_topics(trace)
+    states = aligned.selected(range(3))
+    assert states.shares.sum() > 0.9
+    means = states.transitions
+    assert means.shape == (4, 4)
+    assert means.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-12)
+    assert np.diag(means)[:3].min() > 0.8
+    assert np.all((states.transitions_lower <= means) & (means <= states.transitions_upper))
+    table = aligned.to_pandas("transitions")
+    assert table["probability"].to_numpy() == pytest.approx(aligned.transitions.ravel())
+    assert set(table["from"]) == {*range(len(aligned)), "start"}
+    alone = align_topics([trace.samples[0]])
+    own = trace.samples[0]
+    order = np.argsort(alone.which(own))
+    assert alone.transitions[:-1, :-1] == pytest.approx(own.transitions()[order][:, order], abs=1e-12)
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+def test_what_is_refused():
+    franchise = fitted()
+    new = hk.Sequences.from_arrays([[0, 1]], n_terms=3)
+    documents = hk.Corpus.from_documents([[0, 1], [1]])
+    topics = hk.Franchise(
+        hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="document"), documents
+    )
+    for call in (topics.state_probabilities, topics.sample().transitions, topics.sample().draw_transitions):
+        with pytest.raises(errors.StateError):
+            call()
+    with pytest.raises(errors.StateError):
+        hk.evaluate(topics, documents, method="forward")
+    with pytest.raises(errors.DeclarationError, match="state_probabilities"):
+        franchise.fold_in(new)
+    with pytest.raises(errors.DeclarationError):
+        hk.evaluate(franchise, new, method="completion")
+    with pytest.raises(errors.DataError, match="terms"):
+        franchise.state_probabilities(hk.Sequences.from_arrays([[0, 3]], n_terms=4))
+    with pytest.raises(errors.DataError, match="terms"):
+        franchise.state_probabilities(hk.Sequences.from_arrays([[0.5, 3.0]]))
+    with pytest.raises(errors.StateError, match="unseated"):
+        small([[0, 1]], 0.0).state_probabilities()
+    with pytest.raises(errors.DataError, match="sequences"):
+        hk.evaluate(franchise, new, held_out=hk.Sequences.from_arrays([[0], [1]], n_terms=3))
+    with pytest.raises(errors.ParameterError, match="samples"):
+        hk.evaluate(topics, documents, samples=[topics.sample()])
+    kept = hk.NonConjugate(lambda x, p: math.log(p if x else 1.0 - p), hk.Finite([0.2, 0.7]))
+    with pytest.raises(errors.DeclarationError):
+        fitted(measure=kept).state_probabilities(sample=franchise.sample())
