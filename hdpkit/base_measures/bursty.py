@@ -16,7 +16,7 @@ from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
-from hdpkit.base_measures.bank import StatisticsBank
+from hdpkit.base_measures.bank import FixedBank, StatisticsBank
 from hdpkit.base_measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, PlacedValues, Repeats
 from hdpkit.base_measures.protocol import BaseMeasure, Resampled, parameter
 from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference
@@ -319,8 +319,10 @@ class Bursty(ByRestaurant):
 
     def in_new_restaurants(self, bank: Any, dishes: Int32s) -> NewRestaurants:
         """Dishes phi_k given the tables; those of a restaurant without terms are drawn around them."""
-        tables = np.asarray(bank.freeze()["opens"])[: len(dishes)] > 0
-        at_tables = np.where(tables, dishes, -1).astype(np.int32)
+        at_tables = np.array(dishes, dtype=np.int32)
+        if len(dishes):  # otherwise customers are counted by cell, and the inner bank has the tables
+            opens = np.asarray(bank.freeze()["opens"])
+            at_tables[: len(opens)][opens[: len(dishes)] == 0] = -1
         repeats = Repeats(float(self.concentration), float(self.discount))
         return NewRestaurants(self.measure, bank.inner, at_tables, repeats)
 
@@ -332,7 +334,8 @@ class Bursty(ByRestaurant):
         """Return a bank over the bank of the inner measure, which has the tables; compiled if that one is."""
         inner = self.measure.bank(data)
         if type(inner) in _COMPILED:
-            return BurstyBank(self, np.asarray(data.values, dtype=np.int32), inner)
+            values = np.asarray(data.values, dtype=np.int32)
+            return BurstyBank(self, values, inner, n_earlier=_n_earlier(data))
         return BurstyReferenceBank(self, data)
 
     def readable_bank(self, data: GroupedData) -> StatisticsBank:
@@ -352,6 +355,11 @@ class Bursty(ByRestaurant):
         from hdpkit.base_measures.bursty_cells import BurstyCells
 
         return BurstyCells(self)
+
+
+def _n_earlier(data: Any) -> int:
+    """Number of the last values that are earlier observations of known components."""
+    return getattr(data, "n_earlier", 0)
 
 
 @attrs.frozen
@@ -389,6 +397,9 @@ class BurstyReferenceBank:
     (Blunsom et al. 2009, with counts as in Chen, Du & Buntine 2011: one of n customers at t tables sits alone
     with probability S_a(n - 1, t - 1) / S_a(n, t)).
 
+    Earlier observations of known components come after the customers: each is a table of its own, in the
+    inner bank only, and is never removed.
+
     The probability of a block, summed over its tables, has no closed form. `log_block` draws the tables of
     the block in each slot, one customer after the other, and returns the product of the predictives, an
     unbiased estimate. If the same block was removed just before, its own tables, drawn given its numbers of
@@ -409,7 +420,7 @@ class BurstyReferenceBank:
         self.measure = measure
         self.inner: Any = measure.measure.bank(data)
         self.values = data.values
-        self._placed_values = PlacedValues(data.values)
+        self._placed_values = PlacedValues(data.values, _n_earlier(data))
         self._slot = np.full(len(data.values), -1, dtype=np.int32)
         self._opens = np.zeros(len(data.values), dtype=np.int8)  # from `thaw` to `rebuild`
         self._of: dict[int, Bursts] = {}
@@ -419,6 +430,12 @@ class BurstyReferenceBank:
         self._settling = False
         self._given: Mapping[int, Any] | None = None
         self._forget()
+
+    def fix(self, topics: Floats, which: npt.NDArray[np.bool_]) -> None:
+        """Set fixed topics of slots, as `FixedBank.fix` does."""
+        if not hasattr(self.inner, "fix"):
+            self.inner = FixedBank(self.measure.measure, self.values)
+        self.inner.fix(topics, which)
 
     def _forget(self) -> None:
         self._left: dict[int, _Path] = {}  # the block that was removed last, by the slot that it left
@@ -674,7 +691,8 @@ class BurstyReferenceBank:
         for slot in map(int, slots):  # which don't change with parameters of the inner measure
             if slot not in self._log_seating:
                 self._log_seating[slot] = self.measure.log_seating(self._of[slot])
-        inner = np.asarray(self.inner.log_marginals(slots, dishes))
+        heads = np.where(self.opens() > 0, self._slot, -1) if self.inner.needs_dishes else None
+        inner = np.asarray(self.inner.log_marginals(slots, heads))
         return inner + np.array([self._log_seating[int(slot)] for slot in slots])
 
     def totals(self) -> tuple[Int64s, Int64s]:
@@ -721,13 +739,13 @@ class BurstyReferenceBank:
 
     def freeze(self) -> dict[str, Any]:
         """The numbers of tables, as customers who represent them: the first ones of each."""
-        return {"opens": self.opens()}
+        return {"opens": self.opens()[: self._placed_values.n_customers]}
 
     def thaw(self, frozen: Any) -> None:
         """Restore frozen numbers of tables; None: one table for each term of a dish in a restaurant."""
         self._opens = np.zeros(len(self.values), dtype=np.int8)
         if frozen is not None:
-            self._opens[:] = frozen["opens"]
+            self._opens[: len(frozen["opens"])] = frozen["opens"]
         self._slot[:] = -1
         self._of = {}
 
@@ -737,9 +755,11 @@ class BurstyReferenceBank:
         self._forget()
         self._log_seating = {}
         self._slot[:] = -1
-        self._slot[: len(dishes)] = dishes
+        n = min(len(dishes), self._placed_values.n_customers)
+        self._slot[:n] = dishes[:n]
         self._of = {int(slot): self.measure.make() for slot in slots}
         heads = np.full(len(self._slot), -1, dtype=np.int32)
+        heads[n : len(dishes)] = dishes[n:]
         for i in np.flatnonzero(self._slot >= 0).tolist():
             value, slot = self._placed(i), int(self._slot[i])
             first = (value.restaurant, value.value) not in self._of[slot].cells

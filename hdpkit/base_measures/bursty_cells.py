@@ -19,6 +19,7 @@ from hdpkit.random import ChoiceSource
 __all__ = ["BurstyCells", "opens_of_customers"]
 
 _ONE = np.ones(1)
+_NONE = np.empty(0, dtype=np.int32)
 _FEW = 200  # tables up to which Stirling numbers are computed exactly
 _DENSE = 1 << 22  # pairs of document and slot that are counted without a sort
 
@@ -60,9 +61,15 @@ class BurstyCells:
         self.tables = np.empty(0, dtype=np.int32)
         self._thawed = False  # whether `tables` are those of the runs that are counted next
         self._store: Any = None
+        self._earlier = _NONE, _NONE, _NONE  # terms, dishes and counts
         # Of these tables: logs of Stirling numbers, and numbers of documents in dishes.
         self._scored: tuple[Any, Runs, Floats] | None = None
         self._summed: tuple[Any, tuple[Int64s, Int64s, Int64s]] | None = None
+
+    @property
+    def fix(self) -> Any:
+        """Set the topics of dishes, as the inner bank does."""
+        return self.inner.fix
 
     def read_cells(self, store: Any) -> None:
         """Use the cells of this store from now on."""
@@ -97,26 +104,33 @@ class BurstyCells:
     # ------------------------------------------------------------------ all customers
 
     def rebuild_counts(self, terms: Any, dishes: Any, counts: Any, slots: IntsOrList) -> None:
-        """Recount the tables of `thaw`, or one for each run, which has a term, a dish and a count."""
-        if not self._thawed and len(self.tables) != len(counts):
-            self.tables = np.ones(len(counts), dtype=np.int32)
+        """Recount the tables of `thaw`, or one for each run, which has a term, a dish and a count.
+
+        Earlier observations of known components come after the runs, and each is a table.
+        """
+        n = len(self._store.cell_runs()[1])
+        if not self._thawed and len(self.tables) != n:
+            self.tables = np.ones(n, dtype=np.int32)
         tables = self.tables
-        if len(tables) != len(counts) or np.any((tables < 1) | (tables > counts)):
+        if len(tables) != n or np.any((tables < 1) | (tables > counts[:n])):
             raise DataError(
                 "run_tables", tables, "from 1 to the customers of each run", "Pass what freeze() returned."
             )
         self._thawed, self._scored, self._summed = False, None, None
-        self.inner.rebuild_counts(terms, dishes, tables, slots)
+        self._earlier = terms[n:], dishes[n:], counts[n:]
+        self.inner.rebuild_counts(terms, dishes, np.append(tables, counts[n:]), slots)
 
     def rebuild(self, dishes: Int32s, slots: IntsOrList) -> NoReturn:
         """Raise an error: the customers' dishes are not known one by one."""
         self.add(0, [])
 
     def counts(self, slots: IntsOrList) -> npt.NDArray[np.int64]:
-        """Customers, not tables, of these slots by term: int64, shape (n, V)."""
+        """Customers, not tables, and earlier observations of these slots by term: int64, shape (n, V)."""
         runs, place = self._runs(), _places(slots)
         found = np.zeros((len(slots), int(self.measure.n_terms or 0)), dtype=np.int64)
+        terms, dishes, counts = self._earlier
         np.add.at(found, (place[runs.slot], runs.term), runs.customers)
+        np.add.at(found, (place[dishes], terms), counts)
         return found
 
     def log_marginals(self, slots: IntsOrList, dishes: Int32s | None) -> Floats:

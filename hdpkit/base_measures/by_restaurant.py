@@ -105,7 +105,8 @@ class ByRestaurant(BaseMeasure):
     Every move that uses statistics of dishes only runs over such a measure, by the readable code. What needs
     observations that are independent given the parameters of their dish is refused, unless a class supports
     it as `Bursty` does: moves that draw these parameters (`moves.SliceGibbs`, `moves.CountGibbs`,
-    `moves.DrawTopics`), known components. New groups need `in_new_restaurants`.
+    `moves.DrawTopics`), and known components, whose earlier observations are tables of a class with
+    ``seats_values``. New groups need `in_new_restaurants`.
 
     Attributes
     ----------
@@ -213,10 +214,14 @@ class GivenParameters(Protocol, metaclass=ByClass):
 
 
 class PlacedValues:
-    """Values with the restaurants of their customers, which are known after the bank is made."""
+    """Values with the restaurants of their customers, which are known after the bank is made.
 
-    def __init__(self, values: Any) -> None:
+    The last ``n_earlier`` values, earlier observations of known components, have one that nobody enters.
+    """
+
+    def __init__(self, values: Any, n_earlier: int = 0) -> None:
         self.values = values
+        self.n_customers = len(values) - n_earlier
         self.restaurants: Int32s | None = None
 
     def __len__(self) -> int:
@@ -232,12 +237,13 @@ class PlacedValues:
 
     def read(self, restaurants: Int32s) -> None:
         """Use these restaurants from now on, one for each data customer."""
-        if len(restaurants) != len(self.values):
+        if len(restaurants) != self.n_customers:
             raise StateError(
-                "restaurants", len(restaurants), f"{len(self.values)}, one for each customer",
+                "restaurants", len(restaurants), f"{self.n_customers}, one for each customer",
                 "Build the bank for the data of the franchise.",
             )  # fmt: skip
-        self.restaurants = restaurants
+        n_earlier, nobodys = len(self.values) - self.n_customers, restaurants.max(initial=-1) + 1
+        self.restaurants = np.append(restaurants, np.full(n_earlier, nobodys, dtype=np.int32))
 
 
 class RestaurantBank(PythonBank):

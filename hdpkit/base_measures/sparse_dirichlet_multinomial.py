@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hdpkit._compiled.measures.dish_smoothing import DishSmoothingBank
 from hdpkit._compiled.measures.selection import Selection
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
-from hdpkit.base_measures.bank import StatisticsBank
+from hdpkit.base_measures.bank import FixedBank, StatisticsBank
 from hdpkit.base_measures.dish_smoothing import DishSmoothings
 from hdpkit.base_measures.protocol import base_measures
 from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDirichletMultinomialReference
@@ -56,6 +56,8 @@ class SparseDirichletMultinomial(SparseDirichletMultinomialReference):
         self, bank: Any, slots: npt.NDArray[np.int32], dishes: npt.NDArray[np.int32]
     ) -> npt.NDArray[Any]:
         """Means of the topics in these slots, shape (n, V)."""
+        if isinstance(bank, FixedBank):
+            return super().posterior_means(bank, slots, dishes)
         counts = bank.counts(slots)
         smoothing = float(self.smoothing) if self.conjugate else bank.smoothings(slots)[:, None]
         inside, outside = bank.factors(slots).T[:, :, None]
@@ -69,6 +71,8 @@ class SparseDirichletMultinomial(SparseDirichletMultinomialReference):
         totals: npt.NDArray[np.int64],
     ) -> tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]:
         """Return the coefficients from which `posterior_means` computes topics, and the selection."""
+        if isinstance(bank, FixedBank):
+            return super().term_means(bank, slots, dishes, totals)
         inside, outside = bank.factors(slots).T
         selection = self._selection_numbers(bank.begin(slot).given for slot in slots.tolist())
         if self.conjugate:

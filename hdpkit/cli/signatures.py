@@ -111,7 +111,7 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
     ),
     click.option(
         "--pseudo-counts", type=above_zero, default=1000.0, show_default=True,
-        help="With --known-as prior: mutations that a known signature is worth.",
+        help="With --known-as prior: mutations that a known signature is worth, each in a sample of its own.",
     ),
 )  # fmt: skip
 @group(
@@ -310,11 +310,6 @@ def _model(sample: Any, corpus: Corpus, known: KnownSignatures | None, options: 
 
     declared = None
     if known is not None and options["known_as"] != "match":
-        if options["bursty"]:
-            raise ParameterError(
-                "known-as", options["known_as"], "match with --bursty",
-                "Mutations of known signatures are in no sample: leave out --bursty, or --known-as.",
-            )  # fmt: skip
         frozen = options["known_as"] == "frozen"
         counts = None if frozen else options["pseudo_counts"]
         declared = hk.Known(known.matrix, counts=counts, frozen=frozen, names=list(known.names))

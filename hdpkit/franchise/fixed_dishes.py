@@ -325,7 +325,7 @@ def densities(
     if (kept := state.bank.freeze()) is not None:
         bank.thaw(kept)
     bank.rebuild(dishes, slots)
-    if franchise._whole_corpus is not None:  # its own documents aren't all
+    if franchise._whole_corpus is not None or not franchise._customers.single:  # not all from its customers
         counts = state.bank.counts(slots)
         dish, term = np.nonzero(counts)
         bank.rebuild_counts(term, slots[dish].astype(np.int64), counts[dish, term], slots)

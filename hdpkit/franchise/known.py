@@ -18,7 +18,7 @@ import scipy
 
 from hdpkit.arrays import AnyInts, Floats
 from hdpkit.base_measures import BaseMeasure
-from hdpkit.base_measures.bank import FixedBank, KeepsParameters, PythonBank
+from hdpkit.base_measures.bank import FixedBank, KeepsParameters
 from hdpkit.checks import instance, items, number_array, whole_number
 from hdpkit.data import GroupedData, Groups
 from hdpkit.errors import DataError, DeclarationError, ParameterError
@@ -262,6 +262,7 @@ class _Values:
 
     values: npt.NDArray[Any]
     n_terms: int | None
+    n_earlier: int
 
     def __len__(self) -> int:
         return len(self.values)
@@ -409,8 +410,7 @@ class KnownDishes(NoKnown):
 
     def bank(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """A bank of the measure over the data and the known observations."""
-        values = np.asarray(data.values)
-        both: Any = _Values(np.concatenate([values, self._seen.astype(values.dtype)]), self.n_terms)
+        both = self._both(data)
         bank: Any = measure.bank(both)
         if isinstance(bank, KeepsParameters):
             self.require_none(
@@ -418,8 +418,14 @@ class KnownDishes(NoKnown):
                 f"Integrate out what dishes of {type(measure).__name__} keep, or leave known out.",
             )
         if self.frozen.any() and not hasattr(bank, "fix"):
-            bank = FixedBank(measure, both.values)
+            return self.readable(measure, data)
         return self.fixed(bank)
+
+    def _both(self, data: GroupedData) -> Any:
+        """The data, followed by the known observations."""
+        values = np.asarray(data.values)
+        both = np.concatenate([values, self._seen.astype(values.dtype)])
+        return _Values(both, self.n_terms, len(self._seen))
 
     def fixed(self, bank: Any) -> Any:
         """The bank, with the topics of frozen components."""
@@ -429,9 +435,11 @@ class KnownDishes(NoKnown):
 
     def readable(self, measure: BaseMeasure, data: GroupedData) -> Any:
         """A bank in Python over the data and the known observations."""
-        values = np.asarray(data.values)
-        both = np.concatenate([values, self._seen.astype(values.dtype)])
-        return self.fixed(FixedBank(measure, both) if self.frozen.any() else PythonBank(measure, both))
+        both = self._both(data)
+        bank = measure.readable_bank(both)
+        if self.frozen.any() and not hasattr(bank, "fix"):
+            bank = FixedBank(measure, both.values)
+        return self.fixed(bank)
 
     def to_count(self, dishes: AnyInts, topology: Any) -> npt.NDArray[np.int32]:
         """Dish of each of a bank's values: it has components' observations, not their customers."""

@@ -975,9 +975,10 @@ def table_counts(state: Any, slots: npt.NDArray[np.int32]) -> Any:
     """Tables of terms by dish if values sit at tables of their own, sparse: see `Sample`."""
     inner, n_terms = state.bank.inner, state.data.n_terms
     if callable(getattr(inner, "counts", None)):
-        return _counts_of(inner, slots, n_terms)
+        return state._known.without_sparse(_counts_of(inner, slots, n_terms))
     rows = [one.terms for one in inner.statistics(slots, state._customers.dishes())]
-    return scipy.sparse.csr_array(np.array(rows, dtype=np.int64).reshape(-1, n_terms))
+    found = scipy.sparse.csr_array(np.array(rows, dtype=np.int64).reshape(-1, n_terms))
+    return state._known.without_sparse(found)
 
 
 def _counts_of(bank: Any, slots: npt.NDArray[np.int32], n_terms: int) -> Any:

@@ -174,10 +174,11 @@ class State(Locked):
     def _place(self, bank: Any, measure: ByRestaurant) -> None:
         """Give a bank the restaurants by which the dishes of its measure differ."""
         kind = type(measure).__name__
-        self._known.require_none(
-            "no components where dishes differ by restaurant",
-            f"Their earlier observations have no restaurant: leave known out, or {kind}.",
-        )
+        if not measure.seats_values:  # otherwise earlier observations are tables
+            self._known.require_none(
+                "no components where dishes differ by restaurant",
+                f"Their earlier observations have no restaurant: leave known out, or {kind}.",
+            )
         if isinstance(bank, ReadsCells):
             return
         if not isinstance(bank, ReadsRestaurants):

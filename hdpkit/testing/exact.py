@@ -83,7 +83,7 @@ class ExactModel:
         self.shape = Shape(parent=tuple(t.parent.tolist()), home=tuple(t.home.tolist()))
         known = franchise.known
         n_known = 0 if known is None else known.n_components
-        self.values = [*observations(franchise), *map(_Seen, range(n_known))]
+        self.values = [*observations(franchise), *map(Seen, range(n_known))]
         self.detail = detail_of(franchise._store_type)
         measure = franchise.measure
         self.observed = [int(value) for value in self.values] if measure.atomic else None
@@ -94,10 +94,8 @@ class ExactModel:
 
         theta, discount = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
         of_values = log_marginal or chain_rule
-        if known is not None:
-            of_values = _with_known(known, of_values)
         self.posterior_of_seatings = exact_posterior(
-            self.shape, self.values, of_values, theta, discount, franchise.root.most_dishes
+            self.shape, self.values, self._of_dishes(of_values), theta, discount, franchise.root.most_dishes
         )
         self.posterior_of_seatings = _given_held(self.posterior_of_seatings, franchise)
         posterior: dict[Any, float] = dict(self.posterior_of_seatings)
@@ -119,6 +117,11 @@ class ExactModel:
         ]
         for state in self._frozen:
             self.franchise._check_frozen({**state, "bank": None})  # what a bank keeps is the template's
+
+    def _of_dishes(self, of_values: Callable[[list[Any]], float]) -> Callable[[list[Any]], float]:
+        """Log marginal of the values of a dish, which may be a known component."""
+        known = self.franchise.known
+        return of_values if known is None else with_known(known, of_values)
 
     def enter(self, state: int) -> Franchise:
         """Put the franchise into a state, by number."""
@@ -313,20 +316,20 @@ def _given_held(posterior: dict[Any, float], franchise: Franchise) -> dict[Any, 
 
 
 @attrs.frozen
-class _Seen:
+class Seen:
     """The value of the customer who represents a known component."""
 
     number: int
 
 
-def _with_known(
+def with_known(
     known: Known | KnownValues, log_marginal: Callable[[list[Any]], float]
 ) -> Callable[[list[Any]], float]:
     """Log marginal of the values of a dish that may be a known component."""
 
     def of_dish(values: list[Any]) -> float:
-        seen = [value.number for value in values if isinstance(value, _Seen)]
-        terms = [value for value in values if not isinstance(value, _Seen)]
+        seen = [value.number for value in values if isinstance(value, Seen)]
+        terms = [value for value in values if not isinstance(value, Seen)]
         if len(seen) > 1:
             return -math.inf
         if seen and isinstance(known, Known) and known.is_frozen[seen[0]]:

@@ -14,7 +14,7 @@ from hdpkit.arrays import Int32s
 from hdpkit.base_measures import Placed
 from hdpkit.franchise import Franchise
 from hdpkit.stores import FrozenSeating
-from hdpkit.testing.exact import ExactModel
+from hdpkit.testing.exact import ExactModel, Seen, with_known
 
 __all__ = ["ExactBurstyModel"]
 
@@ -27,7 +27,8 @@ class ExactBurstyModel(ExactModel):
 
     The terms of a dish in a restaurant sit at tables by a Chinese restaurant process, and each table draws
     its term from the dish (see `Bursty`). Seatings are enumerated one
-    customer after the other, and summed over those with the same numbers of tables.
+    customer after the other, and summed over those with the same numbers of tables. Earlier observations of
+    known components are terms of tables.
 
     Parameters
     ----------
@@ -46,14 +47,18 @@ class ExactBurstyModel(ExactModel):
         self._of_tables = log_marginal or (
             lambda terms: float(np.asarray(inner.log_block(terms, [inner.make()]))[0]) if terms else 0.0
         )
-        self._laws: dict[tuple[Placed, ...], list[tuple[Tables, float]]] = {}
-        super().__init__(franchise, lambda values: math.log(math.fsum(p for _, p in self._law(values))))
+        if franchise.known is not None:
+            self._of_tables = with_known(franchise.known, self._of_tables)
+        self._laws: dict[tuple[Placed | Seen, ...], list[tuple[Tables, float]]] = {}
+        super().__init__(franchise, self._log_marginal)
+        n_data = len(franchise.data.values)
         states, pi, frozen = [], [], []
         for key, probability, arrays in zip(self.states, self.pi, self._frozen, strict=True):
             blocks = self._blocks(arrays["seating"])
             laws = [self._law([self.values[i] for i in block]) for block in blocks]
+            blocks = [[i for i in block if i < n_data] for block in blocks]
             for chosen in itertools.product(*laws):
-                opens = np.zeros(len(self.values), dtype=np.int8)
+                opens = np.zeros(n_data, dtype=np.int8)
                 weight = 1.0
                 for block, law, (tables, p) in zip(blocks, laws, chosen, strict=True):
                     weight *= p / math.fsum(q for _, q in law)
@@ -68,15 +73,25 @@ class ExactBurstyModel(ExactModel):
         self.states, self.pi, self._frozen = states, np.array(pi), frozen
         self._number = {state: i for i, state in enumerate(states)}
 
-    def _law(self, values: list[Placed]) -> list[tuple[Tables, float]]:
+    def _of_dishes(self, of_values: Callable[[list[Any]], float]) -> Callable[[list[Any]], float]:
+        return of_values  # known components are those of the tables
+
+    def _log_marginal(self, values: list[Placed | Seen]) -> float:
+        """Log p(terms) of a dish."""
+        p = math.fsum(p for _, p in self._law(values))
+        return math.log(p) if p > 0.0 else -math.inf
+
+    def _law(self, values: list[Placed | Seen]) -> list[tuple[Tables, float]]:
         """Numbers of tables with p(terms, numbers of tables) of a dish."""
         known = tuple(values)
         if known not in self._laws:
+            seen = [value for value in values if isinstance(value, Seen)]
+            terms = [value for value in values if isinstance(value, Placed)]
             total: dict[tuple[tuple[Any, int], ...], float] = collections.defaultdict(float)
-            for sizes, weight in self._seatings(values):
+            for sizes, weight in self._seatings(terms):
                 tables = {where: len(of) for where, of in sizes.items()}
                 heads = [term for (_, term), n in tables.items() for _ in range(n)]
-                total[tuple(sorted(tables.items()))] += weight * math.exp(self._of_tables(heads))
+                total[tuple(sorted(tables.items()))] += weight * math.exp(self._of_tables([*seen, *heads]))
             self._laws[known] = [(dict(tables), p) for tables, p in total.items()]
         return self._laws[known]
 

@@ -8,10 +8,11 @@ from known_checks import KNOWN, MEASURE, ONE_EACH, READABLE, TOPICS, WITNESS, kn
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.base_measures import NormalGammaReference
-from hdpkit.testing.cases import Corner, tiny_franchise
+from hdpkit.base_measures import NormalGammaReference, SparseDirichletMultinomialReference
+from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
 from hdpkit.testing.combinations import serves, stores_and_kernels
-from hdpkit.testing.exact import ExactModel, check_exact
+from hdpkit.testing.exact import ExactModel, check_exact, check_irreducible
+from hdpkit.testing.exact_bursts import ExactBurstyModel
 
 MOVES = [
     moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.SplitMerge(scans=0),
@@ -139,5 +140,75 @@ def test_held_groups_and_known_components_go_together():
 
 def test_the_log_joint_is_that_of_the_enumeration():
     model = ExactModel(known("2+1", store="explicit"), WITNESS)
+    offsets = [model.enter(state).log_joint() - np.log(model.pi[state]) for state in range(len(model.states))]
+    assert np.ptp(offsets) < 1e-10
+
+
+# ------------------------------------------------------------------ topics that differ by document
+
+
+BURSTS = [moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.ReseatGroups(scans=None)]
+REPEATED = TinyShape({"document": [0, 0, 1]}, 3)
+WORDS = [0, 0, 1]
+
+
+def bursty(components=KNOWN, inner=MEASURE, b=1.0, a=0.3, shape=REPEATED, corner="discounts", **options):
+    measure = hk.Bursty(inner, b, a)
+    return tiny_franchise(shape, measure, corner=corner, values=WORDS, known=components, **options)
+
+
+def check_bursts(franchise, witness=WITNESS, only=BURSTS):
+    model, checked = ExactBurstyModel(franchise, witness), 0
+    franchise.audit()
+    for move in only:
+        if serves(franchise, move):
+            whole = check_exact(model, move)
+            checked += 1
+            if isinstance(move, moves.TableGibbs) and franchise.topology.n_levels == 2:
+                check_irreducible(model, whole, "a sweep of table Gibbs")
+    assert checked
+    return model
+
+
+@pytest.mark.parametrize(
+    ("store", "b", "a"), [("explicit", 0.4, 0.3), ("explicit", 2.0, 0.0), ("histogram", 0.4, 0.3)]
+)
+@pytest.mark.parametrize("components", [KNOWN, PRIOR], ids=["one frozen", "pseudo-counts"])
+@pytest.mark.parametrize("inner", [MEASURE, READABLE], ids=["compiled", "readable"])
+def test_earlier_observations_are_tables_where_topics_differ_by_document(store, inner, components, b, a):
+    check_bursts(bursty(components, inner, b, a, store=store))
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [hk.SparseDirichletMultinomial(0.5, n_terms=3), SparseDirichletMultinomialReference(0.5, n_terms=3)],
+    ids=["compiled", "readable"],
+)
+@pytest.mark.parametrize("components", [KNOWN, PRIOR], ids=["one frozen", "pseudo-counts"])
+def test_they_are_over_sparse_topics(components, inner):
+    model = check_bursts(bursty(components, inner, store="explicit"), None, BURSTS[:3])
+    compiled = type(model.franchise.bank).__name__ == "BurstyBank"
+    assert compiled == (components is PRIOR and isinstance(inner, hk.SparseDirichletMultinomial))
+
+
+@pytest.mark.parametrize("store", ["explicit", "histogram", "counts"])
+def test_fused_sweeps_over_bursts_serve_components_with_pseudo_counts(store):
+    for root in ("restaurant", hk.FixedWeights(3)):
+        if store == "counts" and root == "restaurant":
+            continue
+        corner = "discounts" if root == "restaurant" else PLAIN
+        franchise = bursty(PRIOR, store=store, root=root, corner=corner, kernel="fused")
+        assert franchise.kernel("reseat") == "fused"
+        check_bursts(franchise, only=BURSTS[:1])
+
+
+@pytest.mark.parametrize("components", [KNOWN, PRIOR], ids=["one frozen", "pseudo-counts"])
+def test_bursts_at_three_levels(components):
+    check_bursts(bursty(components, shape="three levels of three", store="explicit"), only=BURSTS[:2])
+
+
+@pytest.mark.parametrize("components", [KNOWN, PRIOR], ids=["one frozen", "pseudo-counts"])
+def test_the_log_joint_of_bursts_is_that_of_the_enumeration(components):
+    model = ExactBurstyModel(bursty(components, store="explicit"), WITNESS)
     offsets = [model.enter(state).log_joint() - np.log(model.pi[state]) for state in range(len(model.states))]
     assert np.ptp(offsets) < 1e-10

@@ -7,16 +7,20 @@ from hdpkit._compiled.stores.stirling import logs_of
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures.bursty_cells import BurstyCells, log_seatings
+from hdpkit.franchise.fixed_dishes import fixed_dishes
 from hdpkit.random import Streams
+from hdpkit.stores import KeepsCells
 
+MEASURE = hk.DirichletMultinomial(0.5)
 COUNTS = np.random.default_rng(0).poisson(2.0, size=(12, 9))
 SCHEDULE = [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights(), moves.Concentration()]
 
 
-def franchise(burst=20.0, discount=0.0, threads=1):
-    base = hk.Restaurant(base=hk.Bursty(hk.DirichletMultinomial(0.5), burst, discount), concentration=1.0)
+def franchise(burst=20.0, discount=0.0, known=None, inner=MEASURE, **options):
+    base = hk.Restaurant(base=hk.Bursty(inner, burst, discount), concentration=1.0)
     document = hk.Restaurant(base=base, concentration=hk.Gamma(1, 1), each="document")
-    return hk.Franchise(document, hk.Corpus.from_counts(COUNTS), store="counts", root="weights")
+    options = {"store": "counts", "root": "weights", **options}
+    return hk.Franchise(document, hk.Corpus.from_counts(COUNTS), known=known, **options)
 
 
 def run(fr, sweeps, **options):
@@ -138,3 +142,67 @@ def test_logs_of_stirling_numbers_with_many_tables_are_nearly_exact():
     gap = np.abs(log_seatings(n, t) - logs_of(n, t))
     assert gap[:-1].max() < 1e-5
     assert gap[-1] < 0.01  # the variance is about 1
+
+
+TOPICS = np.random.default_rng(3).dirichlet(np.full(9, 0.5), size=2)
+FROZEN = hk.Known(TOPICS, counts=50, frozen=[True, False])
+EARLIER = hk.Known(TOPICS, counts=50)
+
+
+@pytest.mark.parametrize("known", [FROZEN, EARLIER], ids=["one frozen", "pseudo-counts"])
+@pytest.mark.parametrize("discount", [0.0, 0.3])
+def test_known_components_are_taught_by_tables(discount, known):
+    """By cell if there is no discount, otherwise by customer."""
+    fr = franchise(5.0, discount, known)
+    by_cell = discount == 0.0
+    schedule = SCHEDULE if by_cell else [moves.SliceGibbs(), *SCHEDULE[1:]]
+    trace = hk.Scheduler(schedule).run(fr, sweeps=6, rng=1, samples=3, audit_every=1)
+    assert isinstance(fr.bank, BurstyCells) == by_cell
+    joint, rows = fr.log_joint(), fr.topic_counts
+    assert rows.sum() == fr.totals_in_dishes()[1].sum()  # tables of the data
+    assert np.all((rows >= 0) & (rows <= fr.dish_counts))
+    assert fr.dish_counts.sum() == COUNTS.sum()
+    counts = rows[:2] + known.pseudo_counts + 0.5
+    means = np.where(known.is_frozen[:, None], TOPICS, counts / counts.sum(axis=1, keepdims=True))
+    assert np.allclose(fr.dish_parameters()[:2], means, rtol=1e-12)
+    assert np.allclose(trace.samples[-1].topics()[:2], means, rtol=1e-12)
+    # New documents draw phi_k given the same tables, and states pass between stores.
+    new = hk.Corpus.from_counts(np.ones((1, 9), dtype=int))
+    assert np.allclose(fixed_dishes(fr, new).density[:, :2].T, means, rtol=1e-10)
+    fr.expand_cells()
+    assert np.allclose(fixed_dishes(fr, new).density[:, :2].T, means, rtol=1e-10)
+    fr.audit()
+    assert fr.log_joint() == pytest.approx(joint, rel=1e-12)
+    for move in (moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge()):
+        move.apply(fr, Streams(1).source(1))
+        fr.audit()
+    other = franchise(5.0, discount, known, store="histogram")
+    other.thaw(fr.freeze(), Streams(1).source(1))
+    other.audit()
+    assert np.array_equal(other.topic_counts, fr.topic_counts)
+    more = fr.with_documents(fr.data.plus(hk.Corpus.from_counts(COUNTS[:2])))
+    more.audit()
+    assert np.all(more.topic_counts[:2] >= fr.topic_counts[:2])
+
+
+@pytest.mark.parametrize("bursts", [False, True], ids=["plain", "bursts"])
+def test_sparse_topics_with_a_frozen_component_have_samples(bursts):
+    sparse = hk.SparseDirichletMultinomial(0.5)
+    options = {"known": FROZEN, "store": "histogram", "root": "restaurant", "inner": sparse}
+    fr = franchise(5.0 if bursts else float("inf"), **options)
+    trace = hk.Scheduler([moves.TableGibbs()]).run(fr, sweeps=2, rng=1, samples=1)
+    found = trace.samples[-1].topics()
+    assert np.array_equal(found[0], FROZEN.matrix[0])
+    assert np.allclose(found, fr.dish_parameters())
+
+
+@pytest.mark.parametrize("burst", [5.0, float("inf")], ids=["bursts", "plain"])
+def test_new_documents_are_scored_by_cell_as_by_customer(burst):
+    fr, new = franchise(burst), hk.Corpus.from_counts(COUNTS[:4])
+    hk.Scheduler([moves.CountGibbs(), moves.RootWeights()]).run(fr, sweeps=4, rng=1, init=hk.init.Random(5))
+    assert isinstance(fr.store, KeepsCells)
+    other = fr.copy()
+    other.expand_cells()
+    assert np.allclose(fixed_dishes(fr, new).density, fixed_dishes(other, new).density, rtol=1e-12)
+    assert fr.fold_in(new, rng=1).proportions == pytest.approx(other.fold_in(new, rng=1).proportions)
+    assert hk.evaluate(fr, new, rng=1).perplexity == pytest.approx(hk.evaluate(other, new, rng=1).perplexity)

@@ -13,10 +13,12 @@ from marginals import dirichlet_multinomial_log_marginal
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.cases import Corner, tiny_franchise
 from hdpkit.testing.exact import ExactModel
+from hdpkit.testing.exact_bursts import ExactBurstyModel
 from hdpkit.testing.pvalues import SampledTests, one_sample_p
 
 FAMILY = SampledTests()
@@ -52,6 +54,15 @@ CELLS = {
     "by customer with a level above the documents": (["a", "a"], False, "weights", moves.SliceGibbs()),
 }
 for one in CELLS:
+    FAMILY.register(one)
+# The move, the kernel, and concentration and discount of topics that differ by document.
+BURSTS = {
+    "topics that differ by document, by cell": (moves.CountGibbs(), "auto", (0.8, 0.0), hk.FixedWeights(3)),
+    "the same without a fixed number of topics": (moves.CountGibbs(), "auto", (0.8, 0.0), "weights"),
+    "the same by customer": (moves.SliceGibbs(), "auto", (0.8, 0.3), "weights"),
+    "the same by readable code": (moves.SliceGibbs(), "reference", (0.8, 0.3), hk.FixedWeights(3)),
+}
+for one in BURSTS:
     FAMILY.register(one)
 # The move, and restaurants above the documents.
 HELD = {
@@ -123,6 +134,43 @@ def test_cells_of_known_dishes_have_their_law(case):
             return 0.0
 
         schedule.run(begin.copy(), sweeps=1800 * more, rng=seed % 2**31, init=init, record={"seen": seen})
+        return one_sample_p(np.array([found[key] for key in keys]), np.array([law[key] for key in keys]))
+
+    FAMILY.check(case, run)
+
+
+@pytest.mark.parametrize("case", BURSTS)
+def test_terms_of_known_dishes_that_repeat_have_their_law(case):
+    """Customers of each component, and the tables of all terms."""
+    move, kernel, bursts, root = BURSTS[case]
+    inner = DirichletMultinomialReference(0.5, n_terms=3) if kernel == "reference" else MEASURE
+    base = hk.Restaurant(hk.Bursty(inner, *bursts), concentration=1.5)
+    document = hk.Restaurant(base, concentration=0.7, each="document")
+    corpus = hk.Corpus.from_counts(np.array([[2, 0, 0], [0, 1, 1]]))
+    finite = isinstance(root, hk.FixedWeights)
+    single = {"store": "counts", "kernel": "generic" if kernel == "auto" else kernel}  # not by cell
+    exact = hk.Franchise(document, corpus, **single, known=KNOWN, root=root if finite else "restaurant")
+    start(exact, "one", Streams(0).source(STARTS))
+    schedule = hk.Scheduler([move, moves.TableCounts(), *(() if finite else [moves.RootWeights()])])
+    begin = hk.Franchise(document, corpus, store="counts", root=root, known=KNOWN, kernel=kernel)
+    schedule.run(begin, sweeps=1, rng=1)
+    model, law = ExactBurstyModel(exact, WITNESS), defaultdict(float)
+    for p, ((dishes, _), opens) in zip(model.pi, model.states, strict=True):
+        eaten = np.array(dishes[:-2])
+        law[int(np.sum(eaten == dishes[-2])), int(np.sum(eaten == dishes[-1])), sum(opens)] += p
+    keys = sorted(law)
+
+    def run(more, seed):
+        found = dict.fromkeys(keys, 0)
+
+        def seen(franchise):
+            eaten, tables = franchise.dishes, int(franchise.totals_in_dishes()[1].sum())
+            key = int(np.sum(eaten == 0)), int(np.sum(eaten == 1)), tables
+            found[key] += franchise.sweep % 6 == 0
+            return 0.0
+
+        sweeps = 600 if kernel == "reference" else 1800
+        schedule.run(begin.copy(), sweeps=sweeps * more, rng=seed % 2**31, record={"seen": seen})
         return one_sample_p(np.array([found[key] for key in keys]), np.array([law[key] for key in keys]))
 
     FAMILY.check(case, run)

@@ -103,8 +103,40 @@ def test_signatures_that_differ_by_sample(bursty, tmp_path):
 def test_options_of_signatures_that_differ_by_sample_are_checked(files):
     start = "signatures", files / "cohort.SBS96.all", "--out", files / "none", *SHORT
     assert "--bursty" in call(*start, "--burst-concentration", "100").output
-    known = "--known", files / "known.txt", "--known-as", "frozen"
-    assert "match with --bursty" in call(*start, "--bursty", *known).output
+
+
+@pytest.mark.parametrize("kind", ["prior", "frozen"])
+def test_known_signatures_that_differ_by_sample(files, tmp_path, kind):
+    result = call(
+        "signatures", files / "cohort.SBS96.all", "--bursty", "--known", files / "known.txt", "--known-as",
+        kind, "--chains", 1, "--out", tmp_path / "run", *SHORT,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    run = hk.open_run(tmp_path / "run")
+    franchise = run.franchise(0)
+    assert isinstance(franchise.store, KeepsCells)
+    franchise.audit()
+    known = franchise.known
+    rows = franchise.topic_counts
+    assert rows.sum() == franchise.totals_in_dishes()[1].sum()  # without pseudo-counts
+    assert franchise.dish_counts.sum() == run.data.n_tokens
+    topics = franchise.dish_parameters()[: known.n_components]
+    if kind == "frozen":
+        assert np.array_equal(topics, known.matrix)
+    else:
+        eta = float(franchise.measure.measure.eta)
+        wanted = eta + known.pseudo_counts + rows[: known.n_components]
+        assert np.allclose(topics, wanted / wanted.sum(axis=1, keepdims=True), rtol=1e-10)
+    found, _ = signatures_of_run(run)
+    assert set(known.labels) & set(found.names)
+    assert found.exposures.mean.sum(axis=1) == pytest.approx(run.data.document_lengths, rel=1e-6)
+    for command in (
+        ("resume", tmp_path / "run", "--sweeps", 2, "--quiet"), ("verify", tmp_path / "run"),
+        ("report", tmp_path / "run"),
+        ("export", tmp_path / "run", "--to", "signatures", "--out", tmp_path / "tables"),
+    ):  # fmt: skip
+        done = call(*command)
+        assert done.exit_code == 0, done.output
 
 
 def test_the_run_is_resumed_exported_and_reported(run, tmp_path):

@@ -41,12 +41,15 @@ cdef class BurstyBank(CompiledBank):
         The bank of the inner measure for the same data.
     scanned : int, optional
         Restaurants with more customers have their numbers in a hash table.
+    n_earlier : int, optional
+        Number of the last values that are earlier observations of known components: each is a table of its own,
+        in the inner bank only, and is never removed.
     """
 
     COMPILED = COUNTING = SEATS_VALUES = True
     needs_dishes = False
 
-    def __cinit__(self, measure, values, inner, scanned=SCANNED):
+    def __cinit__(self, measure, values, inner, scanned=SCANNED, n_earlier=0):
         if type(inner) is not DirichletMultinomialBank and type(inner) is not SparseDirichletMultinomialBank:
             refuse("inner", type(inner).__name__, "the compiled bank of a measure over terms without parameters of dishes",
                    "Use BurstyReferenceBank.")
@@ -65,7 +68,7 @@ cdef class BurstyBank(CompiledBank):
             self.b.term_place.assign(self.b.topics.n_terms, -1)
         self.b.terms = &view[0] if view.shape[0] else NULL
         self.b.restaurant = NULL
-        self.b.n_customers = view.shape[0]
+        self.b.n_customers = view.shape[0] - whole("n_earlier", n_earlier, 0, view.shape[0])
         self.b.largest = whole("scanned", scanned, 0, 2**31 - 1)
         self.b.loaded = -1
         self.b.large.used = self.b.proposed.used = self.b.places.used = 0
@@ -119,7 +122,10 @@ cdef class BurstyBank(CompiledBank):
         CompiledBank.ready(self)
         self.read = False
         self.inner.lock = self.lock
-        self.restaurants = numbers32("restaurants", restaurants, 0, 2**31 - 2)
+        found = numbers32("restaurants", restaurants, 0, 2**31 - 3)
+        self.b.n_restaurants = max(found, default=-1) + 1
+        # Earlier observations have one that nobody enters.
+        self.restaurants = np.append(found, np.full(self.n_customers - len(found), self.b.n_restaurants, dtype=np.int32))
         self.index()
         self.read = True
         self._reset()
@@ -128,11 +134,10 @@ cdef class BurstyBank(CompiledBank):
         """Sort customers by restaurant and term."""
         cdef const int32_t[::1] home = self.restaurants
         cdef const int32_t[::1] view
-        cdef int64_t i, n = self.b.n_customers
+        cdef int64_t i, n = self.n_customers
         cdef bint is_sorted = True
         cdef BurstyCounts *b = &self.b
         b.restaurant = &home[0] if n else NULL
-        b.n_restaurants = max(np.asarray(home), default=-1) + 1 if n else 0
         with nogil:
             for i in range(1, n):
                 if home[i - 1] > home[i] or (home[i - 1] == home[i] and b.terms[i - 1] > b.terms[i]):
@@ -146,18 +151,18 @@ cdef class BurstyBank(CompiledBank):
             for i in range(n):
                 b.order[i] = view[i]
                 b.place[view[i]] = <int32_t>i
-        b.begin.assign(b.n_restaurants + 1, 0)
+        b.begin.assign(b.n_restaurants + 2, 0)
         with nogil:
             for i in range(n):
                 b.begin[home[i] + 1] += 1
-            for i in range(b.n_restaurants):
+            for i in range(b.n_restaurants + 1):
                 b.begin[i + 1] += b.begin[i]
         return 0
 
     def _reset(self):
         """Unseat everybody."""
         cdef BurstyCounts *b = &self.b
-        b.slot_of.assign(b.n_customers, -1)
+        b.slot_of.assign(self.n_customers, -1)
         b.seated.assign(b.seated.size(), 0)
         b.is_proposal.assign(b.is_proposal.size(), 0)
         clear_cells(&b.large)
@@ -165,6 +170,11 @@ cdef class BurstyBank(CompiledBank):
         b.loaded = -1
         b.version += 1
         forget(b)
+
+    @property
+    def fix(self):
+        """Set the topics of dishes, as the inner bank does; an AttributeError if it can't."""
+        return self.inner.fix
 
     def prepare(self, ChoiceSource source not None):
         """Use this source for draws until the end of a verb."""
@@ -537,20 +547,23 @@ cdef class BurstyBank(CompiledBank):
         self.ready()
         kept = numbers32("slots", slots, 0, 1 << 30)
         top = max(kept, default=-1)
-        if dishes.shape[0] > b.n_customers:
-            check_length("dishes", dishes.shape[0], b.n_customers)
+        if dishes.shape[0] > self.n_customers:
+            check_length("dishes", dishes.shape[0], self.n_customers)
         check_numbers32("dishes", dishes, -1, max(<int64_t>top + 1, self.room()) - 1)
         if self.thawed and b.n_customers:
             opens = np.array(<const int8_t[:b.n_customers]>b.opens.data())
         else:
             opens = self.opens()
         self.widen(max(<int64_t>top + 1, self.inner.room()))
-        representing = np.full(b.n_customers, -1, dtype=np.int32)
+        representing = np.full(self.n_customers, -1, dtype=np.int32)
         heads = representing
         self._reset()
         self.thawed = False
         for i in range(dishes.shape[0]):
-            b.slot_of[i] = dishes[i]
+            if i < b.n_customers:
+                b.slot_of[i] = dishes[i]
+            else:
+                heads[i] = dishes[i]
         with nogil:
             for r in range(b.n_restaurants):
                 large = is_large(b, <int32_t>r)

@@ -152,7 +152,8 @@ class _Dependent:
             bank.give(dict(zip(slots, plan.topics, strict=True)))
             return
         old = np.array([slot for slot in slots if walk.slots.is_occupied(slot)], dtype=np.int32)
-        drawn = dict(zip(old.tolist(), plan.measure.draw_many(bank, old, dishes, source), strict=True))
+        topics = plan.known.put_topics(list(plan.measure.draw_many(bank, old, dishes, source)))
+        drawn = dict(zip(old.tolist(), topics, strict=True))
         for slot in slots:
             if slot not in drawn:
                 drawn[slot] = plan.measure.draw_parameters(plan.measure.make(), source)
