@@ -68,7 +68,7 @@ from hdpkit.franchise import (
     Sample,
     StateProbabilities,
 )
-from hdpkit.models import NGramModel, Spelling
+from hdpkit.models import ESTIMATORS, NGramModel, Spelling, estimator
 from hdpkit.prior_expectations import expected_tables
 from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record import ChainTrace, Draw, Samples, Trace
@@ -77,6 +77,7 @@ from hdpkit.schedule.progress import ProgressBar
 from hdpkit.stores import SeatingStore, stores
 
 if TYPE_CHECKING:
+    from hdpkit.models.hidden_markov import HiddenMarkovModel as HiddenMarkovModel
     from hdpkit.models.topic import SparseTopicModel as SparseTopicModel
     from hdpkit.models.topic import TopicModel as TopicModel
 
@@ -175,9 +176,8 @@ del _thing
 
 def __getattr__(name: str) -> Any:
     # Their base classes are in scikit-learn, which is optional and takes a second to import.
-    if name not in ("SparseTopicModel", "TopicModel"):
+    if name not in ESTIMATORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from hdpkit.models import estimator
 
     thing = globals()[name] = _naming_keywords_of(estimator(name))
     return thing
@@ -189,4 +189,4 @@ def _naming_keywords_of(kind: type) -> type:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "SparseTopicModel", "TopicModel"})
+    return sorted({*globals(), *ESTIMATORS})

@@ -57,7 +57,7 @@ from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, prin
 from hdpkit.formats.shards import is_sharded_folder
 from hdpkit.io.reading import load_reading
 from hdpkit.io.topics import TopicSummary
-from hdpkit.models.topic_saved import load as load_estimator
+from hdpkit.models.saved_estimator import load as load_estimator
 from hdpkit.record.describe import NotAllowed
 from hdpkit.record.run_folder import COMMAND, ESTIMATOR, MODEL, READING, RUN, SIGNATURES, load_command
 from hdpkit.schedule import Run, open_run

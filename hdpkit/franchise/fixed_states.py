@@ -37,6 +37,7 @@ __all__ = [
     "draw_sequences",
     "fixed_states",
     "log_probabilities",
+    "probabilities_under",
     "state_probabilities",
     "values_of",
 ]
@@ -163,6 +164,15 @@ class FixedStates:
                 norms[first:last], filters = self.filtered(rows(first, last), missing[first:last], f)
                 f = filters[-1]
         return norms
+
+    def known_only(self) -> FixedStates:
+        """The states of the franchise alone: those without observations are impossible."""
+        k, log_densities = self.n_live, self.log_densities
+        start, rows = self.start[:k], self.transitions[:k, :k]
+        return FixedStates(
+            start / start.sum(), rows / rows.sum(axis=1, keepdims=True), k,
+            lambda values: log_densities(values)[:, :k],
+        )  # fmt: skip
 
     def next(self, f: Floats | None) -> Floats:
         """Distribution of the state after one with this filter, the first n_live states and all others."""
@@ -488,7 +498,14 @@ def state_probabilities(
         If the base measure doesn't support such parameters.
     """
     states = fixed_states(self, parameters, as_source(rng, Purpose.FOLD_IN), sample)
-    values, data = values_of(self, data)
+    return probabilities_under(self, states, data, parameters)
+
+
+def probabilities_under(
+    franchise: Any, states: FixedStates, data: Any, parameters: str
+) -> StateProbabilities:
+    """States of sequences under given parameters; None: the sequences of the franchise."""
+    values, data = values_of(franchise, data)
     n, width = len(values), states.n_live + 1
     smoothed, filtered = np.empty((n, width)), np.empty((n, width))
     after, path, norms = np.empty((data.n_sequences, width)), np.empty(n, dtype=np.int64), np.empty(n)

@@ -6,10 +6,12 @@ and P of each token there in each sample, by the walk of sampling. Only the back
 `hdpkit.models.back_off` have code of their own.
 
 `TopicModel` declares documents over a root, runs a `Scheduler`, and predicts from arrays of the last state
-(`hdpkit.evaluation.fixed_topics`). It is imported on first use, because it derives from classes of
-scikit-learn.
+(`hdpkit.evaluation.fixed_topics`). `HiddenMarkovModel` declares restaurants of states over sequences, and
+predicts by the forward and backward pass (`hdpkit.franchise.fixed_states`). What both share is in
+`hdpkit.models.sampled`. They are imported on first use, because they derive from classes of scikit-learn.
 """
 
+from importlib import import_module
 from typing import Any
 
 from hdpkit.checks import choice
@@ -18,15 +20,18 @@ from hdpkit.models.ngram import NGramModel
 from hdpkit.models.predict import Scores
 from hdpkit.models.spelling import Spelling
 
-__all__ = ["NGramModel", "Scores", "Spelling", "estimator"]
+__all__ = ["ESTIMATORS", "NGramModel", "Scores", "Spelling", "estimator"]
+
+ESTIMATORS = ("HiddenMarkovModel", "SparseTopicModel", "TopicModel")
+"""Names of the estimators."""
 
 
 def estimator(name: str) -> Any:
-    """The class "TopicModel" or "SparseTopicModel", which derive from scikit-learn's classes.
+    """The class of an estimator, which derives from scikit-learn's classes.
 
     Raises a MissingExtraError if scikit-learn isn't installed.
     """
-    choice("name", name, ("TopicModel", "SparseTopicModel"), remedy="Or hk.NGramModel.")
+    choice("name", name, ESTIMATORS, remedy="Or hk.NGramModel.")
     try:
         import sklearn.base  # noqa: F401 - so that the error is raised here, not in a module of the package
     except ImportError as error:
@@ -34,6 +39,5 @@ def estimator(name: str) -> Any:
             "scikit-learn", None, f"installed, for hk.{name}",
             "It is an extra: pip install 'hdpkit[text]'. hk.Franchise and hk.Scheduler need none.",
         ) from error  # fmt: skip
-    from hdpkit.models.topic import SparseTopicModel, TopicModel
-
-    return {"TopicModel": TopicModel, "SparseTopicModel": SparseTopicModel}[name]
+    module = "hidden_markov" if name == "HiddenMarkovModel" else "topic"
+    return getattr(import_module(f"hdpkit.models.{module}"), name)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 import scipy
-from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from joblib import Parallel, delayed
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from hdpkit.arrays import Floats
-from hdpkit.checks import DAMAGED, choice, fitting, flag, positive_number, whole_number
+from hdpkit.checks import choice, flag, positive_number, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.evaluation.fixed_topics import (
@@ -28,20 +27,17 @@ from hdpkit.evaluation.fixed_topics import (
 )
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.franchise.fixed_dishes import without_restaurants
-from hdpkit.models import topic_saved
-from hdpkit.models.topic_input import are_texts, checked_counts, counter_of, seed_of, whole_counts
+from hdpkit.models.sampled import SampledModel, best_chain, go_on, seed_of
+from hdpkit.models.topic_input import are_texts, checked_counts, counter_of, whole_counts
 from hdpkit.models.topic_parts import default_moves, root_of, topic_measure, topic_restaurants
 from hdpkit.priors import Each
 from hdpkit.record import ChainTrace, Trace
-from hdpkit.record.samples import Samples
-from hdpkit.schedule import Scheduler
-from hdpkit.summaries import Diagnosis, diagnose
 from hdpkit.summaries.topic_labels import LabelRow, heaviest_terms, match_labels
 
 __all__ = ["SparseTopicModel", "TopicModel"]
 
 
-class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel):
     """Topic model with an inferred number of topics: a scikit-learn estimator.
 
     Topics ~ Dirichlet(eta), G0 ~ DP(root_concentration, topics), a document's Gj ~ DP(concentration, G0). See
@@ -143,6 +139,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         As in scikit-learn; ``n_iter_`` is the number of completed sweeps.
     """
 
+    _kind = "topics"
     _last: Sample  # the state of which the attributes are
     _label_rows: Sequence[LabelRow] = ()  # of labels.csv in the folder that the model is from
     _components: Floats | None
@@ -254,63 +251,11 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             root=root_of(self.root, self.n_components),
             known=self.known,
         )
-        trace = (
-            self._run(restaurant, franchise, self.chains, self.sweeps, self.samples or None)
-            if self.until is None
-            else self._run_until(restaurant, franchise)
-        )
+        trace, franchises = self._sampled(restaurant, franchise)
         self.counter_ = counter
         self.terms_ = corpus.vocabulary
-        franchises = trace.franchises if isinstance(trace, ChainTrace) else [franchise]
         self._finish(franchises, trace)
         return self
-
-    def _run(
-        self,
-        restaurant: Any,
-        franchise: Franchise,
-        chains: int,
-        sweeps: int,
-        samples: Any,
-        callbacks: Iterable[Callable[[Any], Any]] = (),
-    ) -> Trace | ChainTrace:
-        """The sweeps of a fit, from its start."""
-        return self._scheduler(restaurant, chains).run(
-            franchise,
-            sweeps,
-            rng=seed_of(self.random_state),
-            init=self.init,
-            samples=samples,
-            chains=chains if chains > 1 else None,
-            processes=effective_n_jobs(self.n_jobs),
-            progress=self.progress,
-            callbacks=callbacks,
-        )
-
-    def _run_until(self, restaurant: Any, franchise: Franchise) -> Trace | ChainTrace:
-        """Rounds of sweeps until a verdict is green."""
-        from hdpkit.summaries.rounds import FEWEST_CHAINS, Until, run_in_rounds, samples_of_round
-
-        until = Until(self.until, self.at_most, self.sweeps)
-        chains, number = max(self.chains, FEWEST_CHAINS), max(self.samples, 2)
-        whole: list[ChainTrace] = []
-
-        def step(begun: int, sweeps: int) -> tuple[ChainTrace, int]:
-            rule = samples_of_round(number, begun, sweeps)
-            if not whole:
-                made: Any = self._run(restaurant, franchise, chains, sweeps, rule, until.callbacks)
-            else:
-                scheduler = self._scheduler(restaurant, chains)
-                swept = Parallel(n_jobs=self.n_jobs)(
-                    delayed(_go_on)(scheduler, one, sweeps, rule, None, until.callbacks)
-                    for one in whole[-1].franchises
-                )
-                later = ChainTrace([trace for _, trace in swept], None, [one for one, _ in swept])
-                made = whole[-1]._followed_by(later, begun // 2)
-            whole[:] = [made]
-            return made, max(one.sweep for one in made.franchises)
-
-        return run_in_rounds(until, 0, step, lambda trace: diagnose(trace, data=franchise.data))
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add new documents and continue sampling; the first call is `fit`.
@@ -350,7 +295,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             grown = [one.with_documents(corpus, _seed_of_chain(one)) for one in self.franchises_]
         progress = self.progress if len(grown) == 1 else None
         swept = Parallel(n_jobs=self.n_jobs)(
-            delayed(_go_on)(scheduler, one, self.partial_sweeps, self.samples or None, progress, (), record)
+            delayed(go_on)(scheduler, one, self.partial_sweeps, self.samples or None, progress, (), record)
             for one in grown
         )
         franchises = [franchise for franchise, _ in swept]
@@ -365,52 +310,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         has the posterior means of the documents in the model.
         """
         return self.fit(X, y, **fit_params).transform(X)
-
-    # ------------------------------------------------------------------ folders
-
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a run folder, which contains no pickle.
-
-        ``hdpkit topics``, ``hdpkit resume`` and `open_run` accept it as a run; `load` restores the model.
-
-        Parameters
-        ----------
-        folder : path
-            New or empty.
-
-        Raises
-        ------
-        RunError
-            If the folder isn't empty, or something can't be saved.
-        """
-        check_is_fitted(self)
-        moves = self._scheduler(self.franchise_.declarations[-1]).moves
-        topic_saved.save(self, folder, moves)
-
-    @classmethod
-    def load(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
-        """Load a model from a folder written by `save`.
-
-        Parameters
-        ----------
-        folder : path
-        allow : iterable of str, class or function
-            Code of your own that may be imported: see `open_run`.
-
-        Raises
-        ------
-        RunError
-            If there is no topic model in the folder.
-        CorruptRunError, RunVersionError
-            If a file fails its checks.
-        """
-        kept = topic_saved.load(folder, allow)
-        names = set(cls._get_param_names())
-        model = cls(**{name: value for name, value in kept.parameters.items() if name in names})
-        for name, value in kept.attributes.items():
-            setattr(model, name, value)
-        model._finish(kept.franchises, kept.trace)
-        return model
 
     # ------------------------------------------------------------------ new documents
 
@@ -520,10 +419,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _check_parameters(self) -> None:
         """Raise a ParameterError for invalid parameters that aren't checked elsewhere."""
-        for name in ("sweeps", "partial_sweeps", "chains"):
-            whole_number(name, getattr(self, name), 1, remedy="Give a whole number.")
-        if not isinstance(self.samples, Samples):
-            whole_number("samples", self.samples, 0, remedy="0 keeps none.")
+        self._check_run()
+        whole_number("partial_sweeps", self.partial_sweeps, 1, remedy="Give a whole number.")
         flag("sparse", self.sparse)
         if not isinstance(self.bursty, bool):
             try:
@@ -547,7 +444,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )  # fmt: skip
         self._check_transform()
         self._check_score()
-        self._check_until()
 
     def _check_transform(self) -> tuple[str, float, int]:
         return (
@@ -556,35 +452,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             whole_number("transform_sweeps", self.transform_sweeps, 1, remedy="50 are usual."),
         )
 
-    def _check_until(self) -> None:
-        if self.until is None:
-            if self.at_most is not None:
-                raise ParameterError(
-                    "at_most", self.at_most, "None without until", 'Give until="readable", or sweeps.'
-                )
-            return
-        from hdpkit.summaries.rounds import Until
-
-        if isinstance(self.samples, Samples):
-            raise ParameterError(
-                "samples", self.samples, "a number with until", "Each round keeps so many of each chain."
-            )
-        Until(self.until, self.at_most, self.sweeps)
-
     def _check_score(self) -> str:
         return choice(
             "score_method", self.score_method, ("learned", "fixed", "joint"), remedy="Leave it out."
         )
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a pickle's state."""
-        with fitting(f"pickle of {type(self).__name__}", "the state of an estimator", remedy=DAMAGED):
-            super().__setstate__(state)
-
-    def _scheduler(self, restaurant: Any, chains: int | None = None) -> Scheduler:
-        moves = default_moves(restaurant) if self.schedule is None else self.schedule
-        alone = (self.chains if chains is None else chains) == 1
-        return Scheduler(moves, threads=effective_n_jobs(self.n_jobs) if alone else 1)
 
     def _corpus(self, X: Any) -> tuple[Corpus, Any]:
         """The documents of a first call, and the counter of their texts."""
@@ -638,13 +509,6 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     # ------------------------------------------------------------------ the parts
 
     @property
-    def diagnosis_(self) -> Diagnosis:
-        """Whether the model can be read and quoted, in words: see `hdpkit.summaries.diagnose`."""
-        if not hasattr(self, "trace_"):
-            raise AttributeError("diagnosis_: fit the model first")
-        return diagnose(self.trace_, data=self.franchise_.data)
-
-    @property
     def components_(self) -> Floats:
         """Probabilities of terms in the topics, computed at the first access: K x V may not fit in memory."""
         if not hasattr(self, "_last"):
@@ -670,6 +534,10 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             for label, top in zip(given, ids, strict=True)
         )
 
+    def _moves(self, restaurant: Any) -> list[Any]:
+        """The default schedule."""
+        return default_moves(restaurant)
+
     @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
@@ -677,7 +545,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
         """Keep the fitted states, and set the attributes for predictions."""
         self.franchises_, self.trace_, self.samples_ = list(franchises), trace, tuple(trace.samples)
-        self.franchise_ = franchise = self.franchises_[_best(trace)]
+        self.franchise_ = franchise = self.franchises_[best_chain(trace)]
         sample = franchise.sample()
         sizes = sample.sizes
         self.dishes_ = np.argsort(-sizes, kind="stable")
@@ -716,35 +584,11 @@ def _new_topic(franchise: Franchise) -> Floats:
     return new
 
 
-def _go_on(
-    scheduler: Scheduler,
-    franchise: Franchise,
-    sweeps: int,
-    samples: Any,
-    progress: Any,
-    callbacks: Iterable[Callable[[Any], Any]] = (),
-    record: Mapping[str, Any] | None = None,
-) -> tuple[Any, Any]:
-    """Further sweeps of one chain, in this process or another."""
-    trace = scheduler.run(
-        franchise, sweeps, init=None, samples=samples, progress=progress, callbacks=callbacks, record=record
-    )
-    return franchise, trace
-
-
 def _seed_of_chain(franchise: Franchise) -> int:
     """A seed for seating new documents, different for each chain."""
     streams = franchise.streams
     assert streams is not None  # set, since it has been run
     return streams.seed + streams.chain
-
-
-def _best(trace: Trace | ChainTrace) -> int:
-    """Number of the chain whose mean log joint over the second half of its draws is the highest."""
-    if not isinstance(trace, ChainTrace):
-        return 0
-    means = [np.mean(chain["log_joint"][chain.n_draws // 2 :]) for chain in trace.chains]
-    return int(np.argmax(means))
 
 
 _OF_ALL = inspect.signature(TopicModel.__init__)

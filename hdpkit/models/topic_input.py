@@ -12,13 +12,14 @@ import scipy
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_non_negative, validate_data
 
-from hdpkit.checks import check_unmasked, whole_number
+from hdpkit.checks import check_unmasked
 from hdpkit.data import Corpus
 from hdpkit.data.matrices import check_whole, sparse_entries
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.io.text_options import TextCounter, TextOptions
+from hdpkit.models.sampled import NotNumbersError
 
-__all__ = ["are_texts", "checked_counts", "counter_of", "seed_of", "whole_counts"]
+__all__ = ["are_texts", "checked_counts", "counter_of", "whole_counts"]
 
 
 def are_texts(X: Any) -> bool:
@@ -50,10 +51,6 @@ def _functions(tokenizer: Any) -> list[Any]:
     return [] if tokenizer is None else [tokenizer]
 
 
-class _NotNumbersError(DataError, TypeError):
-    """Entries that aren't numbers: scikit-learn's checks of estimators require a TypeError."""
-
-
 def checked_counts(model: Any, X: Any, *, reset: bool) -> Any:
     """Counts of documents by term as a CSR matrix of floats, by scikit-learn's rules."""
     if scipy.sparse.issparse(X):
@@ -68,7 +65,7 @@ def checked_counts(model: Any, X: Any, *, reset: bool) -> Any:
         )  # fmt: skip
         check_non_negative(checked, type(model).__name__)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        kind = _NotNumbersError if isinstance(error, TypeError) else DataError
+        kind = NotNumbersError if isinstance(error, TypeError) else DataError
         raise kind("X", f"<{type(X).__name__}>", "counts of documents by term", str(error)) from error
     counts = scipy.sparse.csr_array(checked)
     if not counts.has_canonical_format:
@@ -100,12 +97,3 @@ def whole_counts(counts: Any) -> Any:
     counts = counts.astype(np.int64)
     counts.eliminate_zeros()
     return counts
-
-
-def seed_of(random_state: Any) -> Any:
-    """The seed for a scheduler from scikit-learn's ``random_state``."""
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(np.iinfo(np.int32).max))
-    if random_state is None or isinstance(random_state, np.random.Generator):
-        return random_state
-    return whole_number("random_state", random_state, remedy="A number, RandomState, Generator or None.")

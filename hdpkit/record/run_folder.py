@@ -371,7 +371,7 @@ SIGNATURES = "signatures.json"
 """How signatures are extracted from the run (`hdpkit.signatures.runs`)."""
 
 ESTIMATOR = "estimator.bin"
-"""The parameters of a fitted topic model (`hdpkit.models.topic_saved`)."""
+"""The parameters of a fitted estimator (`hdpkit.models.saved_estimator`)."""
 
 MODEL = "model.bin"
 """The settings of a language model (`hdpkit.models.saved`)."""

@@ -78,7 +78,7 @@ BY_USE = {
     "franchise.reference.sweeps": "exact/test_exact_kernels.py",
     "franchise.reference.walk": "exact/test_exact_kernels.py",
     "franchise.verbs": "robustness/test_verbs.py",
-    "models.topic_saved": "models/test_topic_model.py",
+    "models.saved_estimator": "models/test_topic_model.py",
     "moves.dish_gibbs": "exact/test_exact_kernels.py",
     "moves.slice": "laws/test_hyperparameter_laws.py",
     "moves.split_merge": "exact/test_exact_kernels.py",

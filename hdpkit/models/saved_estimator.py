@@ -1,4 +1,4 @@
-"""A fitted topic model as a run folder: parameters and the text counter in a file, chains as in a run."""
+"""A fitted estimator as a run folder: its parameters in a file (and a text counter), chains as in a run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ from hdpkit.summaries.topic_labels import LABELS, read_topic_labels, write_topic
 
 __all__ = ["SavedModel", "load", "save"]
 
-_KIND = "topics"
 _PLACES = {
     "eta": "part of a base measure",
     "smoothing": "part of a base measure",
@@ -41,6 +40,8 @@ _PLACES = {
     "root_concentration": "hyperparameter",
     "store": "store",
     "known": "known components",
+    "emission": "base measure",
+    "sticky": "hyperparameter",
     "init": "start",
     "schedule": "move",
 }
@@ -58,20 +59,20 @@ class SavedModel:
 
 
 def save(model: Any, folder: str | os.PathLike[str], moves: Sequence[Move]) -> None:
-    """Write a fitted model; see `TopicModel.save`."""
+    """Write a fitted model; see `SampledModel.save`."""
     path = absolute_path("folder", folder, remedy="Name a new folder.")
     parameters = model.get_params(deep=False)
-    text = parameters["text"]
+    text, counter = parameters.get("text"), getattr(model, "counter_", None)
     seed, samples = parameters["random_state"], parameters["samples"]
     tree = {
-        "kind": _KIND,
+        "kind": model._kind,
         "parameters": {
             name: describe(value, name) for name, value in parameters.items() if name not in _OF_THE_PROCESS
         },
         "samples": attrs.asdict(samples) if isinstance(samples, Samples) else samples,
         "random_state": seed if isinstance(seed, int) else None,
         "text": text.as_data() if isinstance(text, TextOptions) else None,
-        "counter": None if model.counter_ is None else model.counter_.as_data(),
+        "counter": None if counter is None else counter.as_data(),
         "n_features": int(model.n_features_in_),
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", ())],
     }
@@ -79,11 +80,11 @@ def save(model: Any, folder: str | os.PathLike[str], moves: Sequence[Move]) -> N
     traces = model.trace_.chains if isinstance(model.trace_, ChainTrace) else [model.trace_]
     with ExitStack() as beside:
         beside.enter_context(kept(path, ESTIMATOR, packed))
-        if model.counter_ is not None:  # used by `hdpkit infer` to count new texts
-            read = ReadingSettings(format="csv", layout=Layout(), counter=model.counter_)
+        if counter is not None:  # used by `hdpkit infer` to count new texts
+            read = ReadingSettings(format="csv", layout=Layout(), counter=counter)
             beside.enter_context(kept(path, READING, read.as_data()))
         _write_run(path, model, moves, traces)
-    if model._label_rows:
+    if getattr(model, "_label_rows", ()):
         write_topic_labels(path / LABELS, model._label_rows)
 
 
@@ -103,8 +104,8 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move], traces: Sequence[T
                 writer.checkpoint(franchise.freeze())
 
 
-def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> SavedModel:
-    """Read a folder written by `save`; see `TopicModel.load`."""
+def load(folder: str | os.PathLike[str], allow: Iterable[Any], kind: str | None = None) -> SavedModel:
+    """Read a folder written by `save`; see `SampledModel.load`. None: a model of any kind."""
     path = absolute_path("folder", folder, remedy="What was given to save.")
     several, remedy = isinstance(allow, Iterable) and not isinstance(allow, str), 'allow=["my_module"].'
     allowed = items("allow", allow, "a list of names", remedy=remedy) if several else allow
@@ -112,15 +113,15 @@ def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> SavedModel:
     file = path / ESTIMATOR
     payload = RunFolder.open(path).read(ESTIMATOR)
     if payload is None:
-        raise RunError(
-            "folder", str(path), "one that TopicModel.save wrote", "hk.open_run opens any run folder."
-        )
+        wrote = {"topics": "TopicModel.save", "states": "HiddenMarkovModel.save"}.get(kind or "", "a model")
+        raise RunError("folder", str(path), f"one that {wrote} wrote", "hk.open_run opens any run folder.")
     tree = unpack(payload, str(file))
     with reading(file):
-        if tree["kind"] != _KIND:
+        if kind not in (None, tree["kind"]):
             raise RunError(
-                "folder", str(path), "a topic model's", f"It holds a model of the kind {tree['kind']!r}."
-            )
+                "folder", str(path), f"that of a model of the kind {kind!r}",
+                f"It holds a model of the kind {tree['kind']!r}.",
+            )  # fmt: skip
         parameters = {
             str(name): _rebuilt(value, allowed_imports, _PLACES.get(name, "number"))
             for name, value in tree["parameters"].items()
@@ -131,20 +132,25 @@ def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> SavedModel:
             parameters["text"] = _options(tree["text"], allowed_imports)
         counter = tree["counter"]
         names = [str(name) for name in tree["feature_names"]]
-        attributes: dict[str, Any] = {
-            "counter_": None if counter is None else TextCounter.from_data(counter, allowed, where=str(file)),
-            "n_features_in_": int(tree["n_features"]),
-        }
+        attributes: dict[str, Any] = {"n_features_in_": int(tree["n_features"])}
+        if tree["kind"] == "topics":
+            attributes["counter_"] = (
+                None if counter is None else TextCounter.from_data(counter, allowed, where=str(file))
+            )
     run = open_run(path, allowed)
     franchises = run.franchises()
     data: Any = franchises[0].data
-    if getattr(data, "n_terms", None) != attributes["n_features_in_"]:
+    topics = tree["kind"] == "topics"
+    width = getattr(data, "n_terms", None) if topics else int(np.prod(data.values.shape[1:], dtype=np.int64))
+    unit = "terms" if topics else "columns"
+    if width != attributes["n_features_in_"]:
         raise CorruptRunError(
-            str(file), attributes["n_features_in_"], f"a model over {getattr(data, 'n_terms', None)} terms",
+            str(file), attributes["n_features_in_"], f"a model over {width} {unit}",
             "Files of several folders were mixed: restore copies of them.",
         )  # fmt: skip
-    attributes["terms_"] = data.vocabulary
-    if os.path.lexists(path / LABELS):
+    if topics:
+        attributes["terms_"] = data.vocabulary
+    if topics and os.path.lexists(path / LABELS):
         attributes["_label_rows"] = read_topic_labels(path / LABELS, data.n_terms)
     if names:
         attributes["feature_names_in_"] = np.array(names, dtype=object)
@@ -152,7 +158,7 @@ def load(folder: str | os.PathLike[str], allow: Iterable[Any]) -> SavedModel:
 
 
 def _rebuilt(value: Any, allowed_imports: Allowed, place: str) -> Any:
-    if value is None or (place in ("store", "start") and isinstance(value, str)):
+    if value is None or (place in ("store", "start", "base measure") and isinstance(value, str)):
         return value
     if place == "move" and isinstance(value, list | tuple):
         return [rebuild(one, allowed_imports, place) for one in value]

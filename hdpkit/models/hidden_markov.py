@@ -1,0 +1,493 @@
+"""`HiddenMarkovModel`: a scikit-learn estimator that infers the number of states."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import DensityMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hdpkit.arrays import Floats, Int64s
+from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, GammaPoisson, NormalGamma
+from hdpkit.checks import check_unmasked, choice, whole_number, whole_numbers
+from hdpkit.data import Sequences
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.evaluation import evaluate
+from hdpkit.franchise import FixedWeights, Franchise, PreviousDish, Restaurant, StateProbabilities
+from hdpkit.franchise.fixed_states import fixed_states, probabilities_under
+from hdpkit.models.sampled import NotNumbersError, SampledModel, best_chain, seed_of
+from hdpkit.moves import (
+    BaseMeasureParameters,
+    BeamSampler,
+    Concentration,
+    ForwardBackward,
+    Move,
+    RootWeights,
+    Sticky,
+    TableGibbs,
+)
+from hdpkit.priors import Gamma
+from hdpkit.random import RandomStream
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.summaries import AlignedTopics, align_topics
+
+__all__ = ["HiddenMarkovModel", "measure_of", "moves_of_states", "restaurants_of_states"]
+
+EMISSIONS = ("normal", "words", "poisson")
+_DECODERS = ("viterbi", "posterior")
+_DRAWS = 5  # of parameters, in each sample, for scores
+_STRENGTH, _SHAPE, _SHARE = 0.05, 2.0, 0.25  # of the prior of normal emissions, as in `measure_of`
+
+
+def measure_of(emission: str | BaseMeasure, data: Sequences) -> BaseMeasure:
+    """The base measure of states.
+
+    "normal": independent normal distributions of each column, with the prior mean and a quarter of the
+    variance of the data as the prior guess of the variance within a state. "words": Dirichlet(0.5) over the
+    terms. "poisson": rates with the prior Gamma(1, 1 / mean). These two use the data for the scale of the
+    prior.
+    """
+    if isinstance(emission, BaseMeasure):
+        return emission
+    choice("emission", emission, EMISSIONS, remedy="Or a base measure, for instance hk.NormalInverseWishart.")
+    if emission == "words":
+        return DirichletMultinomial(0.5)
+    there = np.asarray(data.values[~data.missing], dtype=np.float64)
+    if emission == "poisson":
+        mean = there.mean(axis=0)
+        return GammaPoisson(1.0, 1.0 / np.where(mean > 0.0, mean, 1.0))
+    variance = there.var(axis=0)
+    variance = np.where((variance > 0.0) & np.isfinite(variance), variance, 1.0)
+    return NormalGamma(there.mean(axis=0), _STRENGTH, _SHAPE, _SHAPE * _SHARE * variance)
+
+
+def restaurants_of_states(
+    measure: BaseMeasure, sticky: Any, concentration: Any, root_concentration: Any, n_components: int | None
+) -> Restaurant:
+    """The restaurants of states, below a root; concentrations that are None are Gamma(1, 1)."""
+    if root_concentration is None:
+        root_concentration = Gamma(1.0, 1.0) if n_components is None else 1.0
+    root = Restaurant(measure, concentration=root_concentration, name="root")
+    own = Gamma(1.0, 1.0) if concentration is None else concentration
+    return Restaurant(root, concentration=own, each=PreviousDish(sticky=sticky))
+
+
+def moves_of_states(restaurant: Restaurant, n_components: int | None) -> list[Move]:
+    """The default schedule: whole sequences in every sweep, single sites in every tenth, parameters."""
+    measure, rule = restaurant.measure, restaurant.each
+    whole = measure.conjugate and measure.supports("draw_parameters") and measure.supports("log_likelihood")
+    moves: list[Move] = [TableGibbs()]
+    if whole:
+        moves = [BeamSampler() if n_components is None else ForwardBackward(), TableGibbs().every(10)]
+    if n_components is None:
+        moves.append(RootWeights())
+    if any(one.hyperparameters[0].prior is not None for one in restaurant.chain()):
+        moves.append(Concentration())
+    if not isinstance(getattr(rule, "sticky", 0.0), float | int):
+        moves.append(Sticky())
+    if any("/" not in name for name in measure.priors):
+        moves.append(BaseMeasureParameters())
+    return moves
+
+
+class HiddenMarkovModel(DensityMixin, SampledModel):
+    """Hidden Markov model with an inferred number of states: a scikit-learn estimator.
+
+    The first state of a sequence is drawn from G_start, the others from G_j, where j is the state before;
+    G_j ~ DP(concentration, G0), G0 ~ DP(root_concentration, emissions) (Teh et al. 2006, section 7), and with
+    ``sticky`` G_j favours state j (Fox et al. 2008). Methods and attributes are named as in hmmlearn. See
+    docs/hidden_markov_models.md.
+
+    Parameters
+    ----------
+    emission : "normal", "words", "poisson" or base measure
+        "normal": independent normal distributions of the columns; their prior has the mean of the data, and
+        guesses a quarter of their variance within a state. "words": one column of terms, whole numbers from
+        0; their distribution in a state is Dirichlet(0.5). "poisson": counts, whose rates have the prior
+        Gamma(1, 1 / mean). A measure, for instance `NormalInverseWishart`, is used as it is; a
+        `DirichletMultinomial` takes one column of terms.
+    sticky : float or prior
+        kappa: the mass by which the transitions of a state favour the state itself. 0: none.
+    concentration, root_concentration : float or prior, optional
+        A number is fixed, a prior is resampled. None: Gamma(1, 1).
+    n_components : int, optional
+        A finite model with this many states of equal weight. None: the number is inferred.
+    sweeps : int
+        Sweeps of `fit`. With ``until``: ten times those of the first round.
+    samples : int or Samples
+        Number of states of the chain of the second half of the sweeps that are kept for summaries and scores.
+    chains : int
+        Number of chains; each has its own process and random streams.
+    until, at_most
+        As in `TopicModel`.
+    schedule : sequence of Move, optional
+        Moves of a sweep. None: `moves.BeamSampler` (for a finite model `moves.ForwardBackward`), table Gibbs
+        in every tenth sweep, and updates of all parameters with a prior. Measures that draw no parameters
+        have table Gibbs in every sweep.
+    init : start
+        As in `Scheduler.run`.
+    decoder : "viterbi" or "posterior"
+        What `predict` returns: the most probable path of a sequence, which is the standard, or the most
+        probable state of each observation by itself.
+    random_state : int, RandomState, Generator or None
+        The same seed gives the same model.
+    n_jobs : int, optional
+        Number of chains that run at once; for a single chain the number of threads. None: 1. -1: the number
+        of processors.
+    progress : function, optional
+        Called with a `Tick` several times a second, for instance ``hk.ProgressBar()``.
+
+    Attributes
+    ----------
+    n_components_, n_states_ : int
+        Number of states in the state of `franchise_`, K.
+    startprob_ : float64 array, shape (K,)
+        Posterior mean probabilities of the first state of a sequence. States are in descending order of their
+        observations. Probabilities of states without observations are left out, and rows sum to one;
+        ``franchise_.start()`` and ``transitions()`` have them.
+    transmat_ : float64 array, shape (K, K)
+        Posterior mean transition probabilities.
+    means_, covars_ : float64 arrays, shape (K, D) and (K, D, D)
+        Means and covariances of the observations of each state, for measures over numbers.
+    emissionprob_ : float64 array, shape (K, n_terms)
+        Probabilities of terms, for measures over terms.
+    state_shares_ : float64 array, shape (K,)
+        Share of the observations of each state.
+    dishes_ : int64 array, shape (K,)
+        Number of each state in `franchise_`.
+    aligned_ : AlignedTopics
+        The states that the samples of all chains have in common, with their transitions, memberships of
+        observations and parameters with intervals (``named_parameters(model.franchise_.measure)``).
+    franchise_, franchises_, trace_, samples_, diagnosis_
+        As in `TopicModel`.
+    n_features_in_, feature_names_in_, n_iter_
+        As in scikit-learn; ``n_iter_`` is the number of completed sweeps.
+    """
+
+    _kind = "states"
+
+    def __init__(
+        self,
+        *,
+        emission: Any = "normal",
+        sticky: Any = 0.0,
+        concentration: Any = None,
+        root_concentration: Any = None,
+        n_components: Any = None,
+        sweeps: Any = 500,
+        samples: Any = 20,
+        chains: Any = 1,
+        until: Any = None,
+        at_most: Any = None,
+        schedule: Any = None,
+        init: Any = "auto",
+        decoder: Any = "viterbi",
+        random_state: Any = None,
+        n_jobs: Any = None,
+        progress: Any = None,
+    ) -> None:
+        self.emission = emission
+        self.sticky = sticky
+        self.concentration = concentration
+        self.root_concentration = root_concentration
+        self.n_components = n_components
+        self.sweeps = sweeps
+        self.samples = samples
+        self.chains = chains
+        self.until = until
+        self.at_most = at_most
+        self.schedule = schedule
+        self.init = init
+        self.decoder = decoder
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array of shape (n_observations, n_columns), data frame, or Sequences
+            Observations in order, all sequences below each other. A row of NaN is a missing observation.
+        y : ignored
+            Labels, one for each row, are ignored, as scikit-learn's meta-estimators pass them. An array of
+            another length is taken as ``lengths``: the second argument in hmmlearn.
+        lengths : array of int, optional
+            Number of observations of each sequence, with the sum n_observations. None: one sequence.
+
+        Returns
+        -------
+        HiddenMarkovModel
+            This model.
+
+        Raises
+        ------
+        ValueError
+            (DataError, ParameterError) If the observations don't suit the emission, rows are missing in part,
+            lengths don't fit, or a parameter is out of range.
+        """
+        self._check_parameters()
+        data = self._sequences(X, y, lengths, reset=True)
+        measure = measure_of(self.emission, data)
+        restaurant = restaurants_of_states(
+            measure, self.sticky, self.concentration, self.root_concentration, self.n_components
+        )
+        root = "weights" if self.n_components is None else FixedWeights(self.n_components)
+        franchise = Franchise(restaurant, data, store="counts", root=root)
+        trace, franchises = self._sampled(restaurant, franchise)
+        self._finish(franchises, trace)
+        return self
+
+    def _moves(self, restaurant: Any) -> list[Any]:
+        return moves_of_states(restaurant, self.n_components)
+
+    def _check_parameters(self) -> None:
+        self._check_run()
+        choice("decoder", self.decoder, _DECODERS, remedy="Leave it out for the most probable path.")
+        if not isinstance(self.emission, BaseMeasure):
+            remedy = "Or a base measure, for instance hk.NormalInverseWishart."
+            choice("emission", self.emission, EMISSIONS, remedy=remedy)
+        if self.n_components is not None:
+            whole_number("n_components", self.n_components, 1, remedy="None: the number is inferred.")
+            if self.root_concentration is not None:
+                raise ParameterError(
+                    "root_concentration", self.root_concentration, "None with n_components",
+                    "States of a finite model weigh the same: concentration is K alpha.",
+                )  # fmt: skip
+
+    def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
+        """Keep the fitted states, and set the attributes."""
+        self.franchises_, self.trace_, self.samples_ = list(franchises), trace, tuple(trace.samples)
+        self.franchise_ = franchise = self.franchises_[best_chain(trace)]
+        sizes = franchise.sample().sizes
+        self.dishes_: Int64s = np.argsort(-sizes, kind="stable")
+        self.state_shares_ = sizes[self.dishes_] / sizes.sum()
+        self.n_components_ = self.n_states_ = len(self.dishes_)
+        self.n_iter_ = int(franchise.sweep)
+        rows, start = franchise.transitions()[self.dishes_][:, self.dishes_], franchise.start()[self.dishes_]
+        self.transmat_: Floats = rows / rows.sum(axis=1, keepdims=True)
+        self.startprob_: Floats = start / start.sum()
+        measure = franchise.measure
+        if measure.supports("posterior_mean") or measure.supports("posterior_means"):
+            means = franchise.dish_parameters()[self.dishes_]
+            if measure.supports("moments"):
+                self.means_, self.covars_ = measure.moments(means)
+            elif self._of_terms:
+                self.emissionprob_ = means
+
+    @property
+    def _of_terms(self) -> bool:
+        return self.emission == "words" or isinstance(self.emission, DirichletMultinomial)
+
+    @property
+    def aligned_(self) -> AlignedTopics:
+        """The states that the samples of all chains have in common: see `hdpkit.summaries.align_topics`."""
+        if not hasattr(self, "trace_"):
+            raise AttributeError("aligned_: fit the model first")
+        return align_topics(self.trace_)
+
+    # ------------------------------------------------------------------ states of sequences
+
+    def predict(self, X: Any, lengths: Any = None) -> Int64s:
+        """State of each observation: by ``decoder``, the most probable path (Viterbi) by default.
+
+        Given posterior mean transition probabilities, and the predictive densities of the states, in the
+        state of `franchise_`. States without observations are left out.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `fit`.
+
+        Returns
+        -------
+        int64 array, shape (n_observations,)
+            From 0 to ``n_states_`` - 1.
+        """
+        found = self._probabilities(X, lengths)
+        return self._ranks[found.path if self._decoder() == "viterbi" else found.most_probable]
+
+    def predict_proba(self, X: Any, lengths: Any = None) -> Floats:
+        """Probability of each state for each observation, given its whole sequence (smoothing).
+
+        Parameters
+        ----------
+        X, lengths
+            As in `fit`.
+
+        Returns
+        -------
+        float64 array, shape (n_observations, n_states_)
+            Rows sum to one. As for `predict`, parameters are those of `franchise_`.
+        """
+        found: Floats = self._probabilities(X, lengths).smoothed[:, self.dishes_]
+        return found
+
+    def decode(self, X: Any, lengths: Any = None, algorithm: Any = None) -> tuple[float, Int64s]:
+        """States of sequences, and their log probability, as in hmmlearn.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `fit`.
+        algorithm : "viterbi" or "posterior", optional
+            None: ``decoder``.
+
+        Returns
+        -------
+        log_probability : float
+            log p(X), states summed out, given the parameters of `predict`, in nats.
+        states : int64 array, shape (n_observations,)
+        """
+        which = self._decoder(algorithm)
+        found = self._probabilities(X, lengths)
+        path = self._ranks[found.path if which == "viterbi" else found.most_probable]
+        return float(found.log_probability.sum()), path
+
+    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+        """Log probability of sequences, in nats: higher is better.
+
+        The log of the average over `samples_` of p(X | sample), where parameters are drawn given the sample,
+        including those of states without observations, and states are summed out: an estimate of the log
+        posterior predictive probability (`hdpkit.evaluate`). If there are no samples, or the measure draws no
+        parameters, it is log p(X) given the parameters of the last state, as in `decode`.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As in `fit`.
+        """
+        check_is_fitted(self)
+        data = self._sequences(X, y, lengths, reset=False)
+        measure = self.franchise_.measure
+        draws = measure.supports("draw_parameters") and measure.supports("log_likelihood")
+        if not self.samples_ or not draws or not measure.conjugate:
+            return float(self._under(data).log_probability.sum())
+        found = evaluate(self.franchise_, data, samples=self.samples_, particles=_DRAWS, rng=0)
+        return found.log_probability
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[npt.NDArray[Any], Int64s]:
+        """Draw a new sequence.
+
+        Given the state of `franchise_`, transition probabilities are drawn, and parameters of states drawn or
+        integrated out (`Franchise.draw_sequences`).
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of observations.
+        random_state : int, RandomState, Generator or None
+            None: that of the model.
+
+        Returns
+        -------
+        X : array, shape (n_samples, n_columns)
+        states : int64 array, shape (n_samples,)
+            Numbers from ``n_states_`` on are states that the model has no observations of.
+        """
+        check_is_fitted(self)
+        n = whole_number("n_samples", n_samples, 1, remedy="Number of observations.")
+        seed = seed_of(self.random_state if random_state is None else random_state)
+        drawn, states = self.franchise_.draw_sequences([n], rng=0 if seed is None else seed)
+        known = np.append(self._ranks, np.arange(self.n_states_, self.n_states_ + n))
+        return np.asarray(drawn[0]).reshape(n, self.n_features_in_), known[states[0]]
+
+    # ------------------------------------------------------------------ parts
+
+    @property
+    def _ranks(self) -> Int64s:
+        """Number of the state of each dish."""
+        ranks = np.empty(len(self.dishes_), dtype=np.int64)
+        ranks[self.dishes_] = np.arange(len(self.dishes_))
+        return ranks
+
+    def _decoder(self, given: Any = None) -> str:
+        return choice("decoder", self.decoder if given is None else given, _DECODERS, remedy="Leave it out.")
+
+    def _probabilities(self, X: Any, lengths: Any) -> StateProbabilities:
+        check_is_fitted(self)
+        return self._under(self._sequences(X, None, lengths, reset=False))
+
+    def _under(self, data: Sequences) -> StateProbabilities:
+        """States of sequences given mean parameters of the states of `franchise_`."""
+        franchise = self.franchise_
+        form = "mean" if franchise.measure.predicts else "drawn"
+        states = fixed_states(franchise, form, RandomStream((0, 0))).known_only()
+        return probabilities_under(franchise, states, data, form)
+
+    def _sequences(self, X: Any, y: Any, lengths: Any, *, reset: bool) -> Sequences:
+        """Observations as sequences, after scikit-learn's checks of X."""
+        if isinstance(X, Sequences):
+            self._check_width(int(np.prod(X.values.shape[1:], dtype=np.int64)), reset)
+            return X
+        check_unmasked("X", X)
+        try:
+            X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            kind = NotNumbersError if isinstance(error, TypeError) else DataError
+            raise kind("X", f"<{type(X).__name__}>", "observations, one in each row", str(error)) from error
+        if np.isinf(X).any():
+            raise DataError("X", "infinity", "finite numbers, or NaN where they are missing", "Leave it out.")
+        if lengths is None and y is not None and np.ndim(y) == 1 and len(y) != len(X):
+            lengths = y
+        sizes = [len(X)] if lengths is None else _sizes(lengths, len(X))
+        arrays = np.split(X, np.cumsum(sizes)[:-1])
+        absent = np.isnan(X)
+        if np.any(absent.any(axis=1) & ~absent.all(axis=1)):
+            raise DataError(
+                "X", "rows with some NaN", "rows without NaN, or all NaN: missing observations",
+                "Make the whole row missing, or fill the entries that are.",
+            )  # fmt: skip
+        if self._of_terms:
+            if X.shape[1] != 1:
+                raise DataError("X", f"{X.shape[1]} columns", "one column of terms", "Give whole numbers.")
+            n_terms = getattr(self.emission, "n_terms", None) or int(max(np.nanmax(X, initial=0.0), 0.0)) + 1
+            if not reset:
+                n_terms = self.franchise_.data.n_terms  # type: ignore[attr-defined]
+            return Sequences.from_arrays([one[:, 0] for one in arrays], n_terms=n_terms)
+        if X.shape[1] == 1 and (isinstance(self.emission, str) or self._flat):
+            arrays = [one[:, 0] for one in arrays]
+        data = Sequences.from_arrays(arrays)
+        if self._counts:
+            whole = data.values.astype(np.int64)
+            if np.any((whole != data.values) | (whole < 0)):
+                raise DataError("X", "numbers", "counts, whole numbers from 0", 'Use emission="normal".')
+            data = data.with_values(whole)
+        return data
+
+    @property
+    def _counts(self) -> bool:
+        return self.emission == "poisson" or isinstance(self.emission, GammaPoisson)
+
+    @property
+    def _flat(self) -> bool:
+        """Whether a given measure over one column takes numbers, not vectors of length 1."""
+        mean = getattr(self.emission, "mean", getattr(self.emission, "shape", 0.0))
+        return np.ndim(mean) == 0
+
+    def _check_width(self, width: int, reset: bool) -> None:
+        if reset:
+            self.n_features_in_ = width
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        elif width != self.n_features_in_:
+            raise DataError(
+                "X", f"{width} columns", f"the {self.n_features_in_} columns of the model",
+                "Build the sequences like those of fit.",
+            )  # fmt: skip
+
+
+def _sizes(lengths: Any, n: int) -> list[int]:
+    """Lengths of sequences, checked."""
+    sizes: list[int] = whole_numbers(
+        "lengths", lengths, 0, n, remedy="The number of observations of each sequence."
+    ).tolist()
+    if not sizes or math.fsum(sizes) != n:
+        raise DataError("lengths", f"a sum of {sum(sizes)}", f"{n}, the number of rows of X", "Correct them.")
+    return sizes

@@ -1,0 +1,242 @@
+"""What estimators over chains have in common: runs in rounds and chains, diagnosis, copies, folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from hdpkit.checks import DAMAGED, fitting, whole_number
+from hdpkit.data import Corpus
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.franchise import Franchise
+from hdpkit.models import saved_estimator
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.samples import Samples
+from hdpkit.schedule import Scheduler
+from hdpkit.summaries import Diagnosis, diagnose
+
+__all__ = ["NotNumbersError", "SampledModel", "best_chain", "go_on", "seed_of"]
+
+
+class NotNumbersError(DataError, TypeError):
+    """Entries that aren't numbers: scikit-learn's checks of estimators require a TypeError."""
+
+
+class SampledModel(BaseEstimator):
+    """Base of estimators that run chains of a franchise.
+
+    A subclass has the parameters of a run (``sweeps``, ``samples``, ``chains``, ``until``, ``at_most``,
+    ``schedule``, ``init``, ``random_state``, ``n_jobs``, ``progress``), `_moves`, and `_finish`, which sets
+    its fitted attributes from the last states of the chains and the trace.
+    """
+
+    _kind: ClassVar[str]  # names the model in its folder
+    sweeps: Any
+    samples: Any
+    chains: Any
+    until: Any
+    at_most: Any
+    schedule: Any
+    init: Any
+    random_state: Any
+    n_jobs: Any
+    progress: Any
+    franchise_: Franchise
+    franchises_: list[Franchise]
+    trace_: Trace | ChainTrace
+
+    def _moves(self, restaurant: Any) -> list[Any]:
+        """The default schedule."""
+        raise NotImplementedError
+
+    def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
+        """Set the fitted attributes."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ runs
+
+    def _sampled(self, restaurant: Any, franchise: Franchise) -> tuple[Trace | ChainTrace, list[Franchise]]:
+        """The sweeps of a fit: their trace, and the last states of the chains."""
+        trace = (
+            self._run(restaurant, franchise, self.chains, self.sweeps, self.samples or None)
+            if self.until is None
+            else self._run_until(restaurant, franchise)
+        )
+        return trace, list(trace.franchises) if isinstance(trace, ChainTrace) else [franchise]
+
+    def _run(
+        self,
+        restaurant: Any,
+        franchise: Franchise,
+        chains: int,
+        sweeps: int,
+        samples: Any,
+        callbacks: Iterable[Callable[[Any], Any]] = (),
+    ) -> Trace | ChainTrace:
+        """The sweeps of a fit, from its start."""
+        return self._scheduler(restaurant, chains).run(
+            franchise,
+            sweeps,
+            rng=seed_of(self.random_state),
+            init=self.init,
+            samples=samples,
+            chains=chains if chains > 1 else None,
+            processes=effective_n_jobs(self.n_jobs),
+            progress=self.progress,
+            callbacks=callbacks,
+        )
+
+    def _run_until(self, restaurant: Any, franchise: Franchise) -> Trace | ChainTrace:
+        """Rounds of sweeps until a verdict is green."""
+        from hdpkit.summaries.rounds import FEWEST_CHAINS, Until, run_in_rounds, samples_of_round
+
+        until = Until(self.until, self.at_most, self.sweeps)
+        chains, number = max(self.chains, FEWEST_CHAINS), max(self.samples, 2)
+        whole: list[ChainTrace] = []
+
+        def step(begun: int, sweeps: int) -> tuple[ChainTrace, int]:
+            rule = samples_of_round(number, begun, sweeps)
+            if not whole:
+                made: Any = self._run(restaurant, franchise, chains, sweeps, rule, until.callbacks)
+            else:
+                scheduler = self._scheduler(restaurant, chains)
+                swept = Parallel(n_jobs=self.n_jobs)(
+                    delayed(go_on)(scheduler, one, sweeps, rule, None, until.callbacks)
+                    for one in whole[-1].franchises
+                )
+                later = ChainTrace([trace for _, trace in swept], None, [one for one, _ in swept])
+                made = whole[-1]._followed_by(later, begun // 2)
+            whole[:] = [made]
+            return made, max(one.sweep for one in made.franchises)
+
+        return run_in_rounds(until, 0, step, lambda trace: _diagnosed(trace, franchise))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickle's state."""
+        with fitting(f"pickle of {type(self).__name__}", "the state of an estimator", remedy=DAMAGED):
+            super().__setstate__(state)
+
+    def _scheduler(self, restaurant: Any, chains: int | None = None) -> Scheduler:
+        moves = self._moves(restaurant) if self.schedule is None else self.schedule
+        alone = (self.chains if chains is None else chains) == 1
+        return Scheduler(moves, threads=effective_n_jobs(self.n_jobs) if alone else 1)
+
+    def _check_run(self) -> None:
+        """Raise a ParameterError for invalid parameters of a run."""
+        for name in ("sweeps", "chains"):
+            whole_number(name, getattr(self, name), 1, remedy="Give a whole number.")
+        if not isinstance(self.samples, Samples):
+            whole_number("samples", self.samples, 0, remedy="0 keeps none.")
+        self._check_until()
+
+    def _check_until(self) -> None:
+        if self.until is None:
+            if self.at_most is not None:
+                raise ParameterError(
+                    "at_most", self.at_most, "None without until", 'Give until="readable", or sweeps.'
+                )
+            return
+        from hdpkit.summaries.rounds import Until
+
+        if isinstance(self.samples, Samples):
+            raise ParameterError(
+                "samples", self.samples, "a number with until", "Each round keeps so many of each chain."
+            )
+        Until(self.until, self.at_most, self.sweeps)
+
+    @property
+    def diagnosis_(self) -> Diagnosis:
+        """Whether the model can be read and quoted, in words: see `hdpkit.summaries.diagnose`."""
+        if not hasattr(self, "trace_"):
+            raise AttributeError("diagnosis_: fit the model first")
+        return _diagnosed(self.trace_, self.franchise_)
+
+    # ------------------------------------------------------------------ folders
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a run folder, which contains no pickle.
+
+        ``hdpkit resume``, ``hdpkit report`` and `open_run` accept it as a run; `load` restores the model.
+
+        Parameters
+        ----------
+        folder : path
+            New or empty.
+
+        Raises
+        ------
+        RunError
+            If the folder isn't empty, or something can't be saved.
+        """
+        check_is_fitted(self)
+        moves = self._scheduler(self.franchise_.declarations[-1]).moves
+        saved_estimator.save(self, folder, moves)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> Self:
+        """Load a model from a folder written by `save`.
+
+        Parameters
+        ----------
+        folder : path
+        allow : iterable of str, class or function
+            Code of your own that may be imported: see `open_run`.
+
+        Raises
+        ------
+        RunError
+            If there is no such model in the folder.
+        CorruptRunError, RunVersionError
+            If a file fails its checks.
+        """
+        kept = saved_estimator.load(folder, allow, cls._kind)
+        names = set(cls._get_param_names())
+        model = cls(**{name: value for name, value in kept.parameters.items() if name in names})
+        for name, value in kept.attributes.items():
+            setattr(model, name, value)
+        model._finish(kept.franchises, kept.trace)
+        return model
+
+
+def _diagnosed(trace: Trace | ChainTrace, franchise: Franchise) -> Diagnosis:
+    """The diagnosis of a trace; that of documents uses them."""
+    return diagnose(trace, data=franchise.data if isinstance(franchise.data, Corpus) else None)
+
+
+def go_on(
+    scheduler: Scheduler,
+    franchise: Franchise,
+    sweeps: int,
+    samples: Any,
+    progress: Any,
+    callbacks: Iterable[Callable[[Any], Any]] = (),
+    record: Mapping[str, Any] | None = None,
+) -> tuple[Any, Any]:
+    """Further sweeps of one chain, in this process or another."""
+    trace = scheduler.run(
+        franchise, sweeps, init=None, samples=samples, progress=progress, callbacks=callbacks, record=record
+    )
+    return franchise, trace
+
+
+def best_chain(trace: Trace | ChainTrace) -> int:
+    """Number of the chain whose mean log joint over the second half of its draws is the highest."""
+    if not isinstance(trace, ChainTrace):
+        return 0
+    means = [np.mean(chain["log_joint"][chain.n_draws // 2 :]) for chain in trace.chains]
+    return int(np.argmax(means))
+
+
+def seed_of(random_state: Any) -> Any:
+    """The seed for a scheduler from scikit-learn's ``random_state``."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(np.iinfo(np.int32).max))
+    if random_state is None or isinstance(random_state, np.random.Generator):
+        return random_state
+    return whole_number("random_state", random_state, remedy="A number, RandomState, Generator or None.")

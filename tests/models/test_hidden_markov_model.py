@@ -1,0 +1,233 @@
+"""`hk.HiddenMarkovModel`: scikit-learn's rules, states of sequences, scores, copies, folders."""
+
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pandas
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import DataError, HdpkitError, RunError
+from hdpkit.models.hidden_markov import measure_of, moves_of_states, restaurants_of_states
+
+
+def three_states(n=300, seed=1):
+    rng = np.random.default_rng(seed)
+    z = np.cumsum(rng.random(n) < 0.05) % 3
+    return rng.normal(5.0 * z, 0.5)[:, None], z
+
+
+X, Z = three_states()
+LENGTHS = [100, 200]
+
+
+def model(**options):
+    return hk.HiddenMarkovModel(**{"sweeps": 30, "sticky": 10.0, "random_state": 0, **options})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return model(sweeps=60).fit(X, lengths=LENGTHS)
+
+
+def test_scikit_learn_checks():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(hk.HiddenMarkovModel(sweeps=1), on_fail=None)
+    # One is skipped by scikit-learn itself unless SCIPY_ARRAY_API is set.
+    assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
+    assert len(results) > 35
+
+
+def test_states_are_found(fitted):
+    K = fitted.n_states_
+    assert fitted.n_components_ == K >= 3
+    assert fitted.state_shares_[:3].sum() > 0.95
+    assert (np.diff(fitted.state_shares_) <= 0).all()
+    for rows in (fitted.startprob_, fitted.transmat_):
+        np.testing.assert_allclose(rows.sum(axis=-1), 1.0)
+    assert fitted.transmat_.shape == (K, K)
+    assert fitted.means_.shape == (K, 1)
+    assert fitted.covars_.shape == (K, 1, 1)
+    assert np.sort(fitted.means_[:3, 0]) == pytest.approx([0.0, 5.0, 10.0], abs=0.3)
+    for decoder in ("viterbi", "posterior"):
+        path = fitted.set_params(decoder=decoder).predict(X, LENGTHS)
+        at = [np.bincount(Z[path == k], minlength=3) for k in range(3)]
+        assert sum(one.max() for one in at) > 0.95 * len(Z)
+    fitted.set_params(decoder="viterbi")
+    shares = fitted.predict_proba(X, LENGTHS)
+    assert shares.shape == (len(X), K)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert (shares.argmax(axis=1) == fitted.decode(X, LENGTHS, "posterior")[1]).all()
+    assert fitted.n_iter_ == 60
+    assert fitted.n_features_in_ == 1
+    assert str(fitted.diagnosis_)
+    assert fitted.aligned_.transitions.shape == (len(fitted.aligned_) + 1,) * 2
+
+
+def test_parameters_are_those_of_the_state(fitted):
+    franchise = fitted.franchise_
+    order = fitted.dishes_
+    rows = franchise.transitions()[order][:, order]
+    np.testing.assert_allclose(fitted.transmat_, rows / rows.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(fitted.means_[:, 0], franchise.dish_parameters()[order][:, 0])
+
+
+def test_scores_are_averages_over_samples(fitted):
+    new, _ = three_states(60, 2)
+    found = hk.evaluate(
+        fitted.franchise_, hk.Sequences.from_arrays([new[:20, 0], new[20:, 0]]), samples=fitted.samples_,
+        particles=5, rng=0,
+    )  # fmt: skip
+    assert fitted.score(new, lengths=[20, 40]) == pytest.approx(found.log_probability, abs=1e-10)
+    assert fitted.score(new, [20, 40]) == fitted.score(new, lengths=[20, 40])
+    assert fitted.score(new, np.zeros(60)) == fitted.score(new)  # labels
+    log, _ = fitted.decode(new)
+    assert log == pytest.approx(fitted.score(new), abs=10.0)
+    without = model(samples=0).fit(X)
+    assert without.score(new) == pytest.approx(without.decode(new)[0], abs=1e-10)
+
+
+def test_new_sequences(fitted):
+    values, states = fitted.sample(50, random_state=1)
+    assert values.shape == (50, 1)
+    assert states.shape == (50,)
+    again, _ = fitted.sample(50, random_state=1)
+    assert np.array_equal(values, again)
+    known = states < fitted.n_states_
+    near = np.abs(values[known, 0] - fitted.means_[states[known], 0])
+    assert np.median(near) < 1.0
+
+
+def test_the_second_argument_of_hmmlearn(fitted):
+    again = model(sweeps=5).fit(X, LENGTHS)
+    assert again.franchise_.data.lengths.tolist() == LENGTHS
+    assert np.array_equal(again.transmat_, model(sweeps=5).fit(X, lengths=LENGTHS).transmat_)
+    assert model(sweeps=5).fit(X, Z).franchise_.data.lengths.tolist() == [len(X)]
+
+
+def test_missing_observations_and_data_frames():
+    frame = pandas.DataFrame({"height": X[:, 0], "width": X[:, 0]})
+    frame.iloc[3] = np.nan
+    found = model(sweeps=5).fit(frame)
+    assert found.feature_names_in_.tolist() == ["height", "width"]
+    assert found.franchise_.data.missing.sum() == 1
+    assert found.means_.shape[1] == 2
+    assert len(found.predict(frame)) == len(X)
+    frame.iloc[4, 0] = np.nan
+    with pytest.raises(DataError, match="NaN"):
+        found.predict(frame)
+
+
+def test_words_counts_and_a_given_measure():
+    words = model(emission="words", sweeps=5).fit(Z[:, None])
+    assert words.emissionprob_.shape == (words.n_states_, 3)
+    assert words.sample(4, 1)[0].dtype.kind in "iu"
+    assert words.score([[0], [2]]) < 0.0
+    with pytest.raises(DataError, match="whole numbers from 0 to 2"):
+        words.predict([[3]])
+    with pytest.raises(DataError, match="one column"):
+        model(emission="words").fit(np.column_stack([Z, Z]))
+    counts = model(emission="poisson", sweeps=5).fit(np.column_stack([Z, Z]))
+    assert counts.means_.shape == (counts.n_states_, 2)
+    with pytest.raises(DataError, match="counts"):
+        model(emission="poisson").fit(X)
+    wishart = hk.NormalInverseWishart([0.0, 0.0], 0.1, 4.0, np.eye(2))
+    both = model(emission=wishart, sweeps=5).fit(np.column_stack([X, -X]))
+    assert both.covars_.shape == (both.n_states_, 2, 2)
+    sequences = hk.Sequences.from_arrays([["a", "b", "a"], ["b"]])
+    named = model(emission="words", sweeps=3).fit(sequences)
+    assert named.predict(hk.Sequences.from_arrays([["b"]], vocabulary=["a", "b"])).shape == (1,)
+
+
+def test_a_finite_model():
+    found = model(n_components=4, sweeps=10).fit(X)
+    assert found.n_states_ <= 4
+    assert isinstance(found._moves(found.franchise_.declarations[-1])[0], moves.ForwardBackward)
+    assert found.predict_proba(X).shape == (len(X), found.n_states_)
+
+
+def test_default_schedules():
+    data = hk.Sequences.from_arrays([X[:, 0]])
+    own = restaurants_of_states(measure_of("normal", data), hk.Gamma(1.0, 1.0), None, None, None)
+    schedule = moves_of_states(own, None)
+    assert isinstance(schedule[0], moves.BeamSampler)
+    assert isinstance(schedule[-1], moves.Sticky)
+    kept = hk.NonConjugate(lambda x, p: -abs(x - p), hk.Finite([0.0, 1.0]))
+    plain = restaurants_of_states(kept, 0.0, 1.0, 1.0, None)
+    assert [type(move) for move in moves_of_states(plain, None)] == [moves.TableGibbs, moves.RootWeights]
+
+
+def test_several_chains_copies_and_pickles(tmp_path, fitted):
+    several = model(chains=2, sweeps=10, samples=4).fit(X)
+    assert len(several.franchises_) == 2
+    assert {sample.chain for sample in several.samples_} == {0, 1}
+    assert clone(several).get_params() == several.get_params()
+    joblib.dump(fitted, tmp_path / "model")
+    for again in (pickle.loads(pickle.dumps(fitted)), joblib.load(tmp_path / "model")):
+        assert np.array_equal(again.predict(X), fitted.predict(X))
+        assert again.score(X[:20]) == fitted.score(X[:20])
+
+
+def test_folders(tmp_path, fitted):
+    fitted.save(tmp_path / "model")
+    again = hk.HiddenMarkovModel.load(tmp_path / "model")
+    assert again.get_params() == fitted.get_params()
+    assert np.array_equal(again.predict(X), fitted.predict(X))
+    assert again.score(X[:20]) == pytest.approx(fitted.score(X[:20]), abs=1e-12)
+    assert np.array_equal(again.transmat_, fitted.transmat_)
+    assert hk.open_run(tmp_path / "model").franchises()[0].n_dishes == fitted.n_states_
+    with pytest.raises(RunError, match="kind"):
+        hk.TopicModel.load(tmp_path / "model")
+
+
+def test_pipelines_and_searches():
+    chain = make_pipeline(StandardScaler(), model(sweeps=5)).fit(X)
+    assert chain.predict(X).shape == (len(X),)
+    found = GridSearchCV(model(sweeps=3), {"sticky": [0.0, 10.0]}, cv=2).fit(X)
+    assert found.best_params_["sticky"] in (0.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("emission", "binary"), ("emission", 5), ("sticky", -1.0), ("sticky", "much"),
+        ("concentration", -1.0),
+        ("root_concentration", 0.0), ("n_components", 0), ("sweeps", 0), ("samples", -1), ("chains", 0),
+        ("decoder", "best"), ("until", "soon"), ("at_most", 3), ("random_state", "x"), ("init", "none"),
+        ("schedule", [5]),
+    ],
+)  # fmt: skip
+def test_bad_parameters_are_refused(name, value):
+    wanted = {"root_concentration": "concentration", "schedule": "moves"}.get(name, name)
+    with pytest.raises(HdpkitError, match=wanted):
+        model(**{name: value}).fit(X)
+
+
+def test_bad_data_are_refused(fitted):
+    with pytest.raises(NotFittedError):
+        model().predict(X)
+    for lengths in ([10], [-1, 301], [0.5, 299.5], "ab", []):
+        with pytest.raises(HdpkitError):
+            fitted.predict(X, lengths)
+        with pytest.raises(HdpkitError):
+            model().fit(X, lengths=lengths)
+    with pytest.raises(DataError, match="masked"):
+        model().fit(np.ma.masked_greater(X, 5.0))
+    with pytest.raises(DataError, match="inf"):
+        model().fit(np.where(X > 5.0, np.inf, X))
+    with pytest.raises(DataError, match="columns"):
+        fitted.predict(hk.Sequences.from_arrays([np.zeros((3, 2))]))
+    with pytest.raises(HdpkitError):
+        fitted.sample(0)
+    with pytest.raises(HdpkitError, match="decoder"):
+        fitted.decode(X, algorithm="map")
