@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import attrs
 import numpy as np
@@ -18,7 +18,7 @@ from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
 from hdpkit.base_measures.bank import FixedBank, StatisticsBank
 from hdpkit.base_measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, PlacedValues, Repeats
-from hdpkit.base_measures.protocol import BaseMeasure, Resampled, parameter
+from hdpkit.base_measures.protocol import BaseMeasure, Resampled, as_parameter, parameter
 from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference
 from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDirichletMultinomialReference
 from hdpkit.checks import as_float, instance, text, validator
@@ -26,18 +26,31 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DeclarationError, ParameterError, StateError
 from hdpkit.numerics import add_up, exp, exp_each, log, rising_sum
 from hdpkit.parts import Part
-from hdpkit.priors import Gamma, support_of
+from hdpkit.priors import Each, Gamma, Shifted, draw_from, log_density_at, support_of
 from hdpkit.random import ChoiceSource
 from hdpkit.stirling import one_alone
 
-__all__ = ["Bursts", "Bursty", "BurstyReferenceBank"]
+__all__ = ["Bursts", "Bursty", "BurstyReferenceBank", "is_concentration"]
 
 _NEW = -1  # a new dish, among slots
 _LARGEST = 1e100
+_MOST_DRAWS = 1000
 _COMPILED = DirichletMultinomialBank, SparseDirichletMultinomialBank
 
 
+def _parameter_or_each(default: Any, check: Callable[[Any, Any, Any], None]) -> Any:
+    """A parameter of all dishes, or one of each."""
+
+    def convert(value: Any, field: attrs.Attribute[Any]) -> Any:
+        return value if isinstance(value, Each) else as_parameter(value, field)
+
+    return attrs.field(default=default, converter=attrs.Converter(convert, takes_field=True), validator=check)
+
+
 def _concentration(instance: Any, attribute: Any, value: Any) -> None:
+    if isinstance(value, Each):
+        _each_concentration(value)
+        return
     number = as_float(value)
     infinite = number == math.inf
     if not (0.0 < number <= _LARGEST or infinite) or _support(value)[0] < 0.0:
@@ -46,6 +59,19 @@ def _concentration(instance: Any, attribute: Any, value: Any) -> None:
             f"a number above 0, up to {_LARGEST:g} or infinite, or a prior of positive numbers",
             "The larger it is, the less terms repeat; hk.Gamma(1.0, 0.01) is resampled.",
         )  # fmt: skip
+
+
+def _each_concentration(value: Each) -> None:
+    if isinstance(value.prior, Shifted) or support_of(value.prior)[0] < 0.0:
+        raise ParameterError(
+            "concentration", value, "hk.Each of a prior of positive numbers",
+            "For instance hk.Each(hk.Gamma(1.0, 0.01)).",
+        )  # fmt: skip
+
+
+def is_concentration(number: float) -> bool:
+    """Whether this can be the concentration of a dish."""
+    return 0.0 < number <= _LARGEST
 
 
 def _discount(instance: Any, attribute: Any, value: Any) -> None:
@@ -78,11 +104,14 @@ class Bursts:
         (restaurant, term) -> [customers, tables].
     totals : dict
         Restaurant -> [customers, tables].
+    concentration : float, optional
+        b of the dish, if each dish has one; None: it isn't known, or all have one.
     """
 
     tables: Any
     cells: dict[tuple[int, Any], list[int]] = attrs.field(factory=dict)
     totals: dict[int, list[int]] = attrs.field(factory=dict)
+    concentration: float | None = None
 
     def count(self, restaurant: int, value: Any, customers: int, tables: int) -> None:
         """Add numbers of customers and of tables, which may be negative."""
@@ -119,7 +148,10 @@ class Bursty(ByRestaurant):
         The base measure of topics.
     concentration : float or prior
         b, above 0. With a prior it is resampled by `moves.Concentration`. Traces record it as
-        "concentration/bursts". ``float("inf")``: the inner measure is used in place of this one.
+        "concentration/bursts". ``float("inf")``: the inner measure is used in place of this one. With
+        ``hk.Each(prior)`` each topic has a concentration b_k of its own, kept in the state with the dishes;
+        traces record their median as "bursts/median". Then `TableGibbs`, `DishGibbs`, `Concentration` and
+        `Discount` run, in Python code, and no move that needs the probability of all terms of a topic.
     discount : float or prior
         a, from 0 to 1. With a prior it is resampled by `moves.Discount`. Traces record it as
         "discount/bursts".
@@ -128,7 +160,7 @@ class Bursty(ByRestaurant):
     """
 
     measure: Any = attrs.field()
-    concentration: Any = parameter(default=Gamma(1.0, 0.01), validator=_concentration)
+    concentration: Any = _parameter_or_each(Gamma(1.0, 0.01), _concentration)  # noqa: RUF009
     discount: Any = parameter(default=0.0, validator=_discount)
     each: str = attrs.field(
         default="document", validator=validator(text, remedy="The name of a declaration.")
@@ -136,11 +168,18 @@ class Bursty(ByRestaurant):
 
     exact_statistics = True
     seats_values = True
+    auxiliary: ClassVar[int] = 1
+    update: ClassVar[None] = None
 
     @property
     def plain(self) -> bool:
         """Whether the concentration is infinite, so that topics don't differ by document."""
-        return float(self.concentration) == math.inf
+        return self.conjugate and float(self.concentration) == math.inf
+
+    @property
+    def conjugate(self) -> bool:  # type: ignore[override]
+        """Whether all topics have one concentration, and so dishes keep no parameters in the state."""
+        return not isinstance(self.concentration, Each)
 
     @measure.validator
     def _check_measure(self, attribute: Any, value: Any) -> None:
@@ -175,7 +214,8 @@ class Bursty(ByRestaurant):
     @property
     def parameters(self) -> Mapping[str, Any]:
         """Parameters by name: those of the inner measure, and of the restaurants in which terms repeat."""
-        own = {"concentration/bursts": self.concentration, "discount/bursts": self.discount}
+        own = {"concentration/bursts": self.concentration} if self.conjugate else {}
+        own["discount/bursts"] = self.discount
         return {**self.measure.parameters, **({} if self.plain else own)}
 
     def with_parameters(self, **values: float) -> Self:
@@ -196,8 +236,40 @@ class Bursty(ByRestaurant):
         return self if inner is self.measure else attrs.evolve(self, measure=inner)
 
     def parts(self, state: Any) -> Mapping[str, Part]:
-        """None: the inner measure may have no parts."""
-        return {}
+        """The concentrations of dishes, if each has one; the inner measure may have no parts."""
+        if self.conjugate:
+            return {}
+        from hdpkit.base_measures.dish_bursts import BurstsOfDishes
+
+        return {"bursts": BurstsOfDishes(state)}
+
+    # ------------------------------------------------------------------ concentrations of dishes
+
+    def draw(self, source: ChoiceSource) -> float:
+        """Draw the concentration of a dish from its prior, truncated to the range of concentrations."""
+        prior = self.concentration.prior
+        for _ in range(_MOST_DRAWS):
+            drawn = float(draw_from(prior, source))
+            if is_concentration(drawn):
+                return drawn
+        raise DeclarationError(
+            "concentration", prior, f"a prior with mass above 0, up to {_LARGEST:g}", "Give it another prior."
+        )
+
+    @property
+    def log_prior(self) -> Callable[[float], float] | None:
+        """Log prior density of the concentration of a dish; None if the prior has finitely many values."""
+        prior = self.concentration.prior
+        if hasattr(prior, "choose"):
+            return None
+        return lambda b: log_density_at(prior, b) if is_concentration(b) else -math.inf
+
+    def concentration_of(self, statistics: Bursts) -> float:
+        """b of a dish."""
+        if self.conjugate:
+            return float(self.concentration)
+        # Without customers a dish has the same predictive whatever its concentration.
+        return 1.0 if statistics.concentration is None else statistics.concentration
 
     # ------------------------------------------------------------------ statistics of one dish
 
@@ -240,7 +312,7 @@ class Bursty(ByRestaurant):
         """
         shared, opening = self.weights(statistics, value, topic)
         customers, _ = statistics.totals.get(value.restaurant, (0, 0))
-        return (shared + opening) / (customers + self.concentration)
+        return (shared + opening) / (customers + self.concentration_of(statistics))
 
     def weights(self, statistics: Bursts, value: Placed, topic: float) -> tuple[float, float]:
         """Weights of the tables with this term and of a new table.
@@ -254,7 +326,8 @@ class Bursty(ByRestaurant):
         """
         customers, tables = statistics.cells.get((value.restaurant, value.value), (0, 0))
         _, opened = statistics.totals.get(value.restaurant, (0, 0))
-        return customers - self.discount * tables, (self.concentration + self.discount * opened) * topic
+        b = self.concentration_of(statistics)
+        return customers - self.discount * tables, (b + self.discount * opened) * topic
 
     def log_marginal(self, statistics: Bursts) -> float:
         """log p(terms, numbers of tables), summed over the seatings with these numbers, in nats."""
@@ -262,7 +335,7 @@ class Bursty(ByRestaurant):
 
     def log_seating(self, statistics: Bursts) -> float:
         """Log of prod_j [b]_a^T / [b]_1^c prod_v S_a(c, t), in nats."""
-        a, b = float(self.discount), np.array([float(self.concentration)])
+        a, b = float(self.discount), np.array([self.concentration_of(statistics)])
         # Sums are over sorted numbers, so that they don't depend on the order in which customers came.
         numbers = sorted(Counter(map(tuple, statistics.totals.values())).items())
         customers, tables = np.array([key for key, _ in numbers], dtype=np.int64).reshape(-1, 2).T
@@ -279,7 +352,7 @@ class Bursty(ByRestaurant):
         own = [(v, n) for (r, v), n in statistics.cells.items() if r == restaurant]
         shared = np.array([n - self.discount * t for _, (n, t) in own])
         _, opened = statistics.totals.get(restaurant, (0, 0))
-        opening = self.concentration + self.discount * opened
+        opening = self.concentration_of(statistics) + self.discount * opened
         if generator.random() * (shared.sum() + opening) < opening:
             return self.measure.simulate(statistics.tables, generator)
         return own[int(generator.choice(len(own), p=shared / shared.sum()))][0]
@@ -288,6 +361,8 @@ class Bursty(ByRestaurant):
         """Whether this measure has an optional method; some it has if the inner measure does."""
         if method in ("draw_parameters", "selected_terms", "log_observable"):
             return bool(self.measure.supports(method))
+        if method == "in_new_restaurants":
+            return self.conjugate
         return super().supports(method)
 
     def draw_parameters(self, statistics: Bursts, source: ChoiceSource) -> Any:
@@ -333,14 +408,18 @@ class Bursty(ByRestaurant):
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return a bank over the bank of the inner measure, which has the tables; compiled if that one is."""
         inner = self.measure.bank(data)
-        if type(inner) in _COMPILED:
+        if self.conjugate and type(inner) in _COMPILED:
             values = np.asarray(data.values, dtype=np.int32)
             return BurstyBank(self, values, inner, n_earlier=_n_earlier(data))
-        return BurstyReferenceBank(self, data)
+        return self.readable_bank(data)
 
     def readable_bank(self, data: GroupedData) -> StatisticsBank:
         """Return a bank in Python over the bank of the inner measure."""
-        return BurstyReferenceBank(self, data)
+        if self.conjugate:
+            return BurstyReferenceBank(self, data)
+        from hdpkit.base_measures.dish_bursts import DishBurstsBank
+
+        return DishBurstsBank(self, data)
 
     def counts_by_cell(self, documents: str) -> bool:
         """Whether customers may be counted by cell, where ``documents`` is the name of the declaration.
@@ -348,7 +427,12 @@ class Bursty(ByRestaurant):
         Tables of different terms must be independent given the topics, and topics must differ by document.
         """
         fixed = not isinstance(self.discount, Resampled) and self.discount == 0.0
-        return fixed and self.each == documents and "bank_of_cells" in vars(type(self.measure))
+        return (
+            fixed
+            and self.conjugate
+            and self.each == documents
+            and "bank_of_cells" in vars(type(self.measure))
+        )
 
     def bank_of_cells(self) -> Any:
         """Return numbers of tables for a store by cell, without updates for single customers."""
@@ -504,7 +588,7 @@ class BurstyReferenceBank:
         value, here = self._placed(customer), self._of[slot]
         shared, opening = self.measure.weights(here, value, self._topic(customer, slot))
         customers, _ = here.totals.get(value.restaurant, (0, 0))
-        log_p = log((shared + opening) / (customers + self.measure.concentration))
+        log_p = log((shared + opening) / (customers + self.measure.concentration_of(here)))
         if opens is None:
             opens = not shared > 0.0 or self._bernoulli(opening / (shared + opening))
         here.count(value.restaurant, value.value, 1, int(opens))
@@ -591,11 +675,16 @@ class BurstyReferenceBank:
         self._offered = offered
         return np.array([path.log_p for path in offered.values()])
 
+    def _empty(self, slot: int) -> Bursts:
+        """Statistics of a new dish."""
+        return self.measure.make()
+
     def _draw(self, block: tuple[int, ...], slot: int, known: tuple[bool, ...] | None = None) -> _Path:
         """Draw the tables of a block in a slot, one customer after the other; nothing changes."""
         if slot == _NEW:
             slot = max(self._of, default=-1) + 1
-            self.born(slot)
+            self.inner.born(slot)
+            self._of[slot] = self._empty(slot)
             path = self._draw(block, slot)
             self.inner.died(slot)
             del self._of[slot]
@@ -709,11 +798,20 @@ class BurstyReferenceBank:
 
     def statistics(self, slots: IntsOrList, dishes: Int32s) -> list[Bursts]:
         """Statistics of these slots."""
-        tables = self.inner.statistics(slots, dishes)
         return [
-            Bursts(own, self._of[int(slot)].cells, self._of[int(slot)].totals)
-            for slot, own in zip(slots, tables, strict=True)
+            attrs.evolve(self._of[int(slot)], tables=own)
+            for slot, own in zip(slots, self._tables(slots, dishes), strict=True)
         ]
+
+    def _tables(self, slots: IntsOrList, dishes: Int32s) -> list[Any]:
+        """Statistics of these slots in the inner bank."""
+        if hasattr(self.inner, "statistics"):
+            found: list[Any] = self.inner.statistics(slots, dishes)
+            return found
+        found = [self.measure.measure.make() for _ in slots]  # a compiled bank of counts
+        for one, row in zip(found, self.inner.counts(np.asarray(slots, dtype=np.int32)), strict=True):
+            one.terms, one.total = row, int(row.sum())
+        return found
 
     def adopt(self, measure: Bursty) -> bool:
         """Replace the parameter values; the numbers of tables are kept."""

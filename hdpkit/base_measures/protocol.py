@@ -80,11 +80,12 @@ def parameter(*, validator: Callable[[Any, Any, Any], None], default: Any = attr
         value is a float, a read-only float64 array or, for a prior, a `Resampled`.
     default : object, optional
     """
-    converter = attrs.Converter(_convert, takes_field=True)
+    converter = attrs.Converter(as_parameter, takes_field=True)
     return attrs.field(default=default, converter=converter, validator=validator)
 
 
-def _convert(value: Any, field: attrs.Attribute[Any]) -> Any:
+def as_parameter(value: Any, field: attrs.Attribute[Any]) -> Any:
+    """A number, a read-only array or, for a prior, a `Resampled`."""
     if isinstance(value, Resampled):
         return value
     # Numbers first, because an isinstance check of a protocol takes ten microseconds.

@@ -219,7 +219,7 @@ def _check_by_restaurant(measure: ByRestaurant, declared: str) -> None:
         raise DeclarationError(
             "base", type(measure).__name__, "a measure whose dishes are the same in every restaurant",
             "Dishes differ by restaurant here, and those of a new group are not known: define "
-            "in_new_restaurants().",
+            "in_new_restaurants(); hk.Bursty has it if all topics have one concentration.",
         )  # fmt: skip
     if measure.differ_by != declared:
         raise DeclarationError(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from hdpkit.arrays import Int32s, Int64s
+from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.base_measures import ByRestaurant, Placed
 from hdpkit.base_measures.bank import ReadsParts
 from hdpkit.checks import choice
@@ -151,7 +151,8 @@ def _with_tables(franchise: Franchise, source: ChoiceSource, kept: bool) -> tupl
     """Values, and the frozen bank if values sit at tables of their own; with ``kept`` of the same dishes."""
     if franchise.measure.seats_values:
         values, opens = draw_in_restaurants(franchise, source, kept)
-        return values, {"bank": {"opens": opens}}
+        own = {} if franchise.measure.conjugate else franchise.bank.freeze()  # concentrations of dishes
+        return values, {"bank": {**own, "opens": opens}}
     return (redraw_values if kept else draw_values)(franchise, source), {}
 
 
@@ -299,8 +300,12 @@ def draw_in_restaurants(
     rank = np.searchsorted(slots, dishes)
     restaurants = franchise._restaurants_of(measure).astype(np.int64)
     order = np.argsort(restaurants * len(slots) + rank, kind="stable")
+    b: Any = measure.concentration
+    if not measure.conjugate:  # each dish has one
+        bank: Any = franchise.bank
+        b = np.array([bank.parameter(slot) for slot in slots.tolist()])[rank][order]
     opens, root = seated_in_turn(
-        (restaurants * len(slots) + rank)[order], measure.concentration, measure.discount, source.generator
+        (restaurants * len(slots) + rank)[order], b, measure.discount, source.generator
     )
     values, rank = np.zeros(len(dishes), dtype=np.int32), rank[order]
     for k, topic in enumerate(topics):
@@ -324,11 +329,12 @@ def _observable_topic(measure: Any, source: ChoiceSource) -> Any:
 
 
 def seated_in_turn(
-    keys: Int64s, b: float, a: float, generator: np.random.Generator
+    keys: Int64s, b: float | Floats, a: float, generator: np.random.Generator
 ) -> tuple[npt.NDArray[np.bool_], Int64s]:
     """Seat customers by Chinese restaurant processes: who opens a table, and who opened that of each.
 
-    ``keys`` are the restaurants of the customers, ascending; b is the concentration and a the discount.
+    ``keys`` are the restaurants of the customers, ascending; b is the concentration, of all restaurants or of
+    that of each customer, and a the discount.
     """
     n = len(keys)
     first = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -338,10 +344,10 @@ def seated_in_turn(
         opens = generator.random(n) * (b + before) < b
     else:
         opens, tables = np.ones(n, dtype=bool), np.ones(len(first))
-        left = np.arange(len(first))
+        left, of_first = np.arange(len(first)), np.broadcast_to(b, n)[first]
         for i in range(1, int(sizes.max(initial=0))):
             left = left[sizes[left] > i]
-            here = generator.random(len(left)) * (b + i) < b + a * tables[left]
+            here = generator.random(len(left)) * (of_first[left] + i) < of_first[left] + a * tables[left]
             opens[first[left] + i] = here
             tables[left] += here
     root = np.arange(n)

@@ -424,7 +424,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
         flag("sparse", self.sparse)
         if not isinstance(self.bursty, bool):
             try:
-                topic_measure(0.5, False, self.bursty)
+                if not topic_measure(0.5, False, self.bursty).conjugate:
+                    raise ParameterError("bursty", self.bursty, "one for all topics", "Leave hk.Each out.")
             except ParameterError as error:
                 raise ParameterError(
                     "bursty", self.bursty, "False, True, a number above 0, or a prior of positive numbers",

@@ -78,13 +78,13 @@ def updates_of(restaurant: Restaurant) -> list[Move]:
     base = restaurant.measure
     moves: list[Move] = []
     declared = any(declared.hyperparameters[0].prior is not None for declared in restaurant.chain())
-    if declared or "concentration/bursts" in base.priors:
+    if declared or "concentration/bursts" in base.priors or (base.seats_values and not base.conjugate):
         moves.append(Concentration())
     if "discount/bursts" in base.priors:
         moves.append(Discount())
     if any("/" not in name for name in base.priors):
         moves.append(BaseMeasureParameters())
-    if not base.conjugate:  # each dish has a smoothing
+    if not base.conjugate and not base.seats_values:  # each dish has a smoothing
         moves.append(Smoothing())
     if getattr(base, "proportions", None) == "stored":
         moves.append(SelectorCounts())

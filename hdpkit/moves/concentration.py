@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -11,6 +12,7 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.franchise.declarations import Hyperparameter
+from hdpkit.moves.dish_parameters import proposed_from_prior, update_dishes
 from hdpkit.moves.hyperparameters import ByMethod, Declared, Openings, Sharing, counted, log_rising
 from hdpkit.moves.protocol import MoveInfo
 from hdpkit.moves.registry import moves
@@ -42,7 +44,8 @@ class Concentration(ByMethod):
     prior.
 
     "concentration/bursts" of a `Bursty` measure is drawn in the same ways, given the numbers of tables; if
-    the method is "auto", by slice sampling.
+    the method is "auto", by slice sampling. If each topic has a concentration (``hk.Each``), they are drawn
+    in the order of the dishes; if the prior has finitely many values, they are proposed from it.
 
     Parameters
     ----------
@@ -69,6 +72,8 @@ class Concentration(ByMethod):
             )  # fmt: skip
         declared = [one.hyperparameters[0] for one in state.declarations]
         declared += [Hyperparameter.of(key, state.measure.priors[key]) for key in self._keys(state)]
+        if _one_a_dish(state):
+            declared.append(Hyperparameter.of("concentration", cast(Any, state.measure).concentration))
         for one in declared:
             if self.method == "auxiliary" and one.prior is not None and not _conjugate(one):
                 raise ScheduleError(
@@ -96,6 +101,28 @@ class Concentration(ByMethod):
         state.set_concentration(declaration.name, after)
         return MoveInfo(1, int(value != after))
 
+    def _has_priors(self, state: Franchise) -> bool:
+        return super()._has_priors(state) or _one_a_dish(state)
+
+    def _in_dishes(self, state: Franchise, rng: ChoiceSource) -> MoveInfo:
+        info = super()._in_dishes(state, rng)
+        return info + update_dishes(state, self._of_dish, rng) if _one_a_dish(state) else info
+
+    def _of_dish(
+        self, state: Franchise, slot: int, customers: Int64s, rng: ChoiceSource
+    ) -> tuple[float, MoveInfo]:
+        """Return the updated concentration of a dish whose restaurants have tables of their own."""
+        measure, bank = cast(Any, state.measure), cast(Any, state.bank)
+        value = float(bank.parameter(slot))
+        if measure.log_prior is None:
+            return proposed_from_prior(measure, value, bank.log_likelihood_of(slot, customers), rng)
+        declared = Hyperparameter(value, measure.concentration.prior), Hyperparameter(float(measure.discount))
+        n, t = bank.totals_of(slot)
+        theta, d = (np.full(len(n), one.start) for one in declared)
+        sharing = Sharing(state.size_counts, np.arange(len(n)), theta, d, n, t, in_dishes=True)
+        after = self._draw(declared, value, sharing, rng)
+        return after, MoveInfo(1, int(after != value))
+
     def _draw(self, declared: Declared, value: float, sharing: Sharing, source: ChoiceSource) -> float:
         concentration, _ = declared
         d, n, t = sharing.d, sharing.customers, sharing.tables
@@ -104,6 +131,11 @@ class Concentration(ByMethod):
             return slice_concentration(concentration, value, d, n, t, self.width, source)
         assert isinstance(concentration.prior, Gamma)  # it is conjugate
         return draw_concentration(concentration.prior, value, d, n, t, source)
+
+
+def _one_a_dish(state: Franchise) -> bool:
+    """Whether each topic has a concentration of its own, by which it differs by restaurant."""
+    return state.measure.seats_values and not state.measure.conjugate
 
 
 def by_numbers(move: Concentration, declaration: Restaurant) -> bool:

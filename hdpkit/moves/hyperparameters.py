@@ -13,7 +13,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import attrs
 import numpy as np
@@ -155,11 +155,16 @@ class Sharing:
         """All restaurants in dishes, and what is declared of them. Sizes of their tables are drawn."""
         measure = state.measure
         declared = [
-            Hyperparameter(float(measure.parameters[key]), measure.priors.get(key))
+            Hyperparameter(float(measure.parameters.get(key, 1.0)), measure.priors.get(key))
             for key in (f"concentration/{name}", f"discount/{name}")
         ]
         customers, tables = state.totals_in_dishes()
         theta, d = (np.full(len(customers), one.start) for one in declared)
+        if not measure.conjugate:  # each dish has a concentration
+            bank: Any = state.bank
+            of = {slot: bank.totals_of(slot) for slot in state.slots.occupied_slots().tolist()}
+            customers, tables = (np.concatenate(rows) for rows in zip(*of.values(), strict=True))
+            theta = np.repeat([bank.parameter(slot) for slot in of], [len(n) for n, _ in of.values()])
 
         def sizes_of(nodes: Int64s) -> tuple[Int64s, Int64s]:
             return state.size_counts_in_dishes(source)

@@ -44,8 +44,9 @@ def warn_of_many_topics(franchise: Franchise, trace: Any) -> None:
     if not too_many_topics(n_topics, n_tokens):
         return
     measure = franchise.measure
-    name = next(iter(measure.parameters)) if measure.conjugate else "smoothing"  # eta, or smoothing
-    if name in measure.priors or not measure.conjugate:
+    shared = measure.conjugate or measure.seats_values
+    name = next(iter(measure.parameters)) if shared else "smoothing"  # eta, or smoothing
+    if name in measure.priors or not shared:
         cause = (
             f"{name} has a prior: it decreases as the number of topics grows, and a smaller {name} gives "
             f"more topics. Give it a number, for instance {name} = 0.1."

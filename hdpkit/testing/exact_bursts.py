@@ -20,6 +20,8 @@ __all__ = ["ExactBurstyModel"]
 
 Tables = dict[tuple[int, Any], int]
 """Numbers of tables by restaurant and term."""
+Law = list[tuple[Tables, float, float]]
+"""Numbers of tables and a concentration, with p(terms, numbers of tables, concentration)."""
 
 
 class ExactBurstyModel(ExactModel):
@@ -28,7 +30,8 @@ class ExactBurstyModel(ExactModel):
     The terms of a dish in a restaurant sit at tables by a Chinese restaurant process, and each table draws
     its term from the dish (see `Bursty`). Seatings are enumerated one
     customer after the other, and summed over those with the same numbers of tables. Earlier observations of
-    known components are terms of tables.
+    known components are terms of tables. If each dish has a concentration, with a `Finite` prior, it is part
+    of the state.
 
     Parameters
     ----------
@@ -43,13 +46,18 @@ class ExactBurstyModel(ExactModel):
     ) -> None:
         measure: Any = franchise.measure
         inner = measure.measure
-        self._a, self._b = float(measure.discount), float(measure.concentration)
+        self._a, self._own = float(measure.discount), not measure.conjugate
+        if self._own:
+            grid = measure.concentration.prior
+            self._grid = list(zip(grid.values, np.array(grid.weights) / sum(grid.weights), strict=True))
+        else:
+            self._grid = [(float(measure.concentration), 1.0)]
         self._of_tables = log_marginal or (
             lambda terms: float(np.asarray(inner.log_block(terms, [inner.make()]))[0]) if terms else 0.0
         )
         if franchise.known is not None:
             self._of_tables = with_known(franchise.known, self._of_tables)
-        self._laws: dict[tuple[Placed | Seen, ...], list[tuple[Tables, float]]] = {}
+        self._laws: dict[tuple[Placed | Seen, ...], Law] = {}
         super().__init__(franchise, self._log_marginal)
         n_data = len(franchise.data.values)
         states, pi, frozen = [], [], []
@@ -60,16 +68,18 @@ class ExactBurstyModel(ExactModel):
             for chosen in itertools.product(*laws):
                 opens = np.zeros(n_data, dtype=np.int8)
                 weight = 1.0
-                for block, law, (tables, p) in zip(blocks, laws, chosen, strict=True):
-                    weight *= p / math.fsum(q for _, q in law)
+                for block, law, (tables, _, p) in zip(blocks, laws, chosen, strict=True):
+                    weight *= p / math.fsum(q for *_, q in law)
                     left = dict(tables)
                     for i in block:  # the first customers represent the tables
                         where = self.values[i].restaurant, self.values[i].value
                         opens[i] = left[where] > 0
                         left[where] -= 1
-                states.append((key, tuple(opens.tolist())))
+                own = [b for _, b, _ in chosen] if self._own else []
+                kept = {"slots": arrays["slots"], "parameters": [*map(np.array, own)]} if self._own else {}
+                states.append((key, tuple(opens.tolist()), tuple(own)))
                 pi.append(probability * weight)
-                frozen.append({**arrays, "bank": {"opens": opens}})
+                frozen.append({**arrays, "bank": {"opens": opens, **kept}})
         self.states, self.pi, self._frozen = states, np.array(pi), frozen
         self._number = {state: i for i, state in enumerate(states)}
 
@@ -78,39 +88,41 @@ class ExactBurstyModel(ExactModel):
 
     def _log_marginal(self, values: list[Placed | Seen]) -> float:
         """Log p(terms) of a dish."""
-        p = math.fsum(p for _, p in self._law(values))
+        p = math.fsum(p for *_, p in self._law(values))
         return math.log(p) if p > 0.0 else -math.inf
 
-    def _law(self, values: list[Placed | Seen]) -> list[tuple[Tables, float]]:
-        """Numbers of tables with p(terms, numbers of tables) of a dish."""
+    def _law(self, values: list[Placed | Seen]) -> Law:
+        """Numbers of tables and concentrations of a dish, with their probability."""
         known = tuple(values)
         if known not in self._laws:
             seen = [value for value in values if isinstance(value, Seen)]
             terms = [value for value in values if isinstance(value, Placed)]
-            total: dict[tuple[tuple[Any, int], ...], float] = collections.defaultdict(float)
-            for sizes, weight in self._seatings(terms):
-                tables = {where: len(of) for where, of in sizes.items()}
-                heads = [term for (_, term), n in tables.items() for _ in range(n)]
-                total[tuple(sorted(tables.items()))] += weight * math.exp(self._of_tables([*seen, *heads]))
-            self._laws[known] = [(dict(tables), p) for tables, p in total.items()]
+            total: dict[tuple[tuple[tuple[Any, int], ...], float], float] = collections.defaultdict(float)
+            for b, share in self._grid:
+                for sizes, weight in self._seatings(terms, b):
+                    tables = {where: len(of) for where, of in sizes.items()}
+                    heads = [term for (_, term), n in tables.items() for _ in range(n)]
+                    p = share * weight * math.exp(self._of_tables([*seen, *heads]))
+                    total[tuple(sorted(tables.items())), b] += p
+            self._laws[known] = [(dict(tables), b, p) for (tables, b), p in total.items()]
         return self._laws[known]
 
-    def _seatings(self, values: list[Placed]) -> Iterator[tuple[dict[Any, list[int]], float]]:
+    def _seatings(self, values: list[Placed], b: float) -> Iterator[tuple[dict[Any, list[int]], float]]:
         """Sizes of tables by restaurant and term, and the probability of each seating without the terms."""
         if not values:
             yield {}, 1.0
             return
         *before, last = values
         where = last.restaurant, last.value
-        for sizes, weight in self._seatings(before):
+        for sizes, weight in self._seatings(before, b):
             here = [of for (restaurant, _), of in sizes.items() if restaurant == last.restaurant]
             n, t = sum(map(sum, here)), sum(map(len, here))
             own = sizes.get(where, [])
-            opened = (self._b + self._a * t) / (self._b + n)
+            opened = (b + self._a * t) / (b + n)
             yield {**sizes, where: [*own, 1]}, weight * opened
             for table, size in enumerate(own):
                 joined = [*own[:table], size + 1, *own[table + 1 :]]
-                yield {**sizes, where: joined}, weight * (size - self._a) / (self._b + n)
+                yield {**sizes, where: joined}, weight * (size - self._a) / (b + n)
 
     @staticmethod
     def _blocks(seating: dict[str, Int32s]) -> list[list[int]]:
@@ -119,10 +131,13 @@ class ExactBurstyModel(ExactModel):
         return [np.flatnonzero(dishes == dish).tolist() for dish in np.unique(dishes)]
 
     def _understood(self, arrays: dict[str, Int32s]) -> Any:
-        """The seating, as dishes and tables have numbers and a state many forms."""
-        return self._key(arrays)
+        """The seating, and the slots of its dishes in the order of their first customers."""
+        dishes = arrays["table_dish"][arrays["seat"]] if "seat" in arrays else arrays["dish"]
+        return self._key(arrays), list(dict.fromkeys(dishes.tolist()))
 
     def read(self) -> int:
         """Number of the state that the franchise is in."""
         bank: Any = self.franchise.bank
-        return self._number[self._recalled(), tuple(bank.freeze()["opens"].tolist())]
+        seating, slots = self._recalled()
+        own = tuple(bank.parameter(slot) for slot in slots) if self._own else ()
+        return self._number[seating, tuple(bank.freeze()["opens"].tolist()), own]

@@ -118,10 +118,12 @@ MEASURES = {
             ],
             "concentration": [
                 None, NAN, -INF, 0.0, -1.0, 1e101, "1", [1.0], hk.Gamma, hk.Normal(1.0, 1.0),
-                hk.Shifted(hk.Gamma(1.0, 1.0)),
+                hk.Shifted(hk.Gamma(1.0, 1.0)), hk.Each(hk.Normal(1.0, 1.0)),
+                hk.Each(hk.Shifted(hk.Gamma(1.0, 1.0))),
             ],
             "discount": [
                 None, NAN, INF, -0.1, 1.0, "0", [0.5], hk.Beta, hk.Normal(0.5, 1.0), hk.Gamma(1.0, 2.0),
+                hk.Each(hk.Beta(1.0, 1.0)),
             ],
             "each": [None, 5, "", b"document", ["document"]],
         },

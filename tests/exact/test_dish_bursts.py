@@ -1,0 +1,272 @@
+"""One concentration per dish where topics differ by document: seatings, tables, concentrations, enumerated.
+
+A grid of concentrations makes the states finitely many (see `ExactBurstyModel`). What draws numbers is
+sampled: all p-values are registered in FAMILY before the first is computed (see `SampledTests`).
+"""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+from marginals import dirichlet_multinomial_log_marginal
+from planted import PlantedBug, planted
+from smoothing_checks import Grid
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
+from hdpkit.errors import DataError, DeclarationError, HdpkitError, ParameterError, ScheduleError
+from hdpkit.franchise.starts import start
+from hdpkit.testing.cases import Corner, TinyShape, tiny_franchise
+from hdpkit.testing.exact import ExactFailure, check_exact, check_irreducible
+from hdpkit.testing.exact_bursts import ExactBurstyModel
+from hdpkit.testing.geweke import geweke, statistics
+from hdpkit.testing.pvalues import SampledTests, one_sample_p
+
+GRID = Grid([0.3, 8.0], [1.0, 2.0])
+CORNER = Corner(0.9, 0.7, 0.3, 0.6)
+REPEATED = TinyShape({"document": [0, 0, 1]}, 3)
+READABLE = DirichletMultinomialReference
+GIBBS = [moves.TableGibbs(), moves.DishGibbs()]
+
+
+@functools.lru_cache(maxsize=16)
+def model_of(
+    shape=REPEATED, a=0.3, inner=hk.DirichletMultinomial, store="explicit", terms=(0, 0, 1), **options
+):
+    root = options.get("root", "restaurant")
+    corner = CORNER if root == "restaurant" else Corner(0.9, 0.7)
+    measure = hk.Bursty(inner(0.5, n_terms=3), hk.Each(GRID), a)
+    franchise = tiny_franchise(shape, measure, corner=corner, values=list(terms), store=store, **options)
+    witness = None if "Sparse" in inner.__name__ else dirichlet_multinomial_log_marginal(0.5, 3)
+    return ExactBurstyModel(franchise, witness)
+
+
+CASES = [
+    ("explicit", hk.DirichletMultinomial, "restaurant"),
+    ("explicit", READABLE, "restaurant"),
+    ("histogram", hk.DirichletMultinomial, "restaurant"),
+    ("explicit-reference", READABLE, "restaurant"),
+    ("explicit", hk.SparseDirichletMultinomial, "restaurant"),
+    ("explicit", SparseDirichletMultinomialReference, "restaurant"),
+    ("histogram", hk.DirichletMultinomial, hk.FixedWeights(3)),
+    ("counts", hk.DirichletMultinomial, hk.FixedWeights(3)),
+]
+
+
+@pytest.mark.parametrize("a", [0.0, 0.3])
+@pytest.mark.parametrize(("store", "inner", "root"), CASES)
+def test_gibbs_moves_are_exact(store, inner, root, a):
+    model = model_of(a=a, inner=inner, store=store, root=root)
+    for move in GIBBS:
+        whole = check_exact(model, move)
+        if isinstance(move, moves.TableGibbs):
+            check_irreducible(model, whole, "a sweep of table Gibbs")
+
+
+@pytest.mark.parametrize("shape", ["2+1", "three levels of three"])
+def test_they_are_at_other_shapes(shape):
+    for move in GIBBS:
+        check_exact(model_of(shape, terms=(0, 0, 0)), move)
+
+
+@pytest.mark.parametrize("move", [moves.Concentration(), moves.DishParameters()])
+def test_proposals_of_concentrations_from_the_prior_are_exact(move):
+    model = model_of(terms=(0, 0, 0))
+    P = model.matrix(move.apply)
+    assert np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
+    assert np.abs(model.pi @ P - model.pi).max() < 1e-12
+    assert np.any(P[P > 0.0] < 1.0)
+
+
+def test_a_whole_sweep_is_exact():
+    """Dishes die and are born within it: no concentration of a dish that is gone is there for another one."""
+    model = model_of(terms=(0, 0, 0))
+    P = model.matrix(moves.TableGibbs().apply)
+    assert np.abs(model.pi @ P - model.pi).max() < 1e-12
+
+
+def test_the_log_joint_is_that_of_the_enumeration():
+    model, offset = model_of(), set()
+    for state in range(len(model.states)):
+        franchise = model.enter(state)
+        offset.add(round(franchise.log_joint() - math.log(model.pi[state]), 9))
+        franchise.audit()
+    assert len(offset) == 1
+
+
+# ---------------------------------------------------------------------- a prior with a density
+
+FAMILY = SampledTests()
+PRIOR = hk.Gamma(1.5, 0.4)
+UPDATES = {
+    "slice": moves.Concentration(),
+    "auxiliary": moves.Concentration("auxiliary"),
+    "dish parameters": moves.DishParameters(),
+}
+STEPS = {f"{update}, discount {a}": (move, a) for update, move in UPDATES.items() for a in (0.0, 0.3)}
+for name_ in STEPS:
+    FAMILY.register(name_, ["first", "second"])
+DOCUMENTS, VALUES = [0] * 6 + [1] * 5 + [2] * 3, [0, 0, 0, 1, 1, 2, 2, 2, 0, 0, 1, 1, 1, 1]
+DISHES = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1])
+
+
+def larger(concentration=None, discount=0.0, inner=hk.DirichletMultinomial, **options):
+    """Two dishes, with fewer tables than there are terms."""
+    concentration = hk.Each(PRIOR) if concentration is None else concentration
+    root = hk.Restaurant(hk.Bursty(inner(0.5, n_terms=3), concentration, discount), concentration=0.8)
+    data = hk.Groups.from_labels(VALUES, {"document": DOCUMENTS})
+    below = hk.Restaurant(root, each="document", concentration=0.7)
+    franchise = hk.Franchise(below, data, store="explicit", **options)
+    start(franchise, DISHES, hk.random.RandomStream((1, 1)))
+    return franchise
+
+
+def log_conditional(b, a, pairs):
+    """Log density of the concentration of a dish given customers and tables in its restaurants."""
+    logs = PRIOR.log_density(b)
+    for n, t in pairs:
+        logs += math.fsum(math.log(b + a * i) for i in range(t))
+        logs -= math.fsum(math.log(b + i) for i in range(n))
+    return logs
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_one_update_from_exact_draws_of_the_concentrations(name):
+    move, a = STEPS[name]
+    franchise = larger(discount=a)
+    grid = np.linspace(math.log(1e-4), math.log(60.0), 2000)  # of the logarithm; the law is flat in between
+    laws = []
+    for one in franchise.bank.statistics([0, 1], franchise.dishes):
+        pairs = list(one.totals.values())
+        assert sum(t for _, t in pairs) < sum(n for n, _ in pairs)
+        logs = np.array([log_conditional(math.exp(y), a, pairs) + y for y in grid])
+        cdf = np.cumsum(np.exp(logs - logs.max()))
+        laws.append(cdf / cdf[-1])
+    assert np.abs(laws[0] - laws[1]).max() > 0.02
+
+    def run(more, seed):
+        streams, found = hk.random.Streams(seed), [[], []]
+        n = 600 * more
+        starts = streams.source(1).uniform((n, 2))
+        for number in range(n):
+            for slot, law in enumerate(laws):
+                b = math.exp(float(np.interp(starts[number, slot], law, grid)))
+                franchise.bank.set_parameter(slot, b)
+            move.apply(franchise, streams.source(2, number))
+            for slot, law in enumerate(laws):
+                found[slot].append(np.interp(math.log(franchise.bank.parameter(slot)), grid, law))
+        return [
+            one_sample_p(
+                np.bincount(np.minimum(np.array(u) * 10, 9).astype(int), minlength=10), np.full(10, 0.1)
+            )
+            for u in found
+        ]
+
+    FAMILY.check(name, run)
+
+
+def free(discount, inner, store):
+    """Six customers in two documents, with priors of everything."""
+    shape, prior = TinyShape({"document": [0] * 4 + [1] * 3}, 7), hk.Gamma(2.0, 1.0)
+    measure = hk.Bursty(inner(0.5, n_terms=3), hk.Each(PRIOR), discount)
+    return tiny_franchise(shape, measure, store=store, concentration=(prior, prior))
+
+
+GEWEKE = {
+    "geweke: slice": (0.0, hk.DirichletMultinomial, "explicit", moves.Concentration()),
+    "geweke: auxiliary": (hk.Beta(1.2, 2.0), READABLE, "histogram", moves.Concentration("auxiliary")),
+    "geweke: sparse": (0.3, hk.SparseDirichletMultinomial, "histogram", moves.Concentration()),
+}
+for name_, case_ in GEWEKE.items():
+    FAMILY.register(name_, list(statistics(free(*case_[:3]))))
+
+
+@pytest.mark.parametrize("name", GEWEKE)
+def test_gewekes_test(name):
+    *case, update = GEWEKE[name]
+    franchise = free(*case)
+    schedule = [moves.TableGibbs(), moves.DishGibbs(), update]
+    if isinstance(case[0], hk.Beta):
+        schedule.append(moves.Discount())
+    FAMILY.check(name, lambda more, seed: geweke(franchise, schedule, 80 * more, 4, seed))
+
+
+# ---------------------------------------------------------------------- runs, and what is refused
+
+
+def test_concentrations_are_in_traces_checkpoints_and_copies(tmp_path):
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs(), moves.Concentration()])
+    trace = schedule.run(larger(), sweeps=4, rng=1, samples=2, audit_every=1, folder=tmp_path / "run")
+    assert len(set(trace["bursts/median"])) == 4
+    run = hk.open_run(tmp_path / "run")
+    run.resume(sweeps=3)
+    whole = larger()
+    more = schedule.run(whole, sweeps=7, rng=1, samples=2)
+    assert np.array_equal(run.trace["bursts/median"], more["bursts/median"])
+    twin = whole.copy()
+    own = whole.measure_parts["bursts"].concentrations()
+    assert np.array_equal(twin.measure_parts["bursts"].concentrations(), own)
+    assert twin.log_joint() == whole.log_joint()
+    frozen = whole.freeze()
+    kept = frozen["bank"]
+    for bad in (kept["parameters"][:-1], [np.array(-1.0)] * len(own), [np.array("x")] * len(own)):
+        with pytest.raises(DataError, match="bank, in the frozen state"):
+            whole.thaw({**frozen, "bank": {**kept, "parameters": bad}})
+    whole.thaw(frozen)
+    whole.audit()
+
+
+@pytest.mark.parametrize(
+    "move",
+    [moves.SliceGibbs(), moves.CountGibbs(), moves.SplitMerge(scans=None), moves.ReseatGroups(scans=None)],
+    ids=repr,
+)
+def test_moves_that_sum_over_the_tables_of_a_topic_are_refused(move):
+    sweeping = isinstance(move, (moves.SliceGibbs, moves.CountGibbs))
+    measure = hk.Bursty(hk.DirichletMultinomial(0.5, n_terms=3), hk.Each(PRIOR))
+    options = {"store": "counts", "root": "weights"} if sweeping else {"store": "explicit"}
+    with pytest.raises(ScheduleError):
+        hk.Scheduler([move]).run(tiny_franchise("2+2", measure, **options), sweeps=1, rng=0)
+
+
+def test_what_needs_one_concentration_is_refused():
+    franchise = larger()
+    new = hk.Groups.from_labels([0, 1], {"document": [8, 8]})
+    known = hk.Known([[0.2, 0.3, 0.5]], counts=5)
+    for refused, match in (
+        (lambda: franchise.fold_in(new, rng=1), "one concentration"),
+        (lambda: larger(known=known), "known"),
+    ):
+        with pytest.raises(DeclarationError, match=match):
+            refused()
+    for prior in (hk.Normal(0.0, 1.0), hk.Shifted(hk.Gamma(1.0, 1.0))):
+        with pytest.raises(ParameterError, match=r"hk\.Each of a prior of positive numbers"):
+            hk.Bursty(hk.DirichletMultinomial(), hk.Each(prior))
+    with pytest.raises(ParameterError, match="bursty"):
+        hk.TopicModel(bursty=hk.Each(PRIOR)).fit(np.eye(3, dtype=int))
+
+
+# ---------------------------------------------------------------------- mistakes that are caught
+
+PLACE = "hdpkit.base_measures.dish_bursts"
+BUGS = [
+    ("the old concentration of a block's dish", PLACE, "made.concentration = self._next",
+     "made.concentration = 1.0", moves.DishGibbs()),
+    ("a fresh draw for the dish a block left", PLACE, "self.kept.left(slot, int(customers[0]))", "pass",
+     moves.DishGibbs()),
+    ("b of the dish", "hdpkit.base_measures.bursty",
+     "return 1.0 if statistics.concentration is None else statistics.concentration", "return 1.0",
+     moves.TableGibbs()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "module", "old", "new", "move"), BUGS, ids=[bug[0] for bug in BUGS])
+def test_planted_bugs_are_caught(name, module, old, new, move):
+    model = model_of()
+    with (
+        planted(PlantedBug(name, "see its name", module, old, new, "check_exact")),
+        pytest.raises((ExactFailure, HdpkitError, KeyError)),
+    ):
+        check_exact(model, move)
