@@ -151,7 +151,7 @@ class Bursty(ByRestaurant):
         "concentration/bursts". ``float("inf")``: the inner measure is used in place of this one. With
         ``hk.Each(prior)`` each topic has a concentration b_k of its own, kept in the state with the dishes;
         traces record their median as "bursts/median". Then `TableGibbs`, `DishGibbs`, `Concentration` and
-        `Discount` run, in Python code, and no move that needs the probability of all terms of a topic.
+        `Discount` run, and no move that needs the probability of all terms of a topic.
     discount : float or prior
         a, from 0 to 1. With a prior it is resampled by `moves.Discount`. Traces record it as
         "discount/bursts".
@@ -408,8 +408,13 @@ class Bursty(ByRestaurant):
     def bank(self, data: GroupedData) -> StatisticsBank:
         """Return a bank over the bank of the inner measure, which has the tables; compiled if that one is."""
         inner = self.measure.bank(data)
-        if self.conjugate and type(inner) in _COMPILED:
+        if type(inner) in _COMPILED:
             values = np.asarray(data.values, dtype=np.int32)
+            if not self.conjugate:
+                from hdpkit._compiled.measures.dish_bursts import DishBurstsBank
+                from hdpkit.base_measures.dish_bursts import DishConcentrations
+
+                return DishBurstsBank(self, values, inner, kept=DishConcentrations(self, values))
             return BurstyBank(self, values, inner, n_earlier=_n_earlier(data))
         return self.readable_bank(data)
 
@@ -417,9 +422,9 @@ class Bursty(ByRestaurant):
         """Return a bank in Python over the bank of the inner measure."""
         if self.conjugate:
             return BurstyReferenceBank(self, data)
-        from hdpkit.base_measures.dish_bursts import DishBurstsBank
+        from hdpkit.base_measures.dish_bursts import DishBurstsReferenceBank
 
-        return DishBurstsBank(self, data)
+        return DishBurstsReferenceBank(self, data)
 
     def counts_by_cell(self, documents: str) -> bool:
         """Whether customers may be counted by cell, where ``documents`` is the name of the declaration.

@@ -18,7 +18,7 @@ from hdpkit.parts import Attached, Part
 from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource
 
-__all__ = ["BurstsOfDishes", "DishBurstsBank", "DishConcentrations"]
+__all__ = ["BurstsOfDishes", "DishBurstsReferenceBank", "DishConcentrations"]
 
 
 class DishConcentrations(KeptParameters):
@@ -43,8 +43,15 @@ class DishConcentrations(KeptParameters):
             )
         super().set_parameter(slot, value)
 
+    @staticmethod
+    def without_tables(frozen: Any) -> Any:
+        """The concentrations of what a bank froze; None if it has none."""
+        if not isinstance(frozen, Mapping):
+            return frozen
+        return {name: value for name, value in frozen.items() if name != "opens"} or None
 
-class DishBurstsBank(BurstyReferenceBank):
+
+class DishBurstsReferenceBank(BurstyReferenceBank):
     """Customers and tables of terms in each restaurant, with a separate concentration for each dish.
 
     `log_block` draws the concentration of the new dish, or takes that of the dish that the block has left,
@@ -154,23 +161,16 @@ class DishBurstsBank(BurstyReferenceBank):
 
     def check_frozen(self, frozen: Any, slots: Any) -> None:
         """Raise a DataError unless these are concentrations, one per dish; None is accepted."""
-        self.kept.check_frozen(_without_tables(frozen), slots)
+        self.kept.check_frozen(self.kept.without_tables(frozen), slots)
 
     def thaw(self, frozen: Any) -> None:
         """Restore frozen numbers of tables and concentrations."""
         super().thaw(frozen)
-        self.kept.thaw(_without_tables(frozen))
+        self.kept.thaw(self.kept.without_tables(frozen))
 
     def memory_bytes(self) -> int:
         """Bytes of the arrays, of the inner bank and of the concentrations."""
         return super().memory_bytes() + self.kept.memory_bytes()
-
-
-def _without_tables(frozen: Any) -> Any:
-    """The concentrations of what `DishBurstsBank.freeze` returned; None if it has none."""
-    if not isinstance(frozen, Mapping):
-        return frozen
-    return {name: value for name, value in frozen.items() if name != "opens"} or None
 
 
 class BurstsOfDishes(Attached, Part):

@@ -113,13 +113,15 @@ DISHES = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1])
 
 
 def larger(concentration=None, discount=0.0, inner=hk.DirichletMultinomial, **options):
-    """Two dishes, with fewer tables than there are terms."""
+    """Two dishes, with one table for each term of a document in each."""
     concentration = hk.Each(PRIOR) if concentration is None else concentration
     root = hk.Restaurant(hk.Bursty(inner(0.5, n_terms=3), concentration, discount), concentration=0.8)
     data = hk.Groups.from_labels(VALUES, {"document": DOCUMENTS})
     below = hk.Restaurant(root, each="document", concentration=0.7)
     franchise = hk.Franchise(below, data, store="explicit", **options)
     start(franchise, DISHES, hk.random.RandomStream((1, 1)))
+    frozen = franchise.freeze()
+    franchise.thaw({**frozen, "bank": {**frozen["bank"], "opens": np.zeros(len(VALUES), dtype=np.int8)}})
     return franchise
 
 
@@ -264,7 +266,7 @@ BUGS = [
 
 @pytest.mark.parametrize(("name", "module", "old", "new", "move"), BUGS, ids=[bug[0] for bug in BUGS])
 def test_planted_bugs_are_caught(name, module, old, new, move):
-    model = model_of()
+    model = model_of(inner=READABLE)
     with (
         planted(PlantedBug(name, "see its name", module, old, new, "check_exact")),
         pytest.raises((ExactFailure, HdpkitError, KeyError)),

@@ -8,7 +8,7 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.measures.bursty_counts cimport (
     ABSENT, DRAW, TRIAL, BurstyCounts, Counted, OwnCell, at, bursty_add, bursty_block, bursty_born, bursty_died, bursty_log_block, bursty_predictive,
-    bursty_remove, cell_key, cell_of, collect, draw_alone, forget, is_large, numbers_at, opening_of, pair_of,
+    bursty_remove, cell_key, cell_of, collect, concentration_of, draw_alone, forget, is_large, numbers_at, opening_of, pair_of,
     ready_block, rise, shared_of, sit, total_key, total_of, widen_slots)
 from hdpkit._compiled.measures.cell_table cimport cell_bytes, clear_cells, count_cell, ready_cells
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
@@ -44,12 +44,14 @@ cdef class BurstyBank(CompiledBank):
     n_earlier : int, optional
         Number of the last values that are earlier observations of known components: each is a table of its own,
         in the inner bank only, and is never removed.
+    kept : DishConcentrations, optional
+        For `DishBurstsBank`, whose dishes have concentrations of their own.
     """
 
     COMPILED = COUNTING = SEATS_VALUES = True
     needs_dishes = False
 
-    def __cinit__(self, measure, values, inner, scanned=SCANNED, n_earlier=0):
+    def __cinit__(self, measure, values, inner, scanned=SCANNED, n_earlier=0, kept=None):
         if type(inner) is not DirichletMultinomialBank and type(inner) is not SparseDirichletMultinomialBank:
             refuse("inner", type(inner).__name__, "the compiled bank of a measure over terms without parameters of dishes",
                    "Use BurstyReferenceBank.")
@@ -76,6 +78,7 @@ cdef class BurstyBank(CompiledBank):
         self.b.log_added = 0.0
         self.sat = {}
         self.b.version = 0
+        self.b.fresh = 1.0
         clear_ratios(&self.b.ratios)
         forget(&self.b)
         self.b.slot_of.assign(view.shape[0], -1)
@@ -93,7 +96,8 @@ cdef class BurstyBank(CompiledBank):
         self.complete(view.shape[0])
 
     def _take(self, measure):
-        cdef double concentration = measure.concentration, discount = measure.discount
+        cdef double concentration = measure.concentration if measure.conjugate else 1.0     # each dish has one
+        cdef double discount = measure.discount
         if not (concentration > 0.0 and 0.0 <= discount < 1.0):
             refuse("concentration and discount", (concentration, discount), "above 0, and from 0 to 1 (excluded)",
                    "See hk.Bursty.")
@@ -265,8 +269,8 @@ cdef class BurstyBank(CompiledBank):
             self.check(self.b.inner.predictive(self.b.inner.self, who[j], &slot, 1, density))
             cell = cell_of(&self.b, who[j], slot)
             total = total_of(&self.b, self.b.restaurant[who[j]], slot)
-            log_p += det_log((shared_of(&self.b, cell) + opening_of(&self.b, total) * density[0])
-                            / (total.customers + self.b.concentration))
+            log_p += det_log((shared_of(&self.b, cell) + opening_of(&self.b, slot, total) * density[0])
+                            / (total.customers + concentration_of(&self.b, slot)))
         return alone, log_p
 
     def exchange(self, blocks, slots, targets, ChoiceSource source not None):
@@ -372,6 +376,7 @@ cdef class BurstyBank(CompiledBank):
                 if k < 0:
                     continue
                 if out is not None:
+                    theta = concentration_of(b, totals[i].slot)
                     out[k] += (log_rising_steps(theta, a, totals[i].tables)
                                - log_rising(theta, totals[i].customers))
                     continue
@@ -631,7 +636,7 @@ cdef class BurstyBank(CompiledBank):
                                      + b.cell_tables.capacity() + b.left.capacity() + b.offered.capacity()
                                      + b.offered_slots.capacity() + b.kept_slot.capacity())
                 + sizeof(int64_t) * (b.begin.capacity() + b.seated.capacity())
-                + sizeof(double) * b.ratios.fewer.capacity()
+                + sizeof(double) * (b.ratios.fewer.capacity() + b.own.capacity())
                 + b.opens.capacity() + b.is_proposal.capacity() + b.meets.capacity() + b.left_opens.capacity()
                 + b.offered_opens.capacity() + b.kept_opens.capacity() + b.added_opens.capacity()
                 + cell_bytes(&b.large) + cell_bytes(&b.proposed) + cell_bytes(&b.places)

@@ -27,6 +27,8 @@ cdef cppclass BurstyCounts:
     measure_t *inner                # has the tables
     choice_source *source           # NULL: no verb has set one
     double discount, concentration
+    vector[double] own              # if each dish has a concentration: by slot; otherwise empty
+    double fresh                    # and that of a new dish
     const int32_t *terms            # of each customer
     const int32_t *restaurant       # of each customer; NULL: not read yet
     int64_t n_customers, n_restaurants
@@ -148,6 +150,13 @@ cdef inline double shared_of(const BurstyCounts *b, Counted cell) noexcept nogil
     return <double>cell.customers - b.discount * <double>cell.tables
 
 
-cdef inline double opening_of(const BurstyCounts *b, Counted total) noexcept nogil:
+cdef inline double concentration_of(const BurstyCounts *b, int32_t slot) noexcept nogil:
+    """Concentration of a dish; of a new one, for a negative slot or one of a proposal."""
+    if b.own.size() == 0:
+        return b.concentration
+    return b.fresh if slot < 0 or b.is_proposal[slot] else b.own[slot]
+
+
+cdef inline double opening_of(const BurstyCounts *b, int32_t slot, Counted total) noexcept nogil:
     """Weight of a new table, before its term."""
-    return b.concentration + b.discount * <double>total.tables
+    return concentration_of(b, slot) + b.discount * <double>total.tables

@@ -256,9 +256,9 @@ cdef int sit(BurstyCounts *b, int32_t i, int32_t slot, int opens, double *p) noe
         if b.inner.predictive(b.inner.self, i, &slot, 1, density) < 0:
             return -1
         shared = shared_of(b, cell)
-        opening = opening_of(b, total) * density[0]
+        opening = opening_of(b, slot, total) * density[0]
         if p != NULL:
-            p[0] = (shared + opening) / (<double>total.customers + b.concentration)
+            p[0] = (shared + opening) / (<double>total.customers + concentration_of(b, slot))
         if opens == DRAW:
             opens = 1
             if shared > 0.0:
@@ -476,7 +476,8 @@ cdef int bursty_remove(void *self, int32_t slot, const int32_t *customers, int64
             return alone
         b.left_opens[i] = <int8_t>alone
         if n > 1:
-            p = (shared_of(b, cell) + opening_of(b, here) * density[0]) / (<double>here.customers + b.concentration)
+            p = ((shared_of(b, cell) + opening_of(b, slot, here) * density[0])
+                 / (<double>here.customers + concentration_of(b, slot)))
             product *= p
             if product < 1e-200:
                 total += det_log(product)
@@ -520,7 +521,8 @@ cdef int bursty_predictive(void *self, int32_t customer, const int32_t *slots, i
             cell.tables = b.cell_tables[slot]
             total.customers = b.here[slot]
             total.tables = b.here_tables[slot]
-        out[j] = (shared_of(b, cell) + opening_of(b, total) * out[j]) / (<double>total.customers + b.concentration)
+        out[j] = ((shared_of(b, cell) + opening_of(b, slot, total) * out[j])
+                  / (<double>total.customers + concentration_of(b, slot)))
     if not large:
         for p in range(pair.first, pair.last):
             slot = b.slot_of[at(b, p)]
@@ -646,6 +648,7 @@ cdef int weigh(BurstyCounts *b, const int32_t *customers, int64_t n, int32_t slo
     cdef int32_t d
     cdef int one
     cdef bint old = slot != DEAD
+    cdef double theta = concentration_of(b, slot)
     cdef Counted here, cell
     cdef double size = topics.eta_sum + (<double>topics.totals[k] if old else 0.0)
     cdef double product = 1.0, below = 1.0, total = 0.0, shared, opening
@@ -662,12 +665,12 @@ cdef int weigh(BurstyCounts *b, const int32_t *customers, int64_t n, int32_t slo
                 total += det_log(product / below)
                 product = below = 1.0
         product /= below
-        if here.customers == 0 and not logs:
+        if here.customers == 0 and not logs and b.own.size() == 0:
             product *= all_open
         else:
             for i in range(n):
-                product *= ((opening_of(b, here) + b.discount * <double>i)
-                            / (b.concentration + <double>(here.customers + i)))
+                product *= ((opening_of(b, slot, here) + b.discount * <double>i)
+                            / (theta + <double>(here.customers + i)))
                 if logs and product < 1e-140:
                     total += det_log(product)
                     product = 1.0
@@ -685,9 +688,9 @@ cdef int weigh(BurstyCounts *b, const int32_t *customers, int64_t n, int32_t slo
         opening = topics.eta[b.block_terms[d]] + <double>b.added[d]
         if old:
             opening += <double>topics.counts[<int64_t>b.block_terms[d] * topics.stride + k]
-        opening *= (opening_of(b, here) + b.discount * <double>opened) / (size + <double>opened)
+        opening *= (opening_of(b, slot, here) + b.discount * <double>opened) / (size + <double>opened)
         shared = <double>b.now[d] - b.discount * <double>b.now_tables[d]
-        product *= (shared + opening) / (b.concentration + <double>(here.customers + i))
+        product *= (shared + opening) / (theta + <double>(here.customers + i))
         if logs and product < 1e-140:
             total += det_log(product)
             product = 1.0
