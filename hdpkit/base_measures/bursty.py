@@ -30,7 +30,7 @@ from hdpkit.priors import Each, Gamma, Shifted, draw_from, log_density_at, suppo
 from hdpkit.random import ChoiceSource
 from hdpkit.stirling import one_alone
 
-__all__ = ["Bursts", "Bursty", "BurstyReferenceBank", "is_concentration"]
+__all__ = ["Bursts", "Bursty", "BurstyReferenceBank", "DishBurstsReferenceBank"]
 
 _NEW = -1  # a new dish, among slots
 _LARGEST = 1e100
@@ -67,11 +67,6 @@ def _each_concentration(value: Each) -> None:
             "concentration", value, "hk.Each of a prior of positive numbers",
             "For instance hk.Each(hk.Gamma(1.0, 0.01)).",
         )  # fmt: skip
-
-
-def is_concentration(number: float) -> bool:
-    """Whether this can be the concentration of a dish."""
-    return 0.0 < number <= _LARGEST
 
 
 def _discount(instance: Any, attribute: Any, value: Any) -> None:
@@ -250,7 +245,7 @@ class Bursty(ByRestaurant):
         prior = self.concentration.prior
         for _ in range(_MOST_DRAWS):
             drawn = float(draw_from(prior, source))
-            if is_concentration(drawn):
+            if self.is_concentration(drawn):
                 return drawn
         raise DeclarationError(
             "concentration", prior, f"a prior with mass above 0, up to {_LARGEST:g}", "Give it another prior."
@@ -262,7 +257,12 @@ class Bursty(ByRestaurant):
         prior = self.concentration.prior
         if hasattr(prior, "choose"):
             return None
-        return lambda b: log_density_at(prior, b) if is_concentration(b) else -math.inf
+        return lambda b: log_density_at(prior, b) if self.is_concentration(b) else -math.inf
+
+    @staticmethod
+    def is_concentration(number: float) -> bool:
+        """Whether this can be the concentration of a dish."""
+        return 0.0 < number <= _LARGEST
 
     def concentration_of(self, statistics: Bursts) -> float:
         """b of a dish."""
@@ -422,8 +422,6 @@ class Bursty(ByRestaurant):
         """Return a bank in Python over the bank of the inner measure."""
         if self.conjugate:
             return BurstyReferenceBank(self, data)
-        from hdpkit.base_measures.dish_bursts import DishBurstsReferenceBank
-
         return DishBurstsReferenceBank(self, data)
 
     def counts_by_cell(self, documents: str) -> bool:
@@ -884,3 +882,127 @@ class BurstyReferenceBank:
     def memory_bytes(self) -> int:
         """Bytes of the arrays and of the inner bank; dictionaries are not counted."""
         return int(self.inner.memory_bytes() + self._slot.nbytes + self._opens.nbytes)
+
+
+class DishBurstsReferenceBank(BurstyReferenceBank):
+    """Customers and tables of terms in each restaurant, with a separate concentration for each dish.
+
+    `log_block` draws the concentration of the new dish, or takes that of the dish that the block has left,
+    and draws the tables of the block given it.
+    """
+
+    def __init__(self, measure: Bursty, data: GroupedData) -> None:
+        from hdpkit.base_measures.dish_bursts import DishConcentrations
+
+        self.kept: Any = DishConcentrations(measure, data.values)
+        super().__init__(measure, data)
+
+    def prepare(self, source: ChoiceSource) -> None:
+        """Use this source for draws until the end of a verb."""
+        self.kept.prepare(source)
+        super().prepare(source)
+
+    # ------------------------------------------------------------------ dishes
+
+    def born(self, slot: int) -> None:
+        """Empty statistics, and a concentration."""
+        self.kept.born(slot)
+        super().born(slot)
+        self._of[int(slot)].concentration = float(self.kept.parameter(slot))
+
+    def died(self, slot: int) -> None:
+        """Remove the concentration of the dish, except for the current step."""
+        self.kept.died(slot)
+        super().died(slot)
+
+    def remove(self, slot: int, customers: IntsOrList) -> None:
+        """Remove these customers from a slot, the last one first."""
+        self.kept.left(slot, int(customers[0]))
+        super().remove(slot, customers)
+
+    def add(self, slot: int, customers: IntsOrList) -> None:
+        """Seat these customers in a slot, at the tables that were drawn for them if `log_block` was asked."""
+        self.kept.seated(customers)
+        super().add(slot, customers)
+
+    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
+        """Log of an unbiased estimate of the probability of a block under each slot and, last, a new dish."""
+        if len(customers) == 1:  # the same whatever the concentration of the new dish
+            return super().log_block(customers, slots)
+        offered = self.kept.offered(customers)
+        self._next = float(offered[0])
+        logs = super().log_block(customers, slots)
+        self.kept.weighed(offered, logs[-1:])
+        return logs
+
+    def _empty(self, slot: int) -> Bursts:
+        made = self.measure.make()
+        made.concentration = self._next
+        return made
+
+    def adopt(self, measure: Bursty) -> bool:
+        """Replace the parameter values; the numbers of tables and the concentrations are kept."""
+        self.kept.measure = measure
+        return super().adopt(measure)
+
+    # ------------------------------------------------------------------ concentrations
+
+    def bring_back(self, customer: int) -> None:
+        """Give the next new dish the concentration recorded for this customer, if there is one."""
+        self.kept.bring_back(customer)
+
+    def parameter(self, slot: int) -> float:
+        """Concentration of a dish."""
+        return float(self.kept.parameter(slot))
+
+    def has_parameter(self, slot: int) -> bool:
+        """Whether the dish already has a concentration."""
+        return bool(self.kept.has_parameter(slot))
+
+    def set_parameter(self, slot: int, parameter: Any) -> None:
+        """Change the concentration of a dish."""
+        self.kept.set_parameter(slot, parameter)
+        self._of[int(slot)].concentration = self.parameter(slot)
+        self._log_seating.pop(int(slot), None)
+
+    def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
+        """Return log p(terms, numbers of tables) of a dish as a function of its concentration, up to a
+        constant."""
+        statistics = self._of[int(slot)]
+        return lambda b: self.measure.log_seating(attrs.evolve(statistics, concentration=float(b)))
+
+    def totals_of(self, slot: int) -> tuple[Int64s, Int64s]:
+        """Customers and tables of every restaurant in the dish of a slot, in any order: shape (n,) each."""
+        found = np.array(list(self._of[int(slot)].totals.values()), dtype=np.int64).reshape(-1, 2)
+        return found[:, 0], found[:, 1]
+
+    # ------------------------------------------------------------------ saved with the state
+
+    def rebuild(self, dishes: Int32s, slots: IntsOrList) -> None:
+        """Recount everything from each customer's dish (-1: unseated) and the tables of `thaw`."""
+        self.kept.rebuild(dishes, slots)
+        super().rebuild(dishes, slots)
+        for slot, statistics in self._of.items():
+            statistics.concentration = self.parameter(slot)
+
+    def relabelled(self, mapping: Int32s) -> None:
+        """Slots have new numbers."""
+        self.kept.relabelled(mapping)
+        super().relabelled(mapping)
+
+    def freeze(self) -> dict[str, Any]:
+        """The numbers of tables and the concentrations."""
+        return {**super().freeze(), **self.kept.freeze()}
+
+    def check_frozen(self, frozen: Any, slots: Any) -> None:
+        """Raise a DataError unless these are concentrations, one per dish; None is accepted."""
+        self.kept.check_frozen(self.kept.without_tables(frozen), slots)
+
+    def thaw(self, frozen: Any) -> None:
+        """Restore frozen numbers of tables and concentrations."""
+        super().thaw(frozen)
+        self.kept.thaw(self.kept.without_tables(frozen))
+
+    def memory_bytes(self) -> int:
+        """Bytes of the arrays, of the inner bank and of the concentrations."""
+        return super().memory_bytes() + int(self.kept.memory_bytes())

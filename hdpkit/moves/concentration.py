@@ -13,7 +13,15 @@ from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.franchise.declarations import Hyperparameter
 from hdpkit.moves.dish_parameters import proposed_from_prior, update_dishes
-from hdpkit.moves.hyperparameters import ByMethod, Declared, Openings, Sharing, counted, log_rising
+from hdpkit.moves.hyperparameters import (
+    ByMethod,
+    Declared,
+    Openings,
+    Sharing,
+    counted,
+    log_rising,
+    one_a_dish,
+)
 from hdpkit.moves.protocol import MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
@@ -72,7 +80,7 @@ class Concentration(ByMethod):
             )  # fmt: skip
         declared = [one.hyperparameters[0] for one in state.declarations]
         declared += [Hyperparameter.of(key, state.measure.priors[key]) for key in self._keys(state)]
-        if _one_a_dish(state):
+        if one_a_dish(state):
             declared.append(Hyperparameter.of("concentration", cast(Any, state.measure).concentration))
         for one in declared:
             if self.method == "auxiliary" and one.prior is not None and not _conjugate(one):
@@ -101,12 +109,11 @@ class Concentration(ByMethod):
         state.set_concentration(declaration.name, after)
         return MoveInfo(1, int(value != after))
 
-    def _has_priors(self, state: Franchise) -> bool:
-        return super()._has_priors(state) or _one_a_dish(state)
+    def _of_each(self, state: Franchise) -> bool:
+        return one_a_dish(state)
 
-    def _in_dishes(self, state: Franchise, rng: ChoiceSource) -> MoveInfo:
-        info = super()._in_dishes(state, rng)
-        return info + update_dishes(state, self._of_dish, rng) if _one_a_dish(state) else info
+    def _dish_by_dish(self, state: Franchise, rng: ChoiceSource) -> MoveInfo:
+        return update_dishes(state, self._of_dish, rng)
 
     def _of_dish(
         self, state: Franchise, slot: int, customers: Int64s, rng: ChoiceSource
@@ -131,11 +138,6 @@ class Concentration(ByMethod):
             return slice_concentration(concentration, value, d, n, t, self.width, source)
         assert isinstance(concentration.prior, Gamma)  # it is conjugate
         return draw_concentration(concentration.prior, value, d, n, t, source)
-
-
-def _one_a_dish(state: Franchise) -> bool:
-    """Whether each topic has a concentration of its own, by which it differs by restaurant."""
-    return state.measure.seats_values and not state.measure.conjugate
 
 
 def by_numbers(move: Concentration, declaration: Restaurant) -> bool:

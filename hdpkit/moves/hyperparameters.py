@@ -66,7 +66,8 @@ class ByMethod(Move):
             with state.root_integrated(rng), sizes:  # the root's weights depend on its hyperparameters
                 for number, declaration in enumerate(state.declarations):
                     info += self._update(state, number, declaration, rng)
-        return info + self._in_dishes(state, rng)
+        info += self._in_dishes(state, rng)
+        return info + self._dish_by_dish(state, rng) if self._of_each(state) else info
 
     def _declared(self, concentration: Hyperparameter, discount: Hyperparameter) -> Hyperparameter:
         """The one that this move updates."""
@@ -75,7 +76,17 @@ class ByMethod(Move):
     def _has_priors(self, state: Franchise) -> bool:
         """Whether there is anything to draw."""
         declared = [self._declared(*one.hyperparameters) for one in state.declarations]
-        return any(one.prior is not None for one in declared) or bool(self._keys(state))
+        return any(one.prior is not None for one in declared) or bool(
+            self._keys(state) or self._of_each(state)
+        )
+
+    def _of_each(self, state: Franchise) -> bool:
+        """Whether each dish has a value that this move draws."""
+        return False
+
+    def _dish_by_dish(self, state: Franchise, rng: ChoiceSource) -> MoveInfo:
+        """Draw the value of each dish."""
+        return MoveInfo()
 
     def _keys(self, state: Franchise) -> list[str]:
         """Parameters of restaurants in dishes that this move draws: "concentration/bursts"."""
@@ -122,6 +133,11 @@ class ByMethod(Move):
         return info
 
 
+def one_a_dish(state: Franchise) -> bool:
+    """Whether each topic has a concentration of its own, by which it differs by restaurant."""
+    return state.measure.seats_values and not state.measure.conjugate
+
+
 def _moved(before: Sequence[float], after: Sequence[float]) -> MoveInfo:
     """The number of values updated, and the number of those that changed."""
     return MoveInfo(len(after), sum(a != b for a, b in zip(before, after, strict=True)))
@@ -160,7 +176,7 @@ class Sharing:
         ]
         customers, tables = state.totals_in_dishes()
         theta, d = (np.full(len(customers), one.start) for one in declared)
-        if not measure.conjugate:  # each dish has a concentration
+        if one_a_dish(state):
             bank: Any = state.bank
             of = {slot: bank.totals_of(slot) for slot in state.slots.occupied_slots().tolist()}
             customers, tables = (np.concatenate(rows) for rows in zip(*of.values(), strict=True))
