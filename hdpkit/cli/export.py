@@ -22,7 +22,7 @@ from hdpkit.errors import ParameterError
 from hdpkit.io.tables import write_workbook
 from hdpkit.signatures import write_pages, write_signatures
 from hdpkit.signatures.export import signature_tables
-from hdpkit.signatures.runs import POINTS, TOPICS, nouns_of, signatures_of_run
+from hdpkit.signatures.runs import POINTS, STATES, TOPICS, nouns_of, signatures_of_run
 from hdpkit.summaries.export import EXPORTS, export_topics, export_trace
 from hdpkit.summaries.run_topics import topics_of_run
 
@@ -88,7 +88,7 @@ def export(
     if n_topics is not None and n_topics.about is None:
         raise ParameterError("topics", n_topics.most, "about:N", "All topics are written without it.")
     there = open_corpus_run(run, allow)
-    if to != "arviz" and nouns_of(there.data, run) is POINTS:
+    if to != "arviz" and nouns_of(there.data, run) in (POINTS, STATES):
         raise ParameterError(
             "to", to, "arviz, for a run over numbers",
             "hdpkit topics RUN --format csv has the components and their parameters; in Python see "

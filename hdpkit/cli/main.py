@@ -18,6 +18,7 @@ from hdpkit.cli.demo import demo
 from hdpkit.cli.export import export
 from hdpkit.cli.fit import fit
 from hdpkit.cli.folders import INTERRUPTED, memory_message
+from hdpkit.cli.hmm import hmm
 from hdpkit.cli.infer import infer
 from hdpkit.cli.labels import labels
 from hdpkit.cli.lm import lm
@@ -135,6 +136,7 @@ def main() -> None:
       hdpkit match run other-run
       hdpkit check run
       hdpkit signatures cohort.SBS96.all --levels types.csv --out run
+      hdpkit hmm fit data.csv --column speed --sequence trip --out run
       hdpkit schedules ap.dat --seconds 60
       hdpkit lm train text.txt --into model
       hdpkit lm score model other.txt
@@ -159,5 +161,6 @@ for command in (
     convert,
     schedules,
     lm,
+    hmm,
 ):
     main.add_command(command)

@@ -18,7 +18,7 @@ from hdpkit.io.tables import rows_of, table_text
 from hdpkit.plots import match as draw
 from hdpkit.plots.canvas import check_picture, load_matplotlib, save_picture
 from hdpkit.record.run_folder import SIGNATURES
-from hdpkit.signatures.runs import POINTS, Nouns, load_settings, nouns_of, signatures_of_run
+from hdpkit.signatures.runs import POINTS, STATES, Nouns, load_settings, nouns_of, signatures_of_run
 from hdpkit.summaries.matching import MIN_COSINE, TopicMatch, match_topics
 from hdpkit.summaries.run_topics import component_set_of_run
 from hdpkit.summaries.vectors import ComponentSet
@@ -144,7 +144,7 @@ def _echo(found: TopicMatch, nouns: Nouns, n_terms: int, most: int | None) -> No
     one, other = (printable(source) for source in found.sources)
     for title in (one, other, "cosine", f"share of\n{one}", f"share of\n{other}"):
         table.add_column(Text(title), justify="right", overflow="fold", max_width=14)
-    title = "parameters" if nouns is POINTS else f"top {nouns.terms}"
+    title = "parameters" if nouns in (POINTS, STATES) else f"top {nouns.terms}"
     for source in (one, other):
         table.add_column(Text(f"{title} of {source}"), overflow="fold")
     shown: dict[str, int] = {}

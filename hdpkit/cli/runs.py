@@ -63,7 +63,7 @@ from hdpkit.record.run_folder import COMMAND, ESTIMATOR, MODEL, READING, RUN, SI
 from hdpkit.schedule import Run, open_run
 from hdpkit.schedule.progress import ProgressBar
 from hdpkit.schedule.states import ChainState
-from hdpkit.signatures.runs import POINTS, Nouns, load_settings, nouns_of, signatures_of_run
+from hdpkit.signatures.runs import POINTS, STATES, Nouns, load_settings, nouns_of, signatures_of_run
 from hdpkit.signatures.runs import TOPICS as FIELD_OF_TOPICS
 from hdpkit.summaries import Diagnosis, diagnose
 from hdpkit.summaries.boilerplate import boilerplate_hint
@@ -194,7 +194,7 @@ def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...
         except RunError:  # it ended before its start was complete
             continue
         nouns = nouns_of(state.data, folder)
-        if not shown and nouns is POINTS:
+        if not shown and nouns in (POINTS, STATES):
             shown = True
             echo_components(there)
         if not shown and n_terms is not None:
@@ -365,7 +365,7 @@ def topics(
     there = open_corpus_run(run, allow)
     nouns = nouns_of(there.data, run)
     most, about = (None, None) if n_topics is None else (n_topics.most, n_topics.about)
-    if nouns is POINTS:
+    if nouns in (POINTS, STATES):
         if about is not None:
             raise ParameterError("topics", f"about:{about}", "a number, for components", "Leave it out.")
         more = {"verdicts": _verdicts_data(there)} if format == "json" else {}

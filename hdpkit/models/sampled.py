@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +23,10 @@ from hdpkit.schedule import Scheduler
 from hdpkit.summaries import Diagnosis, diagnose
 
 __all__ = ["NotNumbersError", "SampledModel", "best_chain", "go_on", "seed_of"]
+
+
+_OF_SEQUENCES = SimpleNamespace(topics="states", tokens="observations", documents="sequences")
+"""Words of a diagnosis."""
 
 
 class NotNumbersError(DataError, TypeError):
@@ -206,7 +211,8 @@ class SampledModel(BaseEstimator):
 
 def _diagnosed(trace: Trace | ChainTrace, franchise: Franchise) -> Diagnosis:
     """The diagnosis of a trace; that of documents uses them."""
-    return diagnose(trace, data=franchise.data if isinstance(franchise.data, Corpus) else None)
+    corpus = franchise.data if isinstance(franchise.data, Corpus) else None
+    return diagnose(trace, data=corpus, words=None if corpus is not None else _OF_SEQUENCES)
 
 
 def go_on(

@@ -361,6 +361,55 @@ def strips(points: Sequence[Any], ends: Sequence[Any], numbers: Sequence[str], t
     return _chart(46 * rows, points, params=numbered, layer=[ticks, rule, mean])
 
 
+def over_time(runs: Sequence[Any], numbers: Sequence[str], n_rows: int) -> dict[str, Any]:
+    """Sequences as rows, of which each run of observations of one state has the state's colour."""
+    others = sorted({run["component"] for run in runs} - set(numbers))
+    legend = {"title": "state", "orient": "bottom", "columns": 12}
+    return _chart(
+        max(_ROW * n_rows, 40),
+        runs,
+        mark={"type": "rect"},
+        encoding={
+            "y": _names("sequence"),
+            "x": {"field": "begin", "type": "quantitative", "title": "observation", "scale": {"zero": False}},
+            "x2": {"field": "end"},
+            "color": {
+                "field": "component", "type": "nominal", "legend": legend,
+                "scale": {"domain": [*numbers, *others], "range": _distinct(len(numbers) + 1)},
+            },
+            "tooltip": [
+                {"field": "sequence", "type": "nominal"},
+                {"field": "component", "type": "nominal", "title": "state"},
+                {"field": "begin", "type": "quantitative", "title": "from"},
+                {"field": "last", "type": "quantitative", "title": "to"},
+                {"field": "probability", "type": "quantitative", "format": ".0%"},
+            ],
+        },
+    )  # fmt: skip
+
+
+def transition_heat(values: Sequence[Any], n_rows: int) -> dict[str, Any]:
+    """Transition probabilities from states (rows) to states (columns)."""
+    return _chart(
+        _ROW * n_rows,
+        values,
+        mark={"type": "rect"},
+        encoding={
+            "y": _names("from"),
+            "x": _names("to", 140, title="next state", orient="top", labelAngle=0),
+            "color": {
+                "field": "share", "type": "quantitative", "scale": {"type": "sqrt"},
+                "legend": {"title": "probability", "format": ".0%", "orient": "bottom"},
+            },
+            "tooltip": [
+                {"field": "from", "type": "nominal"},
+                {"field": "to", "type": "nominal"},
+                {"field": "share", "type": "quantitative", "title": "probability", "format": ".2%"},
+            ],
+        },
+    )  # fmt: skip
+
+
 def tree(branches: Sequence[Any], leaves: Sequence[Any], farthest: float) -> dict[str, Any]:
     """A horizontal dendrogram: the root is at the left, and each line has one leaf with its words."""
     x = {

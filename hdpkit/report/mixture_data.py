@@ -75,7 +75,7 @@ class MixtureData(ReportData):
     @cached_property
     def columns(self) -> tuple[str, ...] | None:
         """Names of the dimensions, without control characters; None if they have none."""
-        names = getattr(self.state.data, "columns", None)
+        names = getattr(self.state.data, "columns", None) or getattr(self.state.data, "vocabulary", None)
         return None if names is None else tuple(printable(name) for name in names)
 
     @cached_property
@@ -92,7 +92,7 @@ class MixtureData(ReportData):
     def plane(self) -> Plane | None:
         """Where observations are drawn; None if they are no numbers."""
         values = self.values
-        if values.dtype.kind not in "biuf" or values.ndim > 2:
+        if values.dtype.kind not in "biuf" or values.ndim > 2 or self.shown.counts is not None:
             return None
         axes = self.axes
         if axes is not None and self.columns is not None:

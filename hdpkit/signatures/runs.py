@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from hdpkit.checks import absolute_path, numbers_between, whole_number
+from hdpkit.data import Sequences
 from hdpkit.errors import DataError
 from hdpkit.record.files import reading
 from hdpkit.record.run_folder import SIGNATURES, RunFolder
@@ -20,7 +21,16 @@ from hdpkit.signatures.known import KnownSignatures
 from hdpkit.signatures.starts import RankChoice
 from hdpkit.summaries.settled import states_of_run
 
-__all__ = ["POINTS", "TOPICS", "Nouns", "Settings", "load_settings", "nouns_of", "signatures_of_run"]
+__all__ = [
+    "POINTS",
+    "STATES",
+    "TOPICS",
+    "Nouns",
+    "Settings",
+    "load_settings",
+    "nouns_of",
+    "signatures_of_run",
+]
 
 
 @attrs.frozen
@@ -68,12 +78,16 @@ TOPICS = Nouns("Topics", "topic", "topic", "token", "document", "term")
 """Of models of texts."""
 POINTS = Nouns("Components", "component", "component", "observation", "group", "dimension")
 """Of mixtures of numbers."""
+STATES = Nouns("States", "state", "state", "observation", "sequence", "term")
+"""Of hidden Markov models."""
 _MUTATIONS = Nouns("Signatures", "signature", "component", "mutation", "sample", "channel")
 
 
 def nouns_of(data: Any, folder: str | os.PathLike[str] | None = None) -> Nouns:
-    """The nouns for a run: of mutational signatures, of mixtures of numbers, otherwise of topic models."""
+    """The nouns for a run: of signatures, of mixtures of numbers or sequences, otherwise of topic models."""
     declared = folder is not None and (Path(folder) / SIGNATURES).exists()
+    if isinstance(data, Sequences):
+        return STATES
     if not hasattr(data, "n_documents"):
         return POINTS
     terms = data.vocabulary or ()

@@ -458,7 +458,9 @@ class AlignedTopics:
     # ------------------------------------------------------------------ tables
 
     def named_parameters(self, measure: BaseMeasure, columns: Any = None) -> dict[str, Floats]:
-        """Parameters of the topics by name, with intervals, for data other than terms.
+        """Parameters of the topics by name, with intervals, for data other than documents of terms.
+
+        Where they are states of sequences of terms, the parameters are the probabilities of the terms.
 
         Parameters
         ----------
@@ -482,7 +484,11 @@ class AlignedTopics:
         if columns is not None:
             columns = items("columns", columns, "names of the dimensions", remedy="Leave it out for numbers.")
         if self.samples[0].counts is not None:
-            raise StateError("samples", "of terms", "of numbers", "See AlignedTopics.topics.")
+            if self.samples[0].dishes is None:
+                raise StateError("samples", "of terms", "of numbers", "See AlignedTopics.topics.")
+            numbers = np.stack([self.topics, self.topics_lower, self.topics_upper], axis=-1)
+            words = range(numbers.shape[1]) if columns is None else columns
+            return {f"p({word})": numbers[:, v] for v, word in enumerate(words)}
         rows = self._vectors.dense(self._member_rows)
         _, begins = self._dishes
         found = {}

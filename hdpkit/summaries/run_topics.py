@@ -390,7 +390,8 @@ def components_of_run(run: Run, chain: int | None = None) -> RunComponents:
     """The components of a run over numbers, or of one of its chains."""
     samples, states = states_of_run(run, chain)
     agreed = consensus(align_topics(samples))
-    measure, columns = states[0].franchise.measure, getattr(run.data, "columns", None)
+    measure = states[0].franchise.measure
+    columns = getattr(run.data, "columns", None) or getattr(run.data, "vocabulary", None)
     n = len(states)
     of = f"chain {chain}" if chain is not None else f"{n} chains" if n > 1 else "one chain"
     source = f"{len(samples)} {'state' if len(samples) == 1 else 'states'} of {of} ({agreed.sweeps})"

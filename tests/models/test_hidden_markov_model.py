@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, HdpkitError, RunError
-from hdpkit.models.hidden_markov import measure_of, moves_of_states, restaurants_of_states
+from hdpkit.models.hidden_markov_parts import measure_of, moves_of_states, restaurants_of_states
 
 
 def three_states(n=300, seed=1):

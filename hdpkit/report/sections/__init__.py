@@ -21,6 +21,7 @@ from hdpkit.report.sections.signatures import (
     read_exposures,
     read_signatures_section,
 )
+from hdpkit.report.sections.states import read_states, read_transitions
 from hdpkit.report.sections.topic_map import read_map
 from hdpkit.report.sections.topics import read_topics
 from hdpkit.report.sections.trends import read_trends
@@ -42,7 +43,14 @@ SECTIONS = (
     Section(key="overview", title="Overview", template="overview.html", read=_of_topics(read_overview)),
     Section(key="cohort", title="Overview", template="cohort.html", read=read_cohort),
     Section(key="mixture", title="Overview", template="mixture.html", read=read_mixture),
-    Section(key="components", title="Components", template="components.html", read=read_components),
+    Section(key="states", title="States over time", template="states.html", read=read_states),
+    Section(key="transitions", title="Transitions", template="transitions.html", read=read_transitions),
+    Section(
+        key="components",
+        title="{{ nouns.topics | capitalize }}",
+        template="components.html",
+        read=read_components,
+    ),
     Section(key="weights", title="Weights by group", template="weights.html", read=read_weights),
     Section(key="signatures", title="Signatures", template="signatures.html", read=read_signatures_section),
     Section(key="exposures", title="Exposures", template="exposures.html", read=read_exposures),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.data import Sequences
 from hdpkit.errors import printable
 from hdpkit.plots.canvas import evenly
 from hdpkit.plots.components import RADIUS, ellipse
@@ -31,12 +32,14 @@ def read_mixture(report: ReportData) -> Content | None:
     found, values = report.components, report.values
     dimensions = 1 if values.ndim == 1 else values.shape[1]
     tiles = [
-        ("components", f"{len(found):,}"),
+        (report.nouns.topics, f"{len(found):,}"),
         ("observations", f"{report.n_customers:,}"),
         ("dimensions", f"{dimensions:,}"),
         *progress_of(report),
     ]
-    if found.samples[0].levels:
+    if isinstance(report.corpus, Sequences):
+        tiles.insert(3, ("sequences", f"{report.corpus.n_sequences:,}"))
+    elif found.samples[0].levels:
         tiles.insert(3, (f"groups ({printable(str(found.label))})", f"{found.samples[0].n_groups:,}"))
     return Content(
         values={
@@ -170,6 +173,8 @@ def _moments(report: MixtureData) -> tuple[Any, Any]:
 def read_weights(report: ReportData) -> Content | None:
     """Weights of the components in each group; None for other data, or a flat mixture."""
     if not isinstance(report, MixtureData) or not report.components.samples[0].levels:
+        return None
+    if report.components.samples[0].levels[-1].n_fixed is not None:  # its groups are the states themselves
         return None
     found, n = report.components, report.n_topics
     names = distinct(found.names)

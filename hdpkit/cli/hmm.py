@@ -1,0 +1,280 @@
+"""``hdpkit hmm``: hidden Markov models of sequences in tables, in run folders."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+import numpy as np
+
+from hdpkit.cli.folders import check_new_folder, held_for_a_run
+from hdpkit.cli.options import (
+    Command,
+    Parsed,
+    chains_type,
+    checkpoint_seconds_option,
+    checkpoint_sweeps_option,
+    config_option,
+    group,
+    not_negative,
+    option_of,
+    parse_init,
+    parse_moves,
+    parse_number_or_prior,
+    path_type,
+    positive,
+    prior_type,
+    quiet_option,
+    seed_option,
+    until_options,
+)
+from hdpkit.cli.output import say, shown_path
+from hdpkit.cli.runs import carry_out, check_until, in_rounds
+from hdpkit.data import Sequences
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.formats.delimited import delimiter_of, read_rows
+from hdpkit.formats.records import Layout, ReadingNotes
+from hdpkit.formats.text_files import place_of, reading
+from hdpkit.franchise import FixedWeights, Franchise
+from hdpkit.models.hidden_markov_parts import (
+    EMISSIONS,
+    measure_of,
+    moves_of_states,
+    restaurants_of_states,
+)
+from hdpkit.schedule import Checkpoint, Scheduler
+
+__all__ = ["hmm"]
+
+_MISSING = ("", "na", "nan", "null", "none")
+
+
+def _kappa(text: str) -> Any:
+    """A number of at least 0, or a prior."""
+    return 0.0 if text.strip() in ("0", "0.0") else parse_number_or_prior("sticky", text)
+
+
+@click.group()
+def hmm() -> None:
+    """Hidden Markov models: states of sequences, with a number of states that is inferred.
+
+    \b
+    Examples:
+      hdpkit hmm fit data.csv --column speed --sequence trip --sticky "gamma(10,1)" --out run
+      hdpkit report run
+      hdpkit resume run --sweeps 500
+    """
+
+
+@hmm.command(cls=Command)
+@click.argument("data", type=path_type)
+@click.option(
+    "--out", required=True, type=path_type, metavar="RUN", help="Folder for the run; must be new or empty."
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME",
+    help="Column of observations; several times for rows of numbers.  [default: all but the sequence]",
+)
+@click.option(
+    "--sequence",
+    metavar="NAME",
+    help="Column that says which sequence a row belongs to.  [default: all rows are one sequence]",
+)
+@option_of(Scheduler.run, "sweeps", positive, default=500, show_default=True)
+@until_options
+@seed_option
+@option_of(Scheduler.run, "chains", chains_type, default=1, show_default=True)
+@config_option
+@quiet_option
+@group(
+    "Model",
+    click.option(
+        "--emission",
+        type=click.Choice(EMISSIONS),
+        default="normal",
+        show_default=True,
+        help="What observations are: numbers, words (one column), or counts.",
+    ),
+    click.option(
+        "--sticky",
+        type=Parsed("number|gamma(a,b)", _kappa),
+        default="0",
+        show_default=True,
+        help="kappa, by which states favour themselves.",
+    ),
+    click.option(
+        "--concentration",
+        type=prior_type("concentration"),
+        default="gamma(1,1)",
+        show_default=True,
+        help="Of the transitions of each state.",
+    ),
+    click.option(
+        "--root-concentration",
+        type=prior_type("root-concentration"),
+        help="Of the states of all rows.  [default: gamma(1,1)]",
+    ),
+    click.option("--states", type=positive, metavar="K", help="A finite model with K states."),
+)
+@group(
+    "Sampler",
+    click.option(
+        "--moves",
+        type=Parsed("MOVE[:KEY=VALUE]...,...", parse_moves),
+        help="Moves of a sweep.  [default: beam-sampler, table-gibbs:every=10, and updates of parameters]",
+    ),
+    option_of(
+        Scheduler.run,
+        "init",
+        Parsed("auto|sequential|one|random:K", parse_init),
+        help="The start of a chain.",
+    ),
+    option_of(Scheduler, "threads", positive),
+)
+@group(
+    "What is kept",
+    click.option(
+        "--samples", type=not_negative, default=20, show_default=True,
+        help="States to keep of each chain for summaries, from the second half of its sweeps.",
+    ),
+    option_of(Scheduler.run, "thin", positive),
+    checkpoint_sweeps_option,
+    checkpoint_seconds_option,
+)  # fmt: skip
+def fit(data: Path, **options: Any) -> None:
+    """Find the states of sequences in a table and save the run in a folder.
+
+    DATA is a table (CSV or TSV, plain or compressed) with a header and a row for each observation, in order.
+    An empty cell, NA or NaN is a missing observation; with several columns either all cells of a row are
+    missing or none. Rows of a sequence need not be next to each other, but must be in order.
+
+    With numbers and counts the prior of the states has the scale of the data. --sticky favours staying in a
+    state: with gamma(10,1) about ten steps are expected before the data are seen, and how long states last is
+    inferred. The number of states is inferred, unless --states K is given.
+
+    Ctrl-C stops the run, and hdpkit resume RUN continues it. hdpkit report RUN shows the states over time,
+    transitions, and the parameters of the states. In Python hk.open_run(RUN) has the states, and
+    hk.HiddenMarkovModel is the same model as an estimator.
+
+    \b
+    Examples:
+      hdpkit hmm fit data.csv --column speed --sequence trip --sticky "gamma(10,1)" --out run
+      hdpkit hmm fit data.csv --column x --column y --chains 4 --until readable --out run
+      hdpkit hmm fit words.csv --column word --sequence line --emission words --out run
+    """
+    folder: Path = options["out"]
+    check_until(options)
+    n_states = options["states"]
+    if n_states is not None and options["root_concentration"] is not None:
+        raise ParameterError(
+            "root-concentration", options["root_concentration"], "left out with --states",
+            "States of a finite model weigh the same.",
+        )  # fmt: skip
+    check_new_folder(folder)
+    quiet = options["quiet"]
+    if not quiet:
+        say(f"reading {shown_path(data)}", err=True)
+    with reading(data):
+        sequences = read_sequences(data, options["columns"], options["sequence"], options["emission"])
+    if not quiet:
+        absent = int(sequences.missing.sum())
+        gaps = f", {absent:,} of them missing" if absent else ""
+        say(f"{sequences.n_sequences:,} sequences, {len(sequences):,} observations{gaps}", err=True)
+    restaurant = restaurants_of_states(
+        measure_of(options["emission"], sequences), options["sticky"], options["concentration"],
+        options["root_concentration"], n_states,
+    )  # fmt: skip
+    root: Any = "weights" if n_states is None else FixedWeights(n_states)
+    franchise = Franchise(restaurant, sequences, store="counts", root=root)
+    moves = options["moves"] or moves_of_states(restaurant, n_states)
+    scheduler = Scheduler(moves, threads=options["threads"])
+
+    def run(progress: Any, **given: Any) -> Any:
+        usual: dict[str, Any] = {"sweeps": options["sweeps"], "samples": options["samples"] or None}
+        usual["chains"] = options["chains"] if options["chains"] > 1 else None
+        return scheduler.run(
+            franchise,
+            rng=options["seed"],
+            init=options["init"],
+            thin=options["thin"],
+            progress=progress,
+            folder=folder,
+            checkpoint=Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
+            **(usual | given),
+        )
+
+    with held_for_a_run(folder, {}):
+        carry_out(in_rounds(options, folder, run), folder, 10, quiet, unit="observations")
+
+
+def read_sequences(path: Path, columns: Sequence[str], sequence: str | None, emission: str) -> Sequences:
+    """The sequences of a table; an error names the line and the column of a cell that is no observation."""
+    layout = Layout(delimiter=delimiter_of(path))
+    rows = read_rows(path, layout, ReadingNotes())
+    first, header = next(rows, (0, []))
+    names = [name.strip() for name in header]
+    if not names:
+        raise DataError(place_of(path), "no rows", "a table with a header", "Check the path.")
+
+    def place(parameter: str, name: str) -> int:
+        if names.count(name) != 1:
+            raise ParameterError(
+                parameter, name, f"the name of one column of {place_of(path)}: {', '.join(names)}",
+                "Names of columns are in the first line.",
+            )  # fmt: skip
+        return names.index(name)
+
+    key = None if sequence is None else place("sequence", sequence)
+    chosen = [place("column", name) for name in columns] or [i for i in range(len(names)) if i != key]
+    if emission == "words" and len(chosen) != 1:
+        raise ParameterError("column", [names[i] for i in chosen], "one column of words", "Give --column.")
+    found: dict[str, list[Any]] = {}
+    for line, row in rows:
+        if len(row) != len(names):
+            raise DataError(
+                place_of(path, line), f"{len(row)} fields", f"{len(names)} fields, as in line {first}",
+                "Complete the row.",
+            )  # fmt: skip
+        cells = [_value(path, line, names[i], row[i].strip(), emission) for i in chosen]
+        absent = [cell is None for cell in cells]
+        if any(absent) and not all(absent):
+            raise DataError(
+                place_of(path, line), f"no {names[chosen[absent.index(True)]]}",
+                "rows with all columns, or with none", "Fill the cell, or empty the others.",
+            )  # fmt: skip
+        value = None if absent[0] else cells[0] if len(cells) == 1 else cells
+        found.setdefault("" if key is None else row[key].strip(), []).append(value)
+    if not found:
+        raise DataError(place_of(path), "no rows", "a row for each observation", "Check the path.")
+    keys = list(found) if key is not None else None
+    made = Sequences.from_arrays(list(found.values()), names=keys, label=sequence or "sequence")
+    if made.values.ndim == 2:
+        made = attrs.evolve(made, columns=tuple(names[i] for i in chosen))
+    return made
+
+
+def _value(path: Path, line: int, column: str, cell: str, emission: str) -> Any:
+    """An observation, None if it is missing."""
+    if cell.lower() in _MISSING:
+        return None
+    if emission == "words":
+        return cell
+    try:
+        value = float(cell) if "_" not in cell else math.nan
+    except ValueError:
+        value = math.nan
+    whole = emission != "poisson" or (value >= 0 and value == np.floor(value))
+    if math.isfinite(value) and whole:
+        return int(value) if emission == "poisson" else value
+    wanted = "a finite number" if emission == "normal" else "a count, a whole number from 0"
+    raise DataError(
+        f"{place_of(path, line)}, column {column!r}", cell, wanted,
+        "Correct the cell, leave it empty if it is missing, or choose other columns.",
+    )  # fmt: skip

@@ -1,0 +1,79 @@
+"""Declarations of the hidden Markov model, and its schedule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, GammaPoisson, NormalGamma
+from hdpkit.checks import choice
+from hdpkit.data import Sequences
+from hdpkit.franchise import PreviousDish, Restaurant
+from hdpkit.moves import (
+    BaseMeasureParameters,
+    BeamSampler,
+    Concentration,
+    ForwardBackward,
+    Move,
+    RootWeights,
+    Sticky,
+    TableGibbs,
+)
+from hdpkit.priors import Gamma
+
+__all__ = ["EMISSIONS", "measure_of", "moves_of_states", "restaurants_of_states"]
+
+EMISSIONS = ("normal", "words", "poisson")
+_STRENGTH, _SHAPE, _SHARE = 0.05, 2.0, 0.25  # of the prior of normal emissions, as in `measure_of`
+
+
+def measure_of(emission: str | BaseMeasure, data: Sequences) -> BaseMeasure:
+    """The base measure of states.
+
+    "normal": independent normal distributions of each column, with the prior mean and a quarter of the
+    variance of the data as the prior guess of the variance within a state. "words": Dirichlet(0.5) over the
+    terms. "poisson": rates with the prior Gamma(1, 1 / mean). These two use the data for the scale of the
+    prior.
+    """
+    if isinstance(emission, BaseMeasure):
+        return emission
+    choice("emission", emission, EMISSIONS, remedy="Or a base measure, for instance hk.NormalInverseWishart.")
+    if emission == "words":
+        return DirichletMultinomial(0.5)
+    there = np.asarray(data.values[~data.missing], dtype=np.float64)
+    if emission == "poisson":
+        mean = there.mean(axis=0)
+        return GammaPoisson(1.0, 1.0 / np.where(mean > 0.0, mean, 1.0))
+    variance = there.var(axis=0)
+    variance = np.where((variance > 0.0) & np.isfinite(variance), variance, 1.0)
+    return NormalGamma(there.mean(axis=0), _STRENGTH, _SHAPE, _SHAPE * _SHARE * variance)
+
+
+def restaurants_of_states(
+    measure: BaseMeasure, sticky: Any, concentration: Any, root_concentration: Any, n_components: int | None
+) -> Restaurant:
+    """The restaurants of states, below a root; concentrations that are None are Gamma(1, 1)."""
+    if root_concentration is None:
+        root_concentration = Gamma(1.0, 1.0) if n_components is None else 1.0
+    root = Restaurant(measure, concentration=root_concentration, name="root")
+    own = Gamma(1.0, 1.0) if concentration is None else concentration
+    return Restaurant(root, concentration=own, each=PreviousDish(sticky=sticky))
+
+
+def moves_of_states(restaurant: Restaurant, n_components: int | None) -> list[Move]:
+    """The default schedule: whole sequences in every sweep, single sites in every tenth, parameters."""
+    measure, rule = restaurant.measure, restaurant.each
+    whole = measure.conjugate and measure.supports("draw_parameters") and measure.supports("log_likelihood")
+    moves: list[Move] = [TableGibbs()]
+    if whole:
+        moves = [BeamSampler() if n_components is None else ForwardBackward(), TableGibbs().every(10)]
+    if n_components is None:
+        moves.append(RootWeights())
+    if any(one.hyperparameters[0].prior is not None for one in restaurant.chain()):
+        moves.append(Concentration())
+    if not isinstance(getattr(rule, "sticky", 0.0), float | int):
+        moves.append(Sticky())
+    if any("/" not in name for name in measure.priors):
+        moves.append(BaseMeasureParameters())
+    return moves

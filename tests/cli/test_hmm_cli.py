@@ -1,0 +1,162 @@
+"""``hdpkit hmm fit``: tables as sequences, the run and its page, errors."""
+
+import gzip
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import hdpkit as hk
+from hdpkit.cli.hmm import read_sequences
+from hdpkit.cli.main import main
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.report import write_report
+from hdpkit.report.sections.states import read_states, read_transitions
+
+
+def call(*arguments, code=0):
+    result = CliRunner().invoke(main, [str(one) for one in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def table(path, lines):
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Two trips of three states, with a missing observation."""
+    rng = np.random.default_rng(1)
+    z = np.cumsum(rng.random(160) < 0.06) % 3
+    lines = ["trip,speed,height,word"]
+    for i, k in enumerate(z.tolist()):
+        numbers = "," if i == 3 else f"{rng.normal(5 * k, 0.4):.3f},{rng.normal(-5 * k, 0.4):.3f}"
+        lines.append(f"{'<b>a' if i < 60 else 'b'},{numbers},w{k}")
+    return table(tmp_path_factory.mktemp("data") / "data.csv", lines)
+
+
+@pytest.fixture(scope="module")
+def fitted(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    told = call(
+        "hmm", "fit", data, "--column", "speed", "--column", "height", "--sequence", "trip", "--sticky",
+        "gamma(10,1)", "--sweeps", 40, "--chains", 2, "--samples", 8, "--out", folder,
+    )  # fmt: skip
+    return folder, told
+
+
+def test_the_run_has_the_sequences_and_the_model(fitted, data):
+    folder, told = fitted
+    assert "2 sequences, 160 observations, 1 of them missing" in told
+    assert "mean[speed]" in told
+    run = hk.open_run(folder)
+    assert run.data.names == ("<b>a", "b")
+    assert run.data.lengths.tolist() == [60, 100]
+    assert run.data.columns == ("speed", "height")
+    franchise = run.franchises()[0]
+    assert franchise.sticky > 0.0
+    assert len(run.samples) >= 16
+    assert franchise.n_dishes >= 3
+
+
+def test_other_commands_take_the_run(fitted):
+    folder, _ = fitted
+    assert "all is well" in call("verify", folder)
+    assert "mean[speed]" in call("topics", folder)
+    assert "sweep" in call("resume", folder, "--sweeps", 2)
+    assert hk.open_run(folder).sweeps[0] == 42
+
+
+def test_the_page_shows_states_over_time_and_transitions(fitted, tmp_path):
+    folder, _ = fitted
+    page = write_report(folder, tmp_path / "page.html").read_text()
+    for section in ("States over time", "Transitions", "States of run"):
+        assert section in page
+    assert "&lt;b&gt;a" in page or "<b>a" not in page.split("<script", 1)[0]
+    assert "Weights by group" not in page
+
+
+def test_what_the_pictures_show(fitted):
+    from hdpkit.report.write import _report_data
+
+    report = _report_data(
+        str(fitted[0]), None, None, (), None, about=None, title=None, command=None, most_topics=500,
+        n_terms=30, n_documents=20,
+    )  # fmt: skip
+    runs = read_states(report).charts["states"]["data"]["values"]
+    for name, length in zip(("<b>a", "b"), (60, 100), strict=True):
+        own = [one for one in runs if one["sequence"] == name]
+        assert own[0]["begin"] == 1
+        assert own[-1]["last"] == length
+        assert [one["end"] for one in own[:-1]] == [one["begin"] for one in own[1:]]
+    found = read_transitions(report)
+    rows = found.values["rows"]
+    assert len(rows) == report.n_topics + 1
+    for row in rows:
+        assert sum(cell["value"] for cell in row["cells"]) + row["rest"] == pytest.approx(1.0)
+        assert all(cell["lower"] <= cell["value"] <= cell["upper"] for cell in row["cells"])
+    assert rows[-1]["name"] == "start"
+    assert found.values["kappa"] > 0.0
+
+
+def test_words_and_counts_and_a_finite_model(data, tmp_path):
+    told = call(
+        "hmm", "fit", data, "--column", "word", "--emission", "words", "--sequence", "trip", "--sweeps", 15,
+        "--samples", 6, "--states", 4, "--out", tmp_path / "words",
+    )  # fmt: skip
+    assert "p(w0)" in told
+    assert write_report(tmp_path / "words", tmp_path / "words.html").exists()
+    run = hk.open_run(tmp_path / "words")
+    assert run.data.vocabulary[0] == "w0"
+    assert run.franchises()[0].root.most_dishes == 4
+    counts = table(tmp_path / "counts.tsv", ["n\tm", "1\t2", "0\t3", "NA\tnan", "4\t4"])
+    call("hmm", "fit", counts, "--emission", "poisson", "--sweeps", 3, "--quiet", "--out", tmp_path / "n")
+    assert hk.open_run(tmp_path / "n").data.values.dtype.kind == "i"
+
+
+def test_tables(tmp_path):
+    rows = ["x,id", "1.5,a", ",b", "2,a", "-3e2,b"]
+    plain = read_sequences(table(tmp_path / "t.csv", rows), [], "id", "normal")
+    assert plain.names == ("a", "b")
+    assert plain.values.tolist() == [1.5, 2.0, 2.0, -300.0]
+    assert plain.missing.tolist() == [False, False, True, False]
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
+    packed = read_sequences(tmp_path / "t.csv.gz", ["x"], None, "normal")
+    assert packed.n_sequences == 1
+    assert len(packed) == 4
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "sequence", "emission", "told"),
+    [
+        (["x,y", "1,2", "1,b"], [], None, "normal", "line 3, column 'y'.*a finite number"),
+        (["x,y", "1,2", "1,"], [], None, "normal", "line 3.*no y"),
+        (["x", "inf"], [], None, "normal", "a finite number"),
+        (["x", "1_0"], [], None, "normal", "a finite number"),
+        (["x", "1.5"], [], None, "poisson", "a count"),
+        (["x,y", "1"], [], None, "normal", "1 fields"),
+        (["x"], [], None, "normal", "a row for each observation"),
+        (["x", ""], [], None, "normal", "row|observation"),
+        (["x", "1"], ["z"], None, "normal", "column = 'z'"),
+        (["x", "1"], [], "z", "normal", "sequence = 'z'"),
+        (["x,x", "1,2"], ["x"], None, "normal", "one column"),
+        (["x,y", "a,b"], [], None, "words", "one column of words"),
+    ],
+)
+def test_bad_tables(tmp_path, rows, columns, sequence, emission, told):
+    with pytest.raises((DataError, ParameterError), match=told):
+        read_sequences(table(tmp_path / "t.csv", rows), columns, sequence, emission)
+
+
+def test_bad_options(data, tmp_path):
+    for options, told in (
+        (("--emission", "binary"), "--emission"),
+        (("--sticky", "-1"), "sticky"),
+        (("--states", 3, "--root-concentration", 1), "root-concentration"),
+        (("--at-most", "1min"), "at-most"),
+        (("--column", "speeds"), "speeds"),
+    ):
+        assert told in call("hmm", "fit", data, *options, "--out", tmp_path / "none", code=2)
+    assert not (tmp_path / "none").exists()
