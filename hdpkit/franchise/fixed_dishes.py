@@ -332,7 +332,7 @@ def densities(
 
     compiled_bank = isinstance(bank, CompiledBank)
     if compiled_bank:
-        rows = bank.predictives(before, len(joined), slots)
+        rows = bank.predictives(np.arange(before, len(joined), dtype=np.int32), slots)
     else:
         rows = np.array([bank.log_predictive(before + i, slots) for i in range(len(values))])
         rows = rows.reshape(len(values), len(slots) + 1)

@@ -19,7 +19,7 @@ from hdpkit.franchise.guard import changes
 from hdpkit.franchise.known import NoKnown
 from hdpkit.franchise.reference.state_sequences import SequencePlan
 from hdpkit.franchise.scores import totals
-from hdpkit.franchise.verbs import Blocks, check_source
+from hdpkit.franchise.verbs import MOST_LAUNCHES, Blocks, check_source
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.random import ChoiceSource
 
@@ -29,6 +29,7 @@ RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound
 TAIL = 2.0**-4  # topics of labels below this share of the threshold are drawn when needed
 MOST_THREADS = 1024
 LEAST = 2.0**-8  # moves assign labels with at least this share of the threshold
+MOST_SPLIT = 32  # states at once
 KEYS = 2**62  # a stream is identified by two numbers below this
 
 
@@ -165,23 +166,69 @@ class Slices(Blocks):
         check_source(source)
         flag("slices", slices)
         whole_number("threads", threads, 1, MOST_THREADS, remedy="One per processor is usual.")
-        above: Any = self.root.weights
+        self._check_chain()
+        if not slices and self.root.most_dishes is None:
+            raise StateError(
+                "root", self.root.declared, "hk.FixedWeights, without slices", "Use moves.BeamSampler."
+            )
+        n: int = self._run_sequences("sequence_sweep", source, slices=slices, threads=threads)
+        return n
+
+    @changes
+    def split_states(self, source: ChoiceSource, scans: int = 3, length: int = 1) -> tuple[bool, bool]:
+        """Propose once to split a state of a hidden Markov model, or to merge two: `SplitMergeStates`.
+
+        Parameters
+        ----------
+        source : ChoiceSource
+            The ``rng`` that a move is given.
+        scans : int
+            Number of scans before the final one.
+        length : int
+            Largest number of consecutive states that are split or merged at once.
+
+        Returns
+        -------
+        split, accepted : bool
+
+        Raises
+        ------
+        StateError
+            Unless the data are sequences, `hk.PreviousDish` is declared, the root has weights, and the
+            measure has marginals.
+        """
+        check_source(source)
+        scans = whole_number("scans", scans, 0, MOST_LAUNCHES, remedy="A few are enough.")
+        length = whole_number("length", length, 1, MOST_SPLIT, remedy="2 is enough for most data.")
+        self._check_chain()
+        if not self.measure.conjugate:
+            raise StateError(
+                "measure", type(self.measure).__name__, "conjugate, where a state's marginal is needed",
+                "Use TableGibbs and DishParameters.",
+            )  # fmt: skip
+        import hdpkit.franchise.reference.state_splits  # noqa: F401 - few runs need it
+
+        found: tuple[bool, bool] = self._run_sequences("split_states", source, scans, length)
+        return found
+
+    def _check_chain(self) -> None:
+        """Raise an error unless it is a hidden Markov model over weights of the root."""
         if not self.topology.is_chain or not self.draws_tables or self.root.kind == "restaurant":
             raise StateError(
                 "each", self.declarations[-1].each, "hk.PreviousDish over store='counts', root='weights'",
                 "Only the states of a hidden Markov model are drawn sequence by sequence.",
             )  # fmt: skip
-        if not slices and self.root.most_dishes is None:
-            raise StateError(
-                "root", self.root.declared, "hk.FixedWeights, without slices", "Use moves.BeamSampler."
-            )
-        plan = SequencePlan(
-            self.measure, self.data, above, self._customers.dishes(), slices, threads,
-            self._forced_kernel == "reference",
-        )  # fmt: skip
+
+    def _run_sequences(
+        self, verb: str, source: ChoiceSource, *arguments: Any, slices: bool = False, threads: int = 1
+    ) -> Any:
+        """Run a verb over sequences, which sets the weights of new dishes."""
+        above: Any = self.root.weights
+        readable = self._forced_kernel == "reference"
+        dishes = self._customers.dishes()
+        plan = SequencePlan(self.measure, self.data, above, dishes, slices, threads, readable)
         with above.births_given():
-            n: int = self._run("sequence_sweep", self.bank, plan, source=source, prepare=True)
-        return n
+            return self._run(verb, self.bank, plan, *arguments, source=source, prepare=True)
 
     def _plan(self, source: ChoiceSource, integrated: bool, threads: int, slices: bool = True) -> SlicePlan:
         """Break the remainder into labels; without slices, until it is below `LEAST` times the threshold."""

@@ -24,7 +24,7 @@ from hdpkit.moves.reseat_groups import ReseatGroups
 from hdpkit.moves.root_weights import RootWeights
 from hdpkit.moves.selectors import SelectorCounts, Selectors
 from hdpkit.moves.smoothing import Smoothing
-from hdpkit.moves.split_merge import SplitMerge
+from hdpkit.moves.split_merge import SplitMerge, SplitMergeStates
 from hdpkit.moves.sticky import Sticky
 from hdpkit.moves.table_counts import TableCounts
 from hdpkit.moves.table_gibbs import TableGibbs
@@ -56,6 +56,7 @@ __all__ = [
     "SliceGibbs",
     "Smoothing",
     "SplitMerge",
+    "SplitMergeStates",
     "Sticky",
     "TableCounts",
     "TableGibbs",

@@ -12,9 +12,19 @@ from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
-__all__ = ["BeamSampler", "ForwardBackward"]
+__all__ = ["BeamSampler", "ForwardBackward", "needs_chain"]
 
 _threads = validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
+
+
+def needs_chain(move: Move, state: Franchise) -> None:
+    """Raise an error unless it is a hidden Markov model over a store of counts and weights of the root."""
+    if not state.topology.is_chain or not state.draws_tables:
+        raise ScheduleError(
+            "moves", move.name, "moves that this franchise supports",
+            "States are drawn sequence by sequence over hk.Sequences: declare each=hk.PreviousDish(), "
+            "store='counts' and root='weights'.",
+        )  # fmt: skip
 
 
 class _BySequences(Move):
@@ -28,12 +38,7 @@ class _BySequences(Move):
 
     def check(self, state: Franchise) -> None:
         """Raise an error unless it is a hidden Markov model whose dishes draw parameters."""
-        if not state.topology.is_chain or not state.draws_tables:
-            raise ScheduleError(
-                "moves", self.name, "moves that this franchise supports",
-                "States are drawn sequence by sequence over hk.Sequences: declare each=hk.PreviousDish(), "
-                "store='counts' and root='weights'.",
-            )  # fmt: skip
+        needs_chain(self, state)
         measure = state.measure
         if not measure.supports("draw_parameters") or not measure.supports("log_likelihood"):
             raise ScheduleError(

@@ -1,4 +1,4 @@
-"""Split-merge of dishes (Wang & Blei 2012) at any depth."""
+"""Split-merge of dishes (Wang & Blei 2012) at any depth, and of states of a hidden Markov model."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Int64s
 from hdpkit.checks import validator, whole_number
+from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
+from hdpkit.franchise.slices import MOST_SPLIT
+from hdpkit.moves.beam_sampler import needs_chain
 from hdpkit.moves.protocol import Move, MoveInfo, accepts, needs_marginals, needs_no_scans
 from hdpkit.moves.registry import moves
 from hdpkit.numerics import lgamma, log
 from hdpkit.random import ChoiceSource
 
-__all__ = ["SplitMerge"]
+__all__ = ["SplitMerge", "SplitMergeStates"]
 
 Sides = npt.NDArray[np.int8]
 
@@ -177,4 +180,69 @@ def _log_rising(discount: float, m: int) -> float:
     return lgamma(m - discount) - lgamma(1.0 - discount)
 
 
+@attrs.frozen
+class SplitMergeStates(Move):
+    """Split a state of a hidden Markov model in two, or merge two, and accept by Metropolis-Hastings.
+
+    For a split an observation is drawn uniformly, for a merge a state and one of its observations; then
+    another observation of the same state, or of another one. The two are on different sides; all other
+    observations of their states are divided by ``scans`` scans and a final one. A scan draws the sides of all
+    of them together: it filters forward and samples backward through the sequences, with predictives and
+    transition probabilities given the sides of the scan before, at first those of the two observations alone.
+    So states that differ only in the states before and after them are divided, too. For a merge the scans are
+    the same, and the last one is evaluated at the present sides (Jain & Neal 2004; for sequences Hughes, Fox
+    & Sudderth 2012).
+
+    With ``length`` above 1 the states of two windows of consecutive observations are divided, or merged, pair
+    by pair. Where one state alternates with another, and each should be two, neither can be divided alone
+    without a loss.
+
+    The ratio has the states' probability given the weights of the root, with tables integrated out, and
+    marginals of the observations. The weight of a state is divided by a draw of a beta distribution. After an
+    accepted proposal tables are drawn.
+
+    It needs `hdpkit.PreviousDish`, ``store="counts"``, ``root="weights"`` or fixed weights, and a conjugate
+    measure.
+
+    Parameters
+    ----------
+    scans : int
+        Number of scans before the final one.
+    length : int
+        Largest number of consecutive states that are split or merged at once; the number is drawn uniformly
+        from 1 to ``length``.
+    """
+
+    continuous = True
+    updates = ("seating", "root weights")
+
+    scans: int = attrs.field(
+        default=3, validator=validator(whole_number, 0, 10**6, remedy="A few are enough.")
+    )
+    length: int = attrs.field(
+        default=2, validator=validator(whole_number, 1, MOST_SPLIT, remedy="2 is enough for most data.")
+    )
+
+    def check(self, state: Franchise) -> None:
+        """Raise an error unless it is a hidden Markov model over a measure that has marginals."""
+        needs_chain(self, state)
+        needs_marginals(self, state)
+        if state.measure_parts:
+            raise ScheduleError(
+                "moves", self.name, "moves that support dishes with parameters in the state",
+                f"Integrate out what dishes of {type(state.measure).__name__} keep, or use TableGibbs.",
+            )  # fmt: skip
+
+    def apply(self, state: Franchise, rng: ChoiceSource, steps: tuple[int, int] | None = None) -> MoveInfo:
+        """Make one proposal."""
+        if steps == (0, 0):
+            return MoveInfo()
+        split, accepted = state.split_states(rng, self.scans, self.length)
+        info = MoveInfo(1, int(accepted))
+        return MoveInfo(1, int(accepted), (("split" if split else "merge", info),))
+
+
 moves.register("split-merge", SplitMerge, lambda: [SplitMerge(), SplitMerge(scans=0), SplitMerge(scans=1)])
+moves.register(
+    "split-merge-states", SplitMergeStates, lambda: [SplitMergeStates(), SplitMergeStates(scans=0)]
+)

@@ -9,6 +9,7 @@ __all__ = ["BUGS"]
 _KERNEL = "hdpkit.franchise.reference.state_homes"
 _STATE = "hdpkit.franchise.state_homes"
 _SEQUENCES = "hdpkit.franchise.reference.state_sequences"
+_SPLITS = "hdpkit.franchise.reference.state_splits"
 
 BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
@@ -235,5 +236,93 @@ BUGS: tuple[PlantedBug, ...] = (
         "rest = float(rows.psi[-1] + rows.psi[:-1][~used].sum())",
         "rest = float(rows.psi[-1])",
         "check_sequences",
+    ),
+    PlantedBug(
+        "the density of a split left out",
+        "A split is accepted without the probability of its sides.",
+        _SPLITS,
+        "log_prior + log_data - log_q",
+        "log_prior + log_data",
+        "check_state_splits",
+    ),
+    PlantedBug(
+        "a merge without the reverse split's density",
+        "The sides of the reverse proposal are drawn, in place of the present ones.",
+        _SPLITS,
+        "given = current if number == scans else None",
+        "given = None",
+        "check_state_splits",
+    ),
+    PlantedBug(
+        "observations of a split and of a merge alike",
+        "There are as many pairs of one state as of two.",
+        _SPLITS,
+        "log(n * len(windows.others(together, i, True)))",
+        "log(n * len(windows.others(apart, i, False)))",
+        "check_state_splits",
+    ),
+    PlantedBug(
+        "a state drawn for a split, too",
+        "The first observation of a merge is drawn like that of a split.",
+        _SPLITS,
+        "log(n_apart * np.count_nonzero(apart == apart[i]))",
+        "log(n)",
+        "check_state_splits",
+    ),
+    PlantedBug(
+        "the denominators of two rows forgotten",
+        "The rows of divided states have the customers that enter them, but not their number.",
+        _SPLITS,
+        "return float(add_up(seen)) - float(add_up(totals))",
+        "return float(add_up(seen))",
+        "check_state_splits",
+    ),
+    PlantedBug(
+        "a split without kappa",
+        "Rows of divided states don't favour them.",
+        _SPLITS,
+        "masses[np.arange(n), np.arange(n)] += self.kappa",
+        "masses[np.arange(n), np.arange(n)] += 0.0",
+        "check_state_splits",
+    ),
+    PlantedBug(
+        "the start row of a split sticky",
+        "The start row has the concentration alpha + kappa, if a divided state is entered from it.",
+        _SPLITS,
+        "        masses[np.arange(n), np.arange(n)] += self.kappa\n",
+        "        masses[np.arange(n), np.arange(n)] += self.kappa\n        masses[n] += self.kappa / n\n",
+        "check_state_splits",
+    ),
+    PlantedBug(
+        "one number of unused states for both of two splits",
+        "The second of two new states could still be the first one, too.",
+        _SPLITS,
+        "log(most - n_dishes - s) for s in",
+        "log(most - n_dishes + more * (not split)) for s in",
+        "check_state_splits",
+    ),
+    PlantedBug(
+        "windows that begin with the same state",
+        "Two states that are merged with others may be one.",
+        _SPLITS,
+        "for earlier in range(0 if split else place):",
+        "for earlier in range(0):",
+        "check_state_splits",
+    ),
+    PlantedBug(
+        "the weight of a state divided without the Jacobian",
+        "The density of a share is compared with those of two weights.",
+        _SPLITS,
+        "log_p = log(theta + n * d) - (1.0 + d) * (logs[0] + logs[1])",
+        "log_p = log(theta + n * d) - (1.0 + d) * (logs[0] + logs[1]) - log(whole)",
+        "check_state_splits_and_root_weights",
+    ),
+    PlantedBug(
+        "the share of a divided weight without its density",
+        "A share is accepted as if it were uniform.",
+        _SPLITS,
+        "return log_p - log_density",
+        "return log_p",
+        "check_state_splits_and_root_weights",
     ),
 )

@@ -5,11 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from exact_points import one_step_of_points
+from exact_points import check_balance, one_step_of_points
 from hdpkit._compiled.fused_sweeps.state_sequences import PIECE, StateSequences
 from marginals import dirichlet_multinomial_log_marginal
 from scipy import stats
 from state_homes_checks import (
+    SplitWeightsModel,
     StateHomesModel,
     WeightedStateHomesModel,
     check_sticky_scores,
@@ -23,7 +24,7 @@ from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
-from hdpkit.testing.exact import check_exact, check_irreducible
+from hdpkit.testing.exact import check_exact, check_irreducible, step_matrices
 from hdpkit.testing.pvalues import one_sample_p
 
 ONE = hk.Sequences.from_arrays([[0, 1, 1, 0]])
@@ -225,21 +226,24 @@ def test_finite_models_from_exact_draws(sticky, data, kernel, move):
 BITS = hk.Sequences.from_arrays([[[1, 0], [1, 1], [0, 0]], [[1, 0]]])
 
 
+def marginal_of_bits(values):
+    """Log marginal of two columns under Beta(0.7, 0.4)."""
+    log = 0.0
+    for d in range(2):
+        ones = sum(int(value[d]) for value in values)
+        for a, n in ((0.7, ones), (0.4, len(values) - ones)):
+            log += math.lgamma(a + n) - math.lgamma(a)
+        log -= math.lgamma(1.1 + len(values)) - math.lgamma(1.1)
+    return log
+
+
+def bits_franchise(root, sticky, **options):
+    return sticky_franchise(root, sticky, BITS, "counts", measure=hk.BetaBernoulli(0.7, 0.4), **options)
+
+
 @pytest.mark.parametrize("sticky", [0.0, 1.2])
 def test_the_beam_over_another_measure(sticky):
-    measure = hk.BetaBernoulli(0.7, 0.4)
-    franchise = sticky_franchise("weights", sticky, BITS, "counts", measure=measure)
-
-    def marginal(values):
-        log = 0.0
-        for d in range(2):
-            ones = sum(int(value[d]) for value in values)
-            for a, n in ((0.7, ones), (0.4, len(values) - ones)):
-                log += math.lgamma(a + n) - math.lgamma(a)
-            log -= math.lgamma(1.1 + len(values)) - math.lgamma(1.1)
-        return log
-
-    model = WeightedStateHomesModel(franchise, marginal)
+    model = WeightedStateHomesModel(bits_franchise("weights", sticky), marginal_of_bits)
     p_values = one_step_of_points(model, moves.BeamSampler(), 4000, 13)
     assert min(p_values.values()) > 1e-3 / len(p_values), p_values
 
@@ -319,16 +323,108 @@ def test_moves_of_sequences_are_refused_elsewhere():
     )  # fmt: skip
     for franchise, move in (
         (groups, moves.BeamSampler()),
+        (groups, moves.SplitMergeStates()),
         (sticky_franchise("restaurant", 0.0, store="histogram"), moves.BeamSampler()),
         (sticky_franchise("weights"), moves.ForwardBackward()),
     ):
         with pytest.raises(errors.ScheduleError):
             hk.Scheduler([move]).run(franchise, sweeps=1, rng=0)
     kept = hk.NonConjugate(lambda x, p: math.log(p if x else 1.0 - p), hk.Finite([0.2, 0.7]))
-    with pytest.raises(errors.ScheduleError, match="BeamSampler"):
-        hk.Scheduler([moves.BeamSampler()]).run(sticky_franchise("weights", measure=kept), sweeps=1, rng=0)
+    for move in (moves.BeamSampler(), moves.SplitMergeStates()):
+        with pytest.raises(errors.ScheduleError, match=move.name):
+            hk.Scheduler([move]).run(sticky_franchise("weights", measure=kept), sweeps=1, rng=0)
+    with pytest.raises(errors.StateError, match="conjugate"):
+        sticky_franchise("weights", measure=kept).split_states(RandomStream((0, 0)))
+    with pytest.raises(errors.StateError, match="each"):
+        groups.split_states(RandomStream((0, 0)))
     with pytest.raises(errors.DeclarationError, match="sticky"):
         sticky_franchise("restaurant", 1.0, store="histogram")
+
+
+# ---------------------------------------------------------------------- splits and merges of states
+
+
+@pytest.mark.parametrize(
+    ("sticky", "data", "kernel"),
+    [*((kappa, name, "auto") for kappa in (0.0, 1.2) for name in DATA), (0.0, "one sequence", "reference"),
+     (1.2, "missing", "reference")],
+)  # fmt: skip
+def test_splits_and_merges_leave_states_tables_and_overrides_invariant(sticky, data, kernel):
+    """Of one state and of two at a time; four customers can have four states."""
+    model = StateHomesModel(sticky_franchise(hk.FixedWeights(4), sticky, DATA[data], "counts", kernel=kernel))
+    P = check_exact(model, moves.SplitMergeStates(scans=0), reversible=True)
+    Q = check_exact(model, moves.SplitMergeStates(scans=0, length=1), reversible=True)
+    assert np.abs(P - Q).max() > 0.01  # some are of two states
+    check_irreducible(model, Q @ step_matrices(model, moves.TableCounts())[0], "splits, merges and tables")
+
+
+def test_scans_before_the_final_one():
+    model = StateHomesModel(sticky_franchise(hk.FixedWeights(3), 1.2, TWO, "counts"))
+    check_exact(model, moves.SplitMergeStates(scans=1, length=1), reversible=True)
+    model = StateHomesModel(sticky_franchise(hk.FixedWeights(4), 0.0, ONE, "counts"))
+    check_exact(model, moves.SplitMergeStates(scans=1), reversible=True)
+
+
+@pytest.mark.parametrize("sticky", [0.0, 1.2])
+def test_splits_and_merges_over_another_measure(sticky):
+    model = StateHomesModel(bits_franchise(hk.FixedWeights(4), sticky), marginal_of_bits)
+    check_exact(model, moves.SplitMergeStates(scans=0), reversible=True)
+
+
+@pytest.mark.parametrize(("sticky", "discount"), [(0.0, 0.0), (1.2, 0.0), (1.2, 0.3)])
+@pytest.mark.parametrize("arrays", [[[0, 1, 1]], [[0, 1], [1]]])
+def test_splits_divide_the_weight_of_a_state(arrays, sticky, discount):
+    """Detailed balance of states, tables and weights of the root, with the density of the share."""
+    data = hk.Sequences.from_arrays(arrays, n_terms=3)
+    franchise = sticky_franchise("weights", sticky, data, "counts", d=(discount, 0.0))
+    assert check_balance(SplitWeightsModel(franchise), moves.SplitMergeStates(scans=0, length=1)) > 10
+
+
+@pytest.mark.parametrize("case", ["terms", "terms, sticky", "bits, sticky"])
+def test_splits_of_two_states_from_exact_draws(case):
+    sticky = 1.2 if "sticky" in case else 0.0
+    if "bits" in case:
+        model = WeightedStateHomesModel(bits_franchise("weights", sticky), marginal_of_bits)
+    else:
+        model = WeightedStateHomesModel(sticky_franchise("weights", sticky, ONE, "counts"))
+    p_values = one_step_of_points(model, [moves.SplitMergeStates(scans=1)] * 2, 3000, 14)
+    assert min(p_values.values()) > 1e-3 / len(p_values), p_values
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_long_chain_of_splits_and_merges_has_the_law(name):
+    arrays, kappa, _ = KNOWN[name]
+    schedule = [moves.SplitMergeStates(scans=1).repeat(3), moves.RootWeights()]
+    check_numbers(long_run(arrays, kappa, schedule, 4000), arrays, kappa)
+
+
+@pytest.mark.parametrize("init", ["one", hk.init.Random(30), "auto"])
+def test_the_letters_of_beal_have_ten_states(init):
+    """ABCDEFEDCB thirty times (Beal et al. 2002): each of B to E needs two states, told apart by context."""
+    data = hk.Sequences.from_arrays([["ABCDEF".index(x) for x in "ABCDEFEDCB" * 30]], n_terms=6)
+    above = hk.Restaurant(hk.DirichletMultinomial(0.3), concentration=hk.Gamma(1, 1))
+    rows = hk.Restaurant(above, concentration=hk.Gamma(1, 1), each=hk.PreviousDish())
+    franchise = hk.Franchise(rows, data, store="counts", root="weights")
+    schedule = hk.Scheduler(
+        [
+            moves.BeamSampler(),
+            moves.SplitMergeStates().repeat(3),
+            moves.TableGibbs().every(10),
+            moves.Concentration(),
+            moves.RootWeights(),
+        ]
+    )
+    trace = schedule.run(franchise, sweeps=200, rng=1, init=init, audit_every=50)
+    assert np.mean(np.asarray(trace["n_dishes"][-100:]) == 10) > 0.5
+
+
+def test_splits_and_merges_are_counted_by_kind():
+    franchise = numbers_franchise(gaussian()[0])
+    schedule = hk.Scheduler([moves.BeamSampler(), moves.SplitMergeStates(), moves.RootWeights()])
+    schedule.run(franchise, sweeps=30, rng=2, init="one", audit_every=10)
+    assert franchise.n_dishes > 1
+    found = [moves.SplitMergeStates().apply(franchise, RandomStream((3, n))).details[0][0] for n in range(20)]
+    assert set(found) == {"split", "merge"}
 
 
 # ---------------------------------------------------------------------- readings and starts

@@ -43,6 +43,7 @@ from hdpkit.moves import (
     RootWeights,
     SliceGibbs,
     SplitMerge,
+    SplitMergeStates,
     Sticky,
     TableGibbs,
     concentration,
@@ -178,6 +179,7 @@ for registered_, root_, of_states_ in (
     ("sticky", "weights", [TableGibbs(), RootWeights()]),
     ("beam-sampler", "weights", [BeamSampler(), RootWeights()]),
     ("forward-backward", hk.FixedWeights(3), [ForwardBackward()]),
+    ("split-merge-states", "weights", [SplitMergeStates().repeat(4), RootWeights()]),
 ):
     GEWEKE[f"geweke: {registered_}"] = (
         registered_, sequences_under(root_), [*of_states_, Sticky(), Concentration()],

@@ -110,6 +110,7 @@ EXCLUDED = {
     "Franchise.labelled_seating": "called by moves with the source that they were given",
     "Franchise.redish": "the former name of resample_dish",
     "Franchise.draw_tables*": "verbs: called by TableCounts with a range, which they check",
+    "Franchise.split_states": "a verb: SplitMergeStates checks its numbers",
     "Franchise.resample_sequences": "a verb: BeamSampler and ForwardBackward check their number of threads",
     "Franchise.reseat_documents": "a verb: SliceGibbs and CountGibbs check their number of threads",
     "Franchise.size_counts_in_dishes": "called by Discount with the source that it was given",

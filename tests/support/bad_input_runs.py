@@ -132,6 +132,9 @@ RUNS = {
         plain(moves.TableCounts, method="binomial"), {"method": [None, 5, "", "poisson", ["binomial"]]}
     ),
     "moves.SplitMerge": Row(plain(moves.SplitMerge, scans=2), {"scans": optional(whole(0))}),
+    "moves.SplitMergeStates": Row(
+        plain(moves.SplitMergeStates, scans=2, length=1), {"scans": whole(0, 10**6), "length": whole(1, 32)}
+    ),
     "moves.Scheduled": Row(
         plain(moves.Scheduled, move=moves.TableGibbs(), first=1, last=3, period=2, times=2),
         {

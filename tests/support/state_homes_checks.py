@@ -30,6 +30,7 @@ __all__ = [
     "Before",
     "BothDishes",
     "OneFollower",
+    "SplitWeightsModel",
     "StateHomesModel",
     "ThroughAnother",
     "TwoFollowers",
@@ -40,6 +41,8 @@ __all__ = [
     "check_state_homes_of_the_prior",
     "check_state_homes_of_two_followers",
     "check_state_homes_over_counts",
+    "check_state_splits",
+    "check_state_splits_and_root_weights",
     "check_sticky",
     "check_sticky_births",
     "check_sticky_scores",
@@ -322,6 +325,20 @@ class WeightedStateHomesModel(ExactWeightModel, StateHomesModel):
                 shapes[:-1] -= overrides
 
 
+class SplitWeightsModel(WeightedStateHomesModel):
+    """The same where the weight of a dish is divided, or those of two dishes are added."""
+
+    def drawn(self, numbers, ends):
+        """Share of the dish with the first customer, if two dishes became one."""
+        gone = [w for w in numbers[:-1].tolist() if np.abs(ends[:-1] - w).min() > 1e-10]
+        return gone[0] / sum(gone) if len(gone) == 2 else None
+
+    def jacobian(self, drawn, after):
+        """One over the weight of the dish that was divided, if the split was accepted."""
+        pairs = itertools.combinations(after[:-1].tolist(), 2)
+        return 1.0 / next((a + b for a, b in pairs if abs(a / (a + b) - drawn) < 1e-10), 1.0)
+
+
 def exact_step(rule=None, n=4, **options):
     """The model, and the matrix of table Gibbs, of which every step leaves the posterior invariant."""
     model = StateHomesModel(state_franchise(rule or Before(), n, **options))
@@ -427,3 +444,19 @@ def check_sequences():
         franchise.audit()
     p_values = one_step_of_points(WeightedStateHomesModel(franchise), hk.moves.BeamSampler(), 3000, 5)
     assert min(p_values.values()) > 1e-5, p_values
+
+
+def check_state_splits():
+    """Splits and merges of one and of two states at a time, over fixed weights."""
+    move = hk.moves.SplitMergeStates(scans=0)
+    for kappa, arrays in ((1.2, [[0, 1], [1]]), (0.0, [[0, 1, 1, 0]]), (0.0, [[0, None], [1]])):
+        data = hk.Sequences.from_arrays(arrays, n_terms=3)
+        franchise = sticky_franchise(hk.FixedWeights(4), kappa, data, "counts", kernel="reference")
+        check_exact(StateHomesModel(franchise), move, reversible=True)
+
+
+def check_state_splits_and_root_weights():
+    """The same, where the weight of a state is divided."""
+    data = hk.Sequences.from_arrays([[0, 1, 1]], n_terms=3)
+    franchise = sticky_franchise("weights", 1.2, data, "counts", kernel="reference")
+    check_balance(SplitWeightsModel(franchise), hk.moves.SplitMergeStates(scans=0, length=1))

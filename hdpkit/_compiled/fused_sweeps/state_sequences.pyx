@@ -11,11 +11,11 @@ when its states are drawn, from the last to the first. The readable twin is
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 
 from hdpkit._compiled.fused_sweeps.slices cimport share_out
 from hdpkit._compiled.support.arguments cimport check_length, refuse
-from hdpkit.numerics cimport det_exp
+from hdpkit.numerics cimport det_exp, det_log
 from hdpkit.random._source cimport ChoiceSource
 from hdpkit.random.philox cimport philox, philox_next_double, philox_rekey
 from hdpkit.vectors cimport has_room, vector
@@ -413,3 +413,62 @@ def draw_tables(const int64_t[::1] customers not None, const double[::1] masses 
                 raise FloatingPointError(f"a table opened with probability {a / (a + i)}")
             out[j] += opened
     return tables
+
+
+def draw_sides(const double[:, ::1] weights not None, const int8_t[::1] linked not None, const int8_t[::1] which not None,
+               const double[:, :, :, ::1] within not None, int8_t[::1] sides not None, bint given,
+               ChoiceSource source not None):
+    """Draw the sides of observations in order, or take those given; returns their log probability.
+
+    Parameters
+    ----------
+    weights : float64 array, shape (m, 2)
+        What an observation weighs on each side, transitions from and to other states included.
+    linked : int8 array, shape (m,)
+        Whether the one before it in the sequence is the one before it here.
+    which : int8 array, shape (m,)
+        Number of the divided state to which it belongs.
+    within : float64 array, shape (n, n, 2, 2)
+        Transition probabilities: from a divided state to another, by sides.
+    sides : int8 array, shape (m,)
+        Changed in place unless they are given.
+    """
+    cdef int64_t t, m = weights.shape[0], drawn
+    cdef double p, rest, total, log_q = 0.0
+    cdef const double *by_side
+    check_length("linked", linked.shape[0], m)
+    check_length("which", which.shape[0], m)
+    check_length("sides", sides.shape[0], m)
+    for t in range(m):
+        if not (0 <= which[t] < within.shape[0] and (not given or 0 <= sides[t] <= 1)):
+            refuse("which, sides", (which[t], sides[t]), "numbers of a divided state and of a side", "See split_states.")
+    if (m and weights.shape[1] != 2) or within.shape[1] != within.shape[0] or within.shape[2] != 2 or within.shape[3] != 2:
+        refuse("weights, within", (weights.shape[1], within.shape[2]), "two sides", "See split_states.")
+    filters = np.empty((m, 2))
+    cdef double[:, ::1] f = filters
+    for t in range(m):
+        f[t, 0], f[t, 1] = weights[t, 0], weights[t, 1]
+        if t > 0 and linked[t]:
+            by_side = &within[which[t - 1], which[t], 0, 0]
+            f[t, 0] *= f[t - 1, 0] * by_side[0] + f[t - 1, 1] * by_side[2]
+            f[t, 1] *= f[t - 1, 0] * by_side[1] + f[t - 1, 1] * by_side[3]
+        total = f[t, 0] + f[t, 1]
+        f[t, 0] /= total
+        f[t, 1] /= total
+    for t in range(m - 1, -1, -1):
+        rest, p = f[t, 0], f[t, 1]
+        if t + 1 < m and linked[t + 1]:
+            rest *= within[which[t], which[t + 1], 0, sides[t + 1]]
+            p *= within[which[t], which[t + 1], 1, sides[t + 1]]
+        total = rest + p
+        rest /= total
+        p /= total
+        if not given:
+            drawn = p > 0.0
+            if p > 0.0 and rest > 0.0:
+                drawn = source.c.bernoulli(source.c.state, p)
+                if drawn < 0:
+                    raise FloatingPointError(f"a side with probability {p}")
+            sides[t] = <int8_t>drawn
+        log_q += det_log(p if sides[t] == 1 else rest)
+    return log_q

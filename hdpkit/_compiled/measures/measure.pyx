@@ -140,19 +140,19 @@ cdef class CompiledBank(Guarded):
         self.check(self.c.predictive(self.c.self, who, &s[0] if s.shape[0] else NULL, s.shape[0], &o[0]))
         return log_each(out)
 
-    def predictives(self, first, last, slots):
-        """Predictive of the values of customers first .. last - 1 under each slot and, last, a new dish.
+    def predictives(self, customers, slots):
+        """Predictive of the values of these customers under each slot and, last, a new dish.
 
-        Shape (last - first, n + 1); a measure may multiply each row by a factor.
+        Shape (number of customers, n + 1); a measure may multiply each row by a factor.
         """
+        cdef const int32_t[::1] who = self.customer_numbers(customers)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
-        cdef int64_t i, begin = whole32("first", first, 0, self.n_customers)
-        cdef int64_t end = whole32("last", last, begin, self.n_customers)
         cdef const int32_t *these = &s[0] if s.shape[0] else NULL
-        out = np.empty((end - begin, s.shape[0] + 1))
+        cdef int64_t i
+        out = np.empty((who.shape[0], s.shape[0] + 1))
         cdef double[:, ::1] o = out
-        for i in range(begin, end):
-            self.check(self.c.predictive(self.c.self, <int32_t>i, these, s.shape[0], &o[i - begin, 0]))
+        for i in range(who.shape[0]):
+            self.check(self.c.predictive(self.c.self, who[i], these, s.shape[0], &o[i, 0]))
         return out
 
     def block(self, customers, slots):

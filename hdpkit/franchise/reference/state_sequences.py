@@ -33,9 +33,13 @@ __all__ = [
     "Rows",
     "SequencePlan",
     "StateSequences",
+    "concentrations",
+    "distinct_numbers",
+    "labels_of",
     "sequence_sweep",
     "shares",
     "transition_counts",
+    "write_states",
 ]
 
 KEYS = 2**62  # a stream is identified by two numbers below this
@@ -129,16 +133,12 @@ def shares(a: float, b: float, source: ChoiceSource) -> tuple[float, float]:
 
 def sequence_sweep(walk: ReferenceWalk, bank: Any, plan: SequencePlan, source: ChoiceSource) -> int:
     """Draw the states of all sequences, then the tables; returns the number of states tried."""
-    store, slots = walk.store, walk.slots
     t: Any = walk.topology
     measure, above = plan.measure, plan.weights
-    live = slots.occupied_slots()
+    live, states = labels_of(walk)
     offsets, missing = np.ascontiguousarray(plan.data.offsets), plan.data.missing
     begins = offsets[:-1][np.diff(offsets) > 0]
-    place = np.full(int(live[-1]) + 1, -1, dtype=np.int32)
-    place[live] = np.arange(len(live), dtype=np.int32)
-    states = place[np.asarray(store.dishes())]
-    alpha = _concentrations(walk)
+    alpha = concentrations(walk)
     known = above.table.many(live)
     counts = transition_counts(states, begins, len(live))
     rows = Rows(np.asarray(known, dtype=np.float64), alpha, t.sticky.kappa, counts, source)
@@ -157,6 +157,14 @@ def sequence_sweep(walk: ReferenceWalk, bank: Any, plan: SequencePlan, source: C
     _draw(paths, plan, parameters, offsets, missing)
     _settle(walk, bank, plan, states, rows, begins, source)
     return len(parameters)
+
+
+def labels_of(walk: Any) -> tuple[Int32s, Int32s]:
+    """Occupied slots, and the place among them of each customer's dish."""
+    live = walk.slots.occupied_slots()
+    place = np.full(int(live[-1]) + 1, -1, dtype=np.int32)
+    place[live] = np.arange(len(live), dtype=np.int32)
+    return live, place[np.asarray(walk.store.dishes())]
 
 
 def _grow(rows: Rows, parameters: list[Any], plan: SequencePlan, source: ChoiceSource, all_of: bool) -> None:
@@ -180,10 +188,16 @@ def _grow(rows: Rows, parameters: list[Any], plan: SequencePlan, source: ChoiceS
 
 
 def transition_counts(states: Int32s, begins: Int64s, n: int) -> Int64s:
-    """Number of transitions from each state, and from the start (last), to each: shape (n + 1, n)."""
+    """Number of transitions from each state, and from the start (last), to each: shape (n + 1, n).
+
+    Transitions from or to a customer without a state, -1, are not counted.
+    """
     before = np.concatenate([[n], states[:-1]]).astype(np.int64)
     before[begins] = n
-    return np.bincount(before * n + states, minlength=(n + 1) * n).reshape(n + 1, n)
+    code = before * n + states
+    if states.min(initial=0) < 0:
+        code = code[(before >= 0) & (states >= 0)]
+    return np.bincount(code, minlength=(n + 1) * n).reshape(n + 1, n)
 
 
 def _draw(paths: Any, plan: SequencePlan, parameters: list[Any], offsets: Int64s, missing: Any) -> None:
@@ -196,7 +210,7 @@ def _draw(paths: Any, plan: SequencePlan, parameters: list[Any], offsets: Int64s
         return np.ascontiguousarray(logs, dtype=np.float64)
 
     if values.ndim == 1 and values.dtype.kind in "iub":
-        distinct, index = _distinct(values)
+        distinct, index = distinct_numbers(values)
         logs = logs_of(distinct)
         top = np.max(logs, axis=1, keepdims=True)
         scaled = exp_each(np.maximum(np.where(np.isfinite(top), logs - top, logs), -700.0))
@@ -224,7 +238,7 @@ def _draw(paths: Any, plan: SequencePlan, parameters: list[Any], offsets: Int64s
         s = end
 
 
-def _distinct(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def distinct_numbers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Distinct whole numbers, and the place of each value among them."""
     low, high = int(values.min()), int(values.max())
     if high - low > 4 * len(values):
@@ -254,7 +268,7 @@ def _settle(
         slots.close(int(live[label]))
     for label in (np.flatnonzero(used[len(live) :]) + len(live)).tolist():
         slot_of[label] = slots.open(np.flatnonzero(states == label).astype(np.int32))
-    _write(walk, states, slot_of, rows.psi, rows.alpha, begins, source)
+    write_states(walk, states, slot_of, rows.psi, rows.alpha, begins, source)
     dishes = slot_of[states]
     occupied = slots.occupied_slots()
     bank.rebuild(np.where(plan.data.missing, np.int32(-1), dishes), occupied)
@@ -265,7 +279,7 @@ def _settle(
     plan.weights.take(occupied, np.append(rows.psi[label_of[occupied]], rest))
 
 
-def _write(
+def write_states(
     walk: Any,
     states: Int32s,
     slot_of: Int32s,
@@ -324,12 +338,12 @@ def enter_given(walk: Any, bank: Any, dishes: Int32s, first: int, last: int, sou
     place = np.full(int(live[-1]) + 1, -1, dtype=np.int32)
     place[live] = np.arange(len(live), dtype=np.int32)
     above = np.asarray(walk.root.row(live))
-    _write(walk, place[dishes[:n]], live, above, _concentrations(walk), t.begins, source)
+    write_states(walk, place[dishes[:n]], live, above, concentrations(walk), t.begins, source)
     for slot in live.tolist():
         bank.add(slot, np.flatnonzero(dishes[:n] == slot))
 
 
-def _concentrations(walk: Any) -> Floats:
+def concentrations(walk: Any) -> Floats:
     """Concentrations of the rows and of the start row."""
     first = walk.topology.first[-1]
     return np.array([walk.concentration[first + walk.topology.n_fixed], walk.concentration[first]])
