@@ -9,19 +9,34 @@ import scipy
 
 from hdpkit._compiled.support.count_changes import write_sparse
 from hdpkit.data import Corpus
+from hdpkit.errors import KernelError
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.shard_state import COLUMNS, begin_shards
 from hdpkit.franchise.whole_corpus import Changes, WholeCorpus
 from hdpkit.random import STARTS, Streams
 from hdpkit.shards.files import Stored
 
-__all__ = ["begin_without_documents", "one_document"]
+__all__ = ["begin_without_documents", "check_served", "one_document"]
 
 
 def one_document(source: Any) -> Corpus:
     """A corpus of one token over the terms of a corpus in shards: a franchise needs a document."""
     one = scipy.sparse.csr_array(([1], ([0], [0])), shape=(1, source.n_terms))
     return Corpus.from_counts(one, vocabulary=getattr(source, "vocabulary", None))
+
+
+def check_served(franchise: Franchise) -> None:
+    """Raise a KernelError unless sweeps over shards are supported.
+
+    Workers exchange counts of terms, not the tables at which terms repeat within documents (`Bursty`).
+    """
+    try:
+        franchise.kernel("sweep_shards")
+    except KernelError as error:
+        raise KernelError(
+            "base", franchise.measure, "a DirichletMultinomial",
+            "Use hk.DirichletMultinomial, or hk.Scheduler over the whole corpus.",
+        ) from error  # fmt: skip
 
 
 def begin_without_documents(franchise: Franchise, stored: Stored, seed: int) -> None:

@@ -25,7 +25,7 @@ from hdpkit.record.describe import describe, described_franchise
 from hdpkit.record.files import to_json
 from hdpkit.record.run_folder import RUN, ChainWriter, RunFolder, Settings
 from hdpkit.shards.backend import Backend
-from hdpkit.shards.common import one_document
+from hdpkit.shards.common import check_served, one_document
 from hdpkit.shards.files import FromFolder, Stored, remove_others, seating_folder
 from hdpkit.shards.job import ShardedJob, as_moves, as_seed, check_job
 from hdpkit.shards.local import Local
@@ -265,7 +265,7 @@ def run(
     ParameterError, ScheduleError
         Before any work is done.
     KernelError
-        Before the first sweep, if the measure isn't a `DirichletMultinomial`.
+        Before the first sweep, and before a folder is made, if the measure isn't a `DirichletMultinomial`.
     ShardError
         If a shard, or its state, is missing or damaged; the message names the shard.
     RunError
@@ -341,6 +341,7 @@ def _hold(stack: ExitStack, path: Path, job: ShardedJob, init: Any, sweeps: int,
         return
     for move in job.moves:
         move.check(franchise)
+    check_served(franchise)
     _start(init, job)  # what can't be a start is refused before the folder is made
     settings = Settings(
         target=sweeps, seed=job.seed, stream=0, chains=None, thin=1, audit_every=None,

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from hdpkit.arrays import Int32s
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import joined_pieces
-from hdpkit.errors import KernelError
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.sample import hyperparameter_values
 from hdpkit.franchise.shard_state import (
@@ -31,6 +30,7 @@ from hdpkit.moves import Move, OverDocuments, Scheduled
 from hdpkit.moves.protocol import checked_info
 from hdpkit.random import STARTS, ChoiceSource
 from hdpkit.record.trace import largest_shares
+from hdpkit.shards.common import check_served
 from hdpkit.shards.files import Written, write_counts, write_shard
 from hdpkit.shards.job import ShardedJob, needs_lengths
 from hdpkit.shards.memory import Meeting
@@ -89,7 +89,7 @@ class Worker:
         self.franchise.expand_cells()
         for move in job.moves:
             move.check(self.franchise)
-        _check_served(self.franchise)
+        check_served(self.franchise)
         slots = job.start.common()["slots"]
         counts = shard_counts(corpus.values, corpus.n_terms, self._seating, int(np.max(slots)) + 1)
         lengths = np.asarray(corpus.document_lengths, dtype=np.int64)
@@ -251,14 +251,3 @@ class Worker:
             }
             for i, own in self.states().items()
         }
-
-
-def _check_served(franchise: Franchise) -> None:
-    """Raise a KernelError unless sweeps over shards are supported."""
-    try:
-        franchise.kernel("sweep_shards")
-    except KernelError as error:
-        raise KernelError(
-            "base", franchise.measure, "a DirichletMultinomial",
-            "Use hk.DirichletMultinomial, or hk.Scheduler over the whole corpus.",
-        ) from error  # fmt: skip

@@ -71,6 +71,7 @@ def test_a_prior_on_every_hyperparameter(name, tmp_path):
         ({"discount": 0.2}, {}, errors.ParameterError, "discount"),
         ({"discount": hk.Beta(1.0, 1.0)}, {}, errors.ParameterError, "discount"),
         ({"base": hk.SparseDirichletMultinomial()}, {}, errors.KernelError, "base"),
+        ({"base": hk.Bursty(hk.DirichletMultinomial())}, {}, errors.KernelError, "base"),
         ({"base": hk.SparseDirichletMultinomial(hk.Gamma(1.0, 1.0))}, {}, errors.KernelError, "base"),
     ],
 )
@@ -79,6 +80,15 @@ def test_other_hyperparameters_are_refused(of_root, of_documents, error, what):
     declared = hk.Restaurant(root, each="document", **of_documents)
     with pytest.raises(error, match=f"^{what} = "):
         shards.run(declared, shards.cut(DATA, 2), [moves.SliceGibbs()], sweeps=1, rng=0)
+
+
+def test_no_folder_is_made_for_topics_that_differ_by_document(tmp_path):
+    declared = hk.Restaurant(hk.Restaurant(hk.Bursty(hk.DirichletMultinomial(0.5))), each="document")
+    with pytest.raises(errors.KernelError, match=r"^base = Bursty"):
+        shards.run(
+            declared, shards.cut(DATA, 2), [moves.SliceGibbs()], sweeps=1, rng=0, folder=tmp_path / "run"
+        )
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
