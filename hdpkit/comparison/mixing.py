@@ -28,6 +28,7 @@ from hdpkit.errors import DeclarationError, HdpkitError, ParameterError, StateEr
 from hdpkit.franchise import Franchise
 from hdpkit.moves import (
     BaseMeasureParameters,
+    BeamSampler,
     Concentration,
     CountGibbs,
     Discount,
@@ -37,6 +38,8 @@ from hdpkit.moves import (
     RootWeights,
     SelectorCounts,
     Smoothing,
+    SplitMergeStates,
+    Sticky,
     TableGibbs,
 )
 from hdpkit.moves.protocol import check_move
@@ -368,8 +371,18 @@ def _check_franchise(franchise: Franchise) -> None:
 def usual_moves(franchise: Franchise) -> list[Move]:
     """The moves of a default check that run over a franchise."""
     single = franchise._customers.single
-    gibbs = [TableGibbs(), DishGibbs().every(10)] if single else [CountGibbs()]
-    parameters = [Concentration(), Discount(), BaseMeasureParameters(), SelectorCounts(), DishParameters()]
+    gibbs: list[Move] = [TableGibbs(), DishGibbs().every(10)] if single else [CountGibbs()]
+    if franchise.topology.is_chain and _serves(SplitMergeStates(), franchise):
+        whole = [BeamSampler()] if _serves(BeamSampler(), franchise) else []
+        gibbs = [*whole, SplitMergeStates().repeat(3), TableGibbs().every(10) if whole else TableGibbs()]
+    parameters = [
+        Concentration(),
+        Discount(),
+        BaseMeasureParameters(),
+        SelectorCounts(),
+        DishParameters(),
+        Sticky(),
+    ]
     if not franchise.measure.conjugate:
         parameters.append(Smoothing())
     return [move for move in [*gibbs, RootWeights(), *parameters] if _serves(move, franchise)]

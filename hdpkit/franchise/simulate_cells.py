@@ -188,10 +188,11 @@ def topics_of(franchise: Franchise, slots: Any, source: ChoiceSource) -> list[Fl
     """Topics of the dishes in these slots, each of shape (V,), drawn given the data; None if not of terms."""
     measure, data = franchise.measure, franchise.data
     by_restaurant = isinstance(measure, ByRestaurant) and not measure.seats_values
-    if not isinstance(data, Corpus) or by_restaurant or not measure.supports("draw_parameters"):
+    n_terms = data.n_terms if isinstance(data, Corpus) else getattr(measure, "n_terms", None)
+    if n_terms is None or by_restaurant or not measure.supports("draw_parameters"):
         return None
     drawn = measure.draw_many(franchise.bank, slots, franchise._customers.dishes(), source)
-    return list(drawn) if all(np.shape(one) == (data.n_terms,) for one in drawn) else None
+    return list(drawn) if all(np.shape(one) == (n_terms,) for one in drawn) else None
 
 
 def terms_of(topic: Floats, n: int, generator: np.random.Generator) -> Int32s:

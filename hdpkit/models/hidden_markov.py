@@ -66,9 +66,9 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
     until, at_most
         As in `TopicModel`.
     schedule : sequence of Move, optional
-        Moves of a sweep. None: `moves.BeamSampler` (for a finite model `moves.ForwardBackward`), table Gibbs
-        in every tenth sweep, and updates of all parameters with a prior. Measures that draw no parameters
-        have table Gibbs in every sweep.
+        Moves of a sweep. None: `moves.BeamSampler` (for a finite model `moves.ForwardBackward`), three
+        proposals of `moves.SplitMergeStates`, table Gibbs in every tenth sweep, and updates of all parameters
+        with a prior. Measures that draw no parameters have table Gibbs in every sweep.
     init : start
         As in `Scheduler.run`.
     decoder : "viterbi" or "posterior"

@@ -17,6 +17,7 @@ from hdpkit.moves import (
     ForwardBackward,
     Move,
     RootWeights,
+    SplitMergeStates,
     Sticky,
     TableGibbs,
 )
@@ -62,12 +63,13 @@ def restaurants_of_states(
 
 
 def moves_of_states(restaurant: Restaurant, n_components: int | None) -> list[Move]:
-    """The default schedule: whole sequences in every sweep, single sites in every tenth, parameters."""
+    """The default schedule: whole sequences, splits and merges, single sites now and then, parameters."""
     measure, rule = restaurant.measure, restaurant.each
     whole = measure.conjugate and measure.supports("draw_parameters") and measure.supports("log_likelihood")
     moves: list[Move] = [TableGibbs()]
     if whole:
-        moves = [BeamSampler() if n_components is None else ForwardBackward(), TableGibbs().every(10)]
+        first = BeamSampler() if n_components is None else ForwardBackward()
+        moves = [first, SplitMergeStates().repeat(3), TableGibbs().every(10)]
     if n_components is None:
         moves.append(RootWeights())
     if any(one.hyperparameters[0].prior is not None for one in restaurant.chain()):

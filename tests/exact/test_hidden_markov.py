@@ -8,7 +8,7 @@ import pytest
 from exact_points import check_balance, one_step_of_points
 from hdpkit._compiled.fused_sweeps.state_sequences import PIECE, StateSequences
 from marginals import dirichlet_multinomial_log_marginal
-from scipy import stats
+from scipy import special, stats
 from state_homes_checks import (
     SplitWeightsModel,
     StateHomesModel,
@@ -22,6 +22,7 @@ from test_state_homes import stirling
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
+from hdpkit.comparison.mixing import usual_moves
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.exact import check_exact, check_irreducible, step_matrices
@@ -491,6 +492,68 @@ def test_a_user_s_measure_over_sequences():
     schedule = hk.Scheduler([moves.BeamSampler(), moves.TableGibbs().every(5), moves.RootWeights()])
     schedule.run(franchise, sweeps=40, rng=0, audit_every=10)
     assert 2 <= franchise.n_dishes <= 6
+
+
+KAPPA = 3.0
+
+
+def log_i0(length):
+    """Log of the Bessel function I0(kappa R)."""
+    return np.log(special.i0e(KAPPA * length)) + KAPPA * length
+
+
+class Directions(hk.BaseMeasure):
+    """Angles, von Mises with a known concentration around an unknown direction."""
+
+    support = "angles"
+
+    def make(self):
+        return np.zeros(2)
+
+    def add(self, statistics, value):
+        statistics += math.cos(value), math.sin(value)
+
+    def remove(self, statistics, value):
+        statistics -= math.cos(value), math.sin(value)
+
+    def log_predictive(self, value, many):
+        sums = np.array(many)
+        longer = sums + np.array([math.cos(value), math.sin(value)])
+        ratio = log_i0(np.hypot(*longer.T)) - log_i0(np.hypot(*sums.T))
+        return ratio - math.log(2 * math.pi) - log_i0(1.0)
+
+
+@pytest.mark.parametrize("move", [moves.TableGibbs(), moves.SplitMergeStates(scans=1)], ids=repr)
+def test_a_user_s_angles_in_a_sticky_model(move):
+    """The exact-kernel test over a measure that has the four required methods and nothing else."""
+
+    def marginal(values):
+        length = math.hypot(sum(map(math.cos, values)), sum(map(math.sin, values)))
+        return float(log_i0(length)) - len(values) * (math.log(2 * math.pi) + float(log_i0(1.0)))
+
+    data = hk.Sequences.from_arrays([[0.1, 3.0, 0.4]])
+    franchise = sticky_franchise(hk.FixedWeights(3), 1.2, data, "counts", measure=Directions())
+    check_exact(StateHomesModel(franchise, marginal), move)
+
+
+def test_a_user_s_angles_have_two_states():
+    generator = np.random.default_rng(1)
+    angles = [generator.vonmises(2.5 * (np.arange(60) // 15 % 2), 20.0) for _ in range(2)]
+    rows = hk.Restaurant(hk.Restaurant(Directions()), each=hk.PreviousDish(sticky=5.0))
+    franchise = hk.Franchise(rows, hk.Sequences.from_arrays(angles), store="counts", root="weights")
+    schedule = [moves.TableGibbs().every(5), moves.SplitMergeStates().repeat(2), moves.RootWeights()]
+    trace = hk.Scheduler(schedule).run(franchise, sweeps=60, rng=0, init="one")
+    assert np.mean(np.asarray(trace["n_dishes"][-30:]) == 2) > 0.5
+
+
+def test_mixing_of_states_is_checked():
+    """Copies of sequences are simulated, and chains over them have the moves of sequences."""
+    data = hk.Sequences.from_arrays([[0, 0, 1, 1, None, 1] * 5, [1, 1, 0]], n_terms=2)
+    franchise = sticky_franchise("weights", 1.0, data, "counts", measure=hk.DirichletMultinomial(0.5))
+    names = [move.name for move in usual_moves(franchise)]
+    assert names[:3] == ["BeamSampler", "SplitMergeStates", "TableGibbs"]
+    checked = hk.check_mixing(franchise, sweeps=40, copies=10, rng=1, inits=["one", hk.init.Random(5)])
+    assert len(checked.redrawn.starts) == 3
 
 
 class Centres(hk.BaseMeasure):
