@@ -493,7 +493,8 @@ class BurstyReferenceBank:
     tables, take the place of a draw in the slot that it left. To choose a slot in proportion to prior and
     estimate, and to seat the block at the tables drawn, then leaves the posterior invariant: it is a Gibbs
     step over the block's slot given one set of tables in each slot (Andrieu, Doucet & Holenstein 2010, with
-    one particle in each slot).
+    one particle in each slot). The fused code of `resample_dish` differs in that its tables in all slots are
+    functions of the same uniform numbers.
 
     Parameters
     ----------

@@ -63,13 +63,11 @@ def default_moves(restaurant: Restaurant) -> list[Move]:
 
     DishGibbs runs in each of the first 20 sweeps, where it brings the number of topics up, and then in every
     fifth, which costs less for the same log joint and held-out perplexity (docs/startup.md). Where topics
-    differ by document, a chain begins with topics that don't, and DishGibbs takes ten times as long as
-    TableGibbs: it runs in every 25th sweep (docs/measures.md).
+    differ by document, SplitMerge has no fused code and is left out (docs/measures.md).
     """
-    if restaurant.measure.seats_values:
-        return [TableGibbs(), DishGibbs().every(25), *updates_of(restaurant)]
+    measure = restaurant.measure
     dishes = [DishGibbs().until(20), DishGibbs().after(20).every(5)]
-    proposals = [SplitMerge().until(50)] if restaurant.measure.conjugate else []
+    proposals = [SplitMerge().until(50)] if measure.conjugate and not measure.seats_values else []
     return [TableGibbs(), *dishes, *proposals, *updates_of(restaurant)]
 
 

@@ -121,13 +121,16 @@ FUSED = [
 
 @pytest.mark.parametrize(("b", "a"), LAWS)
 @pytest.mark.parametrize(("store", "root"), FUSED)
-def test_the_fused_sweep_leaves_the_posterior_invariant(store, root, b, a):
-    for shape, terms in (("2+2", TERMS), ("2+2", UNSORTED), (REPEATED, (0, 0, 0, 1))):
+def test_the_fused_sweeps_leave_the_posterior_invariant(store, root, b, a):
+    words = (0, 0, 0, 1), (0, 0, 0, 0), (0, 1, 0, 1)
+    for shape, terms in (("2+2", TERMS), ("2+2", UNSORTED), *((REPEATED, these) for these in words)):
         options = {"store": store, "root": root, "kernel": "fused"}
         franchise = tiny(shape, b, a, inner=hk.DirichletMultinomial, terms=list(terms), **options)
-        assert franchise.kernel("reseat") == "fused"
+        for verb in ("reseat", "resample_dish"):
+            assert franchise.kernel(verb) == "fused"
         model = ExactBurstyModel(franchise, dirichlet_multinomial_log_marginal(0.5, 3))
         check_irreducible(model, check_exact(model, moves.TableGibbs()), "a sweep of table Gibbs")
+        check_exact(model, moves.DishGibbs())
 
 
 def hashed(monkeypatch):

@@ -16,11 +16,28 @@
    table of the document's dish is joined or opened is a further draw, which is independent of it.
 
    The customer is removed first: whether its table of the word closes is drawn given their number (`one_alone` in
-   stirling.pxd). Included once by each instruction set. */
+   stirling.pxd). */
+#ifndef HDPKIT_BURSTY_SWEEP_TEXT_H
+#define HDPKIT_BURSTY_SWEEP_TEXT_H
 
 #include "topic_sweep_text.h"
 
 namespace {
+
+HDPKIT_INLINE static int64_t place_of(const hdpkit_words *w, int64_t i) { return w->place ? w->place[i] : i; }
+HDPKIT_INLINE static int64_t at(const hdpkit_words *w, int64_t p) { return w->order ? w->order[p] : p; }
+
+/* Places of the customers of a document with the term of one of them. */
+HDPKIT_INLINE static void find_pair(const hdpkit_words *w, const int32_t *terms, int64_t i, int32_t node, int64_t *first,
+                                    int64_t *last) {
+    const int64_t low = w->begin[node], high = w->begin[node + 1];
+    const int32_t v = terms[i];
+    int64_t p = place_of(w, i), q = p + 1;
+    while (p > low && terms[at(w, p - 1)] == v) p--;
+    while (q < high && terms[at(w, q)] == v) q++;
+    *first = p;
+    *last = q;
+}
 
 template <class Real, bool Scripted, class Root>
 struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
@@ -41,21 +58,6 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
     HDPKIT_INLINE static int32_t *touched(const hdpkit_topics *s) { return word_tables(s) + s->stride; }
     HDPKIT_INLINE static double *scale(const hdpkit_topics *s) { return (double *)s->document_less; }
     HDPKIT_INLINE static double *cumulative(const hdpkit_topics *s) { return s->inverse_more; }
-
-    HDPKIT_INLINE static int64_t place_of(const hdpkit_words *w, int64_t i) { return w->place ? w->place[i] : i; }
-    HDPKIT_INLINE static int64_t at(const hdpkit_words *w, int64_t p) { return w->order ? w->order[p] : p; }
-
-    /* Places of the customers of the document with the same term. */
-    HDPKIT_INLINE static void find_pair(const hdpkit_topics *s, int64_t i, int32_t node, int64_t *first, int64_t *last) {
-        const hdpkit_words *w = s->bursts;
-        const int64_t low = w->begin[node], high = w->begin[node + 1];
-        const int32_t v = s->terms[i];
-        int64_t p = place_of(w, i), q = p + 1;
-        while (p > low && s->terms[at(w, p - 1)] == v) p--;
-        while (q < high && s->terms[at(w, q)] == v) q++;
-        *first = p;
-        *last = q;
-    }
 
     static void raise(hdpkit_topics *s, int32_t k, double root) {
         double wanted = root * 1.25;
@@ -197,7 +199,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         hdpkit_words *w = s->bursts;
         int64_t first, last, one = -1, zero = -1;
         int32_t customers = 0, tables = 0;
-        find_pair(s, i, node, &first, &last);
+        find_pair(s->bursts, s->terms, i, node, &first, &last);
         if (last - first == 1) {
             customers = tables = 1;
         } else {
@@ -241,7 +243,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         hdpkit_words *w = s->bursts;
         int64_t first, last, n = 0;
         double sum = 0.0;
-        find_pair(s, i, node, &first, &last);
+        find_pair(s->bursts, s->terms, i, node, &first, &last);
         if (last - first > 1) {
             int32_t *list = touched(s);
             for (int64_t p = first; p < last; p++) {
@@ -531,3 +533,5 @@ constexpr hdpkit_topic_sweep bursty_sweep_of() {
 }
 
 }  // namespace
+
+#endif

@@ -13,9 +13,11 @@ from libc.math cimport ilogb, log2
 from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.measures.bursty cimport BurstyBank
+from hdpkit._compiled.measures.bursty_counts cimport BurstyCounts, Counted, is_large, ready_ratio, rise, sit
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
-from hdpkit._compiled.measures.measure cimport measure_t
+from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
 from hdpkit._compiled.stores.arena cimport arena_room
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS, Node
 from hdpkit._compiled.generic_sweeps.sweeps cimport check_scan, check_units, fail, serve_below
@@ -27,6 +29,7 @@ from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit._compiled.generic_sweeps import sweeps
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
+from hdpkit._compiled.fused_sweeps.topic_workspace cimport hdpkit_words, refresh_words
 from hdpkit._compiled.support.guarded import guarded
 from hdpkit.random import RandomStream
 
@@ -40,10 +43,34 @@ cdef extern from "topic_sweep.h":
         HDPKIT_BLOCK_SEATED
         HDPKIT_BLOCK_BIRTH
         HDPKIT_BLOCK_FAILED
+        HDPKIT_BLOCK_RATIOS
     ctypedef struct hdpkit_factor:
-        pass
+        int32_t customer
     ctypedef struct hdpkit_distinct:
         pass
+    ctypedef struct hdpkit_meeting:
+        pass
+    ctypedef struct hdpkit_block_words:
+        hdpkit_words *words
+        const int32_t *home
+        double scale
+        double step
+        int32_t *here
+        int32_t *here_tables
+        int32_t *present
+        double *uniform
+        int8_t *kept
+        int8_t *opens
+        hdpkit_factor *sorted
+        double *edges
+        int32_t *own
+        int32_t *own_tables
+        int32_t *less
+        int32_t *cell
+        int32_t *cell_tables
+        int32_t *added
+        uint8_t *asks
+        hdpkit_meeting *met
     ctypedef struct hdpkit_blocks:
         const int32_t *terms
         const int32_t *customer
@@ -100,6 +127,7 @@ cdef extern from "topic_sweep.h":
         int32_t *slot
         double *odds
         double *down
+        hdpkit_block_words *bursts
     ctypedef struct hdpkit_topic_functions:
         int (*blocks_start)(hdpkit_blocks *s) noexcept nogil
         int (*blocks_next)(hdpkit_blocks *s) noexcept nogil
@@ -108,6 +136,9 @@ cdef extern from "topic_sweep.h":
         int (*blocks_bounds)(hdpkit_blocks *s, float *kept) noexcept nogil
         int (*resample_dish)(hdpkit_blocks *s) noexcept nogil
         int (*scan_units)(hdpkit_blocks *s) noexcept nogil
+        int (*bursty_blocks_start)(hdpkit_blocks *s) noexcept nogil
+        int (*bursty_blocks_next)(hdpkit_blocks *s) noexcept nogil
+        int (*bursty_resample_dish)(hdpkit_blocks *s) noexcept nogil
     const char *HDPKIT_TOPIC_CAPSULE
 
 cdef const hdpkit_topic_functions *functions = (
@@ -146,15 +177,41 @@ cdef class Blocks:
     cdef vector[hdpkit_factor] factors
     cdef vector[hdpkit_distinct] distinct
     cdef Bounds bounds               # None if they aren't used
+    cdef CompiledBank values         # the bank whose values the blocks are: `bank`, or the one over it with tables of words
+    cdef BurstyCounts *words         # the latter's, or NULL
+    cdef hdpkit_words at_tables
+    cdef hdpkit_block_words bursts
+    cdef vector[int8_t] by_customer
+    cdef vector[hdpkit_meeting] met
+    cdef int (*start)(hdpkit_blocks *s) noexcept nogil
+    cdef int (*next)(hdpkit_blocks *s) noexcept nogil
+    cdef int (*resample)(hdpkit_blocks *s) noexcept nogil
     cdef int64_t stride
     cdef int32_t most_tables         # value in the store when memory for any event was last reserved
 
-    def __cinit__(self, Walk walk not None, DirichletMultinomialBank bank not None, Units units not None,
+    def __cinit__(self, Walk walk not None, CompiledBank values not None, Units units not None,
                  ChoiceSource source not None):
         cdef hdpkit_blocks *s = &self.s
+        cdef DirichletMultinomialBank bank
+        bank = (<BurstyBank>values).inner if isinstance(values, BurstyBank) else values
         self.walk = walk
         self.store = walk.store
         self.bank = bank
+        self.values = values
+        self.start = functions.blocks_start
+        self.next = functions.blocks_next
+        self.resample = functions.resample_dish
+        if isinstance(values, BurstyBank):
+            self.words = &(<BurstyBank>values).b
+            self.words.loaded = -1
+            self.bursts.words = &self.at_tables
+            self.bursts.home = &walk.home[0]
+            self.bursts.scale = 1.0 / self.words.concentration
+            self.bursts.step = self.words.discount / self.words.concentration
+            s.bursts = &self.bursts
+            self.start = functions.bursty_blocks_start
+            self.next = functions.bursty_blocks_next
+            self.resample = functions.bursty_resample_dish
         self.table = (<WeightedRoot>walk.root).table if isinstance(walk.root, WeightedRoot) else None
         self.units = units
         s.terms = bank.b.terms
@@ -182,6 +239,35 @@ cdef class Blocks:
         self.s.distinct = self.distinct.data()
         self.s.now = self.factors.data()
         self.s.next = self.s.now + most
+        if self.words != NULL:
+            self.make_room_for_words(most)
+        return 0
+
+    cdef int make_room_for_words(self, int64_t most) except -1 nogil:
+        """The same for the tables of their words."""
+        cdef hdpkit_block_words *b = &self.bursts
+        cdef int64_t r, longest = 0
+        cdef int8_t *at
+        for r in range(self.words.n_restaurants):
+            longest = max(longest, self.words.begin[r + 1] - self.words.begin[r])
+        self.met.resize(longest)
+        b.met = self.met.data()
+        self.by_customer.resize(most * (sizeof(hdpkit_factor) + sizeof(double) + 6 * sizeof(int32_t) + 3))
+        at = self.by_customer.data()
+        b.sorted = <hdpkit_factor *>at
+        at += most * sizeof(hdpkit_factor)
+        b.uniform = <double *>at
+        at += most * sizeof(double)
+        b.own = <int32_t *>at
+        b.own_tables = b.own + most
+        b.less = b.own + 2 * most
+        b.cell = b.own + 3 * most
+        b.cell_tables = b.own + 4 * most
+        b.added = b.own + 5 * most
+        at += 6 * most * sizeof(int32_t)
+        b.kept = at
+        b.opens = at + most
+        b.asks = <uint8_t *>(at + 2 * most)
         return 0
 
     cdef int refresh(self) except -1 nogil:
@@ -194,6 +280,8 @@ cdef class Blocks:
         s.root = self.store.nodes.data()
         s.words = self.store.arena.words.data()
         s.pool = self.store.pool.data()
+        if self.words != NULL:
+            refresh_words(&self.at_tables, self.words)
         if self.table is not None:
             if <int64_t>self.table.weight.size() < s.stride:      # rows have grown: no unit is unseated then
                 with gil:
@@ -247,7 +335,8 @@ cdef class Blocks:
         if s.stride != self.stride:
             wide = s.stride * sizeof(double)
             narrow = s.stride * sizeof(float)
-            self.arrays.assign(9 * wide + 3 * narrow + 3 * LINE_BYTES, 0)
+            self.arrays.assign(9 * wide + 3 * narrow + 3 * LINE_BYTES
+                               + (0 if self.words == NULL else wide + 3 * narrow + LINE_BYTES), 0)
             at = self.arrays.data()
             at += (LINE_BYTES - <size_t>at % LINE_BYTES) % LINE_BYTES
             s.share = <double *>at
@@ -263,6 +352,12 @@ cdef class Blocks:
             s.log_share = <float *>at
             s.log_base = <float *>(at + narrow)
             s.looked = <int32_t *>(at + 2 * narrow)
+            if self.words != NULL:
+                at += 3 * narrow
+                self.bursts.here = <int32_t *>at
+                self.bursts.here_tables = <int32_t *>(at + narrow)
+                self.bursts.present = <int32_t *>(at + 2 * narrow)
+                self.bursts.edges = <double *>(at + 3 * narrow)       # one longer
             self.stride = s.stride
         if self.bounds is not None and self.bounds.stride != s.stride:
             self.bounds.excess.resize(s.n_terms * s.stride)
@@ -271,14 +366,19 @@ cdef class Blocks:
             self.bounds.stride = s.stride
         if self.bounds is not None:
             s.excess = self.bounds.excess.data()
-        return functions.blocks_start(s)
+        return self.start(s)
 
     cdef int take_out(self, int64_t u, choice_source *source) except -1 nogil:
         """Remove a unit from its dish, which may then die."""
         cdef measure_t *measure = &self.bank.c
         cdef int32_t dish = self.s.origin
-        measure.remove(measure.self, dish, self.s.customer + self.s.offset[u],
-                       self.s.offset[u + 1] - self.s.offset[u])
+        cdef int64_t i
+        if self.words == NULL:
+            measure.remove(measure.self, dish, self.s.customer + self.s.offset[u],
+                           self.s.offset[u + 1] - self.s.offset[u])
+        else:
+            for i in range(self.s.n_now - 1, -1, -1):
+                rise(self.words, self.s.now[i].customer, dish, self.bursts.kept[i])
         if self.walk.unseat_customer(self.s.code[u], 0, dish, source):
             self.walk.slots.death(dish)
         self.s.outside = 1
@@ -288,10 +388,15 @@ cdef class Blocks:
     cdef int bring_in(self, int64_t u, int32_t dish, choice_source *source) except -1 nogil:
         """Seat a removed unit."""
         cdef measure_t *measure = &self.bank.c
+        cdef int64_t i
         serve_below(self.store, self.units, u, dish)
         self.walk.seat_customer(self.s.code[u], 0, dish, source)
-        measure.add(measure.self, dish, self.s.customer + self.s.offset[u],
-                    self.s.offset[u + 1] - self.s.offset[u])
+        if self.words == NULL:
+            measure.add(measure.self, dish, self.s.customer + self.s.offset[u],
+                        self.s.offset[u + 1] - self.s.offset[u])
+        else:
+            for i in range(self.s.n_now):
+                sit(self.words, self.s.now[i].customer, dish, self.bursts.opens[i], NULL)
         return 0
 
     cdef int resample_dish(self, choice_source *source) except -1 nogil:
@@ -300,6 +405,7 @@ cdef class Blocks:
         cdef bint moved = False
         cdef int64_t u, most = 0
         cdef int32_t as_customer
+        cdef Counted numbers
         for u in range(s.unit, s.last):
             most = max(most, s.offset[u + 1] - s.offset[u])
         self.make_room(most)
@@ -308,14 +414,25 @@ cdef class Blocks:
         while True:
             if not s.outside:
                 self.ready(moved)
-            event = functions.resample_dish(s)
+            event = self.resample(s)
             moved = event == HDPKIT_BLOCK_MOVED
             u = s.unit
             if event == HDPKIT_BLOCKS_DONE:
                 return 0
+            if event == HDPKIT_BLOCK_RATIOS:
+                numbers.customers = self.at_tables.wanted_customers
+                numbers.tables = self.at_tables.wanted_tables
+                if ready_ratio(self.words, numbers) < 0:
+                    fail("the tables of the words", s.customer[s.offset[u]])
+                self.refresh()
+                continue
+            if event == HDPKIT_BLOCK_FAILED:
+                fail("the conditional of the table", s.customer[s.offset[u]])
             if moved:
                 u -= 1
                 self.bank.b.version += 1
+                if self.words != NULL:
+                    self.words.version += 1
                 self.store.remove_customer(0, s.origin, s.code[u], source, &as_customer)
                 serve_below(self.store, self.units, u, s.dish)
                 self.store.join_table(0, s.dish, s.code[u], s.discount, source)
@@ -325,7 +442,7 @@ cdef class Blocks:
             if event == HDPKIT_BLOCK_SEATED:
                 self.bring_in(u, s.dish, source)
                 self.follow(s.dish)
-                functions.blocks_next(s)
+                self.next(s)
             elif event == HDPKIT_BLOCK_BIRTH:
                 if self.walk.slots.birth(&s.dish, s.customer + s.offset[u], s.offset[u + 1] - s.offset[u]):
                     fail("the conditional of the table", s.customer[s.offset[u]])
@@ -334,8 +451,6 @@ cdef class Blocks:
                 s.unit += 1
                 s.outside = 0
                 s.n_now = 0        # rows may be longer now
-            elif event == HDPKIT_BLOCK_FAILED:
-                fail("the conditional of the table", s.customer[s.offset[u]])
             self.lay_out()
 
 
@@ -452,26 +567,40 @@ cdef bint any_customer(Units units, int64_t first, int64_t last) noexcept nogil:
     return all_tables >= 0
 
 
+cdef bint words_are_below(BurstyCounts *words, Walk walk, Units units, int64_t first, int64_t last) noexcept nogil:
+    """Whether topics differ by the restaurants of these units, and these aren't too large for the fused code."""
+    cdef int64_t i
+    cdef int32_t node, who
+    for i in range(units.offset[first], units.offset[last]):
+        who = units.customer[i]
+        node = walk.home[who]
+        if words.restaurant[who] != node or is_large(words, node):
+            return False
+    return True
+
+
 @guarded
-def resample_dish(Walk walk not None, DirichletMultinomialBank bank not None, Units units not None, int64_t first,
-           int64_t last, ChoiceSource source not None, bint bounded=True):
+def resample_dish(Walk walk not None, CompiledBank bank not None, Units units not None, int64_t first, int64_t last,
+                  ChoiceSource source not None, bint bounded=True):
     """Draw the dish of units first .. last - 1 (tables of one level) one after the other.
 
     With ``bounded``, dishes that can't be drawn aren't computed. The chain is the same without.
     """
     check_units(walk, bank, units, first, last)
-    if any_customer(units, first, last):
+    if any_customer(units, first, last) or (
+            isinstance(bank, BurstyBank)
+            and not words_are_below(&(<BurstyBank>bank).b, walk, units, first, last)):
         sweeps.resample_dish(walk, bank, units, first, last, source)
         return
     cdef Blocks blocks = Blocks(walk, bank, units, source)
     blocks.s.unit = first
     blocks.s.last = last
-    if bounded and blocks.s.stream != NULL:
+    if bounded and blocks.s.stream != NULL and blocks.words == NULL:
         blocks.keep_bounds()
     with nogil:
         blocks.resample_dish(&source.c)
     if blocks.bounds is not None:
-        blocks.bounds.version = bank.b.version
+        blocks.bounds.version = blocks.bank.b.version
         blocks.bounds.passes += blocks.s.passes
     units.kept(walk.store)
 

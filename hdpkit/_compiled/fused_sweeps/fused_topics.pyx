@@ -25,7 +25,7 @@ from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit._compiled.fused_sweeps.topic_workspace cimport (
     HDPKIT_ABROAD, HDPKIT_BIRTH, HDPKIT_DONE, HDPKIT_JOIN, HDPKIT_LEAVE, HDPKIT_OPEN, HDPKIT_RATIOS, HDPKIT_UNSEATED,
-    HDPKIT_WRITE, Workspace, hdpkit_words, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, workspace_of)
+    HDPKIT_WRITE, Workspace, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, refresh_words, workspace_of)
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
 from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit._compiled.support.guarded import guarded
@@ -99,28 +99,6 @@ cdef int refresh(Workspace workspace, Walk walk, Stores stores) except -1 nogil:
                 stores.table.make_room(s.stride)
         s.weight = stores.table.weight.data()
         s.rest = stores.table.rest
-    return 0
-
-
-cdef int refresh_words(hdpkit_words *w, BurstyCounts *words) noexcept nogil:
-    """The same for words at tables of their own."""
-    w.order = NULL
-    w.place = NULL
-    if not words.sorted:
-        w.order = words.order.data()
-        w.place = words.place.data()
-    w.begin = words.begin.data()
-    w.slot_of = words.slot_of.data()
-    w.opens = words.opens.data()
-    w.seated = words.seated.data()
-    w.cell = words.cell.data()
-    w.cell_tables = words.cell_tables.data()
-    w.concentration = words.concentration
-    w.discount = words.discount
-    w.fewer = words.ratios.fewer.data()
-    w.rows = words.ratios.rows if words.ratios.d == words.discount else 0
-    w.columns = words.ratios.columns
-    w.largest = words.largest
     return 0
 
 

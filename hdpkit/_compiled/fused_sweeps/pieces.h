@@ -44,6 +44,13 @@ inline piece from_ints(const int32_t *n) {
 #endif
 }
 
+/* 1 where x is below y, else 0. */
+inline piece one_where_less(const piece &x, const piece &y) {
+    const piece one = piece{} + 1.0;
+    const whole_piece both = (whole_piece)(x < y) & (whole_piece)one;
+    return (piece)both;
+}
+
 /* As many 32-bit numbers as fit into one register, from bytes. */
 constexpr int WORDS_WIDE = REGISTER / 4;
 typedef int32_t words_piece __attribute__((vector_size(REGISTER), may_alias));
@@ -105,6 +112,7 @@ typedef uint64_t bits_piece;
 typedef int64_t whole_piece;
 
 inline piece from_ints(const int32_t *n) { return (double)*n; }
+inline piece one_where_less(const piece &x, const piece &y) { return x < y ? 1.0 : 0.0; }
 
 #endif
 

@@ -18,6 +18,7 @@ enum hdpkit_block_event {
     HDPKIT_BLOCK_SEATED,         /* the unit is removed: add it to `dish` */
     HDPKIT_BLOCK_BIRTH,          /* the unit, removed or not, gets a new dish */
     HDPKIT_BLOCK_FAILED,         /* the draw failed */
+    HDPKIT_BLOCK_RATIOS,         /* bursts: ratios of Stirling numbers are needed, see `hdpkit_words` */
 };
 
 /* One customer of a block: the row of its term, and the number of earlier customers of the block with this term. */
@@ -25,9 +26,44 @@ typedef struct hdpkit_factor {
     int64_t row;                 /* place of the row's first count */
     double eta;
     double plus;                 /* eta + earlier */
+    int32_t customer;
     int32_t term, earlier;
     int32_t times;               /* customers of the block with the term, if this is the first one */
+    int32_t place;               /* bursts: of the term among those of the block */
 } hdpkit_factor;
+
+/* A term of the block at tables of words of another dish in its document. */
+typedef struct hdpkit_meeting {
+    int32_t dish, place;         /* `place` of its factors */
+    int32_t customers, tables;
+} hdpkit_meeting;
+
+struct hdpkit_words;
+
+/* Blocks whose words share tables (bursty_blocks_text.h): by slot, by customer of the block, and by its terms. */
+typedef struct hdpkit_block_words {
+    struct hdpkit_words *words;
+    const int32_t *home;
+    double scale, step;          /* 1 / b and a / b of the tables of words */
+    int32_t loaded;              /* document whose numbers are below, -1 for none */
+    int32_t *here, *here_tables; /* its customers of each dish, and their tables of words */
+    int32_t *present;            /* dishes that it has, in the order in which they came */
+    int64_t n_present;
+    /* by customer of the current block */
+    double *uniform;             /* the same for all dishes */
+    double of_own;               /* probability of the block under its own dish: of_own 2**exponent_of_own */
+    int64_t exponent_of_own;
+    int8_t *kept, *opens;        /* who opens a table in its own dish, and in the dish that it joins */
+    hdpkit_factor *sorted;       /* scratch */
+    double *edges;               /* scripted: by slot, where uniform numbers make a difference */
+    /* by term of the current block */
+    int32_t *own, *own_tables;   /* customers and tables in its own dish, without the block */
+    int32_t *less;               /* tables of the block there */
+    int32_t *cell, *cell_tables, *added;      /* scratch: of the dish that is computed, and tables of the block in it */
+    uint8_t *asks;               /* whether any of the document's dishes has the term */
+    hdpkit_meeting *met;
+    int64_t n_met;
+} hdpkit_block_words;
 
 /* A term of a block: the row of its bounds, and what repetitions add to them. */
 typedef struct hdpkit_distinct {
@@ -67,6 +103,7 @@ typedef struct hdpkit_blocks {
     /* scratch */
     hdpkit_factor *now, *next;   /* of the current unit and of the next */
     int64_t n_now, n_next;
+    int64_t n_product;           /* factors that are a product for all dishes: `n_now`, with bursts one for each term */
     int32_t *seen;               /* by term, zero between calls */
     /* dish Gibbs: workspace by slot, on cache lines */
     int32_t *tables;             /* m_k, customers of the root */
@@ -92,6 +129,7 @@ typedef struct hdpkit_blocks {
     int64_t *sizes;
     int32_t slot[2];
     double *odds, *down;         /* of each unit: the probability of its side is odds 2**down */
+    hdpkit_block_words *bursts;  /* 0: topics don't differ by document */
 } hdpkit_blocks;
 
 #ifdef __cplusplus

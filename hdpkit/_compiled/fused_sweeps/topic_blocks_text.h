@@ -12,6 +12,8 @@
    The block's own dish is computed separately, with counts that don't include the block. Most blocks keep their dish,
    and then nothing is written. Production computes only the dishes whose weights may matter (`block_bounds_text.h`); a
    script is asked with all of them. The same code is compiled for both. Included once by each instruction set. */
+#ifndef HDPKIT_TOPIC_BLOCKS_TEXT_H
+#define HDPKIT_TOPIC_BLOCKS_TEXT_H
 
 #include "block_bounds_text.h"
 #include "pieces.h"
@@ -31,6 +33,7 @@ template <bool Scripted> struct Blocks {
         const int64_t c = s->offset[u + 1] - s->offset[u];
         for (int64_t i = 0; i < c; i++) {
             const int32_t v = s->terms[customer[i]];
+            f[i].customer = customer[i];
             f[i].term = v;
             f[i].row = (int64_t)v * s->stride;
             f[i].eta = s->eta[v];
@@ -123,7 +126,7 @@ template <bool Scripted> struct Blocks {
     /* Products over factors begin .. end - 1 of a block of c, in N pieces from a slot on. */
     template <int N> static void multiply(const hdpkit_blocks *s, int64_t begin, int64_t end, int64_t slot) {
         const hdpkit_factor *f = s->now;
-        const int64_t c = s->n_now;
+        const int64_t c = s->n_product;
         piece top[N], bottom[N], base[N], square[N];
         whole_piece *exponent = (whole_piece *)(s->exponent + slot);
         for (int i = 0; i < N; i++) {
@@ -156,7 +159,7 @@ template <bool Scripted> struct Blocks {
     /* The same for a short block, whose products are normal numbers: weights without scaling. */
     template <int N> static void multiply_few(const hdpkit_blocks *s, int64_t slot) {
         const hdpkit_factor *f = s->now;
-        const int64_t c = s->n_now;
+        const int64_t c = s->n_product;
         for (int i = 0; i < N; i++) {
             const piece base = ((const piece *)(s->base + slot))[i], square = base * (base + (double)(c - 1));
             piece top = from_ints(s->counts + f[0].row + slot + i * PIECE) + f[0].plus, bottom;
@@ -219,20 +222,20 @@ template <bool Scripted> struct Blocks {
         return s->root->customers > 0 ? s->concentration + s->discount * (double)(s->root->tables) : 1.0;
     }
 
-    /* Compute weights of the dishes that are looked at and return that of a new one, up to a common factor. */
-    static double weigh(hdpkit_blocks *s, int32_t own, const double *ratio, const int64_t *of_two) {
-        const int64_t c = s->n_now, n = s->n_all, n_looked = s->n_looked;
-        const bool all = n_looked == n / LANES;
-        const double share = own < 0 ? 0.0 : s->share[own];
-        double fresh = share_of_new(s) * ratio[1];
-        if (all && is_short(s, c)) {
-            int64_t slot = 0;
-            for (; slot + GROUP * PIECE <= n; slot += GROUP * PIECE) multiply_few<GROUP>(s, slot);
-            for (; slot < n; slot += LANES) multiply_few<LANES / PIECE>(s, slot);
-            if (!s->outside) s->weights[own] = share_without(s, own) * ratio[0] * power_of_two(of_two[0]);
-            return fresh * power_of_two(of_two[1]);
-        }
-        int64_t exponent[2] = {of_two[0], of_two[1]}, highest;
+    static bool looks_at_all(const hdpkit_blocks *s) { return s->n_looked == s->n_all / LANES; }
+
+    /* The weights of all dishes for a short block. */
+    static void weigh_few(const hdpkit_blocks *s) {
+        const int64_t n = s->n_all;
+        int64_t slot = 0;
+        for (; slot + GROUP * PIECE <= n; slot += GROUP * PIECE) multiply_few<GROUP>(s, slot);
+        for (; slot < n; slot += LANES) multiply_few<LANES / PIECE>(s, slot);
+    }
+
+    /* The products of the dishes that are looked at. */
+    static void multiply_all(hdpkit_blocks *s) {
+        const int64_t c = s->n_product, n = s->n_all, n_looked = s->n_looked;
+        const bool all = looks_at_all(s);
         for (int64_t i = 0; i < n_looked; i++)
             for (int64_t k = s->looked[i] * LANES; k < (s->looked[i] + 1) * LANES; k++) {
                 s->top[k] = s->bottom[k] = 1.0;
@@ -249,20 +252,19 @@ template <bool Scripted> struct Blocks {
             for (; slot + GROUP * PIECE <= n; slot += GROUP * PIECE) multiply<GROUP>(s, begin, end, slot);
             for (; slot < n; slot += LANES) multiply<LANES / PIECE>(s, begin, end, slot);
         }
-        if (!s->outside) {
-            s->top[own] = ratio[0];
-            s->bottom[own] = 1.0;
-            s->exponent[own] = exponent[0];
-            s->share[own] = share_without(s, own);
-        }
-        highest = exponent[1];
+    }
+
+    /* The weights of the dishes that are looked at, from their products; returns that of a new one. */
+    static double scale_weights(hdpkit_blocks *s, double fresh, int64_t exponent) {
+        const int64_t n_looked = s->n_looked;
+        int64_t highest = exponent;
         if (s->weight != 0 && s->rest == 0.0) {     /* no new dish is possible: scale by the largest of the others */
             highest = INT64_MIN;
             for (int64_t i = 0; i < n_looked; i++)
                 for (int64_t k = s->looked[i] * LANES; k < (s->looked[i] + 1) * LANES; k++)
                     if (s->share[k] > 0.0 && s->exponent[k] > highest) highest = s->exponent[k];
             fresh = 0.0;
-            exponent[1] = highest;
+            exponent = highest;
             for (int64_t i = 0; i < n_looked; i++)
                 for (int64_t k = s->looked[i] * LANES; k < (s->looked[i] + 1) * LANES; k++)
                     if (!(s->share[k] > 0.0)) s->exponent[k] = highest;
@@ -275,8 +277,28 @@ template <bool Scripted> struct Blocks {
                 const double down = power_of_two(s->exponent[k] - highest);
                 s->weights[k] = s->share[k] * (s->top[k] / s->bottom[k]) * down;
             }
+        return fresh * power_of_two(exponent - highest);
+    }
+
+    /* Compute weights of the dishes that are looked at and return that of a new one, up to a common factor. */
+    static double weigh(hdpkit_blocks *s, int32_t own, const double *ratio, const int64_t *of_two) {
+        const double share = own < 0 ? 0.0 : s->share[own];
+        double fresh = share_of_new(s) * ratio[1];
+        if (looks_at_all(s) && is_short(s, s->n_now)) {
+            weigh_few(s);
+            if (!s->outside) s->weights[own] = share_without(s, own) * ratio[0] * power_of_two(of_two[0]);
+            return fresh * power_of_two(of_two[1]);
+        }
+        multiply_all(s);
+        if (!s->outside) {
+            s->top[own] = ratio[0];
+            s->bottom[own] = 1.0;
+            s->exponent[own] = of_two[0];
+            s->share[own] = share_without(s, own);
+        }
+        fresh = scale_weights(s, fresh, of_two[1]);
         if (!s->outside) s->share[own] = share;
-        return fresh * power_of_two(exponent[1] - highest);
+        return fresh;
     }
 
     /* A weight doesn't change while its dish has tables. */
@@ -337,11 +359,16 @@ template <bool Scripted> struct Blocks {
 
     /* The same with a script, which chooses among live dishes and, last, a new one. */
     static int64_t choose(hdpkit_blocks *s, int32_t own) {
-        int64_t n = 0, k = 0, chosen, exponent[2];
+        int64_t exponent[2];
         double ratio[2];
         look_at_all(s);
         own_and_new(s, own, ratio, exponent);
-        const double fresh = weigh(s, own, ratio, exponent);
+        return ask(s, weigh(s, own, ratio, exponent));
+    }
+
+    /* Ask a script for the dish. */
+    static int64_t ask(hdpkit_blocks *s, double fresh) {
+        int64_t n = 0, k = 0, chosen;
         for (int64_t i = 0; i < s->n_all; i++)
             if (s->tables[i] > 0) s->running[n++] = s->weights[i];
         s->running[n] = fresh;
@@ -385,46 +412,71 @@ template <bool Scripted> struct Blocks {
         return 0;
     }
 
-    static int resample_dish(hdpkit_blocks *s) {
+    /* Begin with a unit that is in its dish: an event, or HDPKIT_BLOCKS_DONE. */
+    static int begin(hdpkit_blocks *s, int32_t own) {
+        s->n_product = s->n_now;
+        return HDPKIT_BLOCKS_DONE;
+    }
+
+    /* Decide how a unit enters a dish. */
+    static bool enter(hdpkit_blocks *s, int64_t dish) { return true; }
+
+    /* Move a unit's values, where each dish outlives it. */
+    static void move(hdpkit_blocks *s, int32_t own, int32_t k) {
+        transfer(s, own, k);
+        if (s->excess != 0) {
+            BlockBounds::recount(s, own);
+            BlockBounds::recount(s, k);
+        }
+    }
+
+    static void swap_tables(hdpkit_blocks *s, int32_t own, int32_t k) {
+        s->tables[own] -= 1;
+        s->tables[k] += 1;
+        refresh(s, own);
+        refresh(s, k);
+    }
+
+    /* Go on to the next unit. */
+    template <class Of> static int next(hdpkit_blocks *s) {
+        s->unit += 1;
+        s->outside = 0;
+        swap(s);
+        s->n_next = s->unit + 1 < s->last ? Of::collect(s, s->unit + 1, s->next) : 0;
+        return 0;
+    }
+
+    /* Dish Gibbs over units `unit` .. `last` - 1; `Of` is this struct, or one that derives from it. */
+    template <class Of> static int resample_dish(hdpkit_blocks *s) {
         for (;;) {
             const int64_t u = s->unit;
             if (u >= s->last) return HDPKIT_BLOCKS_DONE;
             if (s->n_now == 0) {
-                s->n_now = collect(s, u, s->now);
-                s->n_next = u + 1 < s->last ? collect(s, u + 1, s->next) : 0;
+                s->n_now = Of::collect(s, u, s->now);
+                s->n_next = u + 1 < s->last ? Of::collect(s, u + 1, s->next) : 0;
             }
             const int32_t own = s->pool[~s->code[u]].dish;
             s->origin = own;
-            if (!s->outside && s->tables[own] == 1) return HDPKIT_BLOCK_LAST;
+            if (!s->outside) {
+                const int event = Of::begin(s, own);
+                if (event != HDPKIT_BLOCKS_DONE) return event;
+                if (s->tables[own] == 1) return HDPKIT_BLOCK_LAST;
+            }
             fetch_next(s);
-            const int64_t k = s->stream != 0 ? draw_dish(s, own) : choose(s, own);
+            const int64_t k = s->stream != 0 ? Of::draw_dish(s, own) : Of::choose(s, own);
             if (k < 0) return HDPKIT_BLOCK_FAILED;
             s->dish = (int32_t)k;
+            const bool stays = k == own && !s->outside;
+            if (!stays && !Of::enter(s, k)) return HDPKIT_BLOCK_FAILED;
             if (k == s->stride) return HDPKIT_BLOCK_BIRTH;
             if (s->outside) return HDPKIT_BLOCK_SEATED;
-            if (k != own) {
-                transfer(s, own, (int32_t)k);
-                if (s->excess != 0) {
-                    BlockBounds::recount(s, own);
-                    BlockBounds::recount(s, (int32_t)k);
-                }
-                s->tables[own] -= 1;
-                s->tables[k] += 1;
-                refresh(s, own);
-                refresh(s, (int32_t)k);
+            if (!stays) {
+                Of::move(s, own, (int32_t)k);
+                swap_tables(s, own, (int32_t)k);
             }
-            next(s);
-            if (k != own) return HDPKIT_BLOCK_MOVED;
+            next<Of>(s);
+            if (!stays) return HDPKIT_BLOCK_MOVED;
         }
-    }
-
-    /* Go on to the next unit. */
-    static int next(hdpkit_blocks *s) {
-        s->unit += 1;
-        s->outside = 0;
-        swap(s);
-        s->n_next = s->unit + 1 < s->last ? collect(s, s->unit + 1, s->next) : 0;
-        return 0;
     }
 
     /* ---------------------------------------------------------------- split-merge */
@@ -470,11 +522,17 @@ template <bool Scripted> struct Blocks {
 
 /* Production and scripts are separate compilations. */
 int blocks_start(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::start(s) : Blocks<true>::start(s); }
-int blocks_next(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::next(s) : Blocks<true>::next(s); }
-int resample_dish(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::resample_dish(s) : Blocks<true>::resample_dish(s); }
+int blocks_next(hdpkit_blocks *s) {
+    return s->stream != 0 ? Blocks<false>::next<Blocks<false>>(s) : Blocks<true>::next<Blocks<true>>(s);
+}
+int resample_dish(hdpkit_blocks *s) {
+    return s->stream != 0 ? Blocks<false>::resample_dish<Blocks<false>>(s) : Blocks<true>::resample_dish<Blocks<true>>(s);
+}
 int blocks_fill(hdpkit_blocks *s) { BlockBounds::fill(s); return 0; }
 int blocks_recount(hdpkit_blocks *s, int32_t slot) { BlockBounds::recount(s, slot); return 0; }
 int blocks_bounds(hdpkit_blocks *s, float *kept) { return Blocks<false>::bounds(s, kept); }
 int scan_units(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::scan(s) : Blocks<true>::scan(s); }
 
 }  // namespace
+
+#endif

@@ -143,6 +143,9 @@ typedef struct hdpkit_topic_functions {
     int (*blocks_bounds)(hdpkit_blocks *, float *kept);
     int (*resample_dish)(hdpkit_blocks *);
     int (*scan_units)(hdpkit_blocks *);
+    int (*bursty_blocks_start)(hdpkit_blocks *);       /* the same with bursts */
+    int (*bursty_blocks_next)(hdpkit_blocks *);
+    int (*bursty_resample_dish)(hdpkit_blocks *);
 } hdpkit_topic_functions;
 
 #ifdef __cplusplus

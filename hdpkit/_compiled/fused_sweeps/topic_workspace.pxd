@@ -137,4 +137,5 @@ cdef class Workspace:
     cdef int take_parameters(self) except -1
 
 
+cdef int refresh_words(hdpkit_words *w, BurstyCounts *words) noexcept nogil
 cdef Workspace workspace_of(CompiledBank bank)

@@ -115,6 +115,28 @@ cdef class Workspace:
         return self.arrays.capacity() + self.reach.capacity() * sizeof(uint64_t)
 
 
+cdef int refresh_words(hdpkit_words *w, BurstyCounts *words) noexcept nogil:
+    """Update the addresses of words at tables: operations of the bank may move its arrays."""
+    w.order = NULL
+    w.place = NULL
+    if not words.sorted:
+        w.order = words.order.data()
+        w.place = words.place.data()
+    w.begin = words.begin.data()
+    w.slot_of = words.slot_of.data()
+    w.opens = words.opens.data()
+    w.seated = words.seated.data()
+    w.cell = words.cell.data()
+    w.cell_tables = words.cell_tables.data()
+    w.concentration = words.concentration
+    w.discount = words.discount
+    w.fewer = words.ratios.fewer.data()
+    w.rows = words.ratios.rows if words.ratios.d == words.discount else 0
+    w.columns = words.ratios.columns
+    w.largest = words.largest
+    return 0
+
+
 cdef Workspace workspace_of(CompiledBank bank):
     """The workspace of a bank of topics; that of topics that differ by document is the one of its inner bank."""
     cdef TermCountsBank inner = (<BurstyBank>bank).inner if isinstance(bank, BurstyBank) else bank

@@ -474,6 +474,11 @@ cdef class BurstyBank(CompiledBank):
         """The same if the root's dishes have weights."""
         return self._serves_floats() and self.inner.in_floats_given_weights(ends)
 
+    @property
+    def serves_blocks(self):
+        """Whether the fused verb of blocks serves these topics."""
+        return self._serves_floats() and self.inner.serves_blocks
+
     def _serves_floats(self):
         return type(self.inner) is DirichletMultinomialBank and self.b.concentration >= LEAST_CONCENTRATION
 

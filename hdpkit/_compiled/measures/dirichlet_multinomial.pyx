@@ -278,6 +278,11 @@ cdef class DirichletMultinomialBank(TermCountsBank):
         """Whether any topic is fixed."""
         return self.b.n_fixed > 0
 
+    @property
+    def serves_blocks(self):
+        """Whether fused verbs of blocks may use the counts."""
+        return not self.has_fixed
+
     cdef int invert(self) noexcept:
         cdef int64_t k
         for k in range(self.b.stride):

@@ -394,28 +394,23 @@ register_kernel(
             index_units=fused_blocks.index_units,
             unit_dishes=fused_blocks.unit_dishes,
             resample_dish=fused_blocks.resample_dish,
-            scan_units=fused_blocks.scan_units,
         ),
+        COMPILED_STORES,
+        frozenset({DirichletMultinomialBank, BurstyBank}),
+        TWO,
+        _RESTAURANT | _WEIGHTS,
+        lambda bank, numbers: bank.serves_blocks,
+    )
+)
+register_kernel(
+    Row(  # with weights, which split-merge integrates out, and with tables of words it uses the generic code
+        "fused",
+        SimpleNamespace(scan_units=fused_blocks.scan_units),
         COMPILED_STORES,
         frozenset({DirichletMultinomialBank}),
         TWO,
         _RESTAURANT,
-        lambda bank, numbers: not bank.has_fixed,
-    )
-)
-register_kernel(
-    Row(  # split-merge integrates out weights; with fixed weights it uses the generic code
-        "fused",
-        SimpleNamespace(
-            index_units=fused_blocks.index_units,
-            unit_dishes=fused_blocks.unit_dishes,
-            resample_dish=fused_blocks.resample_dish,
-        ),
-        COMPILED_STORES,
-        frozenset({DirichletMultinomialBank}),
-        TWO,
-        _WEIGHTS,
-        lambda bank, numbers: not bank.has_fixed,
+        lambda bank, numbers: bank.serves_blocks,
     )
 )
 register_kernel(
