@@ -281,7 +281,7 @@ SPLIT, GROUPS = moves.SplitMerge(), moves.ReseatGroups(scans=None)
 BUGS = [
     ("the words of its document", "return np.array([path.log_p for path in offered.values()])",
      "return np.asarray(self.inner.log_block(customers, slots))", [DISH]),
-    ("b left out of a new table", "(self.concentration + self.discount * opened) * topic",
+    ("b left out of a new table", "(b + self.discount * opened) * topic",
      "(1.0 + self.discount * opened) * topic", [TABLE, DISH, GROUPS]),
     ("the discount of tables", "return customers - self.discount * tables,", "return 1.0 * customers,",
      [TABLE, DISH]),
