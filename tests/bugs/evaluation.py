@@ -173,8 +173,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "topics of tokens for topics of tables",
         "Each word counts in its topic, not each table of words.",
         _BURSTY,
-        "at_tables = np.where(tables, dishes, -1).astype(np.int32)",
-        "at_tables = np.where(dishes >= 0, dishes, -1).astype(np.int32)",
+        "at_tables[: len(opens)][opens[: len(dishes)] == 0] = -1",
+        "pass",
         "check_topics_of_tables",
     ),
     PlantedBug(
