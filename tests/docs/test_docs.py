@@ -127,6 +127,10 @@ ARGUMENTS = {
         "exponent",
     ),
     "seating_memory": (f"{{text}} {FEW}", "| histogram |"),
+    "sequences_of_states": (
+        "--observations 60 --states 3 --sequences 2 --rounds 1",
+        "| numbers | BeamSampler, two threads |",
+    ),
     "shards": ("{shards} --topics 2 --sweeps 2 --rounds 1 --ways 'local 2 1'", "bytes"),
     "shards_cost": ("{shards} --topics 2 3 --threads 1 --sweeps 4", "| 1e+11 |"),
     "signature_cohorts": (
