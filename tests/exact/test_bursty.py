@@ -119,9 +119,18 @@ FUSED = [
 ]
 
 
+def hashed(monkeypatch, **kept):
+    """Compiled banks have hash tables for all restaurants, or keep their numbers as given."""
+    kept = kept or {"scanned": 0}
+    monkeypatch.setattr(bursty, "BurstyBank", functools.partial(bursty.BurstyBank, **kept))
+
+
+@pytest.mark.parametrize("kept", [{}, {"unlisted": 0}, {"scanned": 0}], ids=["counted", "listed", "hashed"])
 @pytest.mark.parametrize(("b", "a"), LAWS)
 @pytest.mark.parametrize(("store", "root"), FUSED)
-def test_the_fused_sweeps_leave_the_posterior_invariant(store, root, b, a):
+def test_the_fused_sweeps_leave_the_posterior_invariant(store, root, b, a, kept, monkeypatch):
+    if kept:
+        hashed(monkeypatch, **kept)
     words = (0, 0, 0, 1), (0, 0, 0, 0), (0, 1, 0, 1)
     for shape, terms in (("2+2", TERMS), ("2+2", UNSORTED), *((REPEATED, these) for these in words)):
         options = {"store": store, "root": root, "kernel": "fused"}
@@ -131,11 +140,6 @@ def test_the_fused_sweeps_leave_the_posterior_invariant(store, root, b, a):
         model = ExactBurstyModel(franchise, dirichlet_multinomial_log_marginal(0.5, 3))
         check_irreducible(model, check_exact(model, moves.TableGibbs()), "a sweep of table Gibbs")
         check_exact(model, moves.DishGibbs())
-
-
-def hashed(monkeypatch):
-    """Compiled banks have hash tables for all restaurants."""
-    monkeypatch.setattr(bursty, "BurstyBank", functools.partial(bursty.BurstyBank, scanned=0))
 
 
 @pytest.mark.parametrize("move", [moves.TableGibbs(), moves.DishGibbs()], ids=repr)
@@ -191,6 +195,29 @@ def test_chains_do_not_depend_on_how_numbers_are_kept(monkeypatch, inner, store,
     assert np.array_equal(states[0]["bank"]["opens"], states[1]["bank"]["opens"])
     for name, array in states[0]["seating"].items():
         assert np.array_equal(array, states[1]["seating"][name])
+
+
+@pytest.mark.parametrize("kept", [{"unlisted": 0}, {"scanned": 0}], ids=["listed", "hashed"])
+@pytest.mark.parametrize(
+    ("store", "root"), [("histogram", "restaurant"), ("explicit", "weights"), ("counts", "weights")]
+)
+def test_lists_of_cells_end_as_counts(monkeypatch, store, root, kept):
+    """After sweeps over documents with lists, and after one that failed, all numbers are those of a recount."""
+    hashed(monkeypatch, **kept)
+    franchise = franchise_over(corpus(), hk.DirichletMultinomial, store, root, kernel="fused")
+    for sweep in range(6):
+        for move in (moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge()):
+            move.apply(franchise, RandomStream((sweep, 5)))
+            franchise.settle()
+            franchise.audit()
+    twin = franchise_over(corpus(), READABLE, store, root, kernel="auto")
+    twin.thaw(franchise.freeze())
+    slots = franchise.slots.occupied_slots()
+    wanted = twin.bank.log_marginals(twin.slots.occupied_slots(), None)
+    assert franchise.bank.log_marginal_total(slots) == pytest.approx(wanted.sum(), rel=1e-12)
+    with pytest.raises(StopIteration):
+        franchise.reseat(0, 30, ScriptedSource([0] * 7))
+    franchise.audit()
 
 
 def test_statistics_are_those_of_the_readable_bank():

@@ -16,7 +16,8 @@
    table of the document's dish is joined or opened is a further draw, which is independent of it.
 
    The customer is removed first: whether its table of the word closes is drawn given their number (`one_alone` in
-   stirling.pxd). */
+   stirling.pxd). In short documents the numbers of a cell are counted from the customers with its term, who are
+   consecutive; longer documents have lists of them while they are swept (`list_cells` in bursty_counts.pyx). */
 #ifndef HDPKIT_BURSTY_SWEEP_TEXT_H
 #define HDPKIT_BURSTY_SWEEP_TEXT_H
 
@@ -37,6 +38,25 @@ HDPKIT_INLINE static void find_pair(const hdpkit_words *w, const int32_t *terms,
     while (q < high && terms[at(w, q)] == v) q++;
     *first = p;
     *last = q;
+}
+
+/* The first place of the customers with the term of one, in a document with lists. */
+HDPKIT_INLINE static int64_t pair_in_lists(const hdpkit_words *w, int64_t i, int32_t node) {
+    return w->pair[place_of(w, i) - w->begin[node]];
+}
+
+/* Add a customer to the lists. */
+HDPKIT_INLINE static void seat_in_lists(const hdpkit_words *w, int64_t i, int32_t node, int32_t k) {
+    const int64_t first = pair_in_lists(w, i, node);
+    int64_t cell = first;
+    while (cell < first + w->n_cells[first] && w->cell_dish[cell] != k) cell++;
+    if (cell == first + w->n_cells[first]) {
+        w->n_cells[first] += 1;
+        w->cell_dish[cell] = k;
+        w->cell_customers[cell] = w->tables_of_cell[cell] = 0;
+    }
+    w->cell_customers[cell] += 1;
+    w->tables_of_cell[cell] += w->opening;
 }
 
 template <class Real, bool Scripted, class Root>
@@ -127,7 +147,13 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         const hdpkit_entry *entry = entries(s, node);
         const int32_t n = s->nodes[node].n_entries;
         int32_t block = -1, n_blocks = 0;
-        if (w->discount > 0.0)
+        if (w->discount > 0.0 && w->listed == node) {
+            const int64_t length = w->begin[node + 1] - w->begin[node];
+            for (int64_t first = 0; first < length; first++)
+                if (w->pair[first] == first)
+                    for (int64_t j = first; j < first + w->n_cells[first]; j++)
+                        word_tables(s)[w->cell_dish[j]] += w->tables_of_cell[j];
+        } else if (w->discount > 0.0)
             for (int64_t p = w->begin[node]; p < w->begin[node + 1]; p++) {
                 const int64_t i = at(w, p);
                 if (w->slot_of[i] >= 0) word_tables(s)[w->slot_of[i]] += w->opens[i];
@@ -197,13 +223,20 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
        Stirling numbers are needed: then nothing has changed. */
     HDPKIT_INLINE static int rise(hdpkit_topics *s, int64_t i, int32_t node, int32_t own) {
         hdpkit_words *w = s->bursts;
-        int64_t first, last, one = -1, zero = -1;
+        const bool listed = w->listed == node;
+        int64_t first, last, one = -1, zero = -1, cell = 0;
         int32_t customers = 0, tables = 0;
-        find_pair(s->bursts, s->terms, i, node, &first, &last);
-        if (last - first == 1) {
-            customers = tables = 1;
+        if (listed) {
+            first = pair_in_lists(w, i, node);
+            last = first + w->n_cells[first];
+            cell = first;
+            while (w->cell_dish[cell] != own) cell++;
+            customers = w->cell_customers[cell];
+            tables = w->tables_of_cell[cell];
         } else {
-            for (int64_t p = first; p < last; p++) {
+            find_pair(w, s->terms, i, node, &first, &last);
+            if (last - first == 1) customers = tables = 1;
+            else for (int64_t p = first; p < last; p++) {
                 const int64_t other = at(w, p);
                 if (w->slot_of[other] != own) continue;
                 customers += 1;
@@ -231,7 +264,18 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
                 closes = hdpkit_philox_double(s->stream) < alone;
             }
         }
-        if (closes != w->opens[i]) w->opens[closes ? one : zero] = w->opens[i];
+        if (listed) {
+            w->cell_customers[cell] -= 1;
+            w->tables_of_cell[cell] -= closes;
+            if (w->cell_customers[cell] == 0) {
+                w->n_cells[first] -= 1;
+                w->cell_dish[cell] = w->cell_dish[last - 1];
+                w->cell_customers[cell] = w->cell_customers[last - 1];
+                w->tables_of_cell[cell] = w->tables_of_cell[last - 1];
+            }
+        } else if (closes != w->opens[i]) {
+            w->opens[closes ? one : zero] = w->opens[i];
+        }
         w->opens[i] = 0;
         w->slot_of[i] = -1;
         w->seated[own] -= 1;
@@ -243,6 +287,18 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         hdpkit_words *w = s->bursts;
         int64_t first, last, n = 0;
         double sum = 0.0;
+        if (w->listed == node) {
+            first = pair_in_lists(w, i, node);
+            n = w->n_cells[first];
+            for (int64_t j = 0; j < n; j++) {
+                const int32_t k = touched(s)[j] = w->cell_dish[first + j];
+                sum += scale(s)[k] * ((double)w->cell_customers[first + j]
+                                      - w->discount * (double)w->tables_of_cell[first + j]);
+                cumulative(s)[j] = sum;
+            }
+            w->n_touched = n;
+            return sum;
+        }
         find_pair(s->bursts, s->terms, i, node, &first, &last);
         if (last - first > 1) {
             int32_t *list = touched(s);
@@ -377,7 +433,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         int32_t *row = 0;
         hdpkit_entry *entry;
         s->resume = HDPKIT_DONE;
-        if (answered != HDPKIT_DONE && answered != HDPKIT_WRITE && answered != HDPKIT_RATIOS) {
+        if (answered != HDPKIT_DONE && answered != HDPKIT_WRITE && answered != HDPKIT_RATIOS && answered != HDPKIT_LIST) {
             node = s->home[i];
             v = s->terms[i];
             row = s->counts + (int64_t)v * s->stride;
@@ -392,7 +448,9 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         }
         for (; i < s->last; s->customer = ++i) {
             node = s->home[i];
-            if (node == 0 || w->begin[node + 1] - w->begin[node] > w->largest) return s->resume = HDPKIT_ABROAD;
+            if (node == 0) return s->resume = HDPKIT_ABROAD;
+            if (node != w->listed && (w->listed >= 0 || w->begin[node + 1] - w->begin[node] > w->largest))
+                return s->resume = HDPKIT_LIST;
             if (node != s->loaded) {
                 if (!Above::TABLES && s->unwritten) return s->resume = HDPKIT_WRITE;
                 load(s, node);
@@ -502,6 +560,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
             w->slot_of[i] = (int32_t)k;
             w->opens[i] = (int8_t)w->opening;
             w->seated[k] += 1;
+            if (w->listed == node) seat_in_lists(w, i, node, (int32_t)k);
             if (w->opening) count(s, v, row, k);
             /* Without tables, dishes enter a document without the store, which is written later. */
             if ((Above::TABLES || handled) && s->nodes[0].customers != s->root_customers) {

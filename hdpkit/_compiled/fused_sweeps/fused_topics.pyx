@@ -14,7 +14,7 @@ from hdpkit.vectors cimport no_memory, vector
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.explicit cimport ExplicitStore
 from hdpkit._compiled.stores.histogram cimport HistogramStore
-from hdpkit._compiled.measures.bursty_counts cimport BurstyCounts, Counted, ready_ratio
+from hdpkit._compiled.measures.bursty_counts cimport BurstyCounts, Counted, list_cells, ready_ratio, unlist_cells
 from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
 from hdpkit._compiled.measures.term_counts cimport TermCounts, TermCountsBank
 from hdpkit._compiled.stores.seating cimport ENTRY_WORDS
@@ -24,7 +24,7 @@ from hdpkit._compiled.walk.table_counts cimport draw_tables_of, restaurants_of
 from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit._compiled.fused_sweeps.topic_workspace cimport (
-    HDPKIT_ABROAD, HDPKIT_BIRTH, HDPKIT_DONE, HDPKIT_JOIN, HDPKIT_LEAVE, HDPKIT_OPEN, HDPKIT_RATIOS, HDPKIT_UNSEATED,
+    HDPKIT_ABROAD, HDPKIT_BIRTH, HDPKIT_DONE, HDPKIT_JOIN, HDPKIT_LEAVE, HDPKIT_LIST, HDPKIT_OPEN, HDPKIT_RATIOS, HDPKIT_UNSEATED,
     HDPKIT_WRITE, Workspace, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, refresh_words, workspace_of)
 from hdpkit._compiled.fused_sweeps.instruction_set import chosen
 from hdpkit._compiled.generic_sweeps import sweeps as generic
@@ -180,6 +180,12 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
             refresh(workspace, walk, stores)
             continue
         node = walk.home[customer]
+        if event == HDPKIT_LIST:
+            if list_cells(workspace.words, node) < 0:
+                fail("the words of its document", customer)
+            make_room(walk, counts, stores)
+            refresh(workspace, walk, stores)
+            continue
         if event == HDPKIT_LEAVE:
             if walk.unseat_customer(customer, node, s.dish, source):
                 walk.slots.death(s.dish)
@@ -195,6 +201,7 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
             walk.store.open_table(0, s.dish, as_customer, &as_customer)
         elif event == HDPKIT_ABROAD:
             if workspace.words != NULL:
+                unlist_cells(workspace.words)
                 workspace.words.loaded = -1
             reseat_one(walk, measure, customer, &weights, source)
         elif event == HDPKIT_UNSEATED:
@@ -275,8 +282,12 @@ def reseat(Walk walk not None, CompiledBank bank not None, int64_t first, int64_
         if workspace.sparse != NULL and <int64_t>walk.slots.live.size() > MOST_DISHES:
             generic.reseat(walk, bank, first, s.last, source)
         else:
-            with nogil:
-                run(workspace, walk, &bank.c, stores, &source.c, scripted, floats)
+            try:
+                with nogil:
+                    run(workspace, walk, &bank.c, stores, &source.c, scripted, floats)
+            finally:
+                if workspace.words != NULL:
+                    unlist_cells(workspace.words)
         first = s.last
 
 

@@ -29,6 +29,7 @@ enum hdpkit_sweep_event {
     HDPKIT_BIRTH,                /* the same with a new dish */
     HDPKIT_FAILED,               /* the draw for `customer`, who is removed, failed */
     HDPKIT_RATIOS,               /* bursts: ratios of Stirling numbers are needed, see `hdpkit_words` */
+    HDPKIT_LIST,                 /* bursts: list the cells of the document of `customer`, if it has many customers */
 };
 
 typedef int64_t (*hdpkit_choose)(void *state, const double *weights, int64_t n);
@@ -44,7 +45,11 @@ typedef struct hdpkit_words {
     double concentration, discount;
     const double *fewer;             /* as in stirling.pxd, for up to `rows` customers at `columns` tables */
     int64_t rows, columns;
-    int64_t largest;                 /* customers of a document that the sweep serves */
+    int64_t largest;                 /* customers of a document without lists of cells */
+    int32_t listed;                  /* the document that has them now, -1 for none */
+    const int32_t *pair;             /* the first customer with the term of each: both are places in the document */
+    int32_t *n_cells;                /* at a first place: dishes of the customers with the term, */
+    int32_t *cell_dish, *cell_customers, *tables_of_cell;      /* and from there on, their numbers */
     int64_t wanted_customers, wanted_tables;      /* numbers for which ratios are needed */
     int64_t n_touched;               /* dishes of the document with the customer's term */
     int32_t opening;                 /* whether the customer opens a table of its word */

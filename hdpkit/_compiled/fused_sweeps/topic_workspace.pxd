@@ -27,6 +27,7 @@ cdef extern from "topic_sweep.h":
         HDPKIT_BIRTH
         HDPKIT_FAILED
         HDPKIT_RATIOS
+        HDPKIT_LIST
     ctypedef struct hdpkit_words:
         const int32_t *order
         const int32_t *place
@@ -42,6 +43,12 @@ cdef extern from "topic_sweep.h":
         int64_t rows
         int64_t columns
         int64_t largest
+        int32_t listed
+        const int32_t *pair
+        int32_t *n_cells
+        int32_t *cell_dish
+        int32_t *cell_customers
+        int32_t *tables_of_cell
         int64_t wanted_customers
         int64_t wanted_tables
         int32_t opening

@@ -133,7 +133,13 @@ cdef int refresh_words(hdpkit_words *w, BurstyCounts *words) noexcept nogil:
     w.fewer = words.ratios.fewer.data()
     w.rows = words.ratios.rows if words.ratios.d == words.discount else 0
     w.columns = words.ratios.columns
-    w.largest = words.largest
+    w.largest = words.plain
+    w.listed = words.listed
+    w.pair = words.pair.data()
+    w.n_cells = words.n_cells.data()
+    w.cell_dish = words.cell_dish.data()
+    w.cell_customers = words.cell_customers.data()
+    w.tables_of_cell = words.tables_of_cell.data()
     return 0
 
 

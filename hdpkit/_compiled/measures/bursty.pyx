@@ -22,6 +22,7 @@ from hdpkit.random._source cimport ChoiceSource
 
 cdef enum:
     SCANNED = 16384      # most customers of a restaurant without a hash table
+    LISTED = 512         # most customers of a restaurant whose cells the fused sweep counts each time
 
 # Smallest concentration of a sweep in single precision: with a smaller one, weights of new tables are lost.
 cdef double LEAST_CONCENTRATION = 1e-10
@@ -46,12 +47,14 @@ cdef class BurstyBank(CompiledBank):
         in the inner bank only, and is never removed.
     kept : DishConcentrations, optional
         For `DishBurstsBank`, whose dishes have concentrations of their own.
+    unlisted : int, optional
+        The fused sweep lists the cells of restaurants with more customers.
     """
 
     COMPILED = COUNTING = SEATS_VALUES = True
     needs_dishes = False
 
-    def __cinit__(self, measure, values, inner, scanned=SCANNED, n_earlier=0, kept=None):
+    def __cinit__(self, measure, values, inner, scanned=SCANNED, n_earlier=0, kept=None, unlisted=LISTED):
         if type(inner) is not DirichletMultinomialBank and type(inner) is not SparseDirichletMultinomialBank:
             refuse("inner", type(inner).__name__, "the compiled bank of a measure over terms without parameters of dishes",
                    "Use BurstyReferenceBank.")
@@ -72,7 +75,8 @@ cdef class BurstyBank(CompiledBank):
         self.b.restaurant = NULL
         self.b.n_customers = view.shape[0] - whole("n_earlier", n_earlier, 0, view.shape[0])
         self.b.largest = whole("scanned", scanned, 0, 2**31 - 1)
-        self.b.loaded = -1
+        self.b.plain = min(self.b.largest, <int64_t>whole("unlisted", unlisted, 0, 2**31 - 1))
+        self.b.loaded = self.b.listed = -1
         self.b.large.used = self.b.proposed.used = self.b.places.used = 0
         self.b.settling = False
         self.b.log_added = 0.0
@@ -639,7 +643,9 @@ cdef class BurstyBank(CompiledBank):
                 + sizeof(int32_t) * (b.order.capacity() + b.place.capacity() + b.slot_of.capacity()
                                      + b.here.capacity() + b.here_tables.capacity() + b.cell.capacity()
                                      + b.cell_tables.capacity() + b.left.capacity() + b.offered.capacity()
-                                     + b.offered_slots.capacity() + b.kept_slot.capacity())
+                                     + b.offered_slots.capacity() + b.kept_slot.capacity()
+                                     + b.pair.capacity() + b.n_cells.capacity() + b.cell_dish.capacity()
+                                     + b.cell_customers.capacity() + b.tables_of_cell.capacity())
                 + sizeof(int64_t) * (b.begin.capacity() + b.seated.capacity())
                 + sizeof(double) * (b.ratios.fewer.capacity() + b.own.capacity())
                 + b.opens.capacity() + b.is_proposal.capacity() + b.meets.capacity() + b.left_opens.capacity()

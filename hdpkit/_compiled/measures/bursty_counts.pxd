@@ -42,6 +42,12 @@ cdef cppclass BurstyCounts:
     CellTable proposed              # cells and totals of slots of proposals, whose customers may have another dish
     Ratios ratios
     int64_t version                 # increases with every change
+    # the dishes of the customers with each term of restaurant `listed`, -1 for none; by place in it
+    int32_t listed
+    int64_t plain                   # customers of a restaurant that the fused sweep serves without these lists
+    vector[int32_t] pair            # the first place with the same term; there
+    vector[int32_t] n_cells         # the number of dishes, and from there on
+    vector[int32_t] cell_dish, cell_customers, tables_of_cell      # their numbers
     # by slot
     vector[int8_t] is_proposal      # TRIAL if it is one of an exchange
     vector[int64_t] seated          # customers
@@ -113,6 +119,8 @@ cdef int bursty_log_block(void *self, const int32_t *customers, int64_t n_custom
                           double *out) noexcept nogil
 cdef int bursty_block(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
                       double *out) noexcept nogil
+cdef int list_cells(BurstyCounts *b, int32_t r) noexcept nogil
+cdef int unlist_cells(BurstyCounts *b) noexcept nogil
 cdef int collect(BurstyCounts *b, bint every, vector[OwnCell] *cells, vector[OwnCell] *totals) except -1 nogil
 
 

@@ -222,6 +222,104 @@ cdef int grow_block(BurstyCounts *b, int64_t n, int64_t n_slots) except -1 nogil
     return 0
 
 
+# ------------------------------------------------------------------------------------------- lists of cells
+
+cdef int list_cells(BurstyCounts *b, int32_t r) noexcept nogil:
+    """Put the numbers of a restaurant into lists, in place of those of another one; -1 if out of memory.
+
+    Until `unlist_cells` its customers have no `opens`, and it isn't in the hash table.
+    """
+    cdef int64_t n = b.begin[r + 1] - b.begin[r], p, first = 0, k
+    cdef int32_t i, slot
+    cdef bint large = is_large(b, r)
+    unlist_cells(b)
+    if n <= b.plain:
+        return 0
+    if <int64_t>b.pair.size() < n or large:
+        with gil:
+            try:
+                grow_lists(b, n)
+                if large:
+                    ready_cells(&b.large, 2 * n)
+            except MemoryError:
+                return no_memory()
+    for p in range(n):
+        i = at(b, b.begin[r] + p)
+        if p == 0 or b.terms[i] != b.terms[at(b, b.begin[r] + first)]:
+            first = p
+            b.n_cells[p] = 0
+        b.pair[p] = <int32_t>first
+        slot = b.slot_of[i]
+        if slot < 0:
+            continue
+        k = first
+        while k < first + b.n_cells[first] and b.cell_dish[k] != slot:
+            k += 1
+        if k == first + b.n_cells[first]:
+            b.n_cells[first] += 1
+            b.cell_dish[k] = slot
+            b.cell_customers[k] = b.tables_of_cell[k] = 0
+        b.cell_customers[k] += 1
+        b.tables_of_cell[k] += b.opens[i]
+    b.listed = r
+    if large:
+        for first in range(n):
+            if b.pair[first] == first:
+                for k in range(first, first + b.n_cells[first]):
+                    b.tables_of_cell[k] = take_cell(&b.large, cell_key(b.begin[r] + first, b.cell_dish[k]))
+                    take_cell(&b.large, total_key(r, b.cell_dish[k]))
+    return 0
+
+
+cdef int32_t take_cell(CellTable *cells, int64_t key) noexcept nogil:
+    """Remove a key from a hash table, if it is there; its number of tables."""
+    cdef int64_t place = find_cell(cells, key)
+    cdef int32_t tables
+    if place < 0:
+        return 0
+    tables = cells.tables[place]
+    drop_cell(cells, place)
+    return tables
+
+
+cdef int grow_lists(BurstyCounts *b, int64_t n) except -1 nogil:
+    b.n_cells.resize(n)
+    b.cell_dish.resize(n)
+    b.cell_customers.resize(n)
+    b.tables_of_cell.resize(n)
+    b.pair.resize(n)
+    return 0
+
+
+cdef int unlist_cells(BurstyCounts *b) noexcept nogil:
+    """Put the numbers of the lists where the other functions expect them. It needs no memory."""
+    cdef int32_t r = b.listed, i
+    cdef int64_t p, k, first, n
+    if r < 0:
+        return 0
+    n = b.begin[r + 1] - b.begin[r]
+    for first in range(n if is_large(b, r) else 0):
+        if b.pair[first] == first:
+            for k in range(first, first + b.n_cells[first]):
+                count_cell(&b.large, cell_key(b.begin[r] + first, b.cell_dish[k]), b.cell_customers[k],
+                           b.tables_of_cell[k])
+                count_cell(&b.large, total_key(r, b.cell_dish[k]), b.cell_customers[k], b.tables_of_cell[k])
+                b.tables_of_cell[k] = 0
+    for p in range(n):
+        i = at(b, b.begin[r] + p)
+        b.opens[i] = 0
+        if b.slot_of[i] >= 0:
+            k = b.pair[p]
+            while b.cell_dish[k] != b.slot_of[i]:
+                k += 1
+            if b.tables_of_cell[k] > 0:
+                b.tables_of_cell[k] -= 1
+                b.opens[i] = 1
+    b.listed = b.loaded = -1
+    b.version += 1
+    return 0
+
+
 # ------------------------------------------------------------------------------------------- one customer
 
 cdef int count(BurstyCounts *b, CellTable *cells, int32_t i, int32_t slot, int32_t customers,
