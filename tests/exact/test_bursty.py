@@ -7,6 +7,7 @@ import functools
 
 import numpy as np
 import pytest
+from choice_sources import AskedSource
 from marginals import dirichlet_multinomial_log_marginal
 from planted import PlantedBug, planted
 
@@ -197,12 +198,16 @@ def test_chains_do_not_depend_on_how_numbers_are_kept(monkeypatch, inner, store,
         assert np.array_equal(array, states[1]["seating"][name])
 
 
+class EndedError(Exception):
+    """A source of choices has ended."""
+
+
 @pytest.mark.parametrize("kept", [{"unlisted": 0}, {"scanned": 0}], ids=["listed", "hashed"])
 @pytest.mark.parametrize(
     ("store", "root"), [("histogram", "restaurant"), ("explicit", "weights"), ("counts", "weights")]
 )
 def test_lists_of_cells_end_as_counts(monkeypatch, store, root, kept):
-    """After sweeps over documents with lists, and after one that failed, all numbers are those of a recount."""
+    """After sweeps over documents with lists, and after one that fails, numbers are those of a recount."""
     hashed(monkeypatch, **kept)
     franchise = franchise_over(corpus(), hk.DirichletMultinomial, store, root, kernel="fused")
     for sweep in range(6):
@@ -215,8 +220,19 @@ def test_lists_of_cells_end_as_counts(monkeypatch, store, root, kept):
     slots = franchise.slots.occupied_slots()
     wanted = twin.bank.log_marginals(twin.slots.occupied_slots(), None)
     assert franchise.bank.log_marginal_total(slots) == pytest.approx(wanted.sum(), rel=1e-12)
-    with pytest.raises(StopIteration):
-        franchise.reseat(0, 30, ScriptedSource([0] * 7))
+    asked = []
+
+    def until_thirty(weights):
+        asked.append(weights)
+        if len(asked) > 30:
+            raise EndedError
+        return int(np.flatnonzero(weights)[-1])
+
+    with pytest.raises(EndedError), franchise.transaction():
+        franchise.reseat(0, len(franchise.data), AskedSource(until_thirty))
+    franchise.audit()
+    moves.TableGibbs().apply(franchise, RandomStream((7, 5)))
+    franchise.settle()
     franchise.audit()
 
 

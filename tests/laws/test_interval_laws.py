@@ -155,7 +155,8 @@ def counts_of(aligned, k, totals=None):
         found = hk.summaries.exposures(aligned, totals=totals)
     draws = seen[0][:, 0, k]
     tail = (1.0 - aligned.level) / 2.0
-    assert np.allclose([found.lower[0, k], found.upper[0, k]], np.quantile(draws, [tail, 1.0 - tail]))
+    ends = intervals.holding(np.quantile(draws, [tail, 1.0 - tail]), found.mean[0, k])
+    assert np.allclose([found.lower[0, k], found.upper[0, k]], ends)
     return draws
 
 

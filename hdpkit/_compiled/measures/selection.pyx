@@ -283,8 +283,8 @@ cdef class Selection:
             return
         if r is not None or s is not None:
             refuse("r", r, "left out where the proportion is given", "Give r and s, or log_pi and log_rest.")
-        set_given(&self.table, &self.law, V, strength, number("log_pi", log_pi, LEAST_LOG, -1e-300),
-                  number("log_rest", log_rest, LEAST_LOG, -1e-300))
+        set_given(&self.table, &self.law, V, strength, number("log_pi", log_pi, LEAST_LOG, 0.0),
+                  number("log_rest", log_rest, LEAST_LOG, 0.0))    # 0: the other proportion is below 1e-300
 
     cdef int64_t at(self, object a, object n) except -1:
         """Place of the values at (a, n)."""
