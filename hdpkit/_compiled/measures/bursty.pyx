@@ -22,7 +22,7 @@ from hdpkit.random._source cimport ChoiceSource
 
 cdef enum:
     SCANNED = 16384      # most customers of a restaurant without a hash table
-    LISTED = 512         # most customers of a restaurant whose cells the fused sweep counts each time
+    LISTED = 64          # most customers of a restaurant whose cells the fused sweep counts each time
 
 # Smallest concentration of a sweep in single precision: with a smaller one, weights of new tables are lost.
 cdef double LEAST_CONCENTRATION = 1e-10
