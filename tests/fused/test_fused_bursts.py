@@ -6,6 +6,7 @@ production, which are floats, within a bound; draws of production have this law.
 """
 
 import contextlib
+import functools
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit._compiled.fused_sweeps import fused_topics
 from hdpkit._compiled.generic_sweeps import sweeps as generic
-from hdpkit.base_measures import Placed
+from hdpkit.base_measures import Placed, bursty
 from hdpkit.errors import HdpkitError
 from hdpkit.franchise.starts import start
 from hdpkit.random import RandomStream, ScriptedSource
@@ -46,6 +47,14 @@ def check_steps():
             )
             model = ExactBurstyModel(franchise, dirichlet_multinomial_log_marginal(0.5, 3))
             check_exact(model, moves.TableGibbs())
+
+
+def check_lists():
+    """Words of one term and of two, in documents with lists of cells; each step against the posterior."""
+    real = bursty.BurstyBank
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bursty, "BurstyBank", functools.partial(real, unlisted=0))
+        check_steps()
 
 
 def check_counts():

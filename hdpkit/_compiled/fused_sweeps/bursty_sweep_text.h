@@ -287,21 +287,15 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         hdpkit_words *w = s->bursts;
         int64_t first, last, n = 0;
         double sum = 0.0;
-        if (w->listed == node) {
+        const bool listed = w->listed == node;
+        int32_t *list = touched(s);
+        if (listed) {
             first = pair_in_lists(w, i, node);
             n = w->n_cells[first];
-            for (int64_t j = 0; j < n; j++) {
-                const int32_t k = touched(s)[j] = w->cell_dish[first + j];
-                sum += scale(s)[k] * ((double)w->cell_customers[first + j]
-                                      - w->discount * (double)w->tables_of_cell[first + j]);
-                cumulative(s)[j] = sum;
-            }
-            w->n_touched = n;
-            return sum;
-        }
-        find_pair(s->bursts, s->terms, i, node, &first, &last);
-        if (last - first > 1) {
-            int32_t *list = touched(s);
+            for (int64_t j = 0; j < n; j++) list[j] = w->cell_dish[first + j];
+        } else {
+            find_pair(s->bursts, s->terms, i, node, &first, &last);
+            if (last - first == 1) last = first;         /* the customer itself */
             for (int64_t p = first; p < last; p++) {
                 const int64_t other = at(w, p);
                 const int32_t k = w->slot_of[other];
@@ -310,12 +304,14 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
                 w->cell[k] += 1;
                 w->cell_tables[k] += w->opens[other];
             }
-            for (int64_t j = 0; j < n; j++) {
-                const int32_t k = list[j];
-                sum += scale(s)[k] * ((double)w->cell[k] - w->discount * (double)w->cell_tables[k]);
-                cumulative(s)[j] = sum;
-                w->cell[k] = w->cell_tables[k] = 0;
-            }
+        }
+        for (int64_t j = 0; j < n; j++) {
+            const int32_t k = list[j];
+            const int32_t customers = listed ? w->cell_customers[first + j] : w->cell[k];
+            const int32_t tables = listed ? w->tables_of_cell[first + j] : w->cell_tables[k];
+            sum += scale(s)[k] * ((double)customers - w->discount * (double)tables);
+            cumulative(s)[j] = sum;
+            if (!listed) w->cell[k] = w->cell_tables[k] = 0;
         }
         w->n_touched = n;
         return sum;

@@ -32,7 +32,7 @@ cdef enum:
     VALUE_BYTES = 3 * 8  # per value of the table
 
 SMALLEST, LARGEST = 1e-6, 1e6    # range of smoothing, r and s
-LEAST_LOG = -1e6                 # smallest log pi and log(1 - pi)
+LEAST_LOG = -1e12                # smallest log pi and log(1 - pi): those of Beta(1e-6, s) are about -1e6
 MOST_TERMS = 2**31 - 1
 MOST_CUSTOMERS = 2**40
 LIMIT = USUAL_LIMIT              # default limit of a table in bytes
