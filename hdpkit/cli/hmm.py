@@ -65,8 +65,7 @@ def hmm() -> None:
     \b
     Examples:
       hdpkit hmm fit data.csv --column speed --sequence trip --sticky "gamma(10,1)" --out run
-      hdpkit report run
-      hdpkit resume run --sweeps 500
+      hdpkit hmm fit words.csv --column word --sequence line --emission words --out run
     """
 
 

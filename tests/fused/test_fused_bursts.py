@@ -54,7 +54,10 @@ def check_lists():
     real = bursty.BurstyBank
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bursty, "BurstyBank", functools.partial(real, unlisted=0))
-        check_steps()
+        try:
+            check_steps()
+        except KeyError as error:
+            raise AssertionError("a state that isn't one of the model") from error
 
 
 def check_counts():

@@ -26,6 +26,7 @@ cdef enum:
 cdef double NEW_DISH = 1.0 / (1 << 17)        # smallest weight of a new dish / lambda
 cdef double LOST = 1e-26                      # smallest weight of a new dish: weights below 1.2e-38 underflow
 cdef double LONE_TABLE = 1.0 / (1 << 31) / 2.0
+cdef double ROOT_SHARE = 1.0 / (1 << 14)      # smallest 1 - d of the root
 cdef double LARGEST_CONCENTRATION = 1e100
 
 
@@ -140,6 +141,7 @@ cdef class SparseDirichletMultinomialBank(TermCountsBank):
             fresh >= NEW_DISH * self.b.smoothing
             and fresh * min(least, 1.0) >= LOST * (theta + <double>self.n_customers)
             and 1.0 - discount >= LONE_TABLE
+            and 1.0 - given[0, 1] >= ROOT_SHARE
             and largest <= LARGEST_CONCENTRATION
         )
 
