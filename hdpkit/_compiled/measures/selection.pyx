@@ -33,6 +33,7 @@ cdef enum:
 
 SMALLEST, LARGEST = 1e-6, 1e6    # range of smoothing, r and s
 LEAST_LOG = -1e12                # smallest log pi and log(1 - pi): those of Beta(1e-6, s) are about -1e6
+LOST_LOG = -690.0                # below it, 1 - pi has the logarithm 0
 MOST_TERMS = 2**31 - 1
 MOST_CUSTOMERS = 2**40
 LIMIT = USUAL_LIMIT              # default limit of a table in bytes
@@ -283,8 +284,12 @@ cdef class Selection:
             return
         if r is not None or s is not None:
             refuse("r", r, "left out where the proportion is given", "Give r and s, or log_pi and log_rest.")
-        set_given(&self.table, &self.law, V, strength, number("log_pi", log_pi, LEAST_LOG, 0.0),
-                  number("log_rest", log_rest, LEAST_LOG, 0.0))    # 0: the other proportion is below 1e-300
+        cdef double selected = number("log_pi", log_pi, LEAST_LOG, 0.0)
+        cdef double left_out = number("log_rest", log_rest, LEAST_LOG, 0.0)
+        if max(selected, left_out) > -1e-300 and min(selected, left_out) > LOST_LOG:
+            refuse("log_pi, log_rest", (log_pi, log_rest), "logarithms of two proportions whose sum is 1",
+                   "Only if one is below 1e-300 can the logarithm of the other be 0.")
+        set_given(&self.table, &self.law, V, strength, selected, left_out)
 
     cdef int64_t at(self, object a, object n) except -1:
         """Place of the values at (a, n)."""
