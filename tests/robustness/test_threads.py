@@ -32,6 +32,8 @@ OPEN = {
     "reserved",
     "look",
     "fold_in",
+    "draw_sequences",
+    "state_probabilities",
     "transaction",
     "with_documents",
 }
