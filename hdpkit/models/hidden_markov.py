@@ -265,8 +265,8 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
 
         Returns
         -------
-        float64 array, shape (n_observations, n_states_)
-            Rows sum to one. As for `predict`, parameters are those of `franchise_`.
+        float64 array, shape (n_observations, K)
+            K is ``n_states_``. Rows sum to one. As for `predict`, parameters are those of `franchise_`.
         """
         found: Floats = self._probabilities(X, lengths).smoothed[:, self.dishes_]
         return found
