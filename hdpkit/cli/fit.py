@@ -34,12 +34,12 @@ from hdpkit.cli.options import (
     seed_option,
     until_options,
 )
-from hdpkit.cli.runs import carry_out, check_until, in_rounds
+from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.models.topic_parts import default_moves
 from hdpkit.record.run_folder import READING
-from hdpkit.schedule import Checkpoint, Scheduler
+from hdpkit.schedule import Scheduler
 from hdpkit.stores import stores
 
 __all__ = ["fit"]
@@ -188,19 +188,6 @@ def fit(corpus: Path, **options: Any) -> None:
     moves = options["moves"] or default_moves(restaurant)
     scheduler = Scheduler(moves, threads=options["threads"])
 
-    def run(progress: Any, **given: Any) -> Any:
-        usual: dict[str, Any] = {"sweeps": options["sweeps"], "samples": options["samples"] or None}
-        usual["chains"] = options["chains"] if options["chains"] > 1 else None
-        return scheduler.run(
-            franchise,
-            rng=options["seed"],
-            init=options["init"],
-            thin=options["thin"],
-            progress=progress,
-            folder=folder,
-            checkpoint=Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
-            **(usual | given),
-        )
-
+    run = first_run(scheduler, franchise, options, folder, options["init"])
     with held_for_a_run(folder, {READING: read.settings.as_data()}):
         carry_out(in_rounds(options, folder, run), folder, options["terms"], quiet)

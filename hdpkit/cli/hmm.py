@@ -33,7 +33,7 @@ from hdpkit.cli.options import (
     until_options,
 )
 from hdpkit.cli.output import say, shown_path
-from hdpkit.cli.runs import carry_out, check_until, in_rounds
+from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.delimited import delimiter_of, read_rows
@@ -46,7 +46,7 @@ from hdpkit.models.hidden_markov_parts import (
     moves_of_states,
     restaurants_of_states,
 )
-from hdpkit.schedule import Checkpoint, Scheduler
+from hdpkit.schedule import Scheduler
 
 __all__ = ["hmm"]
 
@@ -195,20 +195,7 @@ def fit(data: Path, **options: Any) -> None:
     moves = options["moves"] or moves_of_states(restaurant, n_states)
     scheduler = Scheduler(moves, threads=options["threads"])
 
-    def run(progress: Any, **given: Any) -> Any:
-        usual: dict[str, Any] = {"sweeps": options["sweeps"], "samples": options["samples"] or None}
-        usual["chains"] = options["chains"] if options["chains"] > 1 else None
-        return scheduler.run(
-            franchise,
-            rng=options["seed"],
-            init=options["init"],
-            thin=options["thin"],
-            progress=progress,
-            folder=folder,
-            checkpoint=Checkpoint(options["checkpoint_sweeps"], options["checkpoint_seconds"]),
-            **(usual | given),
-        )
-
+    run = first_run(scheduler, franchise, options, folder, options["init"])
     with held_for_a_run(folder, {}):
         carry_out(in_rounds(options, folder, run), folder, 10, quiet, unit="observations")
 

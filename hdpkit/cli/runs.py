@@ -55,12 +55,13 @@ from hdpkit.cli.output import (
 from hdpkit.cli.verification import Check, is_corpus, verify_corpus, verify_run, verify_shards
 from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError, printable
 from hdpkit.formats.shards import is_sharded_folder
+from hdpkit.franchise import Franchise
 from hdpkit.io.reading import load_reading
 from hdpkit.io.topics import TopicSummary
 from hdpkit.models.saved_estimator import load as load_estimator
 from hdpkit.record.describe import NotAllowed
 from hdpkit.record.run_folder import COMMAND, ESTIMATOR, MODEL, READING, RUN, SIGNATURES, load_command
-from hdpkit.schedule import Run, open_run
+from hdpkit.schedule import Checkpoint, Run, Scheduler, open_run
 from hdpkit.schedule.progress import ProgressBar
 from hdpkit.schedule.states import ChainState
 from hdpkit.signatures.runs import POINTS, STATES, Nouns, load_settings, nouns_of, signatures_of_run
@@ -73,6 +74,7 @@ from hdpkit.summaries.topic_labels import LABELS, read_topic_labels
 __all__ = [
     "carry_out",
     "check_until",
+    "first_run",
     "in_rounds",
     "open_corpus_run",
     "resume",
@@ -141,6 +143,28 @@ def check_until(options: dict[str, Any]) -> None:
         raise ParameterError(
             "at-most", options["at_most"], "left out without --until", "Give --until readable, or --sweeps."
         )
+
+
+def first_run(
+    scheduler: Scheduler, franchise: Franchise, options: dict[str, Any], folder: Path, init: Any
+) -> Callable[..., Any]:
+    """What runs into a new folder, given its progress and what is not as in the options (`in_rounds`)."""
+
+    def run(progress: Any, **given: Any) -> Any:
+        usual: dict[str, Any] = {"sweeps": options["sweeps"], "samples": options["samples"] or None}
+        usual["chains"] = options["chains"] if options["chains"] > 1 else None
+        return scheduler.run(
+            franchise,
+            rng=options["seed"],
+            init=init,
+            thin=options.get("thin", 1),
+            progress=progress,
+            folder=folder,
+            checkpoint=Checkpoint(options.get("checkpoint_sweeps"), options["checkpoint_seconds"]),
+            **(usual | given),
+        )
+
+    return run
 
 
 def in_rounds(

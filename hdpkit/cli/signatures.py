@@ -29,7 +29,7 @@ from hdpkit.cli.options import (
     until_options,
 )
 from hdpkit.cli.output import echo_ranks, echo_signatures, say, shown_path
-from hdpkit.cli.runs import carry_out, check_until, in_rounds
+from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
 from hdpkit.data import Corpus, downsample
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Known
@@ -233,19 +233,7 @@ def signatures(matrix: Path, **options: Any) -> None:
         choice = _choice(sample, corpus, franchise.known, options)
         settings, start = attrs.evolve(settings, ranks=choice), choice.init
 
-    def run(progress: Any, **given: Any) -> Any:
-        usual: dict[str, Any] = {"sweeps": options["sweeps"], "samples": options["samples"]}
-        usual["chains"] = options["chains"] if options["chains"] > 1 else None
-        return scheduler.run(
-            franchise,
-            rng=options["seed"],
-            init=start,
-            progress=progress,
-            folder=folder,
-            checkpoint=hk.Checkpoint(None, options["checkpoint_seconds"]),
-            **(usual | given),
-        )
-
+    run = first_run(scheduler, franchise, options, folder, start)
     with held_for_a_run(folder, {SIGNATURES: settings.as_data()}):
         carry_out(in_rounds(options, folder, run), folder, None, quiet, unit="mutations")
     echo_signatures(*signatures_of_run(open_run(folder)))
