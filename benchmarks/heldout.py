@@ -24,6 +24,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse
 
 import hdpkit as hk
 from hdpkit import moves
@@ -97,6 +98,28 @@ def read(train, observed=None, held=None):
     sizes = [hk.Corpus.from_ldac(path).n_terms for path in (train, *found)]
     corpora = [hk.Corpus.from_ldac(path, n_terms=max(sizes)) for path in (train, *found)]
     return corpora[0], corpora[1].to_counts(), corpora[2].to_counts()
+
+
+def split(corpus, documents=None, most=None):
+    """Nine of ten documents, and the halves of the others: a Corpus and two sparse arrays.
+
+    Parameters
+    ----------
+    documents : int, optional
+        The first so many documents only.
+    most : int, optional
+        Largest number of test documents; further ones are left out.
+    """
+    counts = corpus.to_counts()[:documents].tocsr()
+    test = np.arange(counts.shape[0]) % 10 == 9
+    whole = counts[test][:most].tocoo()
+    rows, terms = (np.repeat(axis, whole.data) for axis in (whole.row, whole.col))
+    held = np.random.default_rng(0).permutation(len(rows)) % 2 == 1
+    halves = [
+        scipy.sparse.csr_array((np.ones(mask.sum(), dtype=np.int64), (rows[mask], terms[mask])), whole.shape)
+        for mask in (~held, held)
+    ]
+    return hk.Corpus.from_counts(counts[~test]), *halves
 
 
 def beside(train, half):

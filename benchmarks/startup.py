@@ -21,7 +21,6 @@ import time
 import heldout
 import machine
 import numpy as np
-import scipy.sparse
 
 import hdpkit as hk
 from hdpkit.cli.options import parse_moves
@@ -37,20 +36,6 @@ STARTS = {
     "TermClusters()": hk.init.TermClusters(),
 }
 COLUMNS = ("seconds", "sweeps", "K", "log joint", "held-out perplexity")
-
-
-def split(corpus, documents):
-    """Nine of ten documents, and the halves of the others: a Corpus and two sparse arrays."""
-    counts = corpus.to_counts()[:documents].tocsr()
-    test = np.arange(counts.shape[0]) % 10 == 9
-    whole = counts[test].tocoo()
-    rows, terms = (np.repeat(axis, whole.data) for axis in (whole.row, whole.col))
-    held = np.random.default_rng(0).permutation(len(rows)) % 2 == 1
-    halves = [
-        scipy.sparse.csr_array((np.ones(mask.sum(), dtype=np.int64), (rows[mask], terms[mask])), whole.shape)
-        for mask in (~held, held)
-    ]
-    return hk.Corpus.from_counts(counts[~test]), *halves
 
 
 def curve(corpus, observed, held, init, schedule, options):
@@ -129,7 +114,7 @@ def main():
 
     corpus, observed, held = heldout.read(options.corpus, options.observed, options.held)
     if observed is None:
-        corpus, observed, held = split(corpus, options.documents)
+        corpus, observed, held = heldout.split(corpus, options.documents)
     elif options.documents is not None:
         parser.error("--documents is for a corpus without files of test documents")
     print(machine.block())

@@ -37,9 +37,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from contest import curves, memory, speed
-from contest.contestants import SCHEDULES, STORES
+from contest.contestants import SCHEDULES, STORES, Ours
 from heldout import read
 from machine import block, version
+from reference_second import ReferenceClock
 
 import hdpkit as hk
 from hdpkit._compiled.fused_sweeps.instruction_set import available
@@ -57,8 +58,13 @@ def work(job):
         return speed.measure(corpus, options.dishes, options.settle, options.blocks, options.kernel)
     if options.part == "memory":
         return memory.measure(corpus, options.system, options.dishes, options.settle, options.kernel)
-    reference = hk.Corpus.from_ldac(options.reference) if options.reference else corpus
-    return curves.measure(corpus, observed, held, reference, options)
+    ours = [
+        Ours(corpus, store, options.kernel, options.start, options.schedule, options.seed)
+        for store in options.stores
+    ]
+    others = curves.peers(corpus, (100, 2), options.seed)
+    clock = ReferenceClock(hk.Corpus.from_ldac(options.reference) if options.reference else corpus)
+    return curves.measure([*ours, *others], observed, held, options.first, options.seconds, clock)
 
 
 def in_a_process_of_its_own(job, instruction_set=None):

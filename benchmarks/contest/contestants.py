@@ -1,9 +1,12 @@
 """Topic models of several programs with a common interface: sweeps, their time, and held-out scores.
 
 ``seconds`` is sampler time: the wall-clock time of the start and all sweeps, without reading files,
-converting documents for other programs, and scoring.
+converting documents for other programs, and scoring. ``processor`` is the time of processors within it.
 """
 
+import collections
+import contextlib
+import math
 import re
 import time
 
@@ -12,8 +15,12 @@ from heldout import topics_of
 
 import hdpkit as hk
 from hdpkit import moves
+from hdpkit.franchise.starts import start
+from hdpkit.models.topic_parts import default_moves, topic_measure, topic_restaurants
+from hdpkit.random import STARTS, Streams
 
 ETA = 0.1
+ETA_OF_FIT = 0.05  # the default of `hdpkit fit`
 STORES = ("explicit", "histogram")
 # Moves of a sweep if hyperparameters are resampled.
 SCHEDULES = {
@@ -34,7 +41,22 @@ def start_of(text):
     return {"init": getattr(hk.init, called[1])(*arguments)}
 
 
-class Ours:
+class Contestant:
+    """Sampler time of a program, by the clock and of processors; log joint nan if not reported."""
+
+    seconds = processor = 0.0
+    log_joint = math.nan
+
+    @contextlib.contextmanager
+    def timed(self):
+        """Count the time of a block."""
+        began, worked = time.perf_counter(), time.process_time()
+        yield
+        self.seconds += time.perf_counter() - began
+        self.processor += time.process_time() - worked
+
+
+class Ours(Contestant):
     """hdpkit's two-level HDP.
 
     Parameters
@@ -58,13 +80,12 @@ class Ours:
         self.scheduler = hk.Scheduler([*SCHEDULES[schedule or "gibbs"](), *resampled])
         self.start, self.seed = start_of(start), seed
         self.n_tokens = len(corpus)
-        self.seconds = self.in_moves = 0.0  # in_moves excludes the start and the recording of the trace
+        self.in_moves = 0.0  # excludes the start and the recording of the trace
 
     def sweep(self, n=1):
-        start = {"init": None} if self.seconds else {"rng": self.seed, **self.start}
-        began = time.perf_counter()
-        trace = self.scheduler.run(self.franchise, sweeps=n, **start)
-        self.seconds += time.perf_counter() - began
+        first = {"init": None} if self.seconds else {"rng": self.seed, **self.start}
+        with self.timed():
+            trace = self.scheduler.run(self.franchise, sweeps=n, **first)
         self.in_moves += float(trace.moves["seconds"].sum())
 
     @property
@@ -75,7 +96,55 @@ class Ours:
         return topics_of(self.franchise)
 
 
-class Tomotopy:
+class Fit(Contestant):
+    """The default fit of `hdpkit fit`, sweep by sweep.
+
+    Attributes
+    ----------
+    parts : dict
+        Seconds by the clock of the start, of each move, and of the rest: the records of the trace, and the
+        copy of the state after each sweep.
+    """
+
+    def __init__(self, corpus, threads=1, seed=0):
+        restaurant = topic_restaurants(topic_measure(ETA_OF_FIT, sparse=False), None, None, None)
+        self.name = f"hdpkit fit, {threads} thread{'s' if threads > 1 else ''}"
+        self.franchise = hk.Franchise(restaurant, corpus)
+        self.scheduler = hk.Scheduler(default_moves(restaurant), threads=threads)
+        self.streams = Streams(seed)
+        self.parts = collections.Counter()
+        self.draws, self.n_sweeps = None, 0
+
+    def sweep(self, n=1):
+        for _ in range(n):
+            with self.timed():
+                self._sweep()
+
+    def _sweep(self):
+        began = time.perf_counter()
+        if self.draws is None:  # as a run does, whose start isn't timed
+            start(self.franchise, "auto", self.streams.source(STARTS))
+            most = 10**6
+            self.draws = self.scheduler.sample(self.franchise, most, self.streams.seed, init=None)
+            self.parts["start"] = time.perf_counter() - began
+            began = time.perf_counter()
+        draw = next(self.draws)
+        self.parts["trace"] += time.perf_counter() - began
+        for record in draw.moves:
+            self.parts[record.move] += record.seconds
+            self.parts["trace"] -= record.seconds
+        self.n_sweeps += 1
+        self.log_joint = float(draw.values["log_joint"])
+
+    @property
+    def n_topics(self):
+        return self.franchise.n_dishes
+
+    def topics(self):
+        return topics_of(self.franchise)
+
+
+class Tomotopy(Contestant):
     """tomotopy's HDPModel on one thread.
 
     It doesn't report the number of tables of a topic; the root's weights are computed from the expected
@@ -96,12 +165,10 @@ class Tomotopy:
             if terms:
                 self.model.add_doc([words[term] for term in terms])
         self.n_terms, self.n_tokens = corpus.n_terms, len(corpus)
-        self.seconds = 0.0
 
     def sweep(self, n=1):
-        began = time.perf_counter()
-        self.model.train(n, workers=1)
-        self.seconds += time.perf_counter() - began
+        with self.timed():
+            self.model.train(n, workers=1)
 
     @property
     def in_moves(self):
@@ -130,7 +197,7 @@ class Tomotopy:
         return phi, model.alpha * np.append(weights, 1.0 - weights.sum())
 
 
-class Gensim:
+class Gensim(Contestant):
     """gensim's HdpModel (online variational inference); a sweep is one chunk of 256 documents."""
 
     CHUNK = 256
@@ -147,19 +214,18 @@ class Gensim:
             "alpha": 1.0, "gamma": 1.0, "eta": ETA, "random_state": seed, "max_chunks": 1,
         }  # fmt: skip
         self.model, self.next = None, 0
-        self.n_tokens, self.seconds = len(corpus), 0.0
+        self.n_tokens = len(corpus)
 
     def sweep(self, n=1):
         from gensim.models import HdpModel
 
         for _ in range(n):
             chunk = self.rows[self.next : self.next + self.CHUNK]
-            began = time.perf_counter()
-            if self.model is None:
-                self.model = HdpModel(self.rows, **self.settings)  # processes the first chunk immediately
-            else:
-                self.model.update_chunk(chunk)
-            self.seconds += time.perf_counter() - began
+            with self.timed():
+                if self.model is None:
+                    self.model = HdpModel(self.rows, **self.settings)  # processes the first chunk immediately
+                else:
+                    self.model.update_chunk(chunk)
             self.next += self.CHUNK
             if self.next >= len(self.rows):
                 self.next = 0

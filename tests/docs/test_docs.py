@@ -157,6 +157,7 @@ ARGUMENTS = {
     ),
     "bursts": ("tiny={corpus} --seconds 0.3 --starts", "| tiny | bursty | 0.3 |"),
     "verdicts": ("tiny={corpus} --seconds 0.3 --sweeps 400 --samples 2", "| tiny | 30 |"),
+    "whole_fit": ("{corpus} --seconds 0.3 --first 0.1 --report-sweeps 10", "| DishGibbs |"),
     "transaction_cost": ("{corpus} --rounds 1", "| copy / sweep |"),
     "topic_model": (
         f"{{corpus}} {HALVES} --dishes 3 --settle 2 --blocks 1 --seconds 0.05 --out {{folder}}/curves.png",
