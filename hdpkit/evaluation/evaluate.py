@@ -21,6 +21,7 @@ from hdpkit.franchise import Franchise, Sample
 from hdpkit.franchise.fixed_dishes import FixedDishes, check_foldable, fixed_dishes
 from hdpkit.franchise.freezing import Look
 from hdpkit.franchise.new_labels import Layout, layout_of
+from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 from hdpkit.record import ChainTrace, Draw
 from hdpkit.schedule import Run
@@ -46,6 +47,7 @@ def evaluate(
     sweeps: int = 50,
     burn_in: int = 20,
     tolerance: float = TOLERANCE,
+    threads: int = 1,
     rng: ChoiceSource | Seed = 0,
 ) -> Evaluation:
     """Score groups that the states were not sampled with. The states don't change.
@@ -88,6 +90,8 @@ def evaluate(
         Sweeps of each such sampler that are averaged, and those before them.
     tolerance : float
         EM ends when no proportion changes by more than this.
+    threads : int
+        Of "forward", each with one sequence at a time. The result doesn't depend on it.
     rng : seed, Generator or choice source
         For the split and the samplers. With the same seed, two models get the same split.
 
@@ -108,6 +112,7 @@ def evaluate(
     sweeps = whole_number("sweeps", sweeps, 1, 10_000_000, remedy="At least one sweep is averaged.")
     burn_in = whole_number("burn_in", burn_in, 0, 10_000_000, remedy="Sweeps before those that are averaged.")
     positive_number("tolerance", tolerance)
+    whole_number("threads", threads, 1, MOST_THREADS, remedy="One per processor is usual.")
     if not isinstance(data, GroupedData):
         raise ParameterError("data", data, "a Corpus or Groups", "For instance Corpus.from_documents(...).")
     given = states_of(states)
@@ -133,7 +138,7 @@ def evaluate(
             tolerance=tolerance, source=source, split_source=as_source(rng, Purpose.SPLIT),
         )  # fmt: skip
     elif method == "forward":
-        scorer = Forward(data, held_out, particles, source)
+        scorer = Forward(data, held_out, particles, source, threads)
     else:
         scorer = _LeftToRight(data=data, particles=particles, source=source)
     every = itertools.chain([first], given)

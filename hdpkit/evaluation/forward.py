@@ -30,6 +30,7 @@ class Forward:
     held_out: GroupedData | None
     particles: int
     source: ChoiceSource
+    threads: int = 1
     fit: str | None = None
     layout: Layout | None = None
     begun: list[Floats] = attrs.field(factory=list)  # log probability of the beginnings, by state
@@ -64,7 +65,7 @@ class Forward:
         logs, begun = np.empty((2, self.particles, len(bounds) - 1))
         for p in range(self.particles):
             states = fixed_states(franchise, "drawn", self.source, sample)
-            of = np.append(0.0, np.cumsum(states.log_probabilities(values, missing, bounds)))
+            of = np.append(0.0, np.cumsum(states.log_probabilities(values, missing, bounds, self.threads)))
             logs[p], begun[p] = of[bounds[1:]] - of[bounds[:-1]], of[begins] - of[bounds[:-1]]
         if self.held_out is not None:
             self.begun.append(begun)

@@ -5,8 +5,7 @@ discount of its declaration, and draws dishes from the current row of the restau
 
 The state is read once, under its lock; all further computations use arrays and need no lock. The densities
 come from a bank of the measure over the customers of the state followed by the new values, so the code is
-that of sampling. If a compiled predictive omits a common factor, `BaseMeasure.log_predictive` supplies it for
-scores.
+that of sampling. If a compiled predictive omits a common factor, its `log_predictives` have it for scores.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from hdpkit._compiled.measures.measure import CompiledBank
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.base_measures import ByRestaurant
 from hdpkit.base_measures.by_restaurant import SAME, NewRestaurants, Repeats
-from hdpkit.checks import log_densities, whole_number
+from hdpkit.checks import whole_number
 from hdpkit.data import Corpus, GroupedData, Groups
 from hdpkit.data.corpus import Tokens
 from hdpkit.errors import DataError, DeclarationError, ParameterError, printable
@@ -330,9 +329,9 @@ def densities(
         dish, term = np.nonzero(counts)
         bank.rebuild_counts(term, slots[dish].astype(np.int64), counts[dish, term], slots)
 
-    compiled_bank = isinstance(bank, CompiledBank)
+    compiled_bank, new = isinstance(bank, CompiledBank), np.arange(before, len(joined), dtype=np.int32)
     if compiled_bank:
-        rows = bank.predictives(np.arange(before, len(joined), dtype=np.int32), slots)
+        rows = bank.predictives(new, slots)
     else:
         rows = np.array([bank.log_predictive(before + i, slots) for i in range(len(values))])
         rows = rows.reshape(len(values), len(slots) + 1)
@@ -345,25 +344,13 @@ def densities(
         return density, np.zeros(len(values))
     if not compiled_bank:
         return density, top
-    scales = _scales(measure, bank, values, density, slots, dishes)
     if getattr(bank, "has_fixed", False):  # its predictives omit no factor
-        scales = np.log(top)
-    return density, scales
-
-
-def _scales(
-    measure: Any, bank: Any, values: npt.NDArray[Any], density: Floats, slots: Any, dishes: Any
-) -> Floats:
-    """Log of the largest density in each row: compiled predictives may omit a factor of the row."""
-    empty, scales = measure.make(), np.empty(len(values))
-    for i in range(len(values)):
-        best, statistics = -1, empty
-        if density[i, best] == 0.0:  # under a new dish; then a live one has a density
-            best = int(density[i].argmax())
-            statistics = bank.statistics(slots[best : best + 1], dishes)[0]
-        exact = log_densities(measure, "log_predictive", measure.log_predictive(values[i], [statistics]), 1)
-        scales[i] = exact[0] - np.log(density[i, best])
-    return scales
+        return density, np.log(top)
+    exact = bank.log_predictives(new, slots)  # others may
+    # Under a new dish; if that has no density, under the likeliest.
+    best = np.where(density[:, -1] > 0.0, density.shape[1] - 1, density.argmax(axis=1))
+    every = np.arange(len(best))
+    return density, exact[every, best] - np.log(density[every, best])
 
 
 def _check_possible(

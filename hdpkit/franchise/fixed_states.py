@@ -10,8 +10,7 @@ mean of each row, the predictive density of each dish, and one further state for
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import attrs
@@ -24,16 +23,19 @@ from hdpkit.base_measures.protocol import log_likelihoods
 from hdpkit.checks import choice, instance, items, whole_number
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
-from hdpkit.franchise.fixed_dishes import densities, distinct_values
+from hdpkit.franchise.fixed_dishes import densities
 from hdpkit.franchise.guard import unguarded
-from hdpkit.franchise.reference.state_sequences import Rows, shares
+from hdpkit.franchise.reference.state_sequences import Rows, distinct_numbers, scaled_rows, shares
 from hdpkit.franchise.sample import Level, Sample, parameter_key, sample_of
+from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 __all__ = [
     "FORMS",
+    "Densities",
     "FixedStates",
     "StateProbabilities",
+    "batches",
     "draw_sequences",
     "fixed_states",
     "log_probabilities",
@@ -49,6 +51,29 @@ BATCH = 1 << 14  # observations whose densities are computed at once
 _FORMS_REMEDY = '"mean" needs no seed; averages over draws are exact.'
 
 Bools = npt.NDArray[np.bool_]
+
+
+@attrs.frozen(eq=False)
+class Densities:
+    """Log densities of observations.
+
+    Attributes
+    ----------
+    logs : float64 array, shape (n_rows, n)
+        In each state.
+    index : int32 array, shape (m,)
+        Row of each observation; -1: missing.
+    tops, scaled : float64 arrays, shape (n_rows,) and (n_rows, n), optional
+        See `scaled_rows`: worth the time where many observations share a row.
+    """
+
+    logs: Floats
+    index: Int32s
+    tops: Floats | None = None
+    scaled: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.index)
 
 
 @attrs.frozen(eq=False)
@@ -71,98 +96,92 @@ class FixedStates:
     n_live: int
     log_densities: Callable[[Any], Floats]
 
-    # ------------------------------------------------------------------ one sequence
+    # ------------------------------------------------------------------ passes over sequences
 
-    def filtered(self, logs: Floats, missing: Bools, before: Floats | None = None) -> tuple[Floats, Floats]:
-        """Filter a sequence forward.
+    def filtered(
+        self,
+        rows: Densities,
+        offsets: Int64s,
+        before: Floats | None = None,
+        *,
+        every: bool = True,
+        threads: int = 1,
+    ) -> tuple[Floats, Floats]:
+        """Filter sequences forward.
 
         Parameters
         ----------
-        logs : float64 array, shape (m, n)
-            Log densities of the observations.
-        missing : bool array, shape (m,)
+        rows : Densities
+        offsets : int64 array, shape (n_sequences + 1,)
+            Bounds of the sequences, from 0.
         before : float64 array, shape (n,), optional
-            Filter of the observation before; None: the sequence begins.
+            Filter of the observation before the first sequence, which it continues; None: it begins.
+        every : bool
+            Whether filters of all observations are returned, or those of the last of each sequence.
+        threads : int
 
         Returns
         -------
         norms : float64 array, shape (m,)
             log p(x_t | x_1 .. x_t-1) in nats; 0 where an observation is missing.
-        filters : float64 array, shape (m, n)
+        filters : float64 array, shape (m, n) or (n_sequences, n)
             p(z_t | x_1 .. x_t).
         """
-        norms, filters = np.zeros(len(logs)), np.empty(logs.shape)
-        f = before
-        for t, absent in enumerate(missing.tolist()):
-            f = self.start if f is None else f @ self.transitions
-            if not absent:
-                own = np.where(f > 0.0, logs[t], -np.inf)
-                top = float(own.max(initial=-np.inf))
-                if top == -np.inf:
-                    raise _impossible(t)
-                f = f * np.exp(own - top)
-                total = float(f.sum())
-                f = f / total
-                norms[t] = top + np.log(total)
-            filters[t] = f
-        return norms, filters
+        n = len(self.start)
+        norms, last = np.zeros(len(rows)), np.zeros((len(offsets) - 1, n))
+        filters = np.empty((len(rows), n)) if every else None
+        arguments = rows.logs, rows.scaled, rows.tops, rows.index, offsets, before
+        at = self._passes(threads).filter(*arguments, norms, filters, last)
+        if at < len(rows):
+            raise _impossible(at - int(offsets[np.searchsorted(offsets, at, "right") - 1]))
+        return norms, last if filters is None else filters
 
-    def smoothed(self, filters: Floats) -> Floats:
-        """p(z_t | the whole sequence) from its filters: float64, shape (m, n)."""
-        found = filters.copy()
-        for t in range(len(found) - 2, -1, -1):
-            ahead = filters[t] @ self.transitions
-            ratio = np.divide(found[t + 1], ahead, out=np.zeros_like(ahead), where=ahead > 0.0)
-            found[t] = filters[t] * (self.transitions @ ratio)
-            found[t] /= found[t].sum()
+    def smoothed(self, filters: Floats, offsets: Int64s, threads: int = 1) -> Floats:
+        """p(z_t | the whole sequence) from filters: float64, shape (m, n)."""
+        found = np.empty_like(filters)
+        self._passes(threads).smooth(filters, offsets, found)
         return found
 
-    def best_path(self, logs: Floats, missing: Bools) -> Int64s:
-        """The most probable states of a sequence, all together (Viterbi 1967): int64, shape (m,)."""
-        with np.errstate(divide="ignore"):
-            start, to = np.log(self.start), np.log(self.transitions)
-        from_ = np.zeros(logs.shape, dtype=np.int32)
-        best = start
-        for t, absent in enumerate(missing.tolist()):
-            if t > 0:
-                ways = best[:, None] + to
-                from_[t] = ways.argmax(axis=0)
-                best = ways[from_[t], np.arange(len(best))]
-            if not absent:
-                best = best + logs[t]
-        path = np.zeros(len(logs), dtype=np.int64)
-        path[-1:] = best.argmax()
-        for t in range(len(logs) - 1, 0, -1):
-            path[t - 1] = from_[t, path[t]]
+    def best_paths(self, rows: Densities, offsets: Int64s, threads: int = 1) -> Int64s:
+        """The most probable states of each sequence, all together (Viterbi 1967): int64, shape (m,)."""
+        path = np.empty(len(rows), dtype=np.int64)
+        self._passes(threads).best_paths(rows.logs, rows.index, offsets, path)
         return path
 
-    # ------------------------------------------------------------------ sequences
+    def _passes(self, threads: int) -> Any:
+        from hdpkit._compiled.fused_sweeps.state_passes import StatePasses  # few runs need it
 
-    def rows_of(self, values: Any, missing: Bools) -> Callable[[int, int], Floats]:
-        """A function of first and last, of the log densities of these observations: shape (n, n_states)."""
-        if values.ndim == 1 and values.dtype.kind in "iub":
-            distinct, index = distinct_values(values)
-            table = self.log_densities(distinct)
-            return lambda first, last: table[index[first:last]]
+        return StatePasses(np.ascontiguousarray(np.vstack([self.transitions, self.start])), threads)
 
-        def rows(first: int, last: int) -> Floats:
-            logs = np.zeros((last - first, len(self.start)))
-            there = np.flatnonzero(~missing[first:last])
-            if len(there):
-                logs[there] = self.log_densities(values[first:last][there])
-            return logs
+    def rows_of(self, values: Any, missing: Bools) -> Callable[[int, int], Densities]:
+        """A function of first and last, of the densities of these observations."""
+        if values.ndim == 1 and values.dtype.kind in "iub" and not missing.all():
+            index = np.full(len(values), -1, dtype=np.int32)
+            distinct, index[~missing] = distinct_numbers(values[~missing])
+            logs = np.ascontiguousarray(self.log_densities(distinct))
+            table = Densities(logs, index, *scaled_rows(logs))
+            return lambda first, last: attrs.evolve(table, index=table.index[first:last])
+
+        def rows(first: int, last: int) -> Densities:
+            there = ~missing[first:last]
+            index = np.where(there, np.cumsum(there) - 1, -1).astype(np.int32)
+            logs = self.log_densities(values[first:last][there]) if there.any() else ()
+            return Densities(np.ascontiguousarray(np.reshape(logs, (-1, len(self.start)))), index)
 
         return rows
 
-    def log_probabilities(self, values: Any, missing: Bools, offsets: Int64s) -> Floats:
+    def log_probabilities(self, values: Any, missing: Bools, offsets: Int64s, threads: int = 1) -> Floats:
         """log p(x_t | x_1 .. x_t-1) of each observation of sequences: float64, shape (n_customers,)."""
         rows, norms = self.rows_of(values, missing), np.zeros(len(values))
-        for begin, end in itertools.pairwise(offsets.tolist()):
-            f = None
-            for first in range(begin, end, BATCH):
+        for bounds in batches(offsets):
+            f, begin, end = None, int(bounds[0]), int(bounds[-1])
+            for first in range(begin, end, BATCH):  # a long sequence has several pieces
                 last = min(first + BATCH, end)
-                norms[first:last], filters = self.filtered(rows(first, last), missing[first:last], f)
-                f = filters[-1]
+                own = np.clip(bounds, first, last) - first
+                norms[first:last], lasts = self.filtered(
+                    rows(first, last), own, f, every=False, threads=threads
+                )
+                f = lasts[0]
         return norms
 
     def known_only(self) -> FixedStates:
@@ -175,13 +194,22 @@ class FixedStates:
         )  # fmt: skip
 
     def next(self, f: Floats | None) -> Floats:
-        """Distribution of the state after one with this filter, the first n_live states and all others."""
+        """Distribution of the state after one with each of these filters: n_live states, and all others."""
         return self.lumped(self.start if f is None else f @ self.transitions)
 
     def lumped(self, rows: Floats) -> Floats:
         """Columns of states that have no observations yet added up in the last: shape (..., K + 1)."""
         live, new = rows[..., : self.n_live], rows[..., self.n_live :]
         return np.concatenate([live, new.sum(axis=-1, keepdims=True)], axis=-1)
+
+
+def batches(offsets: Int64s) -> Iterator[Int64s]:
+    """Bounds of the sequences of each batch, which has at most `BATCH` observations or one sequence."""
+    s, n = 0, len(offsets) - 1
+    while s < n:
+        end = max(int(np.searchsorted(offsets, offsets[s] + BATCH, "right")) - 1, s + 1)
+        yield offsets[s : end + 1]
+        s = end
 
 
 def _impossible(t: int) -> DataError:
@@ -464,6 +492,7 @@ def state_probabilities(
     *,
     parameters: str = "mean",
     sample: Sample | None = None,
+    threads: int = 1,
     rng: ChoiceSource | Seed = None,
 ) -> StateProbabilities:
     """Probabilities of the states of sequences, old or new, in a hidden Markov model.
@@ -481,6 +510,8 @@ def state_probabilities(
         left; an average over draws and states of the chain is the posterior probability.
     sample : Sample, optional
         A sample of a chain over these data, instead of the current state. States are numbered as its dishes.
+    threads : int
+        Number of threads, each with one sequence at a time. The result doesn't depend on it.
     rng : seed, Generator or choice source
         For drawn parameters.
 
@@ -497,26 +528,30 @@ def state_probabilities(
     DeclarationError
         If the base measure doesn't support such parameters.
     """
+    whole_number("threads", threads, 1, MOST_THREADS, remedy="One per processor is usual.")
     states = fixed_states(self, parameters, as_source(rng, Purpose.FOLD_IN), sample)
-    return probabilities_under(self, states, data, parameters)
+    return probabilities_under(self, states, data, parameters, threads)
 
 
 def probabilities_under(
-    franchise: Any, states: FixedStates, data: Any, parameters: str
+    franchise: Any, states: FixedStates, data: Any, parameters: str, threads: int = 1
 ) -> StateProbabilities:
     """States of sequences under given parameters; None: the sequences of the franchise."""
     values, data = values_of(franchise, data)
     n, width = len(values), states.n_live + 1
     smoothed, filtered = np.empty((n, width)), np.empty((n, width))
     after, path, norms = np.empty((data.n_sequences, width)), np.empty(n, dtype=np.int64), np.empty(n)
-    rows = states.rows_of(values, data.missing)
-    for s, (first, last) in enumerate(itertools.pairwise(data.offsets.tolist())):
-        logs, absent = rows(first, last), data.missing[first:last]
-        norms[first:last], filters = states.filtered(logs, absent)
+    rows, s = states.rows_of(values, data.missing), 0
+    for bounds in batches(data.offsets):
+        first, last, end = int(bounds[0]), int(bounds[-1]), s + len(bounds) - 1
+        own, bounds = rows(first, last), bounds - first
+        norms[first:last], filters = states.filtered(own, bounds, threads=threads)
         filtered[first:last] = states.lumped(filters)
-        smoothed[first:last] = states.lumped(states.smoothed(filters))
-        path[first:last] = np.minimum(states.best_path(logs, absent), states.n_live)
-        after[s] = states.next(filters[-1] if last > first else None)
+        smoothed[first:last] = states.lumped(states.smoothed(filters, bounds, threads))
+        path[first:last] = np.minimum(states.best_paths(own, bounds, threads), states.n_live)
+        after[s:end] = states.next(filters[bounds[1:] - 1]) if last > first else states.next(None)
+        after[s:end][np.diff(bounds) == 0] = states.next(None)
+        s = end
     sequence = np.repeat(np.arange(data.n_sequences), data.lengths)
     for array in (smoothed, filtered, after, path, norms, sequence):
         array.setflags(write=False)

@@ -23,7 +23,7 @@ from hdpkit.franchise.verbs import MOST_LAUNCHES, Blocks, check_source
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.random import ChoiceSource
 
-__all__ = ["SlicePlan", "Slices", "opened_here"]
+__all__ = ["MOST_THREADS", "SlicePlan", "Slices", "opened_here"]
 
 RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound
 TAIL = 2.0**-4  # topics of labels below this share of the threshold are drawn when needed

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -77,8 +78,8 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
     random_state : int, RandomState, Generator or None
         The same seed gives the same model.
     n_jobs : int, optional
-        Number of chains that run at once; for a single chain the number of threads. None: 1. -1: the number
-        of processors.
+        Number of chains that run at once; for a single chain, and for states and scores of sequences, the
+        number of threads. None: 1. -1: the number of processors.
     progress : function, optional
         Called with a `Tick` several times a second, for instance ``hk.ProgressBar()``.
 
@@ -311,7 +312,10 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         draws = measure.supports("draw_parameters") and measure.supports("log_likelihood")
         if not self.samples_ or not draws or not measure.conjugate:
             return float(self._under(data).log_probability.sum())
-        found = evaluate(self.franchise_, data, samples=self.samples_, particles=_DRAWS, rng=0)
+        threads = effective_n_jobs(self.n_jobs)
+        found = evaluate(
+            self.franchise_, data, samples=self.samples_, particles=_DRAWS, threads=threads, rng=0
+        )
         return found.log_probability
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[npt.NDArray[Any], Int64s]:
@@ -361,7 +365,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         franchise = self.franchise_
         form = "mean" if franchise.measure.predicts else "drawn"
         states = fixed_states(franchise, form, RandomStream((0, 0))).known_only()
-        return probabilities_under(franchise, states, data, form)
+        return probabilities_under(franchise, states, data, form, effective_n_jobs(self.n_jobs))
 
     def _sequences(self, X: Any, y: Any, lengths: Any, *, reset: bool) -> Sequences:
         """Observations as sequences, after scikit-learn's checks of X."""

@@ -12,7 +12,8 @@ from test_hidden_markov import labelled, log_sequences
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.franchise.fixed_states import LEAST, FixedStates, fixed_states
+from hdpkit.franchise.fixed_states import LEAST, Densities, FixedStates, fixed_states
+from hdpkit.franchise.reference.state_sequences import scaled_rows
 from hdpkit.random import RandomStream
 from hdpkit.record.samples import SampleFile
 from hdpkit.summaries import align_topics
@@ -42,20 +43,27 @@ def paths_of(states, logs, missing):
     return found
 
 
+def densities(logs, missing, scaled=False):
+    index = np.where(missing, -1, np.arange(len(logs))).astype(np.int32)
+    return Densities(logs, index, *(scaled_rows(logs) if scaled else ()))
+
+
+@pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("gaps", [[], [2], [0, 5], [0, 1, 2, 3, 4, 5]])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_forward_and_backward_pass_sum_over_all_paths(seed, gaps):
+def test_the_forward_and_backward_pass_sum_over_all_paths(seed, gaps, scaled):
     states, logs = given_states(seed=seed)
-    missing = np.isin(np.arange(len(logs)), gaps)
-    norms, filters = states.filtered(logs, missing)
+    missing, bounds = np.isin(np.arange(len(logs)), gaps), np.array([0, 6])
+    rows = densities(logs, missing, scaled)
+    norms, filters = states.filtered(rows, bounds)
     whole = paths_of(states, logs, missing)
     total = np.logaddexp.reduce(list(whole.values()))
     assert norms.sum() == pytest.approx(total, abs=1e-12)
     smoothed = np.zeros((len(logs), 3))
     for path, log in whole.items():
         smoothed[np.arange(len(path)), path] += math.exp(log - total)
-    assert np.abs(states.smoothed(filters) - smoothed).max() < 1e-12
-    assert tuple(states.best_path(logs, missing)) == max(whole, key=whole.get)
+    assert np.abs(states.smoothed(filters, bounds) - smoothed).max() < 1e-12
+    assert tuple(states.best_paths(rows, bounds)) == max(whole, key=whole.get)
     for t in range(1, len(logs)):
         begun = paths_of(states, logs[:t], missing)
         own = np.array([np.logaddexp.reduce([*(v for p, v in begun.items() if p[-1] == k), -1e300])
@@ -64,27 +72,72 @@ def test_the_forward_and_backward_pass_sum_over_all_paths(seed, gaps):
         assert norms[:t].sum() == pytest.approx(np.logaddexp.reduce(own), abs=1e-12)
 
 
+def test_equal_paths_have_the_smallest_states():
+    states = FixedStates(np.full(3, 1 / 3), np.full((3, 3), 1 / 3), 3, lambda values: np.zeros((1, 3)))
+    rows = densities(np.array([[0.0, 0.0, -1.0]] * 4), np.zeros(4, dtype=bool))
+    assert states.best_paths(rows, np.array([0, 4])).tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_sequences_are_passed_by_themselves(threads):
+    """Several sequences, an empty one and one of several pieces of the filter: bit for bit the same."""
+    states, _ = given_states(n=4)
+    generator = np.random.default_rng(2)
+    offsets = np.array([0, 5, 5, 9006, 9007])
+    missing = generator.random(9007) < 0.1
+    rows = densities(generator.normal(scale=2.0, size=(9007, 4)), missing)
+    norms, filters = states.filtered(rows, offsets, threads=threads)
+    smoothed = states.smoothed(filters, offsets, threads)
+    path = states.best_paths(rows, offsets, threads)
+    last = states.filtered(rows, offsets, every=False, threads=threads)[1]
+    assert last[[0, 2, 3]].tolist() == filters[[4, 9005, 9006]].tolist()
+    for first, end in ((0, 5), (5, 9006), (9006, 9007)):
+        own, bounds = Densities(rows.logs, rows.index[first:end]), np.array([0, end - first])
+        alone = states.filtered(own, bounds)
+        assert (norms[first:end].tolist(), filters[first:end].tolist()) == (
+            alone[0].tolist(),
+            alone[1].tolist(),
+        )
+        assert smoothed[first:end].tolist() == states.smoothed(alone[1], bounds).tolist()
+        assert path[first:end].tolist() == states.best_paths(own, bounds).tolist()
+
+
 def test_pieces_of_a_sequence_continue_each_other(monkeypatch):
     states, logs = given_states()
     missing = np.arange(6) == 3
-    norms, _ = states.filtered(logs, missing)
+    norms, _ = states.filtered(densities(logs, missing), np.array([0, 6]))
     monkeypatch.setattr("hdpkit.franchise.fixed_states.BATCH", 2)
     offsets = np.array([0, 0, 5, 6])
-    found = states.log_probabilities(np.arange(6), missing, offsets)
-    assert found[:5] == pytest.approx(norms[:5], abs=1e-14)
-    assert found[5] == pytest.approx(states.filtered(logs[5:], missing[5:])[0][0], abs=1e-14)
+    for values in (np.arange(6), np.arange(6.0)):
+        states = FixedStates(states.start, states.transitions, 3, lambda values: logs[values.astype(int)])
+        found = states.log_probabilities(values, missing, offsets)
+        assert found[:5] == pytest.approx(norms[:5], abs=1e-14)
+        alone = states.filtered(densities(logs[5:], missing[5:]), np.array([0, 1]))[0]
+        assert found[5] == pytest.approx(alone[0], abs=1e-14)
 
 
-def test_densities_far_from_each_other_do_not_underflow():
+@pytest.mark.parametrize("scaled", [False, True])
+def test_densities_far_from_each_other_do_not_underflow(scaled):
     logs = np.array([[-1e5, -3.0], [-2.0, -1e5], [-1e4, -1e4 - 1.0]])
     states = FixedStates(
         np.array([0.5, 0.5]), np.array([[0.9, 0.1], [0.2, 0.8]]), 2, lambda values: logs[values]
     )
-    norms, filters = states.filtered(logs, np.zeros(3, dtype=bool))
+    bounds = np.array([0, 3])
+    norms, filters = states.filtered(densities(logs, np.zeros(3, dtype=bool), scaled), bounds)
     assert norms.sum() == pytest.approx(
         math.log(0.5 * 0.2) - 5.0 - 1e4 + math.log(0.9 + 0.1 / math.e), abs=1e-9
     )
-    assert states.smoothed(filters)[:2] == pytest.approx(np.array([[0.0, 1.0], [1.0, 0.0]]), abs=1e-12)
+    assert states.smoothed(filters, bounds)[:2] == pytest.approx(
+        np.array([[0.0, 1.0], [1.0, 0.0]]), abs=1e-12
+    )
+
+
+def test_an_observation_that_no_state_allows_is_named():
+    states, _ = given_states()
+    logs = np.zeros((7, 3))
+    logs[5] = -np.inf
+    with pytest.raises(errors.DataError, match="observation 1 of a sequence"):
+        states.filtered(densities(logs, np.zeros(7, dtype=bool)), np.array([0, 4, 7]), threads=2)
 
 
 # ---------------------------------------------------------------------- the posterior predictive

@@ -93,7 +93,13 @@ EVALUATION = {
             chain_of_states().state_probabilities,
             {"data": hk.Sequences.from_arrays([[0]], n_terms=2), "parameters": "drawn", "rng": 1},
         ),
-        {"data": NO_SEQUENCES, "parameters": NO_FORM, "sample": NO_SAMPLE, "rng": NO_SEED},
+        {
+            "data": NO_SEQUENCES,
+            "parameters": NO_FORM,
+            "sample": NO_SAMPLE,
+            "threads": whole(1),
+            "rng": NO_SEED,
+        },
     ),
     "Franchise.draw_sequences": Row(
         lambda franchise: (chain_of_states().draw_sequences, {"lengths": [2, 0], "rng": 1}),
@@ -157,6 +163,7 @@ EVALUATION = {
             "sweeps": whole(1, 2**31),
             "burn_in": whole(0, 2**31),
             "tolerance": [*POSITIVE, -math.inf],
+            "threads": whole(1),
             "rng": NO_SEED,
         },
         aliases={"data": (*IN_DATA, "held_out"), "held_out": ("held_out", "terms")},

@@ -20,44 +20,16 @@ from hdpkit.random._source cimport ChoiceSource
 from hdpkit.random.philox cimport philox, philox_next_double, philox_rekey
 from hdpkit.vectors cimport has_room, vector
 
-cdef enum:
-    PIECE_OF = 4096
-    FINE = 0
-    IMPOSSIBLE = 1
-    NO_MEMORY = 2
-
 PIECE = PIECE_OF
 
 cdef double LEAST = 1e-250      # of a sum of scaled likelihoods; below, logarithms are used
-
-
-cdef struct Job:
-    # Rows of all states and, last, of the start.
-    int64_t n_states
-    bint slices
-    const double *pi
-    const double *sorted
-    const int32_t *order
-    const int64_t *offsets
-    int32_t *states
-    double *slice
-    uint64_t key0
-    uint64_t key1
-    # Log likelihoods by row, those divided by the largest of their row, and the row of each customer.
-    const double *logs
-    const double *likelihoods
-    const int32_t *index
-    int64_t base          # customer of index[0]
-    int64_t first         # sequence
-    double *least         # by thread
-    int *failed           # by thread
 
 
 cdef double advance(Job *job, const double *f, const int32_t *active, int64_t n_active, bint begins, int64_t i,
                     double *out) noexcept nogil:
     """The filter of customer i, normalised, from that of the one before; 0 if no state is possible."""
     cdef int64_t K = job.n_states, a, p, k, row
-    cdef double w, u, total = 0.0, top
+    cdef double w, u, total = 0.0, top = 0.0
     cdef const double *by_row
     cdef int32_t place = job.index[i - job.base]
     for k in range(K):
@@ -84,6 +56,8 @@ cdef double advance(Job *job, const double *f, const int32_t *active, int64_t n_
             w = 1.0 / total
             for k in range(K):
                 out[k] *= by_row[k] * w
+            if job.norms != NULL:
+                job.norms[i - job.base] = job.tops[place] + det_log(total)
             return total
     if place >= 0:
         by_row = job.logs + place * K
@@ -102,6 +76,8 @@ cdef double advance(Job *job, const double *f, const int32_t *active, int64_t n_
     w = 1.0 / total
     for k in range(K):
         out[k] *= w
+    if job.norms != NULL:
+        job.norms[i - job.base] = top + det_log(total) if place >= 0 else 0.0
     return total
 
 
@@ -113,10 +89,10 @@ cdef int64_t find_active(const double *f, int64_t K, int32_t *active) noexcept n
     return n
 
 
-cdef bint forward(Job *job, int64_t first, int64_t last, bint begins, double *f, int32_t *active, double *rows) noexcept nogil:
+cdef int64_t forward(Job *job, int64_t first, int64_t last, bint begins, double *f, int32_t *active, double *rows) noexcept nogil:
     """Filter customers first .. last - 1 of one sequence; ``f`` is the filter before, and then of the last one.
 
-    All filters are written to ``rows``: shape (last - first, K).
+    All filters are written to ``rows``: shape (last - first, K). Returns the customer that no state allows, or last.
     """
     cdef int64_t K = job.n_states, i, k, n_active
     cdef double *out = rows
@@ -124,12 +100,12 @@ cdef bint forward(Job *job, int64_t first, int64_t last, bint begins, double *f,
     for i in range(first, last):
         n_active = 0 if begins and i == first else find_active(before, K, active)
         if advance(job, before, active, n_active, begins and i == first, i, out) == 0.0:
-            return False
+            return i
         before = out
         out += K
     for k in range(K):
         f[k] = before[k]
-    return True
+    return last
 
 
 cdef bint backward(Job *job, int64_t first, int64_t last, int32_t after, const double *rows, philox *stream) noexcept nogil:
@@ -187,14 +163,14 @@ cdef int whole_sequence(Job *job, int64_t s, vector[double] *kept, vector[double
         end = min(begin + PIECE_OF, last)
         for k in range(K if g > 0 else 0):
             kept.data()[(g + 1) * K + k] = kept.data()[g * K + k]
-        if not forward(job, begin, end, g == 0, kept.data() + (g + 1) * K, active.data(), rows.data()):
+        if forward(job, begin, end, g == 0, kept.data() + (g + 1) * K, active.data(), rows.data()) < end:
             return IMPOSSIBLE
     for g in range(n_pieces - 1, -1, -1):
         begin = first + g * PIECE_OF
         end = min(begin + PIECE_OF, last)
         if g < n_pieces - 1:
             # kept[g] is the filter before this piece, which the filter of its end replaces
-            if not forward(job, begin, end, g == 0, kept.data() + g * K, active.data(), rows.data()):
+            if forward(job, begin, end, g == 0, kept.data() + g * K, active.data(), rows.data()) < end:
                 return IMPOSSIBLE
         philox_rekey(&stream, job.key0, job.key1, <uint64_t>s, <uint64_t>(g + 1), 1)
         if not backward(job, begin, end, after, rows.data(), &stream):
@@ -268,6 +244,7 @@ cdef class StateSequences:
         self.job.slice = NULL
         if self._slices.shape[0] > 0:
             self.job.slice = &self._slices[0]
+        self.job.norms = NULL
         self.job.key0, self.job.key1 = keys
         self.job.slices = slices
 
@@ -363,7 +340,7 @@ cdef class StateSequences:
             logs, index = likelihoods_of(begin, end)
             self.take(logs, None, index, begin)
             with nogil:
-                fine = forward(&self.job, begin, end, g == 0, &kept[g + 1, 0], &active[0], &rows[0, 0])
+                fine = forward(&self.job, begin, end, g == 0, &kept[g + 1, 0], &active[0], &rows[0, 0]) == end
             if not fine:
                 raise impossible()
         for g in range(n_pieces - 1, -1, -1):
@@ -375,7 +352,7 @@ cdef class StateSequences:
             philox_rekey(&stream, self.job.key0, self.job.key1, <uint64_t>sequence, <uint64_t>(g + 1), 1)
             with nogil:
                 # kept[g] is the filter before this piece, which the filter of its end replaces
-                fine = g == n_pieces - 1 or forward(&self.job, begin, end, g == 0, &kept[g, 0], &active[0], &rows[0, 0])
+                fine = g == n_pieces - 1 or forward(&self.job, begin, end, g == 0, &kept[g, 0], &active[0], &rows[0, 0]) == end
                 fine = fine and backward(&self.job, begin, end, after, &rows[0, 0], &stream)
             if not fine:
                 raise impossible()

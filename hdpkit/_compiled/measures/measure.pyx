@@ -155,6 +155,21 @@ cdef class CompiledBank(Guarded):
             self.check(self.c.predictive(self.c.self, who[i], these, s.shape[0], &o[i, 0]))
         return out
 
+    def log_predictives(self, customers, slots):
+        """Log predictive densities of the values of these customers under each slot and, last, a new dish, in nats.
+
+        Shape (number of customers, n + 1); no factor is omitted.
+        """
+        cdef const int32_t[::1] who = self.customer_numbers(customers)
+        cdef const int32_t[::1] s = self.slot_numbers(slots)
+        cdef const int32_t *these = &s[0] if s.shape[0] else NULL
+        cdef int64_t i
+        out = np.empty((who.shape[0], s.shape[0] + 1))
+        cdef double[:, ::1] o = out
+        for i in range(who.shape[0]):
+            self.check(self.c.log_block(self.c.self, &who[i], 1, these, s.shape[0], &o[i, 0]))
+        return out
+
     def block(self, customers, slots):
         """Probability of a block under each slot and, last, a new dish, up to a common factor: shape (n + 1,)."""
         return self._of_block(customers, slots, False)

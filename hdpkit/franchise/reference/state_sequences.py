@@ -36,6 +36,7 @@ __all__ = [
     "concentrations",
     "distinct_numbers",
     "labels_of",
+    "scaled_rows",
     "sequence_sweep",
     "shares",
     "transition_counts",
@@ -212,12 +213,7 @@ def _draw(paths: Any, plan: SequencePlan, parameters: list[Any], offsets: Int64s
     if values.ndim == 1 and values.dtype.kind in "iub":
         distinct, index = distinct_numbers(values)
         logs = logs_of(distinct)
-        top = np.max(logs, axis=1, keepdims=True)
-        scaled = exp_each(np.maximum(np.where(np.isfinite(top), logs - top, logs), -700.0))
-        scaled[~(logs - top > -700.0)] = 0.0
-        paths.draw(
-            0, n_sequences, logs, np.ascontiguousarray(scaled), np.where(missing, -1, index).astype(np.int32)
-        )
+        paths.draw(0, n_sequences, logs, scaled_rows(logs)[1], np.where(missing, -1, index).astype(np.int32))
         return
 
     def piece(first: int, last: int) -> tuple[Floats, Int32s]:
@@ -236,6 +232,14 @@ def _draw(paths: Any, plan: SequencePlan, parameters: list[Any], offsets: Int64s
             logs, index = piece(first, last)
             paths.draw(s, end, logs, None, index)
         s = end
+
+
+def scaled_rows(logs: Floats) -> tuple[Floats, Floats]:
+    """The largest of each row of log likelihoods, and likelihoods divided by it."""
+    top = np.max(logs, axis=1, keepdims=True)
+    scaled = exp_each(np.maximum(np.where(np.isfinite(top), logs - top, logs), -700.0))
+    scaled[~(logs - top > -700.0)] = 0.0
+    return np.ascontiguousarray(top[:, 0]), np.ascontiguousarray(scaled)
 
 
 def distinct_numbers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
