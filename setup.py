@@ -54,6 +54,13 @@ folders = ["hdpkit/include", "hdpkit/_compiled/stores", "hdpkit/_compiled/fused_
 shared = ["hdpkit/_compiled/stores/layout.h", *map(str, sorted(Path("hdpkit/include").rglob("*.h")))]
 headers = [*shared, *map(str, sorted(Path("hdpkit/_compiled/fused_sweeps").glob("*.h")))]
 sources = sorted(Path("hdpkit").rglob("*.pyx"))
+
+
+def own_headers(source):
+    """Headers in the folder of a module."""
+    return sorted(map(str, source.parent.glob("*.h")))
+
+
 extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
@@ -63,7 +70,9 @@ extensions = [
         extra_compile_args=[*compile_args, *own_args.get(source.stem, [])],
         extra_link_args=link_args,
         language="c++",
-        depends=headers if source.parent.name == "fused_sweeps" else shared,
+        depends=headers
+        if source.parent.name == "fused_sweeps"
+        else [*shared, *map(str, source.parent.glob("*.h"))],
     )
     for source in sources
 ]

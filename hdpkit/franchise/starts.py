@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from hdpkit._compiled.fused_sweeps.instruction_set import instruction_set
+from hdpkit._compiled.starts.term_clusters import cluster_terms, copied_labels
 from hdpkit.arrays import Floats, Int32s
 from hdpkit.base_measures import DirichletMultinomial, SparseDirichletMultinomial
 from hdpkit.checks import number_array, validator, whole_number
@@ -18,6 +20,7 @@ from hdpkit.data.corpus import Cells
 from hdpkit.errors import MissingExtraError, ParameterError
 from hdpkit.franchise.franchise import Franchise
 from hdpkit.franchise.known import NoKnown
+from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.random import STARTS, RandomStream, Streams
 
 __all__ = [
@@ -41,11 +44,11 @@ __all__ = [
     "term_clusters",
 ]
 
-RANK = 50  # dimensions in which terms are compared
+PLACED = 1 << 14  # terms that are compared with each other, those of most documents
 ROUNDS = 5  # of k-means; more have no benefit
 COPIED = 0.8  # share of customers that begin with the cluster of another customer of their document
-_NUMBERS = 1 << 24  # numbers of a block of terms: all terms of most corpora are one block
-_SMALLEST = 1e-12  # of eigenvalues
+_COUNTS = 1 << 26  # most counts of terms in topics at the start, unless there are few topics
+_FEWEST_LIMITED = 64  # topics that may have more counts
 STATES = 30  # of a hidden Markov model at the start: chains leave too many states sooner than too few
 FEWEST = 2_000  # customers; below this the sequential start is as good
 _PLAIN_SWEEPS, _PLAIN_BLOCKS = 60, 20  # of a start by topics that are the same in every document
@@ -63,17 +66,20 @@ PLAIN = _Plain()
 class TermClusters:
     """Customers begin with clusters of terms: their own term's, or that of another one of their document.
 
-    Terms are placed by latent semantic analysis (a randomised one; Halko, Martinsson & Tropp 2011, algorithm
-    4.4, on the logarithms of the counts) and grouped by spherical k-means. Four of five customers take the
+    The 16,384 terms that occur in most documents are placed by latent semantic analysis (a randomised one;
+    Halko, Martinsson & Tropp 2011, algorithm 4.4, on the logarithms of the counts) and grouped by spherical
+    k-means; each other term gets a cluster that is frequent in its documents. Four of five customers take the
     cluster of a random customer of their document, the others that of their own term: documents then begin
     with few topics, and terms with all topics in which they are used. Customers are seated from the prior
-    given their dishes. This start is not part of the chain, which is exact from any start.
+    given their dishes. This start is not part of the chain, which is exact from any start. It is the same on
+    any number of threads (those of the Scheduler) and on every processor.
 
     Parameters
     ----------
     n_dishes : int, optional
         K, at least 1; by default the minimum of the square root of the number of customers, three times the
-        square root of the number of terms that occur, and the K of `hdpkit.FixedWeights`.
+        square root of the number of terms that occur, the K of `hdpkit.FixedWeights` and, for many terms,
+        the larger of 64 and 2^26 divided by the number of terms, since each topic has a count of every term.
     """
 
     n_dishes: int | None = attrs.field(
@@ -153,100 +159,47 @@ def check_term_clusters(start: TermClusters, franchise: Any) -> None:
     franchise.root._check_number("init", start.n_dishes or 1)
 
 
-def term_clusters(start: TermClusters, franchise: Any, source: RandomStream) -> Any:
+def term_clusters(
+    start: TermClusters, franchise: Any, source: RandomStream, threads: int = 1
+) -> npt.NDArray[np.int32]:
     """Dish of each customer: int32, shape (n_customers,)."""
     data: Any = franchise.data
-    dishes = labels_of_terms(start, franchise, source)[data.terms]
-    generator = source.generator
-    offsets = np.concatenate([[0], np.cumsum(data.document_lengths)])
-    for first, last in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        own, n = dishes[first:last], last - first
-        other = (generator.random(n) * n).astype(np.int64)
-        dishes[first:last] = np.where(generator.random(n) < COPIED, own[other], own)
-    return dishes
+    labels = labels_of_terms(start, franchise, source, threads)
+    key = source.generator.integers(0, 2**63, size=2).tolist()
+    begins = np.concatenate([[0], np.cumsum(data.document_lengths, dtype=np.int64)])
+    found: npt.NDArray[np.int32] = copied_labels(labels, data.terms, begins, COPIED, *key, threads)
+    return found
 
 
-def labels_of_terms(start: TermClusters, franchise: Any, source: RandomStream) -> npt.NDArray[np.int32]:
+def labels_of_terms(
+    start: TermClusters, franchise: Any, source: RandomStream, threads: int = 1
+) -> npt.NDArray[np.int32]:
     """Cluster of each term: int32, shape (n_terms,); 0 for those that don't occur."""
-    data: Any = franchise.data
-    counts = scipy.sparse.csr_matrix(data.to_counts(), dtype=np.float64)
-    counts.data = np.log1p(counts.data)
-    generator = source.generator
-    used = np.flatnonzero(np.bincount(counts.indices, minlength=counts.shape[1]))
-    default = max(1, round(min(len(data) ** 0.5, 3 * len(used) ** 0.5)))
+    counts = franchise.data.to_counts()
+    documents = np.bincount(counts.indices, minlength=counts.shape[1])  # in which each term occurs
+    used = np.flatnonzero(documents)
+    n_placed = min(len(used), PLACED)
+    if len(used) > n_placed:
+        used = used[np.argsort(-documents[used], kind="stable")]
+    del documents
+    most = max(_FEWEST_LIMITED, _COUNTS // max(1, counts.shape[1]))
+    default = max(1, round(min(len(franchise.data) ** 0.5, 3 * len(used) ** 0.5, most)))
     n_dishes = start.n_dishes or min(default, franchise.root.most_dishes or default)
-    labels = np.zeros(counts.shape[1], dtype=np.int32)
-    across = counts[:, used].T.tocsr()
-    del counts
-    labels[used] = _k_means(_Places(across, generator, n_dishes), n_dishes, generator)
-    return labels
-
-
-class _Places:
-    """Terms as unit vectors in the leading singular directions of the counts, computed in blocks of terms.
-
-    ``across`` has the counts by term and document; a block is compared with ``k`` centres.
-    """
-
-    def __init__(self, across: Any, generator: np.random.Generator, k: int) -> None:
-        self._across = across
-        n, rank = across.shape[0], min(RANK, *across.shape)
-        size = max(1, _NUMBERS // max(k, rank))
-        self.blocks = [slice(first, min(first + size, n)) for first in range(0, n, size)]
-        self._directions = self._of_documents(generator, rank)
-
-    def __len__(self) -> int:
-        return int(self._across.shape[0])
-
-    def of(self, terms: Any) -> Floats:
-        """The vectors of some terms."""
-        return _unit(self._across[terms] @ self._directions)
-
-    def _of_documents(self, generator: np.random.Generator, rank: int) -> Floats:
-        """What the rows of counts are multiplied by: shape (n_documents, rank)."""
-        across, signs = self._across, [-1.0, 1.0]
-        if len(self.blocks) == 1:
-            counts = across.T.tocsr()
-            basis = generator.choice(signs, size=(len(self), rank))
-            for _ in range(2):
-                basis, _ = np.linalg.qr(across @ (counts @ basis))
-            return np.asarray(counts @ basis)
-        found = np.zeros((across.shape[1], rank))
-        for block in self.blocks:
-            found += across[block].T @ generator.choice(signs, size=(block.stop - block.start, rank))
-        for _ in range(2):  # an orthonormal basis of the terms would need a number for each term
-            products, image = np.zeros((rank, rank)), np.zeros_like(found)
-            for block in self.blocks:
-                own = across[block] @ found
-                products += own.T @ own
-                image += across[block].T @ own
-            values, vectors = np.linalg.eigh(products)
-            kept = values > _SMALLEST * values[-1]
-            found, rank = image @ (vectors[:, kept] / np.sqrt(values[kept])), int(kept.sum())
-        return found
-
-
-def _unit(rows: Floats) -> Floats:
-    return rows / np.maximum(1e-300, np.sqrt(np.sum(rows * rows, axis=1, keepdims=True)))
-
-
-def _k_means(places: _Places, k: int, generator: np.random.Generator) -> npt.NDArray[np.int32]:
-    """Group unit vectors by their angles: int32 label of each."""
-    n = len(places)
-    k = min(k, n)
-    centres = places.of(generator.choice(n, k, replace=False))
-    labels = np.zeros(n, dtype=np.int32)
-    for round_ in range(ROUNDS + 1):
-        sums = np.zeros_like(centres)
-        for block in places.blocks:
-            points = places.of(block)
-            labels[block] = np.argmax(points @ centres.T, axis=1)
-            if round_ < ROUNDS:
-                size = len(points)
-                members = (np.ones(size), (labels[block], np.arange(size)))
-                sums += scipy.sparse.csr_matrix(members, shape=(k, size)) @ points
-        if round_ < ROUNDS:
-            centres = _unit(sums)
+    generator = source.generator
+    first = generator.choice(n_placed, min(n_dishes, n_placed), replace=False)
+    labels: npt.NDArray[np.int32] = cluster_terms(
+        counts.indptr.astype(np.int64),
+        counts.indices.astype(np.int32, copy=False),
+        counts.data.astype(np.int64, copy=False),
+        counts.shape[1],
+        used.astype(np.int32),
+        n_placed,
+        first.astype(np.int64),
+        ROUNDS,
+        int(generator.integers(0, 2**63)),
+        threads,
+        instruction_set() != "baseline",
+    )
     return labels
 
 
@@ -489,11 +442,13 @@ def _joined(parts: list[CellStart], n_dishes: int) -> CellStart:
     return CellStart(_one([*runs]), _one([*dish]), _one([*count]), n_dishes)
 
 
-def term_cluster_cells(start: TermClusters, franchise: Any, source: RandomStream) -> CellStart:
+def term_cluster_cells(
+    start: TermClusters, franchise: Any, source: RandomStream, threads: int = 1
+) -> CellStart:
     """Clusters of terms: a customer takes that of its own term or of another customer of its document."""
     check_term_clusters(start, franchise)
     labels, cells, generator = (
-        labels_of_terms(start, franchise, source),
+        labels_of_terms(start, franchise, source, threads),
         franchise.topology.cells,
         source.generator,
     )
@@ -536,9 +491,6 @@ def seat_cells(franchise: Any, start: CellStart, source: RandomStream) -> None:
     slots = np.arange(start.n_dishes, dtype=np.int32)  # known components already have theirs
     slots[names] = [franchise.open_dish(source) for _ in names]
     franchise._customers.enter(start.runs, slots[start.dish], start.count, source)
-
-
-_CHUNK = 1 << 18  # customers whose dishes are numbered at once
 
 
 @attrs.frozen
@@ -585,11 +537,13 @@ def check_start(init: Any, franchise: Franchise) -> None:
         franchise.root._check_number("init", _number(franchise, _distinct(prepared)))
 
 
-def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
+def start(franchise: Franchise, init: Any, source: RandomStream, threads: int = 1) -> None:
     """Put a franchise into an initial state and its hyperparameters at their starting values.
 
     Parameters
     ----------
+    threads : int
+        For `TermClusters`; the state doesn't depend on it.
     init : "auto", "sequential", "one", Random, TermClusters, Factors, array of dishes, state or Franchise
         "auto": `TermClusters` for topic models that aren't sparse, 30 random states for hidden Markov models
         (`hk.PreviousDish`; at most one for ten observations), "sequential" for everything else and for little
@@ -602,21 +556,21 @@ def start(franchise: Franchise, init: Any, source: RandomStream) -> None:
         customers are counted by cell.
     """
     with franchise.transaction():
-        _start(franchise, init, source)
+        _start(franchise, init, source, min(threads, MOST_THREADS))
 
 
-def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
+def _start(franchise: Franchise, init: Any, source: RandomStream, threads: int) -> None:
     n = franchise.topology.n_customers
     if not isinstance(init, (Mapping, type(franchise))):
         franchise._held.check_start(init)
     if not franchise._customers.single:
-        by_cell = _by_cell(_resolved(init, franchise), franchise, source)
+        by_cell = _by_cell(_resolved(init, franchise), franchise, source, threads)
         if by_cell is not None:
             _start_cells(franchise, by_cell, source)
             return
         if not isinstance(init, (Mapping, type(franchise))):
             franchise.expand_cells()
-    prepared = _prepare(init, franchise, source)
+    prepared = _prepare(init, franchise, source, threads)
     names = None if prepared is None or isinstance(prepared, Mapping) else _distinct(prepared)
     if names is not None:
         franchise.root._check_number("init", _number(franchise, names))
@@ -637,9 +591,7 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
         slots = np.array(
             [name if name < known else franchise.open_dish(source) for name in names.tolist()], dtype=np.int32
         )
-        given = np.empty(n, dtype=np.int32)
-        for first in range(0, n, _CHUNK):
-            given[first : first + _CHUNK] = slots[np.searchsorted(names, prepared[first : first + _CHUNK])]
+        given = _renamed(prepared, names, slots)
         del prepared
         if franchise.topology.is_chain and franchise.draws_tables:  # all at once
             franchise.enter_given(given, 0, n, source)
@@ -648,7 +600,7 @@ def _start(franchise: Franchise, init: Any, source: RandomStream) -> None:
     _parts_started(franchise, source)
 
 
-def _by_cell(init: Any, franchise: Franchise, source: RandomStream) -> CellStart | None:
+def _by_cell(init: Any, franchise: Franchise, source: RandomStream, threads: int) -> CellStart | None:
     """A start by cell; None for a start by customer or a state."""
     cells: Any = franchise.topology.cells  # type: ignore[union-attr]
     if isinstance(init, str) and init == "one":
@@ -657,7 +609,7 @@ def _by_cell(init: Any, franchise: Franchise, source: RandomStream) -> CellStart
         return random_dishes(cells, init.n_dishes, source, franchise._known)
     if isinstance(init, Factors):
         return factor_cells(init, franchise, source)
-    return term_cluster_cells(init, franchise, source) if isinstance(init, TermClusters) else None
+    return term_cluster_cells(init, franchise, source, threads) if isinstance(init, TermClusters) else None
 
 
 def _start_cells(franchise: Franchise, by_cell: CellStart, source: RandomStream) -> None:
@@ -698,7 +650,7 @@ def _number(franchise: Franchise, names: Any) -> int:
     return franchise._known.n + int(np.count_nonzero(names >= franchise._known.n))
 
 
-def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
+def _prepare(init: Any, franchise: Franchise, source: RandomStream, threads: int = 1) -> Any:
     """None (sequential start), an array of dishes, or a frozen state; checked before anything changes."""
     n = franchise.topology.n_customers
     init = _resolved(init, franchise)
@@ -716,7 +668,9 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
         return franchise._known.possible(franchise.data, drawn, init.n_dishes, source)
     elif isinstance(init, TermClusters):
         check_term_clusters(init, franchise)
-        return term_clusters(init, franchise, source) + np.int32(franchise._known.n)
+        dishes = term_clusters(init, franchise, source, threads)
+        dishes += np.int32(franchise._known.n)
+        return dishes
     elif isinstance(init, Factors):
         check_factors(init, franchise)
         return dishes_of_factors(init, franchise, source)
@@ -736,9 +690,18 @@ def _prepare(init: Any, franchise: Franchise, source: RandomStream) -> Any:
 
 def _distinct(dishes: Any) -> Any:
     """The dishes that occur, ascending."""
-    return np.unique(
-        np.concatenate([np.unique(dishes[i : i + _CHUNK]) for i in range(0, len(dishes), _CHUNK)])
-    )
+    if len(dishes) and int(dishes.max()) < len(dishes):
+        return np.flatnonzero(np.bincount(dishes))
+    return np.unique(dishes)
+
+
+def _renamed(dishes: Any, names: Any, slots: Int32s) -> Int32s:
+    """The slot of each customer's dish, given that of each name."""
+    if len(names) and int(names[-1]) < len(dishes):
+        table = np.zeros(int(names[-1]) + 1, dtype=np.int32)
+        table[names] = slots
+        return table[dishes]
+    return slots[np.searchsorted(names, dishes)]
 
 
 def _dishes(init: Any, n: int) -> Any:

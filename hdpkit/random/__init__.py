@@ -3,7 +3,7 @@
 A `ChoiceSource` is a C struct of functions with a Python class around it, from which moves draw. `draws` has
 the algorithms; they use only arithmetic, square roots and `hdpkit.numerics`, since logarithms and
 exponentials of NumPy and of C libraries differ between processors in the last bit, and fused multiply-add is
-disabled. Exceptions are the linear algebra of the starts `TermClusters` and `Factors`, and readable kernels,
+disabled. Exceptions are the linear algebra of the start `Factors`, and readable kernels,
 which use NumPy's logarithms. NumPy's generator on the same stream (``source.generator``) is for user
 functions, simulated data and starts.
 """

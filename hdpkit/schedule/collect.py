@@ -134,6 +134,7 @@ class Plan:
     progress: Progress | None = None
     audit_every: int | None = None
     checkpoint: Checkpoint = attrs.field(factory=Checkpoint)
+    threads: int = 1  # of the start; moves have their own
     samples: Samples | None = None  # the rule, with sweeps counted from the start of the chain
     stop: Callable[[], bool] | None = None  # called after every sweep: whether to end early
 
@@ -180,7 +181,9 @@ def _collect(
     begun = None if checkpoints is None else checkpoints.begun
     draws = Draws(
         franchise,
-        sweep_by_sweep(moves, franchise, sweeps, streams, init, plan.progress, plan.audit_every, begun),
+        sweep_by_sweep(
+            moves, franchise, sweeps, streams, init, plan.progress, plan.audit_every, begun, plan.threads
+        ),
     )
     trace.own(plan.record)
     trace.exact = all(move.exact for move in moves)

@@ -36,8 +36,8 @@ class Scheduler:
     moves : sequence of Move
         For instance ``[TableGibbs(), SplitMerge().until(50)]``.
     threads : int
-        Number of threads for moves that can use several (`moves.SliceGibbs`). The chain doesn't depend on
-        it.
+        Number of threads for moves that can use several (`moves.SliceGibbs`) and for the start
+        `init.TermClusters`, which is the default of topic models. The chain doesn't depend on it.
     """
 
     def __init__(self, moves: Iterable[Move], threads: int = 1) -> None:
@@ -48,7 +48,7 @@ class Scheduler:
         for move in self.moves:
             if not isinstance(move, Move):
                 raise ScheduleError("moves", move, "moves", "Pass instances: TableGibbs(), not TableGibbs.")
-        whole_number("threads", threads, 1, remedy="One per processor is usual.")
+        self._threads = whole_number("threads", threads, 1, remedy="One per processor is usual.")
         if threads > 1:
             self.moves = [move.threaded(threads) for move in self.moves]
 
@@ -212,6 +212,7 @@ class Scheduler:
                 audit_every=audit_every,
                 checkpoint=checkpoint or Checkpoint(),
                 samples=rule,
+                threads=self._threads,
             )
             if chains is not None:  # chains run on copies
                 franchise._within(self._check, franchise, sweeps, init, audit_every, tell)
@@ -283,7 +284,10 @@ class Scheduler:
         franchise._within(self._check, franchise, sweeps, init, audit_every, tell)
         streams = _streams(franchise, rng, init)
         return Draws(
-            franchise, sweep_by_sweep(self.moves, franchise, sweeps, streams, init, tell, audit_every)
+            franchise,
+            sweep_by_sweep(
+                self.moves, franchise, sweeps, streams, init, tell, audit_every, threads=self._threads
+            ),
         )
 
     def _check(

@@ -59,10 +59,11 @@ class Ensemble:
         for other, _ in self.others:
             yield other
 
-    def start_others(self, init: Any) -> None:
-        """Put the further franchises into their initial states."""
-        for other, streams in self.others:
-            start(other, init, streams.source(STARTS))
+    def start(self, init: Any, streams: Streams, threads: int) -> None:
+        """Put all franchises into their initial states."""
+        start(self.franchise, init, streams.source(STARTS), threads)
+        for other, own in self.others:
+            start(other, init, own.source(STARTS), threads)
 
     def apply(self, move: Move, place: int, sweep: int, streams: Streams) -> MoveInfo:
         """Apply a move of a schedule; returns the result for the run's own franchise."""
@@ -110,11 +111,12 @@ def sweep_by_sweep(
     progress: Progress | None,
     audit_every: int | None,
     begun: Callable[[], None] | None = None,
+    threads: int = 1,
 ) -> Iterator[Draw]:
     """Yield a draw after every sweep. `Draws` holds the claim of the franchise from the first to the last.
 
     A sweep is a transaction: after any exception the franchise is in the state after the sweep before.
-    ``begun`` is called when the franchise is in its initial state.
+    ``begun`` is called when the franchise is in its initial state, which is computed on so many threads.
     """
     franchise.data.check_unchanged()
     # A copy, since callers must not change the position of the run's own streams.
@@ -127,8 +129,7 @@ def sweep_by_sweep(
         with deferred_interrupt() as answer, franchise.lock():
             ensemble.on_pulse(lambda fraction: answer())
             try:
-                start(franchise, init, streams.source(STARTS))
-                ensemble.start_others(init)
+                ensemble.start(init, streams, threads)
             finally:
                 ensemble.on_pulse(None)
                 # A state given as start may have set its own streams.

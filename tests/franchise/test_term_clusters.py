@@ -1,6 +1,7 @@
 """The default start of topic models: terms that occur in the same documents begin with one dish."""
 
-import tracemalloc
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -95,33 +96,122 @@ def test_other_data_are_refused_and_start_sequentially_by_default():
     started(franchise, "auto")
 
 
-def labels(corpus, k=None):
-    franchise = franchise_of(corpus)
-    return starts.labels_of_terms(hk.init.TermClusters(k), franchise, Streams(3).source(Purpose.OTHER))
+def labels(corpus, k=None, threads=1, seed=3):
+    """Clusters of the terms of a corpus."""
+    source = Streams(seed).source(Purpose.OTHER)
+    return starts.labels_of_terms(hk.init.TermClusters(k), franchise_of(corpus), source, threads)
 
 
-def test_clusters_of_blocks_of_terms_are_those_of_all_terms(monkeypatch):
-    rng = np.random.default_rng(1)
-    subjects = rng.dirichlet(np.full(400, 0.05), 8)
-    shares = rng.dirichlet(np.full(8, 0.2), 120)
-    corpus = hk.Corpus.from_counts([rng.multinomial(80, one) for one in shares @ subjects])
-    seen = corpus.to_counts().sum(axis=0) > 0
-    for k in (None, 8):
-        at_once = labels(corpus, k)
-        with monkeypatch.context() as patch:
-            patch.setattr(starts, "_NUMBERS", 1600)
-            in_blocks = labels(corpus, k)
-        assert np.mean(at_once[seen] == in_blocks[seen]) > 0.95
+def many_subjects(n_documents=120, n_terms=400, seed=1):
+    rng = np.random.default_rng(seed)
+    subjects = rng.dirichlet(np.full(n_terms, 0.05), 8)
+    shares = rng.dirichlet(np.full(8, 0.2), n_documents)
+    return hk.Corpus.from_counts([rng.multinomial(80, one) for one in shares @ subjects])
 
 
-def test_memory_of_the_start_does_not_grow_with_terms_times_clusters(monkeypatch):
-    corpus = hk.Corpus.from_counts(
-        sp.coo_array((np.ones(20_000, int), (np.arange(20_000) % 200, np.arange(20_000))))
-    )
-    franchise = franchise_of(corpus)
-    monkeypatch.setattr(starts, "_NUMBERS", 2**19)
-    tracemalloc.start()
-    starts.labels_of_terms(hk.init.TermClusters(200), franchise, Streams(0).source(Purpose.OTHER))
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert most < 16e6  # 20,000 x 200 doubles are 32 MB
+def unit(rows):
+    return rows / np.maximum(1e-300, np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("n_documents", [3, 30, 48])
+def test_clusters_are_those_of_numpy(n_documents, monkeypatch):
+    """With no more documents than coordinates, the singular vectors span all that the counts span."""
+    seen, plain = {}, starts.cluster_terms
+
+    def spied(*arguments):
+        seen.update(order=arguments[4], first=arguments[6])
+        return plain(*arguments)
+
+    monkeypatch.setattr(starts, "cluster_terms", spied)
+    corpus = many_subjects(n_documents)
+    found = labels(corpus, 12)
+    across = np.log1p(corpus.to_counts().toarray().T[seen["order"]])
+    # A A^T Q has the inner products of A A^T, if the columns of Q are a basis of those of A.
+    places = unit(across @ across.T)
+    centres = places[seen["first"]]
+    for round_ in range(starts.ROUNDS + 1):
+        products = places @ centres.T
+        wanted = np.argmax(products, axis=1)
+        if round_ < starts.ROUNDS:
+            centres = unit(np.eye(12)[wanted].T @ places)
+    two = np.sort(products, axis=1)[:, -2:]
+    apart = two[:, 1] - two[:, 0] > 1e-4
+    assert apart.mean() > 0.5
+    assert np.mean(found[seen["order"]][apart] == wanted[apart]) > 0.99
+
+
+def test_clusters_do_not_depend_on_threads_or_the_width_of_registers(monkeypatch):
+    corpus = many_subjects(700, 3000)
+    for placed in (starts.PLACED, 500):
+        monkeypatch.setattr(starts, "PLACED", placed)
+        one = labels(corpus)
+        assert len(np.unique(one)) > 20
+        for threads in (2, 5):
+            assert np.array_equal(labels(corpus, threads=threads), one)
+        monkeypatch.setattr(starts, "instruction_set", lambda: "baseline")
+        assert np.array_equal(labels(corpus), one)
+        monkeypatch.undo()
+
+
+def test_a_start_does_not_depend_on_threads():
+    corpus = many_subjects(300)
+    found = []
+    for threads in (1, 2, 3):
+        franchise = franchise_of(corpus)
+        hk.Scheduler([moves.TableGibbs()], threads=threads).run(franchise, sweeps=1, rng=4)
+        found.append(franchise.dishes)
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+
+
+def test_terms_of_few_documents_join_a_cluster_of_their_documents(monkeypatch):
+    rng = np.random.default_rng(2)
+    law = 1.0 / np.arange(1, 11)
+    documents = [10 * (i % 2) + rng.choice(10, 8, p=law / law.sum()) for i in range(200)]
+    monkeypatch.setattr(starts, "PLACED", 8)
+    found = labels(hk.Corpus.from_documents(documents, n_terms=20), 8)
+    assert len(np.unique(found)) > 2
+    assert set(found[:10]).isdisjoint(found[10:])
+
+
+def test_customers_copy_another_one_of_their_document():
+    corpus = hk.Corpus.from_documents([[0] * 30_000 + [1] * 10_000, [], [2], [1, 1]], n_terms=4)
+    begins = np.array([0, 40_000, 40_000, 40_001, 40_003])
+    of_terms = np.array([5, 7, 9, 0], dtype=np.int32)
+    found = starts.copied_labels(of_terms, corpus.terms, begins, 0.8, 1, 2, 2)
+    assert found[40_000:].tolist() == [9, 7, 7]
+    assert np.mean(found[:30_000] == 7) == pytest.approx(0.8 * 0.25, abs=0.015)
+    assert np.mean(found[30_000:40_000] == 5) == pytest.approx(0.8 * 0.75, abs=0.025)
+
+
+def test_many_terms_begin_with_fewer_topics():
+    """Each topic has a count of every term."""
+    corpus = hk.Corpus.from_counts(sp.coo_array(([10**6], ([0], [0])), shape=(1, 10**6)))
+    assert labels(corpus).max() == 0
+    n = 300_000
+    corpus = hk.Corpus.from_counts(sp.coo_array((np.ones(n, int), (np.arange(n) % 2000, np.arange(n)))))
+    assert labels(corpus).max() < 2**26 / n
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the largest size of a process is read from /proc")
+def test_memory_of_the_start_does_not_grow_with_terms_times_clusters():
+    program = """if True:
+        import re
+        import numpy as np, scipy.sparse as sp, hdpkit as hk
+        from hdpkit.franchise import starts
+        from hdpkit.random import Purpose, Streams
+        n = 100_000
+        counts = sp.coo_array((np.ones(n, int), (np.arange(n) % 200, np.arange(n))))
+        root = hk.Restaurant(base=hk.DirichletMultinomial(eta=0.5), concentration=1.0)
+        franchise = hk.Franchise(hk.Restaurant(root, each="document"), hk.Corpus.from_counts(counts))
+
+        def most():
+            return int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1])
+
+        open("/proc/self/clear_refs", "w").write("5")
+        before = most()
+        starts.labels_of_terms(hk.init.TermClusters(300), franchise, Streams(0).source(Purpose.OTHER))
+        print(most() - before)
+        """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 40_000  # kB; 100,000 x 300 doubles are 240 MB

@@ -1,0 +1,1 @@
+"""Initial states that are computed in compiled code."""
