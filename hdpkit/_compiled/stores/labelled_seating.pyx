@@ -38,6 +38,14 @@ cdef int fill_stirling() noexcept nogil:
 fill_stirling()
 
 
+cdef inline int32_t *data_of(int32_t[::1] numbers) noexcept nogil:
+    return &numbers[0] if numbers.shape[0] > 0 else NULL
+
+
+cdef inline const int32_t *start_of(const int32_t[::1] numbers) noexcept nogil:
+    return &numbers[0] if numbers.shape[0] > 0 else NULL
+
+
 cdef int by_key(vector[int32_t] *keys, vector[int64_t] *order, int64_t n_keys) except -1 nogil:
     """Sort an order by key, stably (counting sort)."""
     cdef vector[int64_t] start, sorted_order
@@ -55,46 +63,98 @@ cdef int by_key(vector[int32_t] *keys, vector[int64_t] *order, int64_t n_keys) e
     return 0
 
 
-cdef bint by_restaurant(vector[int32_t] *where, vector[int32_t] *what, vector[int64_t] *order,
-                        vector[int64_t] *first_bin, const int32_t[::1] bin_dish, const int32_t[::1] bin_size,
-                        const int32_t[::1] bin_count, int64_t n_dishes) except -1 nogil:
-    """Sort customers, given in the order of their restaurants, by dish too; the bins have the numbers of each dish.
+cdef cppclass Dealt:
+    """A labelled seating that is drawn: seats of customers; restaurant, dish and seat of each table."""
+    int32_t *seat
+    int32_t *node
+    int32_t *dish
+    int32_t *above
+    int64_t n_tables
+    const int32_t *bin_dish
+    const int32_t *bin_size
+    const int32_t *bin_count
+    const int64_t *first_bin         # of each restaurant, and the number of bins
 
-    Returns False, with the order unchanged, if they are in another order or other numbers.
+    inline bint mixed(int64_t b, int64_t last) noexcept nogil:
+        """Whether the customers of the dish of bin b can sit in several ways."""
+        return (b + 1 < last and this.bin_dish[b + 1] == this.bin_dish[b]) or (
+            this.bin_count[b] > 1 and this.bin_size[b] > 1)
+
+    inline void seat_at(int32_t customer) noexcept nogil:
+        """Seat a customer, or the table ~customer, at the next table."""
+        if customer >= 0:
+            this.seat[customer] = <int32_t>this.n_tables
+        else:
+            this.above[~customer] = <int32_t>this.n_tables
+
+    inline void open(int32_t node, int32_t dish) noexcept nogil:
+        this.node[this.n_tables] = node
+        this.dish[this.n_tables] = dish
+        this.n_tables += 1
+
+
+cdef int by_restaurant(Dealt *dealt, bint tables, int64_t first, int64_t last, const int32_t *where,
+                       const int32_t *parent, const int32_t *what, int64_t n_dishes,
+                       choice_source *source) except -1 nogil:
+    """Seat data customers, or tables in their parents, that are given in the order of their restaurants.
+
+    A restaurant at a time, so that its customers stay in the cache. Returns 0 if they or the bins are in another
+    order or other numbers, -2 if a draw fails, else 1.
     """
-    cdef vector[int64_t] start, stop, sorted_order
-    cdef int64_t i = 0, j, b, end, place, n = where.size()
+    cdef vector[int64_t] start, stop, order
+    cdef int64_t i, j, b, end, place, k, last_bin
     cdef int32_t node, d
-    cdef bint good = True
+    for i in range(first + 1, last):
+        if (parent[where[i]] < parent[where[i - 1]]) if tables else where[i] < where[i - 1]:
+            return 0
     start.assign(n_dishes, 0)
     stop.assign(n_dishes, 0)
-    sorted_order.resize(n)
-    while i < n and good:
-        node = where[0][i]
+    i = first
+    while i < last:
+        node = parent[where[i]] if tables else where[i]
         end = i
-        while end < n and where[0][end] == node:
+        place = 0
+        while end < last and (parent[where[end]] if tables else where[end]) == node:
+            place += what[end] >= 0
             end += 1
-        good = end == n or where[0][end] > node
-        place = i
-        for b in range(first_bin[0][node], first_bin[0][node + 1]):
-            d = bin_dish[b]
-            if b == first_bin[0][node] or d != bin_dish[b - 1]:
-                good = good and (b == first_bin[0][node] or d > bin_dish[b - 1])
+        if <int64_t>order.size() < place:
+            order.resize(place)
+        last_bin = dealt.first_bin[node + 1]
+        k = place
+        place = 0
+        for b in range(dealt.first_bin[node], last_bin):
+            d = dealt.bin_dish[b]
+            if b == dealt.first_bin[node] or d != dealt.bin_dish[b - 1]:
+                if b > dealt.first_bin[node] and d < dealt.bin_dish[b - 1]:
+                    return 0
                 start[d] = place
-            place += <int64_t>bin_size[b] * bin_count[b]
+            place += <int64_t>dealt.bin_size[b] * dealt.bin_count[b]
             stop[d] = place
-        good = good and place == end
+        if place != k:
+            return 0
         for j in range(i, end):
-            d = what[0][j]
-            good = good and start[d] < stop[d]
-            if not good:
-                break
-            sorted_order[start[d]] = j
+            d = what[j]
+            if d < 0:
+                continue
+            if start[d] >= stop[d]:
+                return 0
+            order[start[d]] = ~j if tables else j
             start[d] += 1
+        place = 0
+        b = dealt.first_bin[node]
+        while b < last_bin:
+            d = dealt.bin_dish[b]
+            if dealt.mixed(b, last_bin) and shuffle(source, order.data() + place, stop[d] - place) < 0:
+                return -2
+            while b < last_bin and dealt.bin_dish[b] == d:
+                for k in range(dealt.bin_count[b]):
+                    for j in range(dealt.bin_size[b]):
+                        dealt.seat_at(<int32_t>order[place])
+                        place += 1
+                    dealt.open(node, d)
+                b += 1
         i = end
-    if good:
-        order.swap(sorted_order)
-    return good
+    return 1
 
 
 # ------------------------------------------------------------------------- sizes given seats
@@ -338,9 +398,9 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
     cdef const int32_t[::1] bin_size = found[3]
     cdef const int32_t[::1] bin_count = found[4]
     cdef int64_t n = home.shape[0], n_bins = bin_node.shape[0], n_nodes = parent.shape[0]
-    cdef int64_t n_dishes = 0, n_levels = 0, n_tables = 0, i, j, b, end, table = 0, size, left
+    cdef int64_t n_dishes = 0, n_levels = 0, n_tables = 0, i, j, b, end, size, left
     cdef int32_t at_level, node
-    cdef bint mixed
+    cdef bint deepest = True
     check_length("dish", dish.shape[0], n)
     check_length("level", level.shape[0], n_nodes)
     check_length("bin_dish", bin_dish.shape[0], n_bins)
@@ -358,14 +418,15 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
                    "Pass what freeze() returned.")
         n_tables += bin_count[i]
         n_dishes = max(n_dishes, bin_dish[i] + 1)
-    for i in range(n):
-        n_dishes = max(n_dishes, dish[i] + 1)
     for i in range(n_nodes):
         if (parent[i] != -1 or level[i] != 0) if i == 0 else (
                 not 0 <= parent[i] < i or level[i] != level[parent[i]] + 1):
             refuse("parent", parent[i], "-1 for restaurant 0, a smaller number one level above for any other",
                    "Pass the arrays of a topology.")
         n_levels = max(n_levels, level[i] + 1)
+    for i in range(n):
+        n_dishes = max(n_dishes, dish[i] + 1)
+        deepest = deepest and level[home[i]] == n_levels - 1
     seat = np.full(n, -1, dtype=np.int32)
     table_node = np.empty(n_tables, dtype=np.int32)
     table_dish = np.empty(n_tables, dtype=np.int32)
@@ -377,16 +438,42 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
     # Customers of the current level: number, restaurant, dish. Tables of this level are customers of the
     # next.
     cdef vector[int32_t] who, where, what
-    cdef vector[int64_t] order, first_bin, dealt
-    cdef int64_t first_table = 0, last_table = 0
+    cdef vector[int64_t] order, first_bin
+    cdef int64_t first_table = 0, before
+    cdef int done
+    cdef Dealt dealt
     first_bin.assign(n_nodes + 1, 0)
+    dealt.seat = data_of(s)
+    dealt.node = data_of(tn)
+    dealt.dish = data_of(td)
+    dealt.above = data_of(ts)
+    dealt.n_tables = 0
+    dealt.bin_dish = start_of(bin_dish)
+    dealt.bin_size = start_of(bin_size)
+    dealt.bin_count = start_of(bin_count)
     with nogil:
         for i in range(n_bins):
             first_bin[bin_node[i] + 1] += 1
         for i in range(n_nodes):
             first_bin[i + 1] += first_bin[i]
+        dealt.first_bin = first_bin.data()
         for at_level in range(<int32_t>n_levels - 1, -1, -1):
-            who.resize(n + last_table - first_table)
+            before = dealt.n_tables
+            if deepest:           # all data customers are in restaurants of the deepest level
+                if at_level == n_levels - 1:
+                    done = by_restaurant(&dealt, False, 0, n, start_of(home), start_of(parent), start_of(dish), n_dishes,
+                                         &source.c)
+                else:
+                    done = by_restaurant(&dealt, True, first_table, before, dealt.node, start_of(parent), dealt.dish,
+                                         n_dishes, &source.c)
+                if done == -2:
+                    with gil:
+                        raise FloatingPointError("a labelled seating can't be drawn")
+                if done == 1:
+                    first_table = before
+                    continue
+                dealt.n_tables = before
+            who.resize(n + before - first_table)
             where.resize(who.size())
             what.resize(who.size())
             end = 0
@@ -396,7 +483,7 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
                     where[end] = home[i]
                     what[end] = dish[i]
                     end += 1
-            for i in range(first_table, last_table):
+            for i in range(first_table, before):
                 who[end] = ~<int32_t>i
                 where[end] = parent[tn[i]]
                 what[end] = td[i]
@@ -404,13 +491,12 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
             who.resize(end)
             where.resize(end)
             what.resize(end)
-            first_table = last_table
+            first_table = before
             order.resize(who.size())
             for i in range(<int64_t>order.size()):
                 order[i] = i
-            if not by_restaurant(&where, &what, &order, &first_bin, bin_dish, bin_size, bin_count, n_dishes):
-                by_key(&what, &order, n_dishes)
-                by_key(&where, &order, n_nodes)
+            by_key(&what, &order, n_dishes)
+            by_key(&where, &order, n_nodes)
             i = 0
             while i < <int64_t>order.size():
                 node = where[order[i]]
@@ -430,21 +516,14 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
                     with gil:
                         raise StateError("histograms", f"of {size} customers", f"of the {end - i} in the restaurant",
                                          "Pass what freeze() returned.")
-                mixed = (b + 1 < first_bin[node + 1] and bin_dish[b + 1] == bin_dish[b]) or (
-                    bin_count[b] > 1 and bin_size[b] > 1)
-                if mixed and shuffle(&source.c, order.data() + i, end - i) < 0:
+                if dealt.mixed(b, first_bin[node + 1]) and shuffle(&source.c, order.data() + i, end - i) < 0:
                     with gil:
                         raise FloatingPointError("a labelled seating can't be drawn")
                 while i < end:
                     for left in range(bin_count[b]):
                         for j in range(bin_size[b]):
-                            if who[order[i]] >= 0:
-                                s[who[order[i]]] = <int32_t>last_table
-                            else:
-                                ts[~who[order[i]]] = <int32_t>last_table
+                            dealt.seat_at(who[order[i]])
                             i += 1
-                        tn[last_table] = node
-                        td[last_table] = bin_dish[b]
-                        last_table += 1
+                        dealt.open(node, bin_dish[b])
                     b += 1
     return {"seat": seat, "table_node": table_node, "table_dish": table_dish, "table_seat": table_seat}
