@@ -8,6 +8,7 @@ depends on d, so the updates of theta and of d both include it.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -67,6 +68,11 @@ class Hyperparameters:
         self.version = next(_versions)
         self._log_prior = (-1, 0.0)  # version, log prior
         self._current: tuple[int, dict[str, Any]] = (-1, {})  # version, `current`
+        self._shared: tuple[int, dict[str, tuple[float, float]]] = (
+            -1,
+            {},
+        )  # version, `values_of` of two floats
+        self._ends: tuple[int, list[tuple[float, float]]] = (-1, [])  # version, `ends`
         self._longest = -1  # customers of the largest restaurant below the root, -1: not counted yet
 
     @property
@@ -93,6 +99,10 @@ class Hyperparameters:
 
     def values_of(self, name: str) -> tuple[Any, Any]:
         """Concentration and discount of a declaration: each a float, or an array by restaurant."""
+        if self._shared[0] != self.version:
+            self._shared = self.version, {}
+        if isinstance(name, str) and name in self._shared[1]:
+            return self._shared[1][name]
         number = number_of(self.declarations, name)
         nodes = self.topology.nodes(number)
         theta, discount = (
@@ -101,6 +111,8 @@ class Hyperparameters:
                 self.declarations[number].hyperparameters, (self.theta, self.d), strict=True
             )
         )
+        if isinstance(theta, float) and isinstance(discount, float):
+            self._shared[1][name] = theta, discount
         return theta, discount
 
     def current(self) -> dict[str, Any]:
@@ -129,8 +141,12 @@ class Hyperparameters:
         """Return restaurants, concentrations and discounts for `put`, from the arguments of `assign`."""
         number = number_of(self.declarations, name)
         nodes = self.topology.nodes(number)
-        theta, d = self.theta[nodes], self.d[nodes]
         declared = self.declarations[number].hyperparameters
+        if isinstance(values.get("concentration"), float) and not (declared[0].each or declared[1].each):
+            value, discount = values["concentration"], self.values_of(name)[1]
+            if len(values) == 1 and math.isfinite(value) and value > -discount:
+                return nodes, value, discount
+        theta, d = self.theta[nodes], self.d[nodes]
         if "concentration" in values:
             theta = _entries(declared[0], name, values["concentration"], len(d))
             if not np.all(np.isfinite(theta)):
@@ -184,12 +200,18 @@ class Hyperparameters:
 
     def ends(self) -> list[tuple[float, float]]:
         """Return the largest concentration and the largest discount of each declaration, the root's first."""
-        out = []
-        for number in range(len(self.declarations)):
-            nodes = self.topology.nodes(number)
-            theta, d = (float(np.max(values[nodes], initial=0.0)) for values in (self.theta, self.d))
-            out.append((theta, d))
-        return out
+        if self._ends[0] != self.version:
+            out = []
+            for number, declaration in enumerate(self.declarations):
+                nodes = self.topology.nodes(number)
+                theta, d = self.values_of(declaration.name) if len(self.theta[nodes]) else (0.0, 0.0)
+                if isinstance(theta, float) and isinstance(d, float):
+                    theta, d = max(0.0, theta), max(0.0, d)
+                else:
+                    theta, d = (float(np.max(values[nodes], initial=0.0)) for values in (self.theta, self.d))
+                out.append((theta, d))
+            self._ends = self.version, out
+        return self._ends[1]
 
     def least(self) -> float:
         """Return the smallest concentration + discount below the root; infinity if there is no restaurant."""

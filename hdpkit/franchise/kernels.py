@@ -7,7 +7,7 @@ the first whose condition holds runs the verb, unless a kernel is forced.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from typing import Any, Protocol
 
 import attrs
@@ -32,6 +32,7 @@ __all__ = [
     "register_verb",
     "remove_kernel",
     "remove_verb",
+    "serving_rows",
 ]
 
 
@@ -244,35 +245,37 @@ def available_kernels(
     return list(dict.fromkeys(row.name for row in TABLE if row.serves(store, bank, depth, root, tree)))
 
 
-def choose_kernel(
-    verb: str,
-    forced: str,
-    store: type,
-    bank: Any,
-    depth: int,
-    numbers: Numbers,
-    root: str = "restaurant",
-    tree: str = "fixed",
-) -> tuple[str, Callable[..., Any]]:
-    """Name and function of the kernel for a verb, or a KernelError.
+def serving_rows(
+    verb: str, forced: str, store: type, bank: Any, depth: int, root: str = "restaurant", tree: str = "fixed"
+) -> list[Row]:
+    """Rows with a kernel for a verb, in the order in which they are tried, or a KernelError.
 
     If "fused" is forced, the next fastest code is used for verbs without a fused sweep, and if the current
-    hyperparameters are outside the range of its arithmetic.
+    hyperparameters are outside the range of its arithmetic. The rows depend on the type of the bank only.
     """
     where = store, bank, depth, root, tree
     if forced != "fused" or any(row.name == forced and row.serves(*where) for row in TABLE):
-        for row in TABLE:
-            if (
-                hasattr(row.verbs, verb)
-                and (forced in ("auto", "fused") or row.name == forced)
-                and row.serves(*where)
-                and row.within(bank, numbers)
-            ):
-                return row.name, getattr(row.verbs, verb)
+        named = SPEEDS if forced in ("auto", "fused") else (forced,)
+        rows = [row for row in TABLE if hasattr(row.verbs, verb) and row.name in named and row.serves(*where)]
+        if rows:
+            return rows
     raise KernelError(
         "kernel", forced,
         f"one that implements {verb!r} over {store.__name__} and {type(bank).__name__} with {depth} levels, "
         f"homes {tree}",
         "Use a compiled store and measure, or another move."
         if forced == "auto" else "Use kernel='auto', or a compiled store and measure.",
+    )  # fmt: skip
+
+
+def choose_kernel(
+    rows: Sequence[Row], verb: str, bank: Any, numbers: Numbers
+) -> tuple[str, Callable[..., Any]]:
+    """Name and function of the first row of a verb that is accurate at these numbers, or a KernelError."""
+    for row in rows:
+        if row.within(bank, numbers):
+            return row.name, getattr(row.verbs, verb)
+    raise KernelError(
+        "kernel", rows[0].name, f"one that implements {verb!r} accurately at these hyperparameters",
+        "Use kernel='auto'.",
     )  # fmt: skip

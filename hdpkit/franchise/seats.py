@@ -29,6 +29,7 @@ from hdpkit.franchise.kernels import (
     choose_kernel,
     register_kernel,
     register_verb,
+    serving_rows,
 )
 from hdpkit.franchise.reference.counts_walk import CountsReferenceWalk
 from hdpkit.franchise.reference.walk import ReferenceWalk
@@ -61,10 +62,11 @@ class KernelChoice(State):
 
     def __init__(self, *declared: Any) -> None:
         super().__init__(*declared)
-        self._kernels: dict[str, tuple[str, Callable[..., Any]]] = {}
-        # Seating, hyperparameters and their version, bank, measure, and the source of integrated weights, for
-        # which the kernels were chosen.
-        self._kernels_for: tuple[Any, ...] = (None,) * 6
+        # Rows of the kernel table by verb, type of seating and bank, and whether weights are integrated out;
+        # and the kernels at the current hyperparameters, which change in every sweep.
+        self._rows: dict[tuple[Any, ...], list[Row]] = {}
+        self._kernels: dict[tuple[Any, ...], tuple[str, Callable[..., Any]]] = {}
+        self._kernels_for: tuple[Any, ...] = (None,) * 3  # hyperparameters, their version, bank
 
     def kernel(self, verb: str) -> str:
         """Name of the kernel that runs a verb: "fused", "generic" or "reference"."""
@@ -82,31 +84,26 @@ class KernelChoice(State):
 
     def _kernel_of(self, verb: str) -> tuple[str, Callable[..., Any]]:
         """Name and function of the kernel that runs a verb."""
-        weights, numbers = self.root._weights, self.hyperparameters
-        integrated = getattr(weights, "integrated", None)
-        found, seating = self._kernels_for, self.store if self._lent is None else self._lent
-        if (
-            found[0] is not seating
-            or found[1] is not numbers
-            or found[2] != numbers.version
-            or found[3] is not self.bank
-            or found[4] is not self.measure
-            or found[5] is not integrated
-        ):
+        numbers, bank, found = self.hyperparameters, self.bank, self._kernels_for
+        if found[0] is not numbers or found[1] != numbers.version or found[2] is not bank:
             self._kernels = {}
-            self._kernels_for = seating, numbers, numbers.version, self.bank, self.measure, integrated
-        if not isinstance(verb, str) or verb not in self._kernels:
-            self._kernels[verb] = self._choose_kernel(verb)
-        return self._kernels[verb]
+            self._kernels_for = numbers, numbers.version, bank
+        integrated = getattr(self.root._weights, "integrated", None) is not None
+        key = verb, type(self.store if self._lent is None else self._lent), type(bank), integrated
+        if not isinstance(verb, str) or key not in self._kernels:
+            if not isinstance(verb, str) or key not in self._rows:
+                self._rows[key] = self._rows_for(verb)
+            self._kernels[key] = choose_kernel(self._rows[key], verb, bank, numbers)
+        return self._kernels[key]
 
-    def _choose_kernel(self, verb: str) -> tuple[str, Callable[..., Any]]:
+    def _rows_for(self, verb: str) -> list[Row]:
+        """Rows of the kernel table that serve a verb, whatever the hyperparameters are."""
         choice("verb", verb, VERBS, remedy="See docs/extending.md.")
         root, levels = self.root._kind(), self.topology.n_levels
         if VERBS[verb].draws_tables:
             check_weights(self.seating, kind_of_root(self.root.declared), root, verb, levels)
         store = self._table_store_type if VERBS[verb].needs_tables else self._store_type
-        numbers, tree = self.hyperparameters, self.topology.kind
-        return choose_kernel(verb, self._forced_kernel, store, self.bank, levels, numbers, root, tree)
+        return serving_rows(verb, self._forced_kernel, store, self.bank, levels, root, self.topology.kind)
 
     def _check_forced_kernel(self) -> None:
         """Raise a KernelError if a forced kernel doesn't support the franchise."""

@@ -171,7 +171,7 @@ def draw_concentration(
     d, n, t = d[seated], customers[seated], tables[seated]
     if len(n) == 0:
         return float(draw_from(prior, source))
-    if np.any(d > 0.0):
+    if d.any():
         log_x = _log_beta(theta + 1.0, n[n > 1] - 1, source)
         openings = Openings(d, t)
         by_theta, _ = openings.draw(theta, openings.other, source)

@@ -52,8 +52,10 @@ class DishGibbs(Move):
     @staticmethod
     def _level(state: Franchise, rng: ChoiceSource, level: int, low: int, high: int) -> MoveInfo:
         units = state.units(level)
-        begin, end = np.searchsorted(units.firsts, [low, high])
-        free = state.free_units(units, level, int(begin), int(end))
+        begin, end = 0, len(units)
+        if (low, high) != (0, state.topology.n_customers):
+            begin, end = np.searchsorted(units.firsts, [low, high]).tolist()
+        free = state.free_units(units, level, begin, end)
         for first, last in free:
             state.in_chunks(first, last, lambda a, b: state.resample_dish(units, a, b, rng))
         n = sum(last - first for first, last in free)

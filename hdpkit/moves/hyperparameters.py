@@ -108,7 +108,8 @@ class ByMethod(Move):
         if len(sharing.nodes) == 0:  # no context is long enough for this level
             return MoveInfo()
         groups = sharing.one_by_one() if declared.each else [sharing]
-        before = np.atleast_1d(getattr(state, what)(declaration.name)).tolist()
+        now = getattr(state, what)(declaration.name)
+        before = [now] if isinstance(now, float) else now.tolist()
         after = [
             self._draw(declaration.hyperparameters, value, group, rng)
             for value, group in zip(before, groups, strict=True)
@@ -163,8 +164,9 @@ class Sharing:
         """All restaurants of a declaration."""
         nodes, customers, tables = state.totals_of(number)
         theta, d = state.concentration(declaration.name), state.discount(declaration.name)
-        values = np.broadcast_to(theta, len(nodes)), np.broadcast_to(d, len(nodes))
-        return cls(state.size_counts, nodes, *values, customers, tables)
+        thetas = np.full(len(nodes), theta) if isinstance(theta, float) else theta
+        ds = np.full(len(nodes), d) if isinstance(d, float) else d
+        return cls(state.size_counts, nodes, thetas, ds, customers, tables)
 
     @classmethod
     def of_dishes(cls, state: Franchise, name: str, source: ChoiceSource) -> tuple[Self, Declared]:

@@ -356,8 +356,12 @@ cdef class DirichletMultinomialBank(TermCountsBank):
 
     cdef bint shares_in_floats(self, const double[:, ::1] ends) except -1:
         """Whether the shares of a restaurant's own dishes can be in single precision."""
-        cdef double concentration = np.max(ends[1:, 0]), discount = np.max(ends[1:, 1])
+        cdef double concentration = ends[1, 0], discount = ends[1, 1]
         cdef double n = self.terms.shape[0]
+        cdef Py_ssize_t i
+        for i in range(2, ends.shape[0]):
+            concentration = max(concentration, ends[i, 0])
+            discount = max(discount, ends[i, 1])
         return (
             self.smallest_eta >= SMALLEST_ETA
             and self.b.eta_sum <= LARGEST_SUM
