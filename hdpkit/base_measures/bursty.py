@@ -34,6 +34,7 @@ __all__ = ["Bursts", "Bursty", "BurstyReferenceBank", "DishBurstsReferenceBank"]
 
 _NEW = -1  # a new dish, among slots
 _LARGEST = 1e100
+_START = 1e6  # of b: on AP, chains from one topic with 1e4 had half as many topics after 40 s
 _MOST_DRAWS = 1000
 _COMPILED = DirichletMultinomialBank, SparseDirichletMultinomialBank
 
@@ -212,6 +213,19 @@ class Bursty(ByRestaurant):
         own = {"concentration/bursts": self.concentration} if self.conjugate else {}
         own["discount/bursts"] = self.discount
         return {**self.measure.parameters, **({} if self.plain else own)}
+
+    @property
+    def starting_parameters(self) -> Mapping[str, float]:
+        """The inner measure's, and a large b with a prior on all positive numbers: terms hardly repeat.
+
+        Words of a start with few dishes would share tables otherwise, and such tables seldom change dish. So
+        topics appear first, and tables are shared as b falls.
+        """
+        prior = self.priors.get("concentration/bursts")
+        unbounded = (
+            prior is not None and not hasattr(prior, "choose") and support_of(prior) == (0.0, math.inf)
+        )
+        return {**self.measure.starting_parameters, **({"concentration/bursts": _START} if unbounded else {})}
 
     def with_parameters(self, **values: float) -> Self:
         """Return this measure with other values for parameters that have a prior."""

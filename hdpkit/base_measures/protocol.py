@@ -353,6 +353,11 @@ class BaseMeasure(abc.ABC):
         """Priors of the parameters that have one."""
         return {name: value.prior for name, value in self.parameters.items() if isinstance(value, Resampled)}
 
+    @property
+    def starting_parameters(self) -> Mapping[str, float]:
+        """Values with which a chain begins, of parameters that don't begin at the mean of their prior."""
+        return {}
+
     def with_parameters(self, **values: float) -> Self:
         """Return this measure with other values for parameters that have a prior; the priors don't change.
 

@@ -553,7 +553,9 @@ def start(franchise: Franchise, init: Any, source: RandomStream, threads: int = 
         of each customer (any whole numbers >= 0). If dishes are given, customers are seated
         one by one from the prior given their dishes. With J known components, the numbers below J stand for
         them; "one" and `TermClusters` assign other dishes, and "auto" is "sequential", or random dishes if
-        customers are counted by cell.
+        customers are counted by cell. Hyperparameters begin at the means of their priors, but under the
+        starts that don't give dishes a `Bursty` measure's concentration begins at
+        `BaseMeasure.starting_parameters`.
     """
     with franchise.transaction():
         _start(franchise, init, source, min(threads, MOST_THREADS))
@@ -563,10 +565,13 @@ def _start(franchise: Franchise, init: Any, source: RandomStream, threads: int) 
     n = franchise.topology.n_customers
     if not isinstance(init, (Mapping, type(franchise))):
         franchise._held.check_start(init)
+    init = _resolved(init, franchise)
+    # Starts by chance know no dishes yet; others do, whose customers are seated with the usual parameters.
+    own = franchise.measure.starting_parameters if isinstance(init, (str, Random, TermClusters)) else {}
     if not franchise._customers.single:
-        by_cell = _by_cell(_resolved(init, franchise), franchise, source, threads)
+        by_cell = _by_cell(init, franchise, source, threads)
         if by_cell is not None:
-            _start_cells(franchise, by_cell, source)
+            _start_cells(franchise, by_cell, own, source)
             return
         if not isinstance(init, (Mapping, type(franchise))):
             franchise.expand_cells()
@@ -582,6 +587,7 @@ def _start(franchise: Franchise, init: Any, source: RandomStream, threads: int) 
         state |= {"concentration": current.concentration.copy(), "discount": current.discount.copy()}
         franchise.thaw(state, source)
         return
+    franchise.set_base_parameters(**own)
     franchise.clear()
     franchise.bank.prepare(source)
     if prepared is None or names is None:
@@ -612,8 +618,11 @@ def _by_cell(init: Any, franchise: Franchise, source: RandomStream, threads: int
     return term_cluster_cells(init, franchise, source, threads) if isinstance(init, TermClusters) else None
 
 
-def _start_cells(franchise: Franchise, by_cell: CellStart, source: RandomStream) -> None:
+def _start_cells(
+    franchise: Franchise, by_cell: CellStart, own: Mapping[str, float], source: RandomStream
+) -> None:
     franchise.reset_hyperparameters()
+    franchise.set_base_parameters(**own)
     franchise.sweep = 0
     franchise.clear()
     seat_cells(franchise, by_cell, source)
@@ -653,7 +662,6 @@ def _number(franchise: Franchise, names: Any) -> int:
 def _prepare(init: Any, franchise: Franchise, source: RandomStream, threads: int = 1) -> Any:
     """None (sequential start), an array of dishes, or a frozen state; checked before anything changes."""
     n = franchise.topology.n_customers
-    init = _resolved(init, franchise)
     if isinstance(init, str) and init == "sequential":
         return None
     if not isinstance(init, (Mapping, type(franchise))) and init is not None:

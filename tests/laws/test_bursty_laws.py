@@ -365,3 +365,17 @@ def test_copies_of_the_same_dishes_repeat_terms_as_the_data_do():
         assert np.array_equal(copy.dishes, franchise.dishes)
         copy.audit()
         assert (abs(copy.data.to_counts().nnz / observed - 1.0) < 0.2) == near
+
+
+@pytest.mark.parametrize("init", ["one", "sequential", hk.init.Random(3)], ids=str)
+def test_starts_without_known_topics_begin_with_a_table_for_nearly_every_word(init):
+    rng = np.random.default_rng(0)
+    corpus = hk.Corpus.from_documents([rng.integers(0, 5, 40).tolist() for _ in range(10)], n_terms=5)
+    for concentration, large in ((hk.Gamma(1.0, 0.01), True), (hk.Beta(1.0, 1.0), False), (2.0, False)):
+        root = hk.Restaurant(hk.Bursty(hk.DirichletMultinomial(0.5), concentration), concentration=1.0)
+        franchise = hk.Franchise(hk.Restaurant(root, concentration=1.0, each="document"), corpus)
+        start(franchise, init, Streams(0).source(STARTS))
+        assert (franchise.totals_in_dishes()[1].sum() >= 399) == large
+        # A start from given dishes has the usual starting value.
+        start(franchise, np.zeros(400, dtype=int), Streams(0).source(STARTS))
+        assert franchise.measure.concentration == getattr(concentration, "mean", 2.0)
