@@ -171,6 +171,29 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
         s->loaded = node;
     }
 
+    /* Update the loaded document after the store has changed its entry of dish k and the number of its tables, on which
+       all shares depend. The other dishes have the same quantities at the root as before. */
+    static void load_again(hdpkit_topics *s, int32_t node, int32_t k) {
+        if (s->loaded != node) return load(s, node);
+        const hdpkit_entry *entry = entries(s, node);
+        const int32_t n = s->nodes[node].n_entries;
+        int32_t block = -1, n_blocks = 0, present = 0;
+        Base::refresh_open(s, node);
+        for (int32_t i = 0; i < n; i++) {
+            const int32_t dish = entry[i].dish;
+            if (Above::TABLES) s->place[dish] = i;
+            else s->here[dish] = entry[i].customers;
+            if (dish == k) present = 1;
+            refresh_here<false>(s, node, dish);
+            if (dish / LANES != block) s->blocks[n_blocks++] = block = dish / LANES;
+        }
+        s->n_blocks = n_blocks;
+        if (inside(s)[k] != present) set_inside(s, k, present);
+        if (present) return;
+        ((Real *)s->document)[k] = Real(0);
+        if (!Above::TABLES) s->here[k] = 0;
+    }
+
     static int start(hdpkit_topics *s, int anew) {
         const hdpkit_entry *entry = entries(s, 0);
         const int32_t n = s->nodes[0].n_entries;
@@ -501,7 +524,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
                 s->root_customers -= 1;
             }
             refresh_root(s, own);
-            load(s, node);
+            load_again(s, node, own);
         choice: {
                 const double repeat = repeats(s, i, node);
                 const double dense = share_pass(s, row, (Real)s->eta[v]);
@@ -564,8 +587,7 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
                 s->root_customers += 1;
                 if (k / LANES >= s->n_all) s->n_all = (int32_t)(k / LANES) + 1;
                 refresh_root(s, (int32_t)k);
-                word_tables(s)[k] = 0;        /* they are counted again */
-                load(s, node);
+                load_again(s, node, (int32_t)k);
             } else {
                 if (w->opening) refresh_root(s, (int32_t)k);
                 refresh_here<true>(s, node, (int32_t)k);
