@@ -20,6 +20,7 @@ from hdpkit.random import RandomStream
 
 TERMS = 50
 MOVES = {
+    "TableGibbs": moves.TableGibbs(),
     "BeamSampler": moves.BeamSampler(),
     "BeamSampler, two threads": moves.BeamSampler(threads=2),
     "SplitMergeStates(length=1)": moves.SplitMergeStates(length=1),

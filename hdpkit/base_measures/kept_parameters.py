@@ -92,7 +92,11 @@ class KeptParameters:
     def bring_back(self, customer: int) -> None:
         """Give the next new dish the parameter recorded for this customer, if there is one."""
         if customer in self._lent:
-            self._auxiliary = [self._lent[customer]], np.zeros(1)
+            self.give_next(self._lent[customer])
+
+    def give_next(self, parameter: Any) -> None:
+        """Give the next new dish this parameter."""
+        self._auxiliary = [parameter], np.zeros(1)
 
     def offered(self, customers: IntsOrList) -> list[Any]:
         """Return the parameters of the auxiliary dishes for a block of customers."""

@@ -120,6 +120,11 @@ def hmm() -> None:
         type=prior_type("root-concentration"),
         help="Of the states of all rows.  [default: gamma(1,1)]",
     ),
+    click.option(
+        "--start-concentration",
+        type=prior_type("start-concentration"),
+        help="Of the first states of sequences.  [default: that of the transitions]",
+    ),
     click.option("--states", type=positive, metavar="K", help="A finite model with K states."),
 )
 @group(
@@ -188,7 +193,7 @@ def fit(data: Path, **options: Any) -> None:
         say(f"{sequences.n_sequences:,} sequences, {len(sequences):,} observations{gaps}", err=True)
     restaurant = restaurants_of_states(
         measure_of(options["emission"], sequences), options["sticky"], options["concentration"],
-        options["root_concentration"], n_states,
+        options["root_concentration"], options["start_concentration"], n_states,
     )  # fmt: skip
     root: Any = "weights" if n_states is None else FixedWeights(n_states)
     franchise = Franchise(restaurant, sequences, store="counts", root=root)

@@ -285,9 +285,9 @@ def state_facts(state: ChainState, seed: int | None) -> dict[str, Any]:
     """Number of topics, hyperparameters, score, sweep and seed, by name."""
     franchise = state.franchise
     values: dict[str, Any] = {"n_topics": franchise.n_dishes}
-    for declaration in franchise.declarations:
-        theta = franchise.concentration(declaration.name)
-        values[f"concentration/{declaration.name}"] = theta if isinstance(theta, float) else theta.tolist()
+    for shared in franchise.hyperparameters.sharers:
+        theta = franchise.concentration(shared.name)
+        values[f"concentration/{shared.name}"] = theta if isinstance(theta, float) else theta.tolist()
     for name, value in franchise.measure.parameters.items():
         values[parameter_key(name)] = value.tolist() if hasattr(value, "tolist") else value
     return values | {"log_likelihood": franchise.log_likelihood(), "sweep": franchise.sweep, "seed": seed}

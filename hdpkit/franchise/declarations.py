@@ -249,8 +249,8 @@ def kind_of_root(declared: str | FixedWeights) -> str:
     return "fixed" if isinstance(declared, FixedWeights) else declared
 
 
-def number_of(declarations: Sequence[Restaurant], name: str, parameter: str = "name") -> int:
-    """Number of the declaration with this name; the root's is 0."""
+def number_of(declarations: Sequence[Any], name: str, parameter: str = "name") -> int:
+    """Number of the declaration with this name, or of what shares a concentration; the root's is 0."""
     names = [declaration.name for declaration in declarations]
     return names.index(choice(parameter, name, names, remedy="These are the declared restaurants."))
 

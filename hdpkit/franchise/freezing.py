@@ -169,7 +169,8 @@ class Freezing(Reading):
         Returns the seating as arrays for a store.
         """
         observed = self._dish_kind.frozen()
-        seating = check_frozen(frozen, self.topology, self._starting, observed, self.declarations)
+        shared = self.hyperparameters.sharers
+        seating = check_frozen(frozen, self.topology, self._starting, observed, shared)
         self._check_discount(np.asarray(frozen["discount"])[1:], frozen=True)
         self.root._check_number("slots, in the frozen state", len(frozen["slots"]), frozen=True)
         self._held_in(frozen)

@@ -13,7 +13,7 @@ from hdpkit.arrays import Int32s, Int64s
 from hdpkit.checks import LARGEST_SEED, number_array, real_number, whole_number
 from hdpkit.data.corpus import Cells
 from hdpkit.errors import DataError, ParameterError, short_repr
-from hdpkit.franchise.declarations import Restaurant
+from hdpkit.franchise.hyperparameters import Sharers
 from hdpkit.franchise.topology import ContextTopology, Dishes, Topology, Tree
 from hdpkit.stores import FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes
 
@@ -41,7 +41,7 @@ def check_values(
     frozen: Mapping[str, Any],
     topology: Topology | ContextTopology,
     parameters: Mapping[str, Any],
-    declarations: Sequence[Restaurant],
+    sharers: Sequence[Sharers],
 ) -> None:
     """Raise a DataError unless the numbers of a frozen state are valid."""
     theta, d = (_numbers(key, frozen[key], topology.n_nodes) for key in ("concentration", "discount"))
@@ -49,13 +49,12 @@ def check_values(
         raise _wrong("discount", d, "in [0, 1)")
     if not np.all(np.isfinite(theta) & (theta > -d)):
         raise _wrong("concentration", theta, "finite and above -discount")
-    for number, declaration in enumerate(declarations):
-        nodes = topology.nodes(number)
-        named = zip(("concentration", "discount"), (theta, d), declaration.hyperparameters, strict=True)
-        for key, values, declared in named:
-            own = values[nodes]
+    for one in sharers:
+        nodes = topology.nodes(one.number)
+        for key, values, declared in zip(one.named, (theta, d), one.hyperparameters, strict=False):
+            own = values[nodes][one.own]
             if not declared.each and len(own) and np.any(own != own[0]):
-                raise _wrong(key, own, f"one number for all restaurants of {declaration.name!r}")
+                raise _wrong(key, own, f"one number for all restaurants of {one.name!r}")
     try:
         whole_number("sweep, in the frozen state", frozen["sweep"], remedy=_UNCHANGED)
         calls = frozen.get("seeded_calls", 0)
@@ -339,7 +338,7 @@ def check_frozen(
     topology: Tree,
     parameters: Mapping[str, Any],
     observed: tuple[npt.NDArray[np.int32], int] | None = None,
-    declarations: Sequence[Restaurant] = (),
+    sharers: Sequence[Sharers] = (),
 ) -> dict[str, npt.NDArray[np.int32]]:
     """Raise a DataError unless `frozen` fits a franchise of this shape; returns its seating for a store.
 
@@ -409,7 +408,7 @@ def check_frozen(
             check_columns(columns, dish, partial(data_counts, dish, topology), topology, latent)
     except Disagreement as error:
         raise _wrong(error.key, seating[error.key], error.allowed) from None
-    check_values(frozen, topology, parameters, declarations)
+    check_values(frozen, topology, parameters, sharers)
     return {**dict(zip(arrays, (seat, node, served, *rest), strict=True)), **runs}
 
 

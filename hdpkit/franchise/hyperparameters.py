@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
@@ -19,16 +20,57 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import number_array
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.franchise.declarations import Hyperparameter, Restaurant, number_of
-from hdpkit.franchise.topology import Tree
+from hdpkit.franchise.topology import START, Tree
 from hdpkit.numerics import add_up
 from hdpkit.priors import Prior, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Hyperparameters"]
+__all__ = ["Hyperparameters", "Sharers", "sharers_of"]
 
 _TRIES = 1000
 _CHUNK = 1 << 18
 _versions = itertools.count()
+
+
+@attrs.frozen(eq=False)
+class Sharers:
+    """Restaurants that share a concentration, if it isn't declared for each of them.
+
+    Attributes
+    ----------
+    name : str
+        Of the concentration: that of the declaration, or `START`.
+    number : int
+        Number of the declaration to which they belong.
+    hyperparameters : tuple of Hyperparameter
+        Their concentration and discount as declared.
+    own : slice
+        Which restaurants of the declaration they are.
+    named : tuple of str
+        What can be read and set by this name.
+    """
+
+    name: str
+    number: int
+    hyperparameters: tuple[Hyperparameter, Hyperparameter]
+    own: slice = slice(None)
+    named: tuple[str, ...] = ("concentration", "discount")
+
+    @property
+    def whole(self) -> bool:
+        """Whether they are all restaurants of the declaration."""
+        return self.own == slice(None)
+
+
+def sharers_of(declarations: Sequence[Restaurant], tree: Tree) -> tuple[Sharers, ...]:
+    """Those of each declaration and, last, those of the start row if it has a concentration of its own."""
+    found = [Sharers(one.name, number, one.hyperparameters) for number, one in enumerate(declarations)]
+    if tree.start is not None:
+        rows, n_fixed = found.pop(), tree.n_fixed
+        found.append(attrs.evolve(rows, own=slice(n_fixed, None)))
+        start = Hyperparameter(*tree.start), rows.hyperparameters[1]
+        found.append(Sharers(START, rows.number, start, slice(n_fixed), ("concentration",)))
+    return tuple(found)
 
 
 class Hyperparameters:
@@ -48,6 +90,7 @@ class Hyperparameters:
     ----------
     theta, d : float64 arrays, shape (n_nodes,)
         The arrays that walks share; only this class writes them.
+    sharers : tuple of Sharers
     version : int
         It increases with each change.
     """
@@ -62,6 +105,7 @@ class Hyperparameters:
     ) -> None:
         self.declarations = tuple(declarations)
         self.topology = topology
+        self.sharers = sharers_of(self.declarations, topology)
         self.check_discount = check_discount
         self.theta: Floats = np.zeros(topology.n_nodes) if theta is None else theta
         self.d: Floats = np.zeros(topology.n_nodes) if d is None else d
@@ -93,9 +137,10 @@ class Hyperparameters:
 
     def reset(self) -> None:
         """Set every concentration and discount to its starting value: the number, or the prior's mean."""
-        for number, declaration in enumerate(self.declarations):
-            theta, discount = declaration.hyperparameters
-            self.put(self.topology.nodes(number), theta.start, discount.start)
+        for one in self.sharers:
+            theta, discount = one.hyperparameters
+            nodes = self.topology.nodes(one.number)
+            self.put(nodes if one.whole else _some(nodes, one.own), theta.start, discount.start)
 
     def values_of(self, name: str) -> tuple[Any, Any]:
         """Concentration and discount of a declaration: each a float, or an array by restaurant."""
@@ -103,29 +148,28 @@ class Hyperparameters:
             self._shared = self.version, {}
         if isinstance(name, str) and name in self._shared[1]:
             return self._shared[1][name]
-        number = number_of(self.declarations, name)
-        nodes = self.topology.nodes(number)
+        one = self._named(name)
+        nodes = self.topology.nodes(one.number)
         theta, discount = (
-            values[nodes].copy() if declared.each else _shared(values[nodes], declared)
-            for declared, values in zip(
-                self.declarations[number].hyperparameters, (self.theta, self.d), strict=True
-            )
+            values[nodes].copy() if declared.each else _shared(values[nodes][one.own], declared)
+            for declared, values in zip(one.hyperparameters, (self.theta, self.d), strict=True)
         )
         if isinstance(theta, float) and isinstance(discount, float):
             self._shared[1][name] = theta, discount
         return theta, discount
 
+    def _named(self, name: str) -> Sharers:
+        return self.sharers[number_of(self.sharers, name)]
+
     def current(self) -> dict[str, Any]:
         """Concentrations and discounts by their keys in a trace; arrays are read-only."""
         if self._current[0] != self.version:
             values = {}
-            for declaration in self.declarations:
-                for key, value in zip(
-                    ("concentration", "discount"), self.values_of(declaration.name), strict=True
-                ):
+            for one in self.sharers:
+                for key, value in zip(one.named, self.values_of(one.name), strict=False):
                     if isinstance(value, np.ndarray):
                         value.setflags(write=False)
-                    values[f"{key}/{declaration.name}"] = value
+                    values[f"{key}/{one.name}"] = value
             self._current = self.version, values
         return self._current[1].copy()
 
@@ -139,23 +183,25 @@ class Hyperparameters:
 
     def checked(self, name: str, **values: Any) -> tuple[Any, Any, Any]:
         """Return restaurants, concentrations and discounts for `put`, from the arguments of `assign`."""
-        number = number_of(self.declarations, name)
-        nodes = self.topology.nodes(number)
-        declared = self.declarations[number].hyperparameters
+        one = self._named(name)
+        nodes, declared = self.topology.nodes(one.number), one.hyperparameters
+        if not set(values) <= set(one.named):
+            number_of(self.declarations, name)  # raises an error: no declaration has this name
         if isinstance(values.get("concentration"), float) and not (declared[0].each or declared[1].each):
             value, discount = values["concentration"], self.values_of(name)[1]
             if len(values) == 1 and math.isfinite(value) and value > -discount:
-                return nodes, value, discount
+                return (nodes if one.whole else _some(nodes, one.own)), value, discount
         theta, d = self.theta[nodes], self.d[nodes]
         if "concentration" in values:
-            theta = _entries(declared[0], name, values["concentration"], len(d))
+            own = len(d[one.own])
+            theta = _replaced(theta, one.own, _entries(declared[0], name, values["concentration"], own))
             if not np.all(np.isfinite(theta)):
                 raise _outside("concentration", values["concentration"], "finite and above -discount")
         if "discount" in values:
             d = _entries(declared[1], name, values["discount"], len(d))
             if not np.all((d >= 0.0) & (d < 1.0) & (theta > -d)):
                 raise _outside("discount", values["discount"], "in [0, 1) and above -concentration")
-            if number > 0:
+            if one.number > 0:
                 self.check_discount(np.atleast_1d(d))
         elif not np.all(theta > -d):
             raise _outside("concentration", values["concentration"], "finite and above -discount")
@@ -234,9 +280,9 @@ class Hyperparameters:
 
     def _new_log_prior(self) -> float:
         total = 0.0
-        for declaration in self.declarations:
-            theta, d = self.values_of(declaration.name)
-            declared = declaration.hyperparameters
+        for sharers in self.sharers:
+            theta, d = self.values_of(sharers.name)
+            declared = sharers.hyperparameters
             for one, values in zip(declared, (theta + d if declared[0].shifted else theta, d), strict=True):
                 if one.prior is not None:
                     total += add_up(
@@ -246,10 +292,10 @@ class Hyperparameters:
 
     def draw(self, source: ChoiceSource) -> None:
         """Draw every concentration and discount that has a prior from its prior, discounts first."""
-        for number, declaration in enumerate(self.declarations):
-            theta, d = self.values_of(declaration.name)
-            declared, discount = declaration.hyperparameters
-            n = len(self.theta[self.topology.nodes(number)])
+        for one in self.sharers:
+            theta, d = self.values_of(one.name)
+            declared, discount = one.hyperparameters
+            n = len(self.theta[self.topology.nodes(one.number)])
             if discount.prior is not None:
                 low = -declared.start if declared.prior is None else 0.0
                 d = _draw_above(low, discount.prior, n if discount.each else None, source)
@@ -259,13 +305,25 @@ class Hyperparameters:
                     # If theta + d is far below d, it is smaller than theta's last bit, but theta > -d must
                     # hold.
                     theta = np.maximum(theta - d, np.nextafter(-np.asarray(d), 1.0))
-            self.assign(declaration.name, concentration=theta, discount=d)
+            self.assign(one.name, **dict(zip(one.named, (theta, d), strict=False)))
 
 
 def _read_only(values: Floats) -> Floats:
     seen = values.view()
     seen.flags.writeable = False
     return seen
+
+
+def _some(nodes: Any, own: slice) -> Any:
+    """Some of these restaurants."""
+    return range(nodes.start, nodes.stop)[own] if isinstance(nodes, slice) else nodes[own]
+
+
+def _replaced(values: Floats, own: slice, by: Floats) -> Floats:
+    """The values with some of them replaced."""
+    values = values.copy()
+    values[own] = by
+    return values
 
 
 def _shared(values: Floats, declared: Hyperparameter) -> float:

@@ -129,7 +129,7 @@ class Row:
     detail : Detail, optional
         Detail of the store; None: any.
     trees : set of str
-        Kinds of trees, the attribute ``kind`` of a topology.
+        Kinds of trees, the attribute ``kind`` of a topology: "fixed", "by state" or "chain".
     """
 
     name: str
@@ -164,7 +164,10 @@ class Row:
 TWO = range(2, 3)
 TWO_OR_MORE = range(2, 2**31)
 MORE = range(3, 2**31)
-ALL_TREES = frozenset({"fixed", "by state"})
+CHAINS = frozenset({"chain"})
+"""Hidden Markov models."""
+BY_STATE = CHAINS | {"by state"}
+ALL_TREES = BY_STATE | {"fixed"}
 TABLE: list[Row] = []
 """All kernels, in the order in which they are tried."""
 

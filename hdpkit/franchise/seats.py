@@ -21,6 +21,7 @@ from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.declarations import check_weights, kind_of_root, tables_at_end
 from hdpkit.franchise.guard import changes, unguarded
 from hdpkit.franchise.kernels import (
+    BY_STATE,
     COMPILED_BANKS,
     COMPILED_STORES,
     KERNELS,
@@ -130,6 +131,8 @@ class Seats(KernelChoice):
         if not isinstance(kernel, str) or kernel not in KERNELS:
             kernel = self._kernel_of("reseat")[0] if kernel is None else kernel
             choice("kernel", kernel, KERNELS, remedy="Leave it out.")
+        if self.topology.kind in BY_STATE:  # compiled walks need homes that don't change
+            kernel = "reference"
         readable, integrated = kernel == "reference", getattr(self.root._weights, "integrated", None)
         seating = self.store if self._lent is None else self._lent
         key = readable, self._lent is None, integrated is None

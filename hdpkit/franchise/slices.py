@@ -12,6 +12,7 @@ import numpy.typing as npt
 from hdpkit._compiled.fused_sweeps.fused_cells import FEW
 from hdpkit._compiled.fused_sweeps.slice_workspace import SliceWorkspace
 from hdpkit.arrays import Floats, Int32s
+from hdpkit.base_measures import NonConjugate
 from hdpkit.checks import choice, flag, whole_number
 from hdpkit.errors import StateError
 from hdpkit.franchise.assigned import Assigned
@@ -161,12 +162,15 @@ class Slices(Blocks):
         Raises
         ------
         StateError
-            Unless the data are sequences, `hk.PreviousDish` is declared, and the root has weights.
+            Unless the data are sequences, `hk.PreviousDish` is declared, the root has weights, and parameters
+            of dishes can be drawn or are in the state (`NonConjugate`).
         """
         check_source(source)
         flag("slices", slices)
         whole_number("threads", threads, 1, MOST_THREADS, remedy="One per processor is usual.")
         self._check_chain()
+        if (trouble := sequences_refused(self)) is not None:
+            raise StateError("measure", type(self.measure).__name__, "one of whole sequences", trouble)
         if not slices and self.root.most_dishes is None:
             raise StateError(
                 "root", self.root.declared, "hk.FixedWeights, without slices", "Use moves.BeamSampler."
@@ -332,6 +336,16 @@ class Slices(Blocks):
     def _workspace_bytes(self) -> int:
         """Bytes kept between sweeps: topics, and arrays of threads."""
         return int(self._workspace.memory_bytes())
+
+
+def sequences_refused(state: Any) -> str | None:
+    """Why sequences can't be drawn as a whole under the measure, and what to do; None: they can."""
+    measure = state.measure
+    if state.measure_parts or not (measure.conjugate or isinstance(measure, NonConjugate)):
+        return f"Integrate out what dishes of {type(measure).__name__} keep, or use TableGibbs."
+    if measure.conjugate and not (measure.supports("draw_parameters") and measure.supports("log_likelihood")):
+        return f"{type(measure).__name__} has no draw_parameters() and log_likelihood(): use TableGibbs."
+    return None
 
 
 def opened_here(state: Any) -> npt.NDArray[np.int64]:

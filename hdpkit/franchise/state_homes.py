@@ -29,6 +29,7 @@ __all__ = [
     "PreviousDish",
     "StateHomes",
     "StickyRows",
+    "read_start",
     "read_sticky",
 ]
 
@@ -138,18 +139,37 @@ class DishRows(Part):
         return 0
 
 
+def _number_or_prior(value: Any) -> tuple[float, Prior | None]:
+    """The starting value and the prior of a declared number; not a number if it is neither."""
+    prior = None if isinstance(value, float | int | type) or not isinstance(value, Prior) else value
+    if prior is not None:
+        return (mean_of(prior), prior) if support_of(prior)[0] >= 0.0 else (math.nan, None)
+    return as_float(value), None
+
+
 def read_sticky(value: Any) -> tuple[float, Prior | None]:
     """The starting value and the prior of a declared kappa, or a ParameterError."""
-    prior = None if isinstance(value, float | int | type) or not isinstance(value, Prior) else value
-    if prior is not None and support_of(prior)[0] >= 0.0:
-        return mean_of(prior), prior
-    start = as_float(value)
-    if prior is not None or not 0.0 <= start < math.inf:
+    start, prior = _number_or_prior(value)
+    if not 0.0 <= start < math.inf:
         raise ParameterError(
             "sticky", value, "a finite number >= 0 (fixed), or a prior of positive numbers (resampled)",
             "For instance 10.0 or hk.Gamma(10, 1); 0 is a model that is not sticky.",
         )  # fmt: skip
-    return start, None
+    return start, prior
+
+
+def read_start(value: Any) -> tuple[float, Prior | None] | None:
+    """The same of a declared concentration of the start row; None: it has none of its own."""
+    if value is None:
+        return None
+    start, prior = _number_or_prior(value)
+    if not 0.0 < start < math.inf:
+        raise ParameterError(
+            "start_concentration", value,
+            "a finite number > 0 (fixed), a prior of positive numbers (resampled), or None",
+            "For instance hk.Gamma(1, 1). None: the concentration of the rows.",
+        )  # fmt: skip
+    return start, prior
 
 
 class StickyRows(PlainRows, Part):
@@ -400,11 +420,14 @@ class StateHomes(abc.ABC):
         delta_dish) / (alpha + kappa) with concentration alpha + kappa, where G0 is the distribution above it
         and alpha the declared concentration (Fox et al. 2008). It needs ``store="counts"``, two levels and a
         root with weights.
+    start_concentration : float, prior or None
+        Concentration of the restaurants that belong to no dish. None: that of the declaration.
     """
 
     name: str = "state"
     n_fixed: int = 0
     sticky: Any = 0.0
+    start_concentration: Any = None
 
     def for_data(self, data: Any) -> StateHomes:
         """Return the rule for these data; by default the rule itself.
@@ -438,9 +461,17 @@ class StateHomes(abc.ABC):
         """
 
 
+def _as_declared(declared: Any) -> Any:
+    return declared if isinstance(declared, Prior) and not isinstance(declared, float) else as_float(declared)
+
+
 def _sticky(declared: Any) -> Any:
     read_sticky(declared)
-    return declared if isinstance(declared, Prior) and not isinstance(declared, float) else as_float(declared)
+    return _as_declared(declared)
+
+
+def _start_concentration(declared: Any) -> Any:
+    return None if read_start(declared) is None else _as_declared(declared)
 
 
 @attrs.frozen(eq=False)
@@ -459,6 +490,10 @@ class PreviousDish(StateHomes):
         kappa) with concentration alpha + kappa, where alpha is the concentration of the restaurant (Fox et
         al. 2008). A number is fixed; a prior is resampled by `moves.Sticky`. Above 0 the franchise needs
         ``store="counts"`` and ``root="weights"`` or fixed weights, and two levels.
+    start_concentration : float, prior or None
+        Concentration of the start row, "concentration/start" in a trace: a number is fixed, a prior is
+        resampled by `moves.Concentration`. None: the start row shares the concentration of the rows. It needs
+        rows without a discount.
     name : str
         Name of the declaration.
 
@@ -472,6 +507,7 @@ class PreviousDish(StateHomes):
     """
 
     sticky: Any = attrs.field(default=0.0, converter=_sticky)
+    start_concentration: Any = attrs.field(default=None, kw_only=True, converter=_start_concentration)
     name: str = attrs.field(default="state", kw_only=True)
     begins: frozenset[int] = attrs.field(init=False, default=frozenset(), repr=False)
     n_customers: int = attrs.field(init=False, default=0, repr=False)

@@ -30,11 +30,13 @@ from hdpkit.franchise.state_homes import (
     PreviousDish,
     StateHomes,
     StickyRows,
+    read_start,
     read_sticky,
 )
 from hdpkit.parts import Part, PlainRows
 
 __all__ = [
+    "START",
     "ContextTopology",
     "Dishes",
     "StateTopology",
@@ -83,6 +85,7 @@ class FixedHomes:
     n_nodes: Any
     sticky = PlainRows()
     is_chain = False  # whether the home of a customer is the row of the dish before
+    start = None  # a concentration of restaurants that belong to no dish
 
     def home_of(self, customer: int, eaten: Eaten | None = None) -> int:
         """Restaurant of a data customer; here ``eaten``, the dishes of customers, is not used."""
@@ -233,6 +236,9 @@ class ContextTopology(FixedHomes):
         """Bytes of the tree and of the customers' restaurants."""
         return int(self.tree.memory_bytes() + self.home.nbytes)
 
+
+START = "start"
+"""Name of the concentration of restaurants that belong to no dish, where it is their own."""
 
 MOST_ROWS = 1 << 14
 """Largest number of restaurants of dishes at a time; each takes about 60 bytes, with customers or without."""
@@ -397,6 +403,7 @@ class StateTopology:
     """
 
     kind = "by state"
+    begins = np.empty(0, dtype=np.int64)
     cells = None
     known = 0
 
@@ -419,13 +426,20 @@ class StateTopology:
         self.keys = keys
         self.n_customers = self.n_all = len(data)
         self.n_fixed = rule.n_fixed
-        self.is_chain = isinstance(rule, PreviousDish)
-        self.begins = np.array(sorted(rule.begins) if isinstance(rule, PreviousDish) else [], dtype=np.int64)
+        if type(rule) is PreviousDish:  # a subclass may have other homes
+            self.kind = "chain"
+            self.begins = np.array(sorted(rule.begins), dtype=np.int64)
         self.rows = DishRows(n_rows)
         self.sticky = PlainRows()
         if rule.sticky != 0.0:
             self.sticky = StickyRows(rule.sticky, self.rows, inner + rule.n_fixed)
+        self.start = read_start(rule.start_concentration)
         self._rule = rule
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether it is a hidden Markov model: the home of a customer is the row of the dish before."""
+        return self.kind == "chain"
 
     @property
     def n_nodes(self) -> int:
@@ -560,8 +574,32 @@ def _checked_rule(chain: Sequence[Restaurant], data: GroupedData, known: int) ->
     remedy = "Restaurants that belong to no dish."
     whole_number("n_fixed", bound.n_fixed, 0, 2**30, remedy=remedy)
     read_sticky(bound.sticky)
+    if read_start(bound.start_concentration) is not None:
+        _check_start(chain, bound)
     checked: StateHomes = bound
     return checked
+
+
+def _check_start(chain: Sequence[Restaurant], rule: StateHomes) -> None:
+    """Raise an error unless restaurants that belong to no dish can have a concentration of their own."""
+    discount = chain[-1].hyperparameters[1]
+    if rule.n_fixed == 0:
+        raise DeclarationError(
+            "start_concentration", rule.start_concentration,
+            "None without restaurants that belong to no dish", "Leave it out.",
+        )  # fmt: skip
+    if discount.prior is not None or discount.start != 0.0:
+        raise DeclarationError(
+            f"discount of {chain[-1].name!r}", chain[-1].discount, "0 with a start_concentration",
+            "Leave the discount out, or let the start row share the concentration of the rows.",
+        )  # fmt: skip
+    if START in [one.name for one in chain]:
+        raise DeclarationError(
+            "name",
+            START,
+            "another one with a start_concentration, whose name it is",
+            "Rename the restaurant.",
+        )
 
 
 def build_topology(chain: Sequence[Restaurant], data: GroupedData, known: int = 0) -> Tree:

@@ -56,6 +56,8 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         kappa: the mass by which the transitions of a state favour the state itself. 0: none.
     concentration, root_concentration : float or prior, optional
         A number is fixed, a prior is resampled. None: Gamma(1, 1).
+    start_concentration : float or prior, optional
+        That of G_start. None: G_start shares the concentration of the transitions.
     n_components : int, optional
         A finite model with this many states of equal weight. None: the number is inferred.
     sweeps : int
@@ -69,7 +71,8 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
     schedule : sequence of Move, optional
         Moves of a sweep. None: `moves.BeamSampler` (for a finite model `moves.ForwardBackward`), three
         proposals of `moves.SplitMergeStates`, table Gibbs in every tenth sweep, and updates of all parameters
-        with a prior. Measures that draw no parameters have table Gibbs in every sweep.
+        with a prior. Measures that draw no parameters have table Gibbs in every sweep. Over `NonConjugate`
+        there are no splits and merges, and `moves.DishParameters` updates parameters.
     init : start
         As in `Scheduler.run`.
     decoder : "viterbi" or "posterior"
@@ -119,6 +122,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         sticky: Any = 0.0,
         concentration: Any = None,
         root_concentration: Any = None,
+        start_concentration: Any = None,
         n_components: Any = None,
         sweeps: Any = 500,
         samples: Any = 20,
@@ -136,6 +140,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         self.sticky = sticky
         self.concentration = concentration
         self.root_concentration = root_concentration
+        self.start_concentration = start_concentration
         self.n_components = n_components
         self.sweeps = sweeps
         self.samples = samples
@@ -179,7 +184,12 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         data = self._sequences(X, y, lengths, reset=True)
         measure = measure_of(self.emission, data)
         restaurant = restaurants_of_states(
-            measure, self.sticky, self.concentration, self.root_concentration, self.n_components
+            measure,
+            self.sticky,
+            self.concentration,
+            self.root_concentration,
+            self.start_concentration,
+            self.n_components,
         )
         root = "weights" if self.n_components is None else FixedWeights(self.n_components)
         franchise = Franchise(restaurant, data, store="counts", root=root)

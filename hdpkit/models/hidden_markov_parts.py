@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, GammaPoisson, NormalGamma
+from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, GammaPoisson, NonConjugate, NormalGamma
 from hdpkit.checks import choice
 from hdpkit.data import Sequences
 from hdpkit.franchise import PreviousDish, Restaurant
+from hdpkit.franchise.state_homes import read_start
 from hdpkit.moves import (
     BaseMeasureParameters,
     BeamSampler,
     Concentration,
+    DishParameters,
     ForwardBackward,
     Move,
     RootWeights,
@@ -52,27 +54,43 @@ def measure_of(emission: str | BaseMeasure, data: Sequences) -> BaseMeasure:
 
 
 def restaurants_of_states(
-    measure: BaseMeasure, sticky: Any, concentration: Any, root_concentration: Any, n_components: int | None
+    measure: BaseMeasure,
+    sticky: Any,
+    concentration: Any,
+    root_concentration: Any,
+    start_concentration: Any,
+    n_components: int | None,
 ) -> Restaurant:
-    """The restaurants of states, below a root; concentrations that are None are Gamma(1, 1)."""
+    """The restaurants of states, below a root.
+
+    Concentrations that are None are Gamma(1, 1), that of the start row is that of the transitions.
+    """
     if root_concentration is None:
         root_concentration = Gamma(1.0, 1.0) if n_components is None else 1.0
     root = Restaurant(measure, concentration=root_concentration, name="root")
     own = Gamma(1.0, 1.0) if concentration is None else concentration
-    return Restaurant(root, concentration=own, each=PreviousDish(sticky=sticky))
+    return Restaurant(
+        root, concentration=own, each=PreviousDish(sticky, start_concentration=start_concentration)
+    )
 
 
 def moves_of_states(restaurant: Restaurant, n_components: int | None) -> list[Move]:
     """The default schedule: whole sequences, splits and merges, single sites now and then, parameters."""
     measure, rule = restaurant.measure, restaurant.each
-    whole = measure.conjugate and measure.supports("draw_parameters") and measure.supports("log_likelihood")
+    kept = isinstance(measure, NonConjugate)
+    draws = measure.conjugate and measure.supports("draw_parameters") and measure.supports("log_likelihood")
     moves: list[Move] = [TableGibbs()]
-    if whole:
-        first = BeamSampler() if n_components is None else ForwardBackward()
-        moves = [first, SplitMergeStates().repeat(3), TableGibbs().every(10)]
+    if draws or kept:
+        moves = [BeamSampler() if n_components is None else ForwardBackward(), TableGibbs().every(10)]
+    if draws:
+        moves.insert(1, SplitMergeStates().repeat(3))
+    if not measure.conjugate:
+        moves.append(DishParameters())
     if n_components is None:
         moves.append(RootWeights())
-    if any(one.hyperparameters[0].prior is not None for one in restaurant.chain()):
+    start = read_start(getattr(rule, "start_concentration", None))
+    priors = [one.hyperparameters[0].prior for one in restaurant.chain()] + [start[1] if start else None]
+    if any(prior is not None for prior in priors):
         moves.append(Concentration())
     if not isinstance(getattr(rule, "sticky", 0.0), float | int):
         moves.append(Sticky())

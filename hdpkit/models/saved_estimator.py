@@ -38,6 +38,7 @@ _PLACES = {
     "bursty": "hyperparameter",
     "concentration": "hyperparameter",
     "root_concentration": "hyperparameter",
+    "start_concentration": "hyperparameter",
     "store": "store",
     "known": "known components",
     "emission": "base measure",

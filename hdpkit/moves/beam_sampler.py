@@ -7,7 +7,7 @@ import attrs
 from hdpkit.checks import validator, whole_number
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.franchise.slices import MOST_THREADS
+from hdpkit.franchise.slices import MOST_THREADS, sequences_refused
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
@@ -37,19 +37,10 @@ class _BySequences(Move):
     threads: int = 1
 
     def check(self, state: Franchise) -> None:
-        """Raise an error unless it is a hidden Markov model whose dishes draw parameters."""
+        """Raise an error unless it is a hidden Markov model whose dishes draw parameters, or have them."""
         needs_chain(self, state)
-        measure = state.measure
-        if not measure.supports("draw_parameters") or not measure.supports("log_likelihood"):
-            raise ScheduleError(
-                "moves", self.name, "moves that this base measure supports",
-                f"{type(measure).__name__} has no draw_parameters() and log_likelihood(): use TableGibbs.",
-            )  # fmt: skip
-        if not measure.conjugate or state.measure_parts:
-            raise ScheduleError(
-                "moves", self.name, "moves that support dishes with parameters in the state",
-                f"Integrate out what dishes of {type(measure).__name__} keep, or use TableGibbs.",
-            )  # fmt: skip
+        if (trouble := sequences_refused(state)) is not None:
+            raise ScheduleError("moves", self.name, "moves that this base measure supports", trouble)
         if state.root.discount != 0.0:
             raise ScheduleError(
                 "moves", self.name, "moves that support a root with a discount",
@@ -85,7 +76,9 @@ class BeamSampler(_BySequences):
     are added one observation at a time.
 
     It needs `hdpkit.PreviousDish`, ``store="counts"``, ``root="weights"`` or fixed weights, and a conjugate
-    measure with `draw_parameters` and `log_likelihood` (and `log_likelihoods`, which saves time).
+    measure with `draw_parameters` and `log_likelihood` (and `log_likelihoods`, which saves time), or
+    `NonConjugate`: its dishes have parameters, which `DishParameters` updates, and new states draw theirs
+    from the prior.
 
     Parameters
     ----------

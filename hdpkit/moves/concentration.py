@@ -12,6 +12,7 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise import Franchise, Restaurant
 from hdpkit.franchise.declarations import Hyperparameter
+from hdpkit.franchise.hyperparameters import Sharers
 from hdpkit.moves.dish_parameters import proposed_from_prior, update_dishes
 from hdpkit.moves.hyperparameters import (
     ByMethod,
@@ -78,7 +79,7 @@ class Concentration(ByMethod):
                 "moves", self.name, "moves that have something to do",
                 "Every concentration is fixed: give one a prior (hk.Gamma) or leave Concentration out.",
             )  # fmt: skip
-        declared = [one.hyperparameters[0] for one in state.declarations]
+        declared = [one.hyperparameters[0] for one in state.hyperparameters.sharers]
         declared += [Hyperparameter.of(key, state.measure.priors[key]) for key in self._keys(state)]
         if one_a_dish(state):
             declared.append(Hyperparameter.of("concentration", cast(Any, state.measure).concentration))
@@ -89,24 +90,24 @@ class Concentration(ByMethod):
                     "Auxiliary variables need one: hk.Gamma(shape, rate). Or use method='slice'.",
                 )  # fmt: skip
 
-    def _update(self, state: Franchise, number: int, declaration: Restaurant, rng: ChoiceSource) -> MoveInfo:
-        declared = declaration.hyperparameters[0]
-        if declared.prior is not None and state.sticky > 0.0 and number == len(state.declarations) - 1:
-            before = float(np.max(state.concentration(declaration.name)))
+    def _update(self, state: Franchise, shared: Sharers, rng: ChoiceSource) -> MoveInfo:
+        declared = shared.hyperparameters[0]
+        if declared.prior is not None and state.sticky > 0.0 and shared.name == state.declarations[-1].name:
+            before = float(np.max(state.concentration(shared.name)))
             rows = Rows.of(state)
             after = slice_alpha(rows, declared.prior, before, state.sticky, self.width, rng)
-            state.set_concentration(declaration.name, after)
+            state.set_concentration(shared.name, after)
             return MoveInfo(1, int(before != after))
-        if declared.prior is None or not by_numbers(self, declaration):
-            return self._by_restaurant(state, number, declaration, rng)
-        (customers, of), (tables, counts) = state.counted_totals_of(number)
+        if declared.prior is None or not shared.whole or not by_numbers(self, shared):
+            return self._by_restaurant(state, shared, rng)
+        (customers, of), (tables, counts) = state.counted_totals_of(shared.number)
         if of.sum() == 0:  # there is no such restaurant
             return MoveInfo()
-        value, d = (float(each(declaration.name)) for each in (state.concentration, state.discount))
+        value, d = (float(each(shared.name)) for each in (state.concentration, state.discount))
         seated = customers[customers > 1] - 1, of[customers > 1]
         openings = Openings.of_counted(d, tables, counts)
         after = _slice(declared, value, d, openings, seated, self.width, rng)
-        state.set_concentration(declaration.name, after)
+        state.set_concentration(shared.name, after)
         return MoveInfo(1, int(value != after))
 
     def _of_each(self, state: Franchise) -> bool:
@@ -140,9 +141,9 @@ class Concentration(ByMethod):
         return draw_concentration(concentration.prior, value, d, n, t, source)
 
 
-def by_numbers(move: Concentration, declaration: Restaurant) -> bool:
+def by_numbers(move: Concentration, declared: Restaurant | Sharers) -> bool:
     """Whether the move needs only how often each number of customers and of tables occurs."""
-    theta, d = declaration.hyperparameters
+    theta, d = declared.hyperparameters
     auxiliary = move.method != "slice" and _conjugate(theta)
     return theta.prior is None or not (auxiliary or theta.each or d.each)
 

@@ -64,6 +64,9 @@ def update_dishes(
     info = MoveInfo()
     bank: Any = state.bank
     dishes = state.seating.dishes()
+    missing = getattr(state.data, "missing", None)
+    if missing is not None:
+        dishes = np.where(missing, -1, dishes)
     with state.lock():
         for slot in state.slots.occupied_slots().tolist():
             parameter, done = update(state, slot, np.flatnonzero(dishes == slot), rng)

@@ -20,8 +20,9 @@ import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, positive_number, validator
-from hdpkit.franchise import Franchise, Restaurant
+from hdpkit.franchise import Franchise
 from hdpkit.franchise.declarations import Hyperparameter
+from hdpkit.franchise.hyperparameters import Sharers
 from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.numerics import rising_sum
 from hdpkit.random import ChoiceSource
@@ -61,11 +62,12 @@ class ByMethod(Move):
         info = MoveInfo()
         if steps == (0, 0):
             return info
-        if any(self._declared(*one.hyperparameters).prior is not None for one in state.declarations):
+        shared = state.hyperparameters.sharers
+        if any(self._declared(*one.hyperparameters).prior is not None for one in shared):
             sizes = state.labelled_seating(rng, sizes=True) if self.needs_sizes else nullcontext()
             with state.root_integrated(rng), sizes:  # the root's weights depend on its hyperparameters
-                for number, declaration in enumerate(state.declarations):
-                    info += self._update(state, number, declaration, rng)
+                for one in shared:
+                    info += self._update(state, one, rng)
         info += self._in_dishes(state, rng)
         return info + self._dish_by_dish(state, rng) if self._of_each(state) else info
 
@@ -75,7 +77,7 @@ class ByMethod(Move):
 
     def _has_priors(self, state: Franchise) -> bool:
         """Whether there is anything to draw."""
-        declared = [self._declared(*one.hyperparameters) for one in state.declarations]
+        declared = [self._declared(*one.hyperparameters) for one in state.hyperparameters.sharers]
         return any(one.prior is not None for one in declared) or bool(
             self._keys(state) or self._of_each(state)
         )
@@ -93,28 +95,26 @@ class ByMethod(Move):
         (what,) = self.updates
         return [name for name in state.measure.priors if name.startswith(f"{what}/")]
 
-    def _update(self, state: Franchise, number: int, declaration: Restaurant, rng: ChoiceSource) -> MoveInfo:
-        return self._by_restaurant(state, number, declaration, rng)
+    def _update(self, state: Franchise, shared: Sharers, rng: ChoiceSource) -> MoveInfo:
+        return self._by_restaurant(state, shared, rng)
 
-    def _by_restaurant(
-        self, state: Franchise, number: int, declaration: Restaurant, rng: ChoiceSource
-    ) -> MoveInfo:
+    def _by_restaurant(self, state: Franchise, shared: Sharers, rng: ChoiceSource) -> MoveInfo:
         """Update the value that restaurants share, or the value of each restaurant, given the seating."""
         (what,) = self.updates
-        declared = self._declared(*declaration.hyperparameters)
+        declared = self._declared(*shared.hyperparameters)
         if declared.prior is None:
             return MoveInfo()
-        sharing = Sharing.of(state, number, declaration)
+        sharing = Sharing.of(state, shared)
         if len(sharing.nodes) == 0:  # no context is long enough for this level
             return MoveInfo()
         groups = sharing.one_by_one() if declared.each else [sharing]
-        now = getattr(state, what)(declaration.name)
+        now = getattr(state, what)(shared.name)
         before = [now] if isinstance(now, float) else now.tolist()
         after = [
-            self._draw(declaration.hyperparameters, value, group, rng)
+            self._draw(shared.hyperparameters, value, group, rng)
             for value, group in zip(before, groups, strict=True)
         ]
-        getattr(state, f"set_{what}")(declaration.name, after if declared.each else after[0])
+        getattr(state, f"set_{what}")(shared.name, after if declared.each else after[0])
         return _moved(before, after)
 
     def _in_dishes(self, state: Franchise, rng: ChoiceSource) -> MoveInfo:
@@ -160,10 +160,12 @@ class Sharing:
     in_dishes: bool = False
 
     @classmethod
-    def of(cls, state: Franchise, number: int, declaration: Restaurant) -> Self:
-        """All restaurants of a declaration."""
-        nodes, customers, tables = state.totals_of(number)
-        theta, d = state.concentration(declaration.name), state.discount(declaration.name)
+    def of(cls, state: Franchise, shared: Sharers) -> Self:
+        """All restaurants that share a concentration."""
+        nodes, customers, tables = state.totals_of(shared.number)
+        if not shared.whole:
+            nodes, customers, tables = (of_all[shared.own] for of_all in (nodes, customers, tables))
+        theta, d = state.concentration(shared.name), state.discount(shared.name)
         thetas = np.full(len(nodes), theta) if isinstance(theta, float) else theta
         ds = np.full(len(nodes), d) if isinstance(d, float) else d
         return cls(state.size_counts, nodes, thetas, ds, customers, tables)

@@ -34,7 +34,8 @@ class Rows:
     from_above, overrides : int
         Tables of all restaurants that come from the distribution above, and that come from kappa.
     sticky, others : pair of int arrays
-        How many restaurants with kappa, and without (the start row), have each number of customers.
+        How many restaurants with kappa, and without (the start row), have each number of customers. A start
+        row with a concentration of its own isn't one of them.
     """
 
     from_above: int
@@ -45,7 +46,9 @@ class Rows:
     @classmethod
     def of(cls, state: Franchise) -> Self:
         """Those of the current state; the deepest declaration is the sticky one."""
-        nodes, customers, tables = state.totals_of(len(state.declarations) - 1)
+        last = len(state.declarations) - 1
+        own = state.hyperparameters.sharers[last].own
+        nodes, customers, tables = (of_all[own] for of_all in state.totals_of(last))
         sticky = state.topology.sticky.masses(nodes) > 0.0
         there = customers > 0
         overrides = int(state.topology.sticky.overrides_of(nodes[there & sticky]).sum())
@@ -95,10 +98,11 @@ class Sticky(Move):
 
     Given the tables, and which of them come from kappa, the weights of the root don't matter: p is
     proportional to alpha^(m - w) kappa^w over the product of the rising powers of alpha + kappa (rows) and of
-    alpha (the start row). If both have priors, alpha + kappa is drawn given kappa / (alpha + kappa) and then
-    the share given the sum, as in the parametrisation of Fox et al. 2008: with priors ``hk.Gamma(a, r)`` and
-    ``hk.Gamma(b, r)`` the sum is Gamma(a + b, r) and the share Beta(b, a), independent. Both are drawn by
-    slice sampling (Neal 2003), on the scales of log and logit, so any priors are possible.
+    alpha (the start row, if it has no concentration of its own). If both have priors, alpha + kappa is drawn
+    given kappa / (alpha + kappa) and then the share given the sum, as in the parametrisation of Fox et al.
+    2008: with priors ``hk.Gamma(a, r)`` and ``hk.Gamma(b, r)`` the sum is Gamma(a + b, r) and the share
+    Beta(b, a), independent. Both are drawn by slice sampling (Neal 2003), on the scales of log and logit, so
+    any priors are possible.
 
     Parameters
     ----------

@@ -73,14 +73,12 @@ def statistics(franchise: Franchise) -> dict[str, float]:
 def hyperparameters(franchise: Franchise) -> dict[str, float]:
     """Every hyperparameter that has a prior, those of the base measure included."""
     values: dict[str, float] = {}
-    for declaration in franchise.declarations:
-        current = (franchise.concentration(declaration.name), franchise.discount(declaration.name))
-        for kind, declared, value in zip(
-            ("concentration", "discount"), declaration.hyperparameters, current, strict=True
-        ):
-            name = f"{kind}/{declaration.name}"
+    for one in franchise.hyperparameters.sharers:
+        current = (franchise.concentration(one.name), franchise.discount(one.name))
+        for kind, declared, value in zip(one.named, one.hyperparameters, current, strict=False):
+            name = f"{kind}/{one.name}"
             if declared.prior is not None and declared.each:
-                keys = franchise.keys(declaration.name)
+                keys = franchise.keys(one.name)
                 values |= {f"{name}[{key}]": float(v) for key, v in zip(keys, value, strict=True)}
             elif declared.prior is not None:
                 values[name] = float(value)

@@ -28,6 +28,7 @@ from bugs.fused import (
     LEVEL_FAULTS,
     OBSERVED_FAULTS,
     SLICE_FAULTS,
+    STATE_FAULTS,
 )
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "LEVEL_FAULTS",
     "OBSERVED_FAULTS",
     "SLICE_FAULTS",
+    "STATE_FAULTS",
 ]
 
 BUGS: tuple[PlantedBug, ...] = (

@@ -58,7 +58,8 @@ CELL_FAULTS = _read("cells")
 LEVEL_FAULTS = _read("levels")
 BURST_FAULTS = _read("bursts")
 BURST_SLICE_FAULTS = _read("burst_slices")
+STATE_FAULTS = _read("states")
 ALL_FAULTS = (
     *FAULTS, *BLOCK_FAULTS, *OBSERVED_FAULTS, *SLICE_FAULTS, *CELL_FAULTS, *LEVEL_FAULTS, *BURST_FAULTS,
-    *BURST_SLICE_FAULTS,
+    *BURST_SLICE_FAULTS, *STATE_FAULTS,
 )  # fmt: skip

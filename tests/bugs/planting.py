@@ -35,7 +35,10 @@ from bugs.fused import ALL_FAULTS, FAULTS_IN, PlantedFault
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "hdpkit" / "_compiled" / "fused_sweeps"
 PRODUCTION, PACKAGE = "hdpkit._compiled.fused_sweeps", "planted_sweeps"
-MODULES = ("slice_ends", "fused_topics", "fused_blocks", "fused_observed", "fused_slices", "fused_cells")
+MODULES = (
+    "slice_ends", "fused_topics", "fused_blocks", "fused_observed", "fused_slices", "fused_cells",
+    "state_sites",
+)  # fmt: skip
 OTHERS = ("draws", "instruction_set")  # that they import, and that are patched too
 SWITCH = """\
 #ifndef HDPKIT_SWITCH_H

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import attrs
 import numpy as np
 import pytest
 from exact_points import check_balance, one_step_of_points
@@ -13,7 +14,10 @@ from state_homes_checks import (
     SplitWeightsModel,
     StateHomesModel,
     WeightedStateHomesModel,
+    check_start_row,
+    check_start_row_of_sequences,
     check_sticky_scores,
+    step_with_parameters,
     sticky_franchise,
     weights_balance,
 )
@@ -23,6 +27,7 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.comparison.mixing import usual_moves
+from hdpkit.franchise.sample import sample_of
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.testing.exact import check_exact, check_irreducible, step_matrices
@@ -37,6 +42,25 @@ DATA = {"one sequence": ONE, "two sequences": TWO, "missing": GAPS}
 # ---------------------------------------------------------------------- exact kernels
 
 
+KERNELS = {"compiled": "fused", "readable": "reference"}
+ETA = 0.5
+
+
+def terms_franchise(kernel, root, sticky, data, **options):
+    """A model over terms whose single sites run on this kernel."""
+    franchise = sticky_franchise(
+        root,
+        sticky,
+        data,
+        "counts",
+        measure=hk.DirichletMultinomial(ETA, n_terms=3),
+        kernel=KERNELS[kernel],
+        **options,
+    )
+    assert franchise.kernel("reseat") == KERNELS[kernel]
+    return franchise
+
+
 @pytest.mark.parametrize("root", [hk.FixedWeights(3), hk.FixedWeights(2)])
 @pytest.mark.parametrize("store", ["counts", "counts-reference"])
 @pytest.mark.parametrize("data", DATA)
@@ -44,6 +68,127 @@ DATA = {"one sequence": ONE, "two sequences": TWO, "missing": GAPS}
 def test_single_sites_leave_dishes_tables_and_overrides_invariant(sticky, data, store, root):
     model = StateHomesModel(sticky_franchise(root, sticky, DATA[data], store))
     check_irreducible(model, check_exact(model, moves.TableGibbs()), "table Gibbs")
+
+
+@pytest.mark.parametrize("root", [hk.FixedWeights(4), hk.FixedWeights(2)])
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("sticky", [0.0, 1.2])
+def test_compiled_single_sites(sticky, data, root):
+    """Births and deaths of states among them; the matrix of the readable kernel, too."""
+    found = []
+    for kernel in KERNELS:
+        model = StateHomesModel(terms_franchise(kernel, root, sticky, DATA[data]))
+        found.append(check_exact(model, moves.TableGibbs()))
+    assert np.abs(found[0] - found[1]).max() <= 1e-12
+    check_irreducible(model, found[0], "table Gibbs")
+
+
+@pytest.mark.parametrize("begin", [None, 5.0])
+@pytest.mark.parametrize("sticky", [0.0, 1.2])
+def test_compiled_single_sites_over_another_measure(sticky, begin):
+    franchise = bits_franchise(hk.FixedWeights(4), sticky, kernel="fused", begin=begin)
+    check_exact(StateHomesModel(franchise, marginal_of_bits), moves.TableGibbs())
+
+
+@pytest.mark.parametrize("sticky", [0.0, 1.2])
+@pytest.mark.parametrize("arrays", [[[0, 1, 1]], [[0, 1], [1]], [[0, None], [2]]])
+def test_compiled_single_sites_and_root_weights_are_in_balance(arrays, sticky):
+    data = hk.Sequences.from_arrays(arrays, n_terms=3)
+    options = {"measure": hk.DirichletMultinomial(ETA, n_terms=3), "kernel": "fused", "store": "counts"}
+    assert (
+        weights_balance(hk.PreviousDish(sticky, start_concentration=2.0), len(data), data=data, **options)
+        > 30
+    )
+
+
+@pytest.mark.parametrize("sticky", [0.0, 5.0])
+@pytest.mark.parametrize("measure", ["terms", "numbers"])
+def test_compiled_and_readable_single_sites_choose_alike(measure, sticky):
+    """By the same random numbers; draws of tables, which differ, are at the end."""
+    generator = np.random.default_rng(3)
+    if measure == "terms":
+        own, arrays = (
+            hk.DirichletMultinomial(0.3, n_terms=5),
+            [generator.integers(5, size=60).tolist(), [1, None, 2]],
+        )
+        data = hk.Sequences.from_arrays(arrays, n_terms=5)
+    else:
+        own, data = (
+            hk.NormalGamma(0.0, 0.1, 2.0, 1.0),
+            hk.Sequences.from_arrays([generator.normal(size=60), [0.5, np.nan]]),
+        )
+    ends = []
+    for kernel in ("fused", "reference"):
+        franchise = sticky_franchise("weights", sticky, data, "counts", measure=own, kernel=kernel, begin=2.0)
+        start(franchise, hk.init.Random(6), Streams(0).source(STARTS))
+        franchise.reseat(0, len(data), RandomStream((4, 5)))
+        franchise.audit()
+        ends.append(franchise.dishes.tolist())
+    assert ends[0] == ends[1]
+    assert len(set(ends[0])) > 2
+
+
+def test_which_kernel_serves_single_sites():
+    one = terms_franchise("compiled", "weights", 1.2, TWO)
+    assert hk.Franchise(one.declarations[-1], TWO, store="counts", root="weights").kernel("reseat") == "fused"
+
+    @attrs.frozen(eq=False)
+    class Own(hk.PreviousDish):
+        """A subclass may have other homes."""
+
+    for rule, store, root, measure in (
+        (Own(), "counts", "weights", hk.DirichletMultinomial(0.5)),
+        (hk.PreviousDish(), "histogram", "restaurant", hk.DirichletMultinomial(0.5)),
+        (hk.PreviousDish(), "counts", "weights", DirichletMultinomialReference(0.5)),
+    ):
+        rows = hk.Restaurant(hk.Restaurant(measure), each=rule)
+        franchise = hk.Franchise(rows, TWO, store=store, root=root)
+        assert franchise.kernel("reseat") == "reference"
+        hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=2, rng=0, audit_every=1)
+
+
+STARTS_ALONE = hk.Sequences.from_arrays([[0], [1, 0], [1]], n_terms=3)
+
+
+@pytest.mark.parametrize("store", ["counts", "counts-reference"])
+@pytest.mark.parametrize("sticky", [0.0, 1.2])
+def test_a_start_row_with_a_concentration_of_its_own(sticky, store):
+    """Single sites, tables, and splits and merges; the enumeration has the concentration of each row."""
+    for data in (TWO, STARTS_ALONE):
+        model = StateHomesModel(sticky_franchise(hk.FixedWeights(4), sticky, data, store, begin=5.0))
+        check_exact(model, moves.TableGibbs())
+        check_exact(model, moves.TableCounts())
+        if store == "counts":
+            check_exact(model, moves.SplitMergeStates(scans=0), reversible=True)
+    three = hk.Sequences.from_arrays([[0, 1], [1]])
+    rule = hk.PreviousDish(sticky, start_concentration=5.0)
+    assert weights_balance(rule, 3, data=three, store=store) > 30
+
+
+def test_the_beam_with_a_start_row_of_its_own():
+    check_start_row_of_sequences()
+
+
+@pytest.mark.parametrize("kappa", [0.0, 2.0])
+def test_concentrations_of_the_start_row_and_of_the_rows(kappa):
+    check_start_row(kappa)
+
+
+def test_what_a_start_row_of_its_own_needs():
+    for options in ({"discount": 0.3}, {"name": "start"}):
+        rule = hk.PreviousDish(start_concentration=2.0)
+        rows = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each=rule, **options)
+        with pytest.raises(errors.DeclarationError, match="start"):
+            hk.Franchise(rows, ONE)
+    franchise = sticky_franchise("weights", 0.0, begin=hk.Gamma(2.0, 1.0))
+    with pytest.raises(errors.ParameterError, match="start"):
+        franchise.set_discount("start", 0.1)
+    franchise.set_concentration("start", 7.0)
+    assert (franchise.concentration("start"), franchise.concentration("state")) == (7.0, 0.7)
+    frozen = franchise.freeze()
+    with pytest.raises(errors.DataError, match="concentration"):
+        sticky_franchise("weights", 0.0).thaw(frozen)  # its start row shares the concentration
+    assert franchise.copy().concentration("start") == 7.0
 
 
 @pytest.mark.parametrize("data", DATA)
@@ -180,7 +325,9 @@ def check_numbers(numbers, arrays, kappa):
 def test_a_long_chain_has_the_law(name):
     arrays, kappa, _ = KNOWN[name]
     schedule = [moves.TableGibbs(), moves.RootWeights()]
-    check_numbers(long_run(arrays, kappa, schedule, 4000), arrays, kappa)
+    check_numbers(long_run(arrays, kappa, schedule, 20000), arrays, kappa)
+    measure = DirichletMultinomialReference(0.4, n_terms=2)
+    check_numbers(long_run(arrays, kappa, schedule, 4000, measure), arrays, kappa)
 
 
 # ---------------------------------------------------------------------- whole sequences
@@ -247,6 +394,59 @@ def test_the_beam_over_another_measure(sticky):
     model = WeightedStateHomesModel(bits_franchise("weights", sticky), marginal_of_bits)
     p_values = one_step_of_points(model, moves.BeamSampler(), 4000, 13)
     assert min(p_values.values()) > 1e-3 / len(p_values), p_values
+
+
+# ---------------------------------------------------------------------- parameters in the state
+
+
+@pytest.mark.parametrize(
+    ("sticky", "move", "kernel"),
+    [(0.0, "beam", "auto"), (1.2, "beam", "reference"), (1.2, "forward-backward", "auto")],
+)
+def test_states_with_parameters_from_exact_draws(sticky, move, kernel):
+    """States, and the parameter of the last one, after one sweep of sequences with a missing observation."""
+    data = hk.Sequences.from_arrays([[0, None, 1], [1]])
+    step_with_parameters(hk.FixedWeights(3), sticky, data, WHOLE[move], kernel)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_long_chain_of_states_with_parameters_has_the_law(name):
+    """A Beta prior of the parameter, in place of the Dirichlet-multinomial that integrates it out."""
+    arrays, kappa, _ = KNOWN[name]
+    measure = hk.NonConjugate(log_bernoulli, beta_prior, update=beta_update)
+    schedule = [moves.BeamSampler(), moves.DishParameters(), moves.RootWeights()]
+    check_numbers(long_run(arrays, kappa, schedule, 6000, measure), arrays, kappa)
+
+
+def log_bernoulli(value, p):
+    return math.log(p if value else 1.0 - p)
+
+
+def beta_prior(generator):
+    return float(np.clip(generator.beta(0.4, 0.4), 1e-12, 1.0 - 1e-12))
+
+
+def beta_update(p, values, generator):
+    ones = sum(map(int, values))
+    return float(np.clip(generator.beta(0.4 + ones, 0.4 + len(values) - ones), 1e-12, 1.0 - 1e-12))
+
+
+def test_parameters_of_states_where_observations_are_missing():
+    """An update is given the values that there are."""
+    seen = []
+
+    def update(p, values, generator):
+        seen.append(sorted(map(float, values)))
+        return p
+
+    measure = hk.NonConjugate(lambda x, p: -((x - p) ** 2), lambda g: g.normal(), update=update)
+    data = hk.Sequences.from_arrays([[1.0, np.nan, 2.0]])
+    franchise = sticky_franchise("weights", 0.0, data, "counts", measure=measure, init="one")
+    schedule = [moves.BeamSampler(), moves.DishParameters(), moves.RootWeights()]
+    hk.Scheduler(schedule).run(franchise, sweeps=20, rng=1, audit_every=1)
+    assert {x for values in seen for x in values} == {1.0, 2.0}
+    with pytest.raises(errors.StateError, match="root"):
+        franchise.resample_sequences(RandomStream((0, 0)), slices=False)
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -331,9 +531,17 @@ def test_moves_of_sequences_are_refused_elsewhere():
         with pytest.raises(errors.ScheduleError):
             hk.Scheduler([move]).run(franchise, sweeps=1, rng=0)
     kept = hk.NonConjugate(lambda x, p: math.log(p if x else 1.0 - p), hk.Finite([0.2, 0.7]))
-    for move in (moves.BeamSampler(), moves.SplitMergeStates()):
-        with pytest.raises(errors.ScheduleError, match=move.name):
-            hk.Scheduler([move]).run(sticky_franchise("weights", measure=kept), sweeps=1, rng=0)
+    with pytest.raises(errors.ScheduleError, match="SplitMergeStates"):
+        hk.Scheduler([moves.SplitMergeStates()]).run(
+            sticky_franchise("weights", measure=kept), sweeps=1, rng=0
+        )
+    smoothed = hk.SparseDirichletMultinomial(hk.Each(hk.Gamma(1.0, 1.0)), hk.Beta(1.0, 1.0), n_terms=3)
+    for measure in (smoothed, Directions()):
+        franchise = sticky_franchise("weights", 0.0, store="counts", measure=measure)
+        with pytest.raises(errors.ScheduleError, match="BeamSampler"):
+            hk.Scheduler([moves.BeamSampler()]).run(franchise, sweeps=1, rng=0)
+        with pytest.raises(errors.StateError, match="measure"):
+            franchise.resample_sequences(RandomStream((0, 0)))
     with pytest.raises(errors.StateError, match="conjugate"):
         sticky_franchise("weights", measure=kept).split_states(RandomStream((0, 0)))
     with pytest.raises(errors.StateError, match="each"):
@@ -432,21 +640,28 @@ def test_splits_and_merges_are_counted_by_kind():
 
 
 @pytest.mark.parametrize(
-    ("sticky", "store", "root"),
-    [(0.0, "counts", "weights"), (3.0, "counts", "weights"), (0.0, "histogram", "restaurant")],
+    ("sticky", "store", "root", "begin"),
+    [
+        (0.0, "counts", "weights", None),
+        (3.0, "counts", "weights", 2.5),
+        (0.0, "histogram", "restaurant", None),
+    ],
 )
-def test_transitions_and_the_start_row(sticky, store, root):
+def test_transitions_and_the_start_row(sticky, store, root, begin):
     arrays = [[0, 0, 1, 1, 2, 0], [1, 1], [2]]
-    franchise = sticky_franchise(root, sticky, hk.Sequences.from_arrays(arrays, n_terms=3), store)
+    data = hk.Sequences.from_arrays(arrays, n_terms=3)
+    franchise = sticky_franchise(root, sticky, data, store, begin=begin)
     start(franchise, [0, 0, 1, 1, 2, 0, 1, 1, 2], Streams(0).source(STARTS))
     n = np.array([[1, 1, 0, 0], [0, 2, 1, 0], [1, 0, 0, 0]])
-    found, begin = franchise.transitions(), franchise.start()
+    found, first = franchise.transitions(), franchise.start()
     assert np.allclose(found.sum(axis=1), 1.0)
     weights, rest = franchise.root_weights()
     psi, alpha = np.append(weights, rest), franchise.concentration("state")
     kappa = sticky * np.eye(3, 4)
     assert found == pytest.approx((n + alpha * psi + kappa) / (n.sum(1, keepdims=True) + alpha + sticky))
-    assert begin == pytest.approx((np.array([1, 1, 1, 0]) + alpha * psi) / (3 + alpha))
+    of_start = alpha if begin is None else begin
+    assert first == pytest.approx((np.array([1, 1, 1, 0]) + of_start * psi) / (3 + of_start))
+    assert sample_of(franchise).start() == pytest.approx(first)
     groups = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(0.5)), hk.Groups.from_labels([0, 1]))
     for method in (groups.transitions, groups.start):
         with pytest.raises(errors.StateError):

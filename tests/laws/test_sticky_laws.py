@@ -14,10 +14,12 @@ ARRAYS = [[0, 0, 0, 0, 1, 1, 1, 0], [0, 0, 1]]
 ALPHA, KAPPA = hk.Gamma(2.0, 1.0), hk.Gamma(1.5, 0.5)
 
 
-def franchise_of(alpha=ALPHA, kappa=KAPPA):
+def franchise_of(alpha=ALPHA, kappa=KAPPA, begin=None):
     data = hk.Sequences.from_arrays(ARRAYS, n_terms=2)
     above = hk.Restaurant(hk.DirichletMultinomial(0.4), concentration=1.5)
-    rows = hk.Restaurant(above, concentration=alpha, each=hk.PreviousDish(sticky=kappa), name="rows")
+    rows = hk.Restaurant(
+        above, concentration=alpha, each=hk.PreviousDish(kappa, start_concentration=begin), name="rows"
+    )
     franchise = hk.Franchise(rows, data, store="counts", root="weights")
     start(franchise, data.values.tolist(), Streams(0).source(STARTS))
     hk.Scheduler([moves.TableCounts()]).run(franchise, sweeps=2, rng=3, init=None)
@@ -103,10 +105,13 @@ def test_a_model_without_kappa_to_draw_is_refused():
 
 def test_a_run_goes_on_and_is_described(tmp_path):
     schedule = hk.Scheduler([moves.TableGibbs(), moves.Concentration(), moves.Sticky(), moves.RootWeights()])
-    whole = schedule.run(franchise_of(), sweeps=6, rng=2, audit_every=1)
-    schedule.run(franchise_of(), sweeps=3, rng=2, folder=tmp_path / "run")
+    own = {"begin": hk.Gamma(3.0, 1.0)}
+    whole = schedule.run(franchise_of(**own), sweeps=6, rng=2, audit_every=1)
+    schedule.run(franchise_of(**own), sweeps=3, rng=2, folder=tmp_path / "run")
     again = hk.open_run(tmp_path / "run").resume(sweeps=3)
     assert again["sticky/kappa"].tolist() == whole["sticky/kappa"].tolist()
+    assert again["concentration/start"].tolist() == whole["concentration/start"].tolist()
+    assert len(set(whole["concentration/start"].tolist())) == 6
     assert again["log_joint"].tolist() == whole["log_joint"].tolist()
     copy = franchise_of().copy()
     assert copy.sticky == franchise_of().sticky
@@ -119,16 +124,17 @@ SCHEDULES = {
 }
 
 
+@pytest.mark.parametrize("begin", [None, hk.Gamma(2.0, 1.0)])
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_geweke(name):
+def test_geweke(name, begin):
     """Data of two sequences with a missing observation, drawn again and again (Geweke 2004)."""
     data = hk.Sequences.from_arrays([[0, 0, 1, None], [0, 1]], n_terms=2)
     above = hk.Restaurant(hk.DirichletMultinomial(0.6), concentration=hk.Gamma(3.0, 2.0))
-    rows = hk.Restaurant(
-        above, concentration=ALPHA, each=hk.PreviousDish(sticky=hk.Gamma(2.0, 2.0)), name="rows"
-    )
+    rule = hk.PreviousDish(sticky=hk.Gamma(2.0, 2.0), start_concentration=begin)
+    rows = hk.Restaurant(above, concentration=ALPHA, each=rule, name="rows")
     franchise = hk.Franchise(rows, data, store="counts", root="weights")
     schedule = [*SCHEDULES[name], moves.Sticky(), moves.Concentration(), moves.RootWeights()]
     p_values = geweke(franchise, schedule, 500, 4, 17)
     assert {"sticky/kappa", "sticky/share"} <= set(p_values)
+    assert ("concentration/start" in p_values) == (begin is not None)
     assert min(p_values.values()) > 1e-3 / len(p_values), p_values

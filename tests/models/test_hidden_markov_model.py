@@ -158,13 +158,18 @@ def test_a_finite_model():
 
 def test_default_schedules():
     data = hk.Sequences.from_arrays([X[:, 0]])
-    own = restaurants_of_states(measure_of("normal", data), hk.Gamma(1.0, 1.0), None, None, None)
+    own = restaurants_of_states(measure_of("normal", data), hk.Gamma(1.0, 1.0), None, None, None, None)
     schedule = moves_of_states(own, None)
     assert isinstance(schedule[0], moves.BeamSampler)
     assert isinstance(schedule[-1], moves.Sticky)
     kept = hk.NonConjugate(lambda x, p: -abs(x - p), hk.Finite([0.0, 1.0]))
-    plain = restaurants_of_states(kept, 0.0, 1.0, 1.0, None)
-    assert [type(move) for move in moves_of_states(plain, None)] == [moves.TableGibbs, moves.RootWeights]
+    plain = restaurants_of_states(kept, 0.0, 1.0, 1.0, None, None)
+    first, second, *others = moves_of_states(plain, None)
+    assert isinstance(first, moves.BeamSampler)
+    assert isinstance(second.move, moves.TableGibbs)
+    assert [type(move) for move in others] == [moves.DishParameters, moves.RootWeights]
+    begin = restaurants_of_states(kept, 0.0, 1.0, 1.0, hk.Gamma(1.0, 1.0), None)
+    assert moves.Concentration in [type(move) for move in moves_of_states(begin, None)]
 
 
 def test_several_chains_copies_and_pickles(tmp_path, fitted):
@@ -201,7 +206,7 @@ def test_pipelines_and_searches():
     ("name", "value"),
     [
         ("emission", "binary"), ("emission", 5), ("sticky", -1.0), ("sticky", "much"),
-        ("concentration", -1.0),
+        ("concentration", -1.0), ("start_concentration", -1.0),
         ("root_concentration", 0.0), ("n_components", 0), ("sweeps", 0), ("samples", -1), ("chains", 0),
         ("decoder", "best"), ("until", "soon"), ("at_most", 3), ("random_state", "x"), ("init", "none"),
         ("schedule", [5]),

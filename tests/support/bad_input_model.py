@@ -262,8 +262,17 @@ MODEL = {
     ),
     "Franchise.set_sticky": Row(lambda franchise: (sticky().set_sticky, {"value": 2.0}), {"value": POSITIVE}),
     "PreviousDish": Row(
-        plain(hk.PreviousDish, sticky=2.0, name="state"),
-        {"sticky": [*REAL, -0.1, hk.Normal(0.0, 1.0), hk.Gamma], "name": [None, 5, b"a", ["a"]]},
+        plain(hk.PreviousDish, sticky=2.0, name="state", start_concentration=1.0),
+        {
+            "sticky": [*REAL, -0.1, hk.Normal(0.0, 1.0), hk.Gamma],
+            "name": [None, 5, b"a", ["a"]],
+            "start_concentration": [
+                *(x for x in POSITIVE if x is not None),
+                hk.Normal(0.0, 1.0),
+                hk.Gamma,
+                hk.Each(hk.Gamma(1.0, 1.0)),
+            ],
+        },
     ),
     "PreviousDish.for_data": Row(
         plain(hk.PreviousDish().for_data, data=hk.Sequences.from_arrays([[0.5, 1.0]])),

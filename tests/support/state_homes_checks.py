@@ -8,13 +8,14 @@ import numpy as np
 from exact_points import check_balance, one_step_of_points
 from exact_weights import ExactWeightModel
 from marginals import dirichlet_multinomial_log_marginal
+from scipy import special, stats
 
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.data import Groups
 from hdpkit.franchise import StateHomes
 from hdpkit.franchise.starts import start
-from hdpkit.random import STARTS, Streams
+from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.stores import FrozenSeating, detail_of
 from hdpkit.testing.enumeration import Shape, listed, log_likelihood, log_prior, table_sizes
 from hdpkit.testing.exact import (
@@ -25,6 +26,7 @@ from hdpkit.testing.exact import (
     labelled_arrays,
     reduced_seatings,
 )
+from hdpkit.testing.pvalues import one_sample_p
 
 __all__ = [
     "Before",
@@ -35,7 +37,10 @@ __all__ = [
     "ThroughAnother",
     "TwoFollowers",
     "WeightedStateHomesModel",
+    "check_kept_parameters_of_sequences",
     "check_sequences",
+    "check_start_row",
+    "check_start_row_of_sequences",
     "check_state_homes",
     "check_state_homes_and_root_weights",
     "check_state_homes_of_the_prior",
@@ -49,6 +54,7 @@ __all__ = [
     "exact_step",
     "numbered",
     "state_franchise",
+    "step_with_parameters",
     "weights_balance",
 ]
 
@@ -393,9 +399,11 @@ def check_state_homes_of_the_prior():
 TWO_SEQUENCES = hk.Sequences.from_arrays([[0, 1, 1], [0]])
 
 
-def sticky_franchise(root=None, kappa=1.2, data=TWO_SEQUENCES, store="counts-reference", **options):
-    """A hidden Markov model, sticky unless kappa is 0."""
-    rule, root = hk.PreviousDish(sticky=kappa), root or hk.FixedWeights(3)
+def sticky_franchise(
+    root=None, kappa=1.2, data=TWO_SEQUENCES, store="counts-reference", begin=None, **options
+):
+    """A hidden Markov model, sticky unless kappa is 0; ``begin`` is the concentration of the start row."""
+    rule, root = hk.PreviousDish(sticky=kappa, start_concentration=begin), root or hk.FixedWeights(3)
     return state_franchise(rule, len(data), data=data, root=root, store=store, **options)
 
 
@@ -444,6 +452,103 @@ def check_sequences():
         franchise.audit()
     p_values = one_step_of_points(WeightedStateHomesModel(franchise), hk.moves.BeamSampler(), 3000, 5)
     assert min(p_values.values()) > 1e-5, p_values
+
+
+GRID, PRIOR = np.array([0.1, 0.6, 0.9]), np.array([1.0, 2.0, 1.0])
+
+
+def step_with_parameters(root, kappa, data, move, kernel="reference", draws=3000, least=1e-4):
+    """States, and the parameter of the last observation's one, after one move from exact draws."""
+    prior = hk.Finite(GRID.tolist(), PRIOR.tolist())
+    measure = hk.NonConjugate(lambda x, p: math.log(p if x else 1.0 - p), prior)
+    values = observed(data)
+
+    def weights(values):
+        ones = sum(int(x == 1) for x in values if x is not None)
+        zeros = sum(int(x == 0) for x in values if x is not None)
+        return PRIOR / PRIOR.sum() * GRID**ones * (1.0 - GRID) ** zeros
+
+    franchise = sticky_franchise(root, kappa, data, "counts", measure=measure, kernel=kernel)
+    model = StateHomesModel(franchise, lambda values: math.log(weights(values).sum()))
+    bank, generator = model.franchise.bank, np.random.default_rng(8)
+    bank.prepare(RandomStream((21, 0)))  # states are entered with any parameters, which are drawn then
+
+    def law(slot):
+        """Of the parameter of a dish given its data."""
+        given = weights([x for x, k in zip(values, model.franchise.dishes, strict=True) if k == slot])
+        return given / given.sum()
+
+    n, last = len(model.pi), len(values) - 1
+    ends, expected = np.zeros((n, len(GRID))), np.zeros((n, len(GRID)))
+    pi = model.pi / model.pi.sum()
+    for number, begin in enumerate(generator.choice(n, size=draws, p=pi).tolist()):
+        model.enter(begin)
+        for slot in model.franchise.slots.occupied_slots().tolist():
+            bank.set_parameter(slot, float(generator.choice(GRID, p=law(slot))))
+        move.apply(model.franchise, RandomStream((21, number)))
+        slot = int(model.franchise.seating.dishes()[last])
+        ends[model.read(), int(np.argmin(np.abs(GRID - bank.parameter(slot))))] += 1
+    for number in range(n):
+        model.enter(number)
+        expected[number] = pi[number] * law(int(model.franchise.seating.dishes()[last]))
+    model.franchise.audit()
+    p = one_sample_p(ends.ravel().astype(np.int64), expected.ravel() / expected.sum())
+    assert p > least, p
+
+
+def check_kept_parameters_of_sequences():
+    """The beam over dishes with parameters, in the readable code."""
+    data = hk.Sequences.from_arrays([[0, 1], [1]])
+    step_with_parameters(hk.FixedWeights(3), 1.2, data, hk.moves.BeamSampler(), draws=2500, least=1e-5)
+
+
+def check_start_row_of_sequences():
+    """The same where the start row has a concentration of its own, and the splits and merges of states."""
+    options = {"store": "counts", "kernel": "reference", "begin": 9.0, "theta": (1.5, 0.3)}
+    data = hk.Sequences.from_arrays([[0], [1], [1, 0]], n_terms=3)
+    franchise = sticky_franchise("weights", 0.0, data, **options)
+    p_values = one_step_of_points(WeightedStateHomesModel(franchise), hk.moves.BeamSampler(), 3000, 5)
+    assert min(p_values.values()) > 1e-5, p_values
+    finite = sticky_franchise(hk.FixedWeights(4), 0.0, data, **options)
+    check_exact(StateHomesModel(finite), hk.moves.SplitMergeStates(scans=0), reversible=True)
+
+
+def check_start_row(kappa=0.0):
+    """Concentrations of the start row and of the rows, from draws of their law given the tables."""
+    own = hk.Gamma(2.0, 1.0), hk.Gamma(3.0, 2.0)
+    data = hk.Sequences.from_arrays([[0, 1, 0, 0], [0, 1], [0], [1]], n_terms=2)
+    above = hk.Restaurant(hk.DirichletMultinomial(0.4), concentration=1.5)
+    rule = hk.PreviousDish(sticky=kappa, start_concentration=own[1])
+    rows = hk.Restaurant(above, concentration=own[0], each=rule, name="rows")
+    franchise = hk.Franchise(rows, data, store="counts", root="weights")
+    start(franchise, data.values.tolist(), Streams(0).source(STARTS))
+    hk.Scheduler([hk.moves.TableCounts()]).run(franchise, sweeps=2, rng=3, init=None)
+    _, n, m = franchise.totals_of(1)
+    overrides = franchise.topology.sticky.overrides_of(np.arange(1, len(n) + 1)) if kappa else 0 * m
+    line = np.linspace(-7.0, 5.0, 2000)
+    a = np.exp(line)
+    laws = {}
+    for name, prior, nodes, favoured in (
+        ("rows", own[0], slice(1, None), kappa),
+        ("start", own[1], slice(1), 0.0),
+    ):
+        log = (m - overrides)[nodes].sum() * line + prior.shape * line - prior.rate * a
+        for size in n[nodes].tolist():
+            log = log - special.gammaln(a + favoured + size) + special.gammaln(a + favoured)
+        density = np.exp(log - log.max())
+        laws[name] = density / density.sum()
+    generator, ends = np.random.default_rng(6), {name: [] for name in laws}
+    move = hk.moves.Concentration()
+    for number in range(1500):
+        for name, density in laws.items():
+            franchise.set_concentration(name, float(np.exp(generator.choice(line, p=density))))
+        move.apply(franchise, RandomStream((8, number)))
+        for name, found in ends.items():
+            found.append(float(franchise.concentration(name)))
+    for name, density in laws.items():
+        steps = np.cumsum(density) - density / 2
+        p = stats.kstest(np.interp(np.log(ends[name]), line, steps), "uniform").pvalue
+        assert p > 1e-4, (name, p)
 
 
 def check_state_splits():

@@ -4,6 +4,8 @@ A customer and its followers, who keep their dishes but change their restaurants
 again together. Given the seats of all others the candidates are the joint seats: for the customer a dish and
 the restaurants in which it opens a table, and for each follower the restaurants in which it opens a table.
 Predictives depend only on counts, so each candidate is weighed by counts that include the seats before it.
+The compiled twin for hidden Markov models over counts and weights of the root is
+`hdpkit._compiled.fused_sweeps.state_sites`.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from typing import Any
 import attrs
 import numpy as np
 
+from hdpkit._compiled.stores.counts import CountsStore
 from hdpkit.base_measures import StatisticsBank
 from hdpkit.errors import StateError
-from hdpkit.franchise.kernels import Row, register_kernel
+from hdpkit.franchise.kernels import BANKS_WITHOUT_TABLES, BY_STATE, CHAINS, TWO, Row, register_kernel
 from hdpkit.franchise.reference.sweeps import _add, _draw
 from hdpkit.franchise.reference.table_counts import draw_tables_of
 from hdpkit.franchise.reference.walk import ReferenceWalk
@@ -204,4 +207,22 @@ def _seated(walk: ReferenceWalk, customer: int) -> None:
         raise StateError("customer", customer, "seated", "Start the franchise, or seat the customer first.")
 
 
-register_kernel(Row("reference", SimpleNamespace(reseat=reseat, leave=leave), trees=frozenset({"by state"})))
+def reseat_sites(walk: ReferenceWalk, bank: Any, first: int, last: int, source: ChoiceSource) -> None:
+    """Table Gibbs over the states of a hidden Markov model, by compiled code."""
+    from hdpkit._compiled.fused_sweeps.state_sites import reseat  # few runs need it
+
+    reseat(walk, getattr(bank, "of_all", bank), getattr(bank, "missing", None), first, last, source)
+
+
+register_kernel(Row("reference", SimpleNamespace(reseat=reseat, leave=leave), trees=BY_STATE))
+register_kernel(
+    Row(
+        "fused",
+        SimpleNamespace(reseat=reseat_sites),
+        frozenset({CountsStore}),
+        depths=TWO,
+        roots=frozenset({"weights", "fixed"}),
+        within=lambda bank, numbers: type(getattr(bank, "of_all", bank)) in BANKS_WITHOUT_TABLES,
+        trees=CHAINS,
+    )
+)

@@ -1,15 +1,15 @@
 """Whole sequences of states of a hidden Markov model at once: the sweep, and the readable filter.
 
-Van Gael et al. 2008: parameters of the dishes and rows of transition probabilities are drawn given the
-state, then a slice for every transition, uniform below its probability. The remainder of the root's weights
-is broken into further states until no row has more left than the smallest slice. Given all this a sequence
-has finitely many paths, and is drawn by filtering forward and sampling backward. The compiled twin of
-`StateSequences` is `hdpkit._compiled.fused_sweeps.state_sequences`.
+Van Gael et al. 2008: parameters of the dishes, unless they are part of the state, and rows of transition
+probabilities are drawn given the state, then a slice for every transition, uniform below its probability. The
+remainder of the root's weights is broken into further states until no row has more left than the smallest
+slice. Given all this a sequence has finitely many paths, and is drawn by filtering forward and sampling
+backward. The compiled twin of `StateSequences` is `hdpkit._compiled.fused_sweeps.state_sequences`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -20,8 +20,9 @@ import numpy.typing as npt
 
 import hdpkit._compiled.fused_sweeps.state_sequences as compiled
 from hdpkit.arrays import Floats, Int32s, Int64s
+from hdpkit.base_measures import NonConjugate
 from hdpkit.base_measures.protocol import log_likelihoods
-from hdpkit.franchise.kernels import TWO, Row, Verb, register_kernel, register_verb
+from hdpkit.franchise.kernels import CHAINS, TWO, Row, Verb, register_kernel, register_verb
 from hdpkit.franchise.reference import sweeps
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.numerics import exp_each
@@ -143,7 +144,9 @@ def sequence_sweep(walk: ReferenceWalk, bank: Any, plan: SequencePlan, source: C
     known = above.table.many(live)
     counts = transition_counts(states, begins, len(live))
     rows = Rows(np.asarray(known, dtype=np.float64), alpha, t.sticky.kappa, counts, source)
-    parameters = list(measure.draw_many(bank, live, plan.dishes, source))
+    kept = isinstance(measure, NonConjugate)  # parameters of dishes are part of the state
+    parameters = [bank.parameter(slot) for slot in live.tolist()] if kept else []
+    parameters = parameters or list(measure.draw_many(bank, live, plan.dishes, source))
     keys = source.index(KEYS), source.index(KEYS)
     kind = StateSequences if plan.readable else compiled.StateSequences
     paths = kind(states, offsets, keys, plan.slices, plan.threads)
@@ -156,7 +159,7 @@ def sequence_sweep(walk: ReferenceWalk, bank: Any, plan: SequencePlan, source: C
         _grow(rows, parameters, plan, source, all_of=True)
     paths.set_rows(rows.pi[:, :-1])
     _draw(paths, plan, parameters, offsets, missing)
-    _settle(walk, bank, plan, states, rows, begins, source)
+    _settle(walk, bank, plan, states, rows, parameters if kept else None, begins, source)
     return len(parameters)
 
 
@@ -183,7 +186,8 @@ def _grow(rows: Rows, parameters: list[Any], plan: SequencePlan, source: ChoiceS
         share, others = shares(1.0, float(plan.weights.state.hyperparameters.theta[0]), source)
         weight, left = rest * share, rest * others
     rows.grow(weight, left, source)
-    parameters.append(measure.draw_parameters(measure.make(), source))
+    kept = isinstance(measure, NonConjugate)
+    parameters.append(measure.draw(source) if kept else measure.draw_parameters(measure.make(), source))
     if all_of and float(rows.psi[-1]) > 0.0:
         _grow(rows, parameters, plan, source, all_of)
 
@@ -259,10 +263,14 @@ def _settle(
     plan: SequencePlan,
     states: Int32s,
     rows: Rows,
+    kept: Sequence[Any] | None,
     begins: Int64s,
     source: ChoiceSource,
 ) -> None:
-    """Write the drawn states: births and deaths of dishes, seating, statistics, weights of the root."""
+    """Write the drawn states: births and deaths of dishes, seating, statistics, weights of the root.
+
+    ``kept`` has the parameters of all states, if dishes keep theirs.
+    """
     slots = walk.slots
     live, n = slots.occupied_slots(), len(rows.psi) - 1
     used = np.bincount(states, minlength=n) > 0
@@ -271,6 +279,8 @@ def _settle(
     for label in np.flatnonzero(~used[: len(live)]).tolist():
         slots.close(int(live[label]))
     for label in (np.flatnonzero(used[len(live) :]) + len(live)).tolist():
+        if kept is not None:
+            bank.give_next(kept[label])
         slot_of[label] = slots.open(np.flatnonzero(states == label).astype(np.int32))
     write_states(walk, states, slot_of, rows.psi, rows.alpha, begins, source)
     dishes = slot_of[states]
@@ -331,10 +341,10 @@ def write_states(
 
 
 def enter_given(walk: Any, bank: Any, dishes: Int32s, first: int, last: int, source: ChoiceSource) -> None:
-    """Seat customers given their dishes: all of a hidden Markov model at once, otherwise one by one."""
+    """Seat customers given their dishes: all at once if they are all, otherwise one by one."""
     t = walk.topology
     n = t.n_customers
-    whole = t.is_chain and first == 0 and last == n and walk.store.node_customers(0) == 0
+    whole = first == 0 and last == n and walk.store.node_customers(0) == 0
     if not whole or len(walk.root.restaurants([0])) > 0:
         sweeps.enter_given(walk, bank, dishes, first, last, source)
         return
@@ -425,9 +435,7 @@ def _row_of(logs: Floats, index: Int32s, base: int, i: int) -> Floats | None:
 
 
 register_verb("sequence_sweep", Verb())
-register_kernel(
-    Row("reference", SimpleNamespace(sequence_sweep=sequence_sweep), trees=frozenset({"by state"}))
-)
+register_kernel(Row("reference", SimpleNamespace(sequence_sweep=sequence_sweep), trees=CHAINS))
 register_kernel(
     Row(
         "reference",
@@ -435,6 +443,6 @@ register_kernel(
         depths=TWO,
         roots=frozenset({"weights", "fixed"}),
         detail=Detail.COUNTS,
-        trees=frozenset({"by state"}),
+        trees=CHAINS,
     )
 )

@@ -27,7 +27,7 @@ import numpy.typing as npt
 import hdpkit._compiled.fused_sweeps.state_sequences as compiled
 from hdpkit._compiled.measures.measure import CompiledBank
 from hdpkit.arrays import Floats, Int32s, Int64s
-from hdpkit.franchise.kernels import Row, Verb, register_kernel, register_verb
+from hdpkit.franchise.kernels import CHAINS, Row, Verb, register_kernel, register_verb
 from hdpkit.franchise.reference.state_sequences import (
     SequencePlan,
     concentrations,
@@ -443,4 +443,4 @@ def draw_sides(
 
 
 register_verb("split_states", Verb())
-register_kernel(Row("reference", SimpleNamespace(split_states=split_states), trees=frozenset({"by state"})))
+register_kernel(Row("reference", SimpleNamespace(split_states=split_states), trees=CHAINS))

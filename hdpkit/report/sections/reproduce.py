@@ -38,6 +38,9 @@ def read_reproduce(report: ReportData) -> Content:
         name = report.nouns.level(declaration.name)
         settings.append((f"Concentration of {name}", _hyperparameter(declaration.concentration)))
         settings.append((f"Discount of {name}", _hyperparameter(declaration.discount)))
+    if franchise.topology.start is not None:
+        start = getattr(franchise.declarations[-1].each, "start_concentration", None)
+        settings.append(("Concentration of the start row", _hyperparameter(start)))
     for name, value in franchise.measure.parameters.items():
         settings.append((f"Base measure, {name}", _hyperparameter(value)))
     data = [
