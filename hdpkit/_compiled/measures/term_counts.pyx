@@ -9,7 +9,7 @@ that a measure derives from the counts of a slot are in the struct of its bank, 
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memmove
 from hdpkit.vectors cimport has_room, no_memory, vector
 
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, numbers32, refuse
@@ -198,16 +198,37 @@ cdef class TermCountsBank(CompiledBank):
 
     cdef int relabel(self, const int32_t[::1] mapping) except -1:
         cdef int64_t v, s
+        cdef size_t i
         cdef int32_t to
+        cdef vector[int32_t] taken
         cdef TermCounts *b = self.rows
+        cdef int32_t *row
+        cdef vector[int64_t] source, target, length, left     # runs of slots that move together; slots left empty
+        for s in range(mapping.shape[0]):
+            to = mapping[s]
+            if to < 0 or to == s:
+                continue
+            if source.size() > 0 and source.back() + length.back() == s and target.back() + length.back() == to:
+                length[length.size() - 1] += 1
+            else:
+                source.push_back(s)
+                target.push_back(to)
+                length.push_back(1)
+        taken.assign(mapping.shape[0], 0)
+        for s in range(mapping.shape[0]):
+            if mapping[s] >= 0:
+                taken[mapping[s]] = 1
+        for s in range(mapping.shape[0]):
+            if mapping[s] >= 0 and not taken[s]:
+                left.push_back(s)
         b.version += 1
         with nogil:
             for v in range(b.n_terms):
-                for s in range(mapping.shape[0]):
-                    to = mapping[s]
-                    if to >= 0 and to != s:
-                        b.counts[v * b.stride + to] = b.counts[v * b.stride + s]
-                        b.counts[v * b.stride + s] = 0
+                row = b.counts + v * b.stride
+                for i in range(source.size()):
+                    memmove(row + target[i], row + source[i], length[i] * sizeof(int32_t))
+                for i in range(left.size()):
+                    row[left[i]] = 0
             for s in range(mapping.shape[0]):
                 to = mapping[s]
                 if to >= 0 and to != s:
