@@ -30,7 +30,7 @@ SERVING = frozenset(
     {
         *("corpus", "out", "eta", "document_concentration", "root_concentration", "topics", "moves"),
         *("threads", "sweeps", "init", "seed", "checkpoint_sweeps", "terms", "quiet", "shards", "backend"),
-        *("root", "store", "config", "spool", "patience"),
+        *("root", "store", "config", "spool", "patience", "bursty", "burst_concentration"),
     }
 )
 """Options of ``hdpkit fit`` that apply to a run over shards."""

@@ -16,7 +16,7 @@ from hdpkit.checks import path as path_of
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError, RunError
 from hdpkit.evaluation.completion import TOLERANCE
-from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves
+from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves, repeats_in
 from hdpkit.franchise import FixedWeights, Restaurant
 from hdpkit.franchise.sample import rows_at_once
 from hdpkit.random import Purpose, Seed, as_source
@@ -64,6 +64,8 @@ class ShardedState:
     sweep : int
     counts : csr_array of int64, shape (K, n_terms)
         Number of tokens of each term in each topic.
+    topic_counts : csr_array of int64, shape (K, n_terms)
+        Counts from which topics are learned: tables of terms over a `Bursty` measure, otherwise `counts`.
     weights : float64 array, shape (K + 1,)
         Weights of the topics at the root; the last entry is the weight of all other topics.
     concentration : float
@@ -76,6 +78,7 @@ class ShardedState:
 
     sweep: int
     counts: Any
+    topic_counts: Any
     weights: Floats
     concentration: float
     eta: Floats
@@ -133,12 +136,11 @@ class ShardedState:
         sample = state.sample
         order = np.argsort(-sample.sizes, kind="stable")
         measure: Any = declared.measure
-        eta = declared.base_parameters.get("eta", measure.eta)
         return cls(
-            sweep=sample.sweep, counts=sample.counts[order],
+            sweep=sample.sweep, counts=sample.counts[order], topic_counts=sample.topic_counts[order],
             weights=sample.root_weights[[*order.tolist(), -1]],
             concentration=float(declared.concentration("document")),
-            eta=np.broadcast_to(np.asarray(eta, np.float64), (run.data.n_terms,)),
+            eta=np.asarray(measure.eta_vector, np.float64),
             corpus=run.data, order=order, state=state,
         )  # fmt: skip
 
@@ -159,7 +161,7 @@ class ShardedState:
 
     def _rows(self, topics: slice) -> Floats:
         """Rows of `topics`: all of them may not fit in memory."""
-        rows: Floats = self.counts[topics].toarray() + self.eta
+        rows: Floats = self.topic_counts[topics].toarray() + self.eta
         rows /= rows.sum(axis=1, keepdims=True)
         return rows
 
@@ -275,8 +277,9 @@ class ShardedState:
 
     def _fixed(self, learn: bool) -> FixedTopics:
         prior = self.concentration * self.weights
-        mass = np.append(self.counts.sum(axis=1), 0) + self.eta.sum()
-        return FixedTopics.of(self.topics(), self.eta / self.eta.sum(), prior, mass if learn else None)
+        mass = np.append(self.topic_counts.sum(axis=1), 0) + self.eta.sum()
+        new, repeats = self.eta / self.eta.sum(), repeats_in(self._state.sample)
+        return FixedTopics.of(self.topics(), new, prior, mass if learn else None, repeats)
 
     def _number(self, number: Any) -> int:
         return whole_number(

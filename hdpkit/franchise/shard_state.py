@@ -14,9 +14,9 @@ from hdpkit.arrays import Int32s
 from hdpkit.errors import StateError
 from hdpkit.franchise.assigned import Assigned, Assignment
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.slices import KEYS, LEAST, opened_here
+from hdpkit.franchise.slices import KEYS, LEAST, bursts_here, opened_here, take_bursts
 from hdpkit.franchise.verbs import check_source
-from hdpkit.franchise.whole_corpus import Changes, WholeCorpus
+from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.random import ChoiceSource
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "common_state",
     "draw_shards",
     "end_shards",
+    "seat_bursts",
     "shard_counts",
     "shard_seating",
     "share_topics",
@@ -36,6 +37,9 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 COLUMNS = ("count_node", "count_dish", "count_customers", "count_tables")
+"""Of a seating: a row for each dish of a document."""
+OPENS = "opens"
+"""Of a seating where topics differ by document: which customers represent tables of terms."""
 
 
 def _within(function: F) -> F:
@@ -48,19 +52,43 @@ def _within(function: F) -> F:
     return within  # type: ignore[return-value]
 
 
-def shard_counts(terms: Int32s, n_terms: int, seating: Mapping[str, Int32s], n_slots: int) -> Changes:
-    """Contributions of documents to the common state, given that no customer is seated yet; see `COLUMNS`."""
+def seat_bursts(franchise: Franchise, seating: Mapping[str, Int32s]) -> CountedBursts | None:
+    """Where topics differ by document, seat the customers in an empty bank, and count them; else None."""
+    if OPENS not in seating:
+        return None
+    franchise._change(_seat_bursts, franchise.bank, seating)
+    return bursts_here(franchise)
+
+
+def _seat_bursts(bank: Any, seating: Mapping[str, Int32s]) -> None:
+    bank.thaw({OPENS: seating[OPENS]})
+    bank.rebuild(seating["dish"], np.unique(seating["dish"]))
+
+
+def shard_counts(
+    terms: Int32s,
+    n_terms: int,
+    seating: Mapping[str, Int32s],
+    n_slots: int,
+    bursts: CountedBursts | None = None,
+) -> Changes:
+    """Contributions of documents to the common state, given that no customer is seated yet; see `COLUMNS`.
+
+    ``bursts`` is the result of `seat_bursts`.
+    """
     dish = seating["dish"]
+    observed = seating.get(OPENS, np.ones(len(dish), dtype=np.int8))
     cells = np.zeros(n_terms * n_slots, dtype=np.int32)
     chunk = 1 << 20
     for first in range(0, len(dish), chunk):
         places = terms[first : first + chunk].astype(np.int64) * n_slots + dish[first : first + chunk]
-        np.add.at(cells, places, 1)
+        np.add.at(cells, places, observed[first : first + chunk])
     places = np.flatnonzero(cells)
     opened = np.zeros(int(seating["count_node"].max(initial=0)) + 1, dtype=np.int64)
-    customers, tables = np.zeros(n_slots, dtype=np.int64), np.zeros(n_slots, dtype=np.int64)
+    observations, tables = np.zeros(n_slots, dtype=np.int64), np.zeros(n_slots, dtype=np.int64)
     for first in range(0, len(dish), chunk):
-        customers += np.bincount(dish[first : first + chunk], minlength=n_slots)
+        there = dish[first : first + chunk][observed[first : first + chunk] > 0]
+        observations += np.bincount(there, minlength=n_slots)
     for first in range(0, len(seating["count_node"]), chunk):
         node, served, t = (
             seating[name][first : first + chunk] for name in (COLUMNS[0], COLUMNS[1], COLUMNS[3])
@@ -68,10 +96,11 @@ def shard_counts(terms: Int32s, n_terms: int, seating: Mapping[str, Int32s], n_s
         np.add.at(opened, node, t)
         np.add.at(tables, served, t)
     return Changes(
-        customers,
+        observations,
         tables,
         np.bincount(opened[1:]),
         (write_sparse(places, cells[places].astype(np.int64)),),
+        bursts,
     )
 
 
@@ -85,9 +114,9 @@ def begin_shards(
 ) -> None:
     """Set the state of a franchise over some shards of a corpus.
 
-    ``seating`` is as for `shard_counts`, and empty afterwards; ``total`` is the sum of `shard_counts` over
-    all shards, ``common`` the result of `common_state`. Weights of the root are drawn if they are not in its
-    "components", from a source that is the same for all workers.
+    ``seating`` is as for `seat_bursts`, which comes first, and empty afterwards; ``total`` is the sum of
+    `shard_counts` over all shards, ``common`` the result of `common_state`. Weights of the root are drawn if
+    they are not in its "components", from a source that is the same for all workers.
     """
     franchise._change(_begin, franchise, seating, total, common, corpus, source)
 
@@ -111,12 +140,14 @@ def _begin(
     bank = franchise.bank
     franchise._changes += 1
     franchise.store.thaw({"dish": seating.pop("dish"), **entries})
+    seating.clear()
     del entries
     franchise.slots.attach(bank)
     franchise._reset_slots(slots, (), ids, common["births"])
     places, counts = np.concatenate([read_sparse(block) for block in total.counts], axis=1)
-    n_slots = len(total.customers)
+    n_slots = len(total.tables)
     bank.rebuild_counts(places // n_slots, places % n_slots, counts, slots)  # type: ignore[attr-defined]
+    take_bursts(bank, total.bursts)
     corpus.opened = total.opened
     franchise._whole_corpus = corpus
     franchise.sweep = common["sweep"]
@@ -150,7 +181,8 @@ def shard_seating(franchise: Franchise) -> dict[str, Int32s]:
     """The seating of the documents without the root, as `begin_shards` accepts it."""
     frozen: dict[str, Int32s] = franchise._within(franchise.store.freeze)
     below = frozen["count_node"] > 0
-    return {"dish": frozen["dish"], **{name: frozen[name][below] for name in COLUMNS}}
+    tables = franchise._within(franchise.bank.freeze) if franchise.measure.seats_values else {}
+    return {"dish": frozen["dish"], **{name: frozen[name][below] for name in COLUMNS}, **tables}
 
 
 def share_topics(franchise: Franchise, memory: Any, worker: int, n_workers: int) -> None:
@@ -208,9 +240,9 @@ def assignment(franchise: Any) -> Assignment:
 def assign_shards(franchise: Any, found: Assignment, rows: npt.NDArray[np.int64], n_blocks: int) -> Changes:
     """Assign dishes to customers of this worker; returns changes as `sweep_shards` does."""
     assigned = _assigning(franchise)
-    customers, tables = franchise._change(assigned.assign, franchise, found, rows)
+    observations, tables = franchise._change(assigned.assign, franchise, found, rows)
     counts = tuple(assigned.block(block, n_blocks) for block in range(n_blocks))
-    return Changes(customers, tables, opened_here(franchise), counts)
+    return Changes(observations, tables, opened_here(franchise), counts)
 
 
 @_within

@@ -21,10 +21,10 @@ from hdpkit.franchise.known import NoKnown
 from hdpkit.franchise.reference.state_sequences import SequencePlan
 from hdpkit.franchise.scores import totals
 from hdpkit.franchise.verbs import MOST_LAUNCHES, Blocks, check_source
-from hdpkit.franchise.whole_corpus import Changes
+from hdpkit.franchise.whole_corpus import Changes, CountedBursts
 from hdpkit.random import ChoiceSource
 
-__all__ = ["MOST_THREADS", "SlicePlan", "Slices", "opened_here"]
+__all__ = ["MOST_THREADS", "SlicePlan", "Slices", "bursts_here", "opened_here", "take_bursts"]
 
 RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound
 TAIL = 2.0**-4  # topics of labels below this share of the threshold are drawn when needed
@@ -301,11 +301,11 @@ class Slices(Blocks):
     def _run_shards(self, plan: SlicePlan, source: ChoiceSource, n_blocks: int = 1) -> Changes:
         """Sweep over the shards by the common plan of all workers."""
         arguments = (self.bank, self._workspace, plan)
-        customers, tables = self._run("sweep_shards", *arguments, source=source)
+        observations, tables = self._run("sweep_shards", *arguments, source=source)
         counts = tuple(
-            self._workspace.take_changes(len(customers), block, n_blocks) for block in range(n_blocks)
+            self._workspace.take_changes(len(tables), block, n_blocks) for block in range(n_blocks)
         )
-        return Changes(customers, tables, opened_here(self), counts)
+        return Changes(observations, tables, opened_here(self), counts, bursts_here(self))
 
     def _share_topics(self, memory: Any, worker: int, n_workers: int) -> None:
         """Draw some of the topics into memory shared by all workers; see `SliceWorkspace.share_topics`."""
@@ -315,13 +315,14 @@ class Slices(Blocks):
         """Update dishes, the root and its weights after a sweep over all shards by this plan."""
         above: Any = self.root.weights
         # Arrays from another process may begin at any byte.
-        customers, tables = (
-            np.require(one, requirements=["C", "A"]) for one in (total.customers, total.tables)
+        observations, tables = (
+            np.require(one, requirements=["C", "A"]) for one in (total.observations, total.tables)
         )
         with above.births_given():
-            self._run("settle_shards", self.bank, plan, customers, tables, total.counts)
+            self._run("settle_shards", self.bank, plan, observations, tables, total.counts)
         if self._whole_corpus is not None:
             self._whole_corpus.opened = total.opened
+            take_bursts(self.bank, total.bursts)
         self._weigh(plan)
 
     def _slice_topics(self) -> Floats:
@@ -352,6 +353,18 @@ def opened_here(state: Any) -> npt.NDArray[np.int64]:
     """Number of documents of the franchise with t tables, for t = 0, 1, ...."""
     found: npt.NDArray[np.int64] = np.bincount(totals(state.seating, state.topology.n_nodes)[1][1:])
     return found
+
+
+def bursts_here(state: Any) -> CountedBursts | None:
+    """Numbers of the customers of the franchise's documents where topics differ by document."""
+    return CountedBursts(*state.bank.counted()) if state.measure.seats_values else None
+
+
+def take_bursts(bank: Any, bursts: CountedBursts | None) -> None:
+    """Let a bank over some documents of a corpus have these numbers, those of all documents."""
+    if bursts is not None:  # arrays from another process may begin at any byte
+        arrays = bursts.customers, bursts.totals, bursts.cells
+        bank.take_whole(*(np.require(one, np.int64, ["C", "A"]) for one in arrays))
 
 
 def _free_slots(slots: Any, occupied: Int32s, n: int) -> npt.NDArray[np.int64]:

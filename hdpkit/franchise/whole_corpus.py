@@ -23,7 +23,57 @@ from hdpkit._compiled.support.count_changes import add_up_sparse
 from hdpkit.arrays import Int64s
 from hdpkit.errors import DataError, StateError
 
-__all__ = ["Changes", "WholeCorpus"]
+__all__ = ["Changes", "CountedBursts", "WholeCorpus"]
+
+
+@attrs.frozen(eq=False)
+class CountedBursts:
+    """Numbers of customers where topics differ by document (`Bursty`), of some documents.
+
+    The law of their seating, and the conditionals of its concentration and discount, depend on nothing else.
+
+    Attributes
+    ----------
+    customers : int64 array
+        Customers of each slot.
+    totals, cells : int64 arrays, shape (n, 3)
+        Rows of customers, tables, and how many dishes of a document, or terms of a dish in a document, have
+        both; ascending.
+    """
+
+    customers: Int64s
+    totals: Int64s
+    cells: Int64s
+
+    def plus(self, other: CountedBursts) -> CountedBursts:
+        """Return the numbers of both."""
+        return CountedBursts(
+            _longer(self.customers, other.customers),
+            _joined(self.totals, other.totals),
+            _joined(self.cells, other.cells),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes to send, without overhead."""
+        return self.customers.nbytes + self.totals.nbytes + self.cells.nbytes
+
+
+def _longer(one: Int64s, other: Int64s) -> Int64s:
+    """The sum of two arrays, the shorter one followed by zeros."""
+    found = np.zeros(max(len(one), len(other)), dtype=np.int64)
+    found[: len(one)] += one
+    found[: len(other)] += other
+    return found
+
+
+def _joined(one: Int64s, other: Int64s) -> Int64s:
+    """The pairs of both with their numbers."""
+    rows = np.concatenate([one, other])
+    pairs, place = np.unique(rows[:, :2], axis=0, return_inverse=True)
+    numbers = np.zeros(len(pairs), dtype=np.int64)
+    np.add.at(numbers, place.ravel(), rows[:, 2])
+    return np.column_stack([pairs, numbers])
 
 
 @attrs.frozen(eq=False)
@@ -32,43 +82,48 @@ class Changes:
 
     Attributes
     ----------
-    customers : int64 array, shape (n_slots,)
-        Change of each dish's customers.
+    observations : int64 array, shape (n_slots,)
+        Change of the observations of each dish: its customers or, where topics differ by document, the tables
+        of their terms.
     tables : int64 array, shape (n_slots,)
         Change of the root's customers of each dish.
     opened : int64 array
         Number of the documents that now have t tables, for t = 0, 1, ....
     counts : tuple of bytes
-        Changes of counts by term and slot (`hdpkit._compiled.support.count_changes`), one entry for each
-        block of terms; empty if they are sent later.
+        Changes of the observations by term and slot (`hdpkit._compiled.support.count_changes`), one entry for
+        each block of terms; empty if they are sent later.
+    bursts : CountedBursts or None
+        Where topics differ by document: numbers after the sweep.
     """
 
-    customers: Int64s
+    observations: Int64s
     tables: Int64s
     opened: Int64s
     counts: tuple[bytes, ...]
+    bursts: CountedBursts | None = None
 
     def plus(self, other: Changes) -> Changes:
         """Return the sum of both."""
-        if len(other.customers) != len(self.customers):
+        if len(other.tables) != len(self.tables):
             raise DataError(
-                "changes", f"of {len(other.customers)} slots", f"of {len(self.customers)} slots",
+                "changes", f"of {len(other.tables)} slots", f"of {len(self.tables)} slots",
                 "Workers of one run have the same dishes: report this.",
             )  # fmt: skip
-        opened = np.zeros(max(len(self.opened), len(other.opened)), dtype=np.int64)
-        opened[: len(self.opened)] += self.opened
-        opened[: len(other.opened)] += other.opened
+        one, two = self.bursts, other.bursts
         return Changes(
-            self.customers + other.customers,
+            self.observations + other.observations,
             self.tables + other.tables,
-            opened,
+            _longer(self.opened, other.opened),
             tuple(add_up_sparse(own, theirs) for own, theirs in zip(self.counts, other.counts, strict=True)),
+            None if one is None or two is None else one.plus(two),
         )
 
     @property
     def nbytes(self) -> int:
         """Bytes to send, without a few hundred of overhead."""
-        return self.customers.nbytes + self.tables.nbytes + self.opened.nbytes + sum(map(len, self.counts))
+        arrays = self.observations.nbytes + self.tables.nbytes + self.opened.nbytes
+        bursts = 0 if self.bursts is None else self.bursts.nbytes
+        return arrays + sum(map(len, self.counts)) + bursts
 
 
 @attrs.define(eq=False)

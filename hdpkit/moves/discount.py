@@ -47,6 +47,7 @@ class Discount(ByMethod):
     """
 
     updates = ("discount",)
+    over = "totals"  # over shards only `Bursty` may have a discount
     needs_sizes = True
 
     def check(self, state: Franchise) -> None:

@@ -162,6 +162,12 @@ class ByDocument(OverDocuments):
                 "moves", self.name, "moves that support a root with a discount",
                 "The remainder would be divided into too many dishes: use TableGibbs.",
             )  # fmt: skip
+        if state.measure.seats_values:
+            raise ScheduleError(
+                "moves", self.name, "moves that support topics that differ by document",
+                "Terms of a document would not be independent given the topics: use moves.SliceGibbs, or "
+                "hk.DirichletMultinomial without hk.Bursty.",
+            )  # fmt: skip
         try:
             state.kernel("draw_shard_topics")
         except KernelError as error:

@@ -18,6 +18,7 @@ from hdpkit.checks import instance
 from hdpkit.data import ShardedCorpus
 from hdpkit.errors import ParameterError, RunError
 from hdpkit.franchise import Franchise
+from hdpkit.franchise.shard_state import OPENS, seat_bursts
 from hdpkit.numerics import add_up
 from hdpkit.random import Streams
 from hdpkit.record import Trace
@@ -50,7 +51,8 @@ class OverShards:
 
     def stored(self, loaded: Checkpointed) -> tuple[Stored, FromFolder]:
         """What all documents have in common at a checkpoint, and what reads the state of each shard."""
-        stored = stored_state(self.files, self.data, loaded.frozen)
+        differ = self._declared(one_document(self.data)).measure.seats_values
+        stored = stored_state(self.files, self.data, loaded.frozen, differ)
         return stored, FromFolder.of(self.files.chain(0).path, stored)
 
     def state(self, number: int, loaded: Checkpointed) -> ChainState:
@@ -64,7 +66,7 @@ class OverShards:
         level = attrs.evolve(sample.levels[-1], parent=np.zeros(0, dtype=np.int64), counts=none)
         sample = attrs.evolve(
             sample, sizes=np.asarray(stored.counts.sum(axis=1), dtype=np.int64), log_joint=stored.log_joint,
-            names=(), group_counts=none, levels=(level,),
+            names=(), group_counts=none, levels=(level,), counts=stored.counts,
         )  # fmt: skip
 
         def block(i: int) -> Documents:
@@ -119,7 +121,9 @@ class OverShards:
         slots, n_terms = np.asarray(stored.common["slots"]), self.data.n_terms
         n_slots = int(slots.max()) + 1
         totals, logs = [], []
-        counts = scipy.sparse.csr_array((n_slots, n_terms), dtype=np.int64)
+        counts, observed = (scipy.sparse.csr_array((n_slots, n_terms), dtype=np.int64) for _ in range(2))
+        franchise = self.state(number, loaded).franchise
+        bursts = None
         for i, info in enumerate(self.data.shards):
             corpus = self.data.shard(i)
             seating = start.seating(i, info, corpus)
@@ -128,16 +132,24 @@ class OverShards:
                 there = (dish, corpus.values[first : first + _CHUNK])
                 ones = np.ones(len(dish), dtype=np.int64)
                 counts += scipy.sparse.csr_array((ones, there), shape=counts.shape)
+                if OPENS in seating:
+                    opens = seating[OPENS][first : first + _CHUNK].astype(np.int64)
+                    observed += scipy.sparse.csr_array((opens, there), shape=counts.shape)
+            if stored.bursts is not None:
+                own = seat_bursts(self._declared(corpus), seating)
+                bursts = own if bursts is None or own is None else bursts.plus(own)
             totals.append(totals_of(seating))
             customers, tables = (
                 np.asarray(seating[f"count_{name}"], np.int64) for name in ("customers", "tables")
             )
             logs.append(float(sum_of_logs(customers, tables)))
         tables, sizes = summed(totals, n_slots)
-        franchise = self.state(number, loaded).franchise
         log_likelihood = franchise.log_likelihood()
         log_joint = log_joint_of_all(franchise, log_likelihood) + add_up(logs)
         same = not (counts[slots] - stored.counts).data.any()
+        if bursts is not None and stored.bursts is not None:
+            same &= not (observed[slots] - stored.observed).data.any()
+            same &= all(map(np.array_equal, (bursts.totals, bursts.cells), stored.bursts))
         same &= np.array_equal(tables[slots], stored.tables) and all(map(np.array_equal, sizes, stored.sizes))
         same &= loaded.sweep == 0 or bool(np.isclose(stored.log_joint, log_joint, rtol=1e-9))
         if not same:

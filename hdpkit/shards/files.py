@@ -133,7 +133,7 @@ def write_counts(folder: str, number: int, columns: dict[str, Any]) -> None:
 
 def _narrow(column: Int32s) -> npt.NDArray[Any]:
     """Numbers in two bytes each, if possible."""
-    return column.astype(np.uint16) if column.max(initial=0) < 1 << 16 else column
+    return column.astype(np.uint16) if column.itemsize > 2 and column.max(initial=0) < 1 << 16 else column
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -142,6 +142,10 @@ class Stored:
 
     common: dict[str, Any]  # from `hdpkit.franchise.shard_state.common_state`
     counts: Any  # csr_array (K, n_terms): tokens of each term in each dish
+    # observations of each topic by term: tables where topics differ by document, otherwise the same
+    observed: Any
+    # where they differ, `CountedBursts.totals` and `CountedBursts.cells` of all documents
+    bursts: tuple[Int64s, Int64s] | None
     tables: Int64s  # of each dish in all documents: customers of the root
     sizes: tuple[Int64s, Int64s]  # as in `Written`, of all documents
     log_joint: float  # of the last sweep; nan before the first one
@@ -154,14 +158,24 @@ class Stored:
 
     @classmethod
     def of(
-        cls, common: dict[str, Any], counts: Any, log_joint: float, shards: Mapping[int, Written]
+        cls,
+        common: dict[str, Any],
+        counts: Any,
+        log_joint: float,
+        shards: Mapping[int, Written],
+        observed: tuple[Any, tuple[Int64s, Int64s]] | None = None,
     ) -> Stored:
-        """The state of which the files of all shards were written."""
+        """The state of which the files of all shards were written.
+
+        ``observed`` is the result of `Worker.observed` where topics differ by document.
+        """
         totals = [(one.tables, one.sizes) for one in shards.values()]
         tables, sizes = summed(totals, int(np.max(common["slots"])) + 1)
         return cls(
             common=common,
             counts=counts,
+            observed=counts if observed is None else observed[0],
+            bursts=None if observed is None else observed[1],
             tables=tables[common["slots"]],
             sizes=sizes,
             log_joint=log_joint,
@@ -170,8 +184,12 @@ class Stored:
 
     def frozen(self) -> dict[str, Any]:
         """The state in the form in which a checkpoint has it; `read` is the inverse."""
+        own = {}
+        if self.bursts is not None:
+            own = {"observed": sparse_rows(self.observed), "bursts": list(self.bursts)}
         return {
             **self.common,
+            **own,
             "counts": sparse_rows(self.counts),
             "tables": self.tables,
             "sizes": list(self.sizes),
@@ -181,7 +199,13 @@ class Stored:
 
     @classmethod
     def read(
-        cls, frozen: Mapping[str, Any], n_terms: int, n_shards: int, weights: bool, where: Path
+        cls,
+        frozen: Mapping[str, Any],
+        n_terms: int,
+        n_shards: int,
+        weights: bool,
+        where: Path,
+        differ: bool,
     ) -> Stored:
         """The state of a checkpoint; a CorruptRunError that names its folder unless it can be one.
 
@@ -210,12 +234,18 @@ class Stored:
                 raise TypeError("other checksums")
             if len(digests) != n_shards:
                 raise ValueError(f"checksums of {len(digests)} shards of {n_shards}")
+            observed, bursts = counts, None
+            if differ:
+                observed = sparse_of(frozen["observed"], k, n_terms)
+                bursts = _bursts_of(frozen["bursts"], counts, observed)
             log_joint = frozen["log_joint"]
             if not (isinstance(log_joint, float) and np.isnan(log_joint)):
                 real_number("log_joint", log_joint)
             return cls(
                 common=common,
                 counts=counts,
+                observed=observed,
+                bursts=bursts,
                 tables=np.asarray(tables, dtype=np.int64),
                 sizes=(sizes, documents),
                 log_joint=float(log_joint),
@@ -223,7 +253,20 @@ class Stored:
             )
 
 
-_OWN = ("counts", "tables", "sizes", "log_joint", "shards")
+_OWN = ("counts", "tables", "sizes", "log_joint", "shards", "observed", "bursts")
+
+
+def _bursts_of(given: Any, counts: Any, observed: Any) -> tuple[Int64s, Int64s]:
+    """`Stored.bursts`; an error unless they have the sums of these tokens and tables."""
+    if (counts - observed).data.min(initial=0) < 0 or (observed > 0).nnz != (counts > 0).nnz:
+        raise ValueError("other tables of terms")
+    totals, cells = (np.asarray(one, dtype=np.int64).reshape(-1, 3) for one in given)
+    for customers, tables, n in (totals.T, cells.T):
+        if np.any(tables < 1) or np.any(customers < tables) or np.any(n < 1):
+            raise ValueError("other pairs of customers and tables")
+        if (customers @ n, tables @ n) != (counts.sum(), observed.sum()):
+            raise ValueError("other sums of customers and tables")
+    return totals, cells
 
 
 def _check_common(common: Mapping[str, Any]) -> None:
@@ -241,7 +284,9 @@ def _check_common(common: Mapping[str, Any]) -> None:
     if slots[-1] > _SLOTS_PER_DISH * len(slots):  # tables by slot would need any amount of memory
         raise ValueError("slots without dishes")
     of_root, of_documents = common["concentration"]
-    for value in (of_root, of_documents, *common["measure"].values()):
+    measure = common["measure"].items()
+    positive = [value for name, value in measure if not name.startswith("discount/")]
+    for value in (of_root, of_documents, *positive):
         positive_number("hyperparameter", value)
     weights = common["components"].get(ROOT_WEIGHTS)
     if weights is not None:
@@ -257,11 +302,13 @@ class FromFolder:
     folder: str  # of the files of the shards
     state: dict[str, Any]  # common to all workers
     digests: tuple[str, ...]  # checksum of the file of each shard
+    bursts: bool = False  # whether topics differ by document
 
     @classmethod
     def of(cls, chain: Path, stored: Stored) -> FromFolder:
         """The start from a state in the folder of its chain."""
-        return cls(str(seating_folder(chain, stored.sweep)), stored.common, stored.digests)
+        folder = str(seating_folder(chain, stored.sweep))
+        return cls(folder, stored.common, stored.digests, stored.bursts is not None)
 
     def common(self) -> dict[str, Any]:
         """The state common to all workers."""
@@ -269,7 +316,7 @@ class FromFolder:
 
     def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
         """Read the state of a shard; raises a ShardError that names it if the file is missing or differs."""
-        return checked_seating(number, self.read(number), corpus, self.state["slots"])
+        return checked_seating(number, self.read(number), corpus, self.state["slots"], self.bursts)
 
     def read(self, number: int) -> dict[str, Any]:
         """The seating in the file of a shard, if it is that of the checkpoint; errors as in `seating`."""

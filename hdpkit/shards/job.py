@@ -16,7 +16,7 @@ from hdpkit.random import Streams
 from hdpkit.shards.source import Source
 from hdpkit.shards.starts import ShardedStart
 
-__all__ = ["ShardedJob", "as_moves", "as_seed", "check_job", "check_moves", "needs_lengths"]
+__all__ = ["ShardedJob", "as_moves", "as_seed", "check_job", "check_moves", "differs", "needs_lengths"]
 
 
 @attrs.frozen(eq=False)
@@ -71,6 +71,12 @@ def check_job(job: ShardedJob) -> None:
 def needs_lengths(job: ShardedJob) -> bool:
     """Whether a move draws a number for each document of the corpus."""
     return any(move.needs_lengths(job.restaurant) for move in job.moves)
+
+
+def differs(restaurant: Restaurant) -> bool:
+    """Whether topics differ by document, so that the state has tables of terms."""
+    measure: Any = restaurant.measure
+    return bool(measure.seats_values) and not measure.plain
 
 
 def check_moves(moves: Sequence[Move]) -> None:

@@ -13,13 +13,12 @@ from typing import Any
 import attrs
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from hdpkit.checks import function, instance, whole_number
 from hdpkit.checks import path as path_of
 from hdpkit.errors import LostPartError, ParameterError, RunError, short_repr
 from hdpkit.franchise import FixedWeights, Franchise, Restaurant
-from hdpkit.franchise.shard_state import COLUMNS
+from hdpkit.franchise.shard_state import COLUMNS, OPENS
 from hdpkit.record import Trace
 from hdpkit.record.describe import describe, described_franchise
 from hdpkit.record.files import to_json
@@ -27,7 +26,7 @@ from hdpkit.record.run_folder import RUN, ChainWriter, RunFolder, Settings
 from hdpkit.shards.backend import Backend
 from hdpkit.shards.common import check_served, one_document
 from hdpkit.shards.files import FromFolder, Stored, remove_others, seating_folder
-from hdpkit.shards.job import ShardedJob, as_moves, as_seed, check_job
+from hdpkit.shards.job import ShardedJob, as_moves, as_seed, check_job, differs
 from hdpkit.shards.local import Local
 from hdpkit.shards.source import Source
 from hdpkit.shards.starts import ShardedStart, as_start
@@ -96,7 +95,16 @@ class ShardedRun:
     def dish_counts(self) -> npt.NDArray[np.int64] | None:
         """Counts of each term in each dish: int64, shape (K, V)."""
         found = self._backend.gather("dish_counts")
-        return found[0] if found else None
+        counts: npt.NDArray[np.int64] | None = _added(found).toarray() if found else None
+        return counts
+
+    def topic_counts(self) -> npt.NDArray[np.int64] | None:
+        """Counts from which topics are learned: int64, shape (K, V); see `Franchise.topic_counts`."""
+        if not differs(self._job.restaurant):
+            return self.dish_counts()
+        found = self._backend.gather("observed")
+        counts: npt.NDArray[np.int64] | None = found[0][0].toarray() if found else None
+        return counts
 
     def document_counts(self) -> npt.NDArray[np.int64] | None:
         """Customers of each document and dish: int64 rows of document, dish (0 .. K-1) and customers."""
@@ -139,7 +147,8 @@ class ShardedRun:
             if self._writer is None:
                 self.trace = chain.trace(None if loaded is None else loaded.position, blocks)
             if loaded is not None:
-                stored = stored_state(self._files, job.source, loaded.frozen)
+                differ = differs(job.restaurant)
+                stored = stored_state(self._files, job.source, loaded.frozen, differ)
                 job = attrs.evolve(job, start=FromFolder.of(chain.path, stored))
         self._backend.scatter(job)
         self.sweep = int(job.start.common()["sweep"])
@@ -171,11 +180,13 @@ class ShardedRun:
         folder = seating_folder(self._files.chain(0).path, self.sweep)
         written = self._backend.gather("write", str(folder))
         commons, counts = self._backend.gather("common"), self._backend.gather("dish_counts")
+        differ = differs(self._job.restaurant)
+        observed = self._backend.gather("observed") if differ else []
 
         def seal() -> None:
             log_joint = float(self.trace["log_joint"][-1]) if self.trace.n_draws else float("nan")
             shards = {i: one for part in written for i, one in part.items()}
-            stored = Stored.of(commons[0], scipy.sparse.csr_array(counts[0]), log_joint, shards)
+            stored = Stored.of(commons[0], _added(counts), log_joint, shards, *observed[:1])
             self._seal(stored.frozen())
             if self.sweep == 0:  # the other generation too: from now on one that is missing is missed
                 self._seal(stored.frozen())
@@ -227,7 +238,7 @@ def run(
     moves : sequence of Move
         As for a `hdpkit.Scheduler`, each over documents or over totals (`Move.over`), in any order:
         `moves.SliceGibbs`, `moves.CountGibbs`, `moves.RootWeights`, `moves.Concentration`,
-        `moves.BaseMeasureParameters`, and your own.
+        `moves.BaseMeasureParameters`, over `Bursty` `moves.Discount`, and your own.
     sweeps : int
         Total number of sweeps of the chain; a run that continues from a checkpoint runs the remaining ones.
     rng : int
@@ -265,7 +276,8 @@ def run(
     ParameterError, ScheduleError
         Before any work is done.
     KernelError
-        Before the first sweep, and before a folder is made, if the measure isn't a `DirichletMultinomial`.
+        Before the first sweep, and before a folder is made, if the measure isn't a `DirichletMultinomial`, or
+        a `Bursty` around one.
     ShardError
         If a shard, or its state, is missing or damaged; the message names the shard.
     RunError
@@ -327,7 +339,7 @@ def go_on(
 
 def _start(init: Any, job: ShardedJob) -> ShardedStart:
     most = job.root.n_dishes if isinstance(job.root, FixedWeights) else None
-    return as_start(init, job.source, most, job.streams())
+    return as_start(init, job.source, most, job.streams(), differs(job.restaurant))
 
 
 def _hold(stack: ExitStack, path: Path, job: ShardedJob, init: Any, sweeps: int, checkpoint: int) -> None:
@@ -406,17 +418,22 @@ class _Nothing:
         return {}
 
 
-def stored_state(files: RunFolder, source: Any, frozen: dict[str, Any]) -> Stored:
-    """The state of a checkpoint of the run, checked."""
+def _added(counts: list[Any]) -> Any:
+    """The sum of counts of terms by dish in some workers, sparse; None of those that leave them to others."""
+    return sum((one for one in counts[1:] if one is not None), counts[0])
+
+
+def stored_state(files: RunFolder, source: Any, frozen: dict[str, Any], differ: bool) -> Stored:
+    """The state of a checkpoint of the run, checked; ``differ``: whether topics differ by document."""
     weights = files.declared()[0]["root"] == "weights"
-    return Stored.read(frozen, source.n_terms, len(source.shards), weights, files.chain(0).path)
+    return Stored.read(frozen, source.n_terms, len(source.shards), weights, files.chain(0).path, differ)
 
 
 def whole_state(
     source: Source, seed: int, seatings: dict[int, dict[str, npt.NDArray[np.int32]]], common: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the state of all documents in the form of `Franchise.freeze`."""
-    columns: dict[str, list[Any]] = {name: [] for name in ("dish", *COLUMNS)}
+    columns: dict[str, list[Any]] = {name: [] for name in next(iter(seatings.values()))}
     for i in sorted(seatings):
         for name in columns:
             first = source.shards[i].first_document if name == "count_node" else 0
@@ -438,7 +455,7 @@ def whole_state(
         "concentration": np.append(of_root, np.full(n_documents, of_documents)),
         "discount": np.zeros(n_documents + 1),
         "measure": common["measure"],
-        "bank": {},
+        "bank": {OPENS: joined[OPENS].astype(np.int8)} if OPENS in joined else {},
         "sweep": common["sweep"],
         "streams": {"seed": seed, "chain": 0},
         "components": common["components"],

@@ -15,7 +15,7 @@ from hdpkit.data.corpus import joined_pieces, piece_of
 from hdpkit.errors import DataError, ParameterError, ShardError
 from hdpkit.franchise import Franchise, Random
 from hdpkit.franchise.frozen import LARGEST, check_dishes, ints_of
-from hdpkit.franchise.shard_state import COLUMNS
+from hdpkit.franchise.shard_state import COLUMNS, OPENS
 from hdpkit.franchise.starts import COPIED, TermClusters, labels_of_terms
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.shards.source import Info, Source
@@ -33,7 +33,7 @@ class ShardedStart(Protocol):
         """The state common to all workers, as returned by `hdpkit.franchise.shard_state.common_state`."""
 
     def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
-        """The seating of a shard's documents, in the form of `hdpkit.franchise.shard_state.begin_shards`."""
+        """The seating of a shard's documents, in the form of `hdpkit.franchise.shard_state.seat_bursts`."""
 
 
 @attrs.frozen(eq=False)
@@ -41,6 +41,7 @@ class FromState:
     """The state of a franchise over the entire corpus, as returned by `Franchise.freeze`."""
 
     frozen: Mapping[str, Any]  # with store="counts" and distinguished customers (`Franchise.expand_cells`)
+    bursts: bool = False  # whether topics differ by document
 
     def common(self) -> dict[str, Any]:
         """The state common to all workers; hyperparameters and sweep are those of any start."""
@@ -60,8 +61,13 @@ class FromState:
         begin, end = np.searchsorted(node, [first + 1, first + info.n_documents + 1])
         entries = {name: seating[name][begin:end].copy() for name in COLUMNS}
         entries["count_node"] -= np.int32(first)
-        dish = seating["dish"][info.first_token : info.first_token + info.n_tokens]
-        return checked_seating(number, {"dish": dish, **entries}, corpus, self.frozen["slots"])
+        own = slice(info.first_token, info.first_token + info.n_tokens)
+        found = {"dish": seating["dish"][own], **entries}
+        if self.bursts and self.frozen["bank"]:
+            found[OPENS] = self.frozen["bank"][OPENS][own]
+        elif self.bursts:
+            found[OPENS] = firsts_of_cells(found["dish"], corpus)
+        return checked_seating(number, found, corpus, self.frozen["slots"], self.bursts)
 
 
 @attrs.frozen(eq=False)
@@ -75,6 +81,7 @@ class StartByDocument:
     key: tuple[int, int]  # of the streams
     n_dishes: int
     of_terms: Int32s | None = None  # dish of each term
+    bursts: bool = False  # whether topics differ by document; each term of a dish then has one table
 
     def common(self) -> dict[str, Any]:
         """Dishes 0 .. n_dishes - 1; weights are drawn."""
@@ -89,7 +96,8 @@ class StartByDocument:
         for d, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
             stream.rekey(*self.key, info.first_document + d, 0, DOCUMENTS)
             dish[begin:end] = self._drawn(values[begin:end], stream.generator)
-        return {"dish": dish, **one_table_each(dish, corpus.document_lengths, self.n_dishes)}
+        tables: dict[str, Any] = {OPENS: firsts_of_cells(dish, corpus)} if self.bursts else {}
+        return {"dish": dish, **one_table_each(dish, corpus.document_lengths, self.n_dishes), **tables}
 
     def _drawn(self, terms: Int32s, generator: np.random.Generator) -> Int32s:
         n = len(terms)
@@ -100,10 +108,12 @@ class StartByDocument:
         return np.where(generator.random(n) < COPIED, own[other], own).astype(np.int32)
 
 
-def checked_seating(number: int, seating: Mapping[str, Any], corpus: Corpus, slots: Any) -> dict[str, Int32s]:
+def checked_seating(
+    number: int, seating: Mapping[str, Any], corpus: Corpus, slots: Any, bursts: bool
+) -> dict[str, Any]:
     """The seating of a shard; a ShardError unless it is one of these documents, with dishes of these slots.
 
-    Compiled code uses its numbers without checks.
+    Compiled code uses its numbers without checks. With ``bursts`` it says which customers represent tables.
     """
     found = {name: np.asarray(seating.get(name)) for name in ("dish", *COLUMNS)}
     whole = all(column.ndim == 1 and column.dtype.kind in "iu" for column in found.values())
@@ -117,11 +127,38 @@ def checked_seating(number: int, seating: Mapping[str, Any], corpus: Corpus, slo
             and tables.shape == customers.shape
             and np.all((tables >= 1) & (tables <= customers))
         ):
-            return {**wanted, "dish": dish, "count_tables": tables.astype(np.int32)}
+            found = {**wanted, "dish": dish, "count_tables": tables.astype(np.int32)}
+            if not bursts:
+                return found
+            opens = np.asarray(seating.get(OPENS))
+            if _represent(opens, dish, corpus):
+                return {**found, OPENS: opens.astype(np.int8)}
     raise ShardError.of(
         number, "the state of its documents", found, "their dishes, and the tables of each dish",
         "Give the state of a franchise over the same corpus, unchanged.",
     )  # fmt: skip
+
+
+def _represent(opens: npt.NDArray[Any], dish: Int32s, corpus: Corpus) -> bool:
+    """Whether these customers, marked by 1, represent the tables of each term of a dish in a document."""
+    fits = opens.shape == dish.shape and opens.dtype.kind in "iub" and np.all((opens == 0) | (opens == 1))
+    return bool(fits and np.all(opens >= firsts_of_cells(dish, corpus)))
+
+
+def firsts_of_cells(dish: Int32s, corpus: Corpus) -> npt.NDArray[np.int8]:
+    """Which customers are the first of their document with their term and dish: int8, shape (n_tokens,)."""
+    terms, ends = corpus.values, np.cumsum(corpus.document_lengths)
+    found, n_dishes = np.zeros(len(dish), dtype=np.int8), int(dish.max(initial=0)) + 1
+    first = token = 0
+    while first < len(ends):  # in blocks of documents, to sort only short arrays
+        last = max(int(np.searchsorted(ends, token + SAMPLE, side="right")), first + 1)
+        end = int(ends[last - 1])
+        home = np.repeat(np.arange(last - first), corpus.document_lengths[first:last])
+        _, pair = np.unique(home * n_dishes + dish[token:end], return_inverse=True)
+        _, at = np.unique(pair * corpus.n_terms + terms[token:end], return_index=True)
+        found[token + at] = 1
+        first, token = last, end
+    return found
 
 
 def one_table_each(dish: Int32s, lengths: npt.NDArray[np.int64], n_dishes: int) -> dict[str, Int32s]:
@@ -160,15 +197,18 @@ class Whole:
         return self.n_dishes
 
 
-def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> ShardedStart:
-    """Return the start given by the argument ``init``, with at most ``most`` dishes (None: any number)."""
+def as_start(init: Any, source: Source, most: int | None, streams: Streams, bursts: bool) -> ShardedStart:
+    """Return the start given by the argument ``init``, with at most ``most`` dishes (None: any number).
+
+    ``bursts``: whether topics differ by document.
+    """
     if isinstance(init, Franchise):
         init = init.freeze()
     if isinstance(init, Mapping):
-        return _from_state(init, source)
+        return _from_state(init, source, bursts)
     key = streams.source(STARTS).generator.integers(0, 2**63, size=2).tolist()
     if isinstance(init, Random):
-        return StartByDocument((key[0], key[1]), init.n_dishes)
+        return StartByDocument((key[0], key[1]), init.n_dishes, bursts=bursts)
     if isinstance(init, str) and init == "auto":
         init = TermClusters()
     if not isinstance(init, TermClusters):
@@ -178,10 +218,10 @@ def as_start(init: Any, source: Source, most: int | None, streams: Streams) -> S
             "Other starts need all documents in one process.",
         )  # fmt: skip
     labels = labels_of_terms(init, Whole(_first_documents(source), most), streams.source(STARTS))
-    return StartByDocument((key[0], key[1]), int(labels.max()) + 1, labels)
+    return StartByDocument((key[0], key[1]), int(labels.max()) + 1, labels, bursts)
 
 
-def _from_state(frozen: Mapping[str, Any], source: Source) -> FromState:
+def _from_state(frozen: Mapping[str, Any], source: Source, bursts: bool) -> FromState:
     """A start from a state; the seating of each shard is checked where it is read."""
     form = frozen.get("seating")
     kept = isinstance(form, Mapping) and {"dish", *COLUMNS} <= set(form)
@@ -202,7 +242,10 @@ def _from_state(frozen: Mapping[str, Any], source: Source) -> FromState:
         )  # fmt: skip
     if not isinstance(frozen["components"], Mapping):
         raise DataError("init", frozen, "a state of a franchise", "Pass it unchanged.")
-    return FromState({**frozen, "seating": seating})
+    bank: Any = frozen.get("bank")
+    has_tables = isinstance(bank, Mapping) and OPENS in bank
+    tables = {OPENS: ints_of(OPENS, bank[OPENS], 0, 1, n)} if has_tables else {}
+    return FromState({**frozen, "seating": seating, "bank": tables}, bursts)
 
 
 def _first_documents(source: Source) -> Corpus:

@@ -8,18 +8,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import scipy
 
-from hdpkit.arrays import Int32s
+from hdpkit.arrays import Int32s, Int64s
 from hdpkit.data import Corpus
 from hdpkit.data.corpus import joined_pieces
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.sample import hyperparameter_values
 from hdpkit.franchise.shard_state import (
     COLUMNS,
+    OPENS,
     begin_shards,
     common_state,
     end_shards,
+    seat_bursts,
     shard_counts,
     shard_seating,
     share_topics,
@@ -32,13 +34,15 @@ from hdpkit.random import STARTS, ChoiceSource
 from hdpkit.record.trace import largest_shares
 from hdpkit.shards.common import check_served
 from hdpkit.shards.files import Written, write_counts, write_shard
-from hdpkit.shards.job import ShardedJob, needs_lengths
+from hdpkit.shards.job import ShardedJob, differs, needs_lengths
 from hdpkit.shards.memory import Meeting
 from hdpkit.shards.messages import CountBlock, Done, Failed, Opening, Swept
 from hdpkit.shards.scores import log_joint_of_all, seated_logs
 from hdpkit.shards.spool import spooled
 
 __all__ = ["Worker"]
+
+_CHUNK = 1 << 20  # tokens counted at once
 
 
 class Worker:
@@ -68,7 +72,8 @@ class Worker:
     def enter(self) -> Opening:
         """Read the shards and their state; returns their contribution to the state common to all workers."""
         job, before = self.job, self.job.source.shards[self.shards[0]].first_document
-        columns: dict[str, list[Int32s]] = {name: [] for name in ("dish", *COLUMNS)}
+        names = "dish", *COLUMNS, *((OPENS,) if differs(job.restaurant) else ())
+        columns: dict[str, list[Int32s]] = {name: [] for name in names}
 
         def read() -> Iterator[Corpus]:
             for i in self.shards:
@@ -84,14 +89,15 @@ class Worker:
         else:
             n_tokens = sum(job.source.shards[i].n_tokens for i in self.shards)
             corpus = spooled(read(), n_tokens, job.spool, self.shards)
-        self._seating = {name: np.concatenate(columns.pop(name)) for name in ("dish", *COLUMNS)}
+        self._seating = {name: np.concatenate(columns.pop(name)) for name in names}
         self.franchise = Franchise(job.restaurant, corpus, store="counts", root=job.root)
         self.franchise.expand_cells()
         for move in job.moves:
             move.check(self.franchise)
         check_served(self.franchise)
         slots = job.start.common()["slots"]
-        counts = shard_counts(corpus.values, corpus.n_terms, self._seating, int(np.max(slots)) + 1)
+        bursts = seat_bursts(self.franchise, self._seating)
+        counts = shard_counts(corpus.values, corpus.n_terms, self._seating, int(np.max(slots)) + 1, bursts)
         lengths = np.asarray(corpus.document_lengths, dtype=np.int64)
         in_order = {before: lengths} if needs_lengths(job) else {}
         return Opening(counts, np.unique(lengths, return_counts=True), in_order, secrets.token_hex(16))
@@ -217,7 +223,8 @@ class Worker:
             )
             own = {name: seating[name][begin:end].copy() for name in COLUMNS}
             own["count_node"] -= np.int32(document)
-            found[i] = {"dish": seating["dish"][token : token + info.n_tokens], **own}
+            of_tokens = slice(token, token + info.n_tokens)
+            found[i] = {name: seating[name][of_tokens] for name in ("dish", OPENS) if name in seating} | own
             document, token = document + info.n_documents, token + info.n_tokens
         return found
 
@@ -232,13 +239,38 @@ class Worker:
             write_counts(folder, i, dict(columns))
         return list(found)
 
-    def dish_counts(self) -> npt.NDArray[np.int64] | None:
-        """Counts of each term in each dish, equal in all workers: int64, shape (K, V); from one worker."""
+    def dish_counts(self) -> Any:
+        """Counts of each term in each dish as a csr_array (K, V); their sum over the workers is that of all.
+
+        If topics don't differ by document, one worker has all of them, and the others return None.
+        """
+        if not self.franchise.measure.seats_values:
+            return self._observed() if self.reports else None
+        slots = self.franchise.slots.occupied_slots()
+        rank = np.zeros(int(slots.max()) + 1, dtype=np.int64)
+        rank[slots] = np.arange(len(slots))
+        values, dishes = self.franchise.data.values, self.franchise.store.dishes()
+        shape = len(slots), self.job.source.n_terms
+        counts = scipy.sparse.csr_array(shape, dtype=np.int64)
+        for first in range(0, len(dishes), _CHUNK):
+            there = rank[dishes[first : first + _CHUNK]], values[first : first + _CHUNK]
+            ones = np.ones(len(there[0]), dtype=np.int64)
+            counts = counts + scipy.sparse.csr_array((ones, there), shape=shape)
+        return counts
+
+    def observed(self) -> tuple[Any, tuple[Int64s, Int64s]] | None:
+        """Where topics differ by document: tables of each term in each dish as a csr_array (K, V), and the
+        numbers of customers and tables in `CountedBursts`. They are equal in all workers; from one worker."""
         if not self.reports:
             return None
         bank: Any = self.franchise.bank
-        counts: npt.NDArray[np.int64] = bank.counts(self.franchise.slots.occupied_slots())
-        return counts
+        _, totals, cells = bank.whole
+        return self._observed(), (totals, cells)
+
+    def _observed(self) -> Any:
+        """Observations of each topic by term."""
+        bank: Any = self.franchise.bank
+        return scipy.sparse.csr_array(bank.counts(self.franchise.slots.occupied_slots()))
 
     def document_counts(self) -> dict[int, Mapping[str, Int32s]]:
         """Customers of each document and dish, by shard: rows "document", "dish" (0 .. K-1), "customers"."""

@@ -71,7 +71,14 @@ def test_a_prior_on_every_hyperparameter(name, tmp_path):
         ({"discount": 0.2}, {}, errors.ParameterError, "discount"),
         ({"discount": hk.Beta(1.0, 1.0)}, {}, errors.ParameterError, "discount"),
         ({"base": hk.SparseDirichletMultinomial()}, {}, errors.KernelError, "base"),
-        ({"base": hk.Bursty(hk.DirichletMultinomial())}, {}, errors.KernelError, "base"),
+        ({"base": hk.Bursty(hk.SparseDirichletMultinomial(0.5))}, {}, errors.ScheduleError, "moves"),
+        (
+            {"base": hk.Bursty(hk.DirichletMultinomial(), hk.Each(hk.Gamma(1.0, 1.0)))},
+            {},
+            errors.ScheduleError,
+            "moves",
+        ),
+        ({"base": hk.Bursty(hk.DirichletMultinomial(), each="root")}, {}, errors.ScheduleError, "moves"),
         ({"base": hk.SparseDirichletMultinomial(hk.Gamma(1.0, 1.0))}, {}, errors.KernelError, "base"),
     ],
 )
@@ -82,13 +89,33 @@ def test_other_hyperparameters_are_refused(of_root, of_documents, error, what):
         shards.run(declared, shards.cut(DATA, 2), [moves.SliceGibbs()], sweeps=1, rng=0)
 
 
-def test_no_folder_is_made_for_topics_that_differ_by_document(tmp_path):
-    declared = hk.Restaurant(hk.Restaurant(hk.Bursty(hk.DirichletMultinomial(0.5))), each="document")
-    with pytest.raises(errors.KernelError, match=r"^base = Bursty"):
+@pytest.mark.parametrize(
+    ("measure", "error", "what"),
+    [
+        (hk.Bursty(hk.SparseDirichletMultinomial(0.5)), errors.ScheduleError, "moves"),
+        (hk.Bursty(hk.DirichletMultinomial(0.5), hk.Each(hk.Gamma(1.0, 1.0))), errors.ScheduleError, "moves"),
+        (hk.Bursty(hk.DirichletMultinomial(0.5), each="root"), errors.ScheduleError, "moves"),
+    ],
+)
+def test_no_folder_is_made_for_topics_that_workers_do_not_serve(tmp_path, measure, error, what):
+    declared = hk.Restaurant(hk.Restaurant(measure), each="document")
+    with pytest.raises(error, match=f"^{what} = "):
         shards.run(
             declared, shards.cut(DATA, 2), [moves.SliceGibbs()], sweeps=1, rng=0, folder=tmp_path / "run"
         )
     assert not (tmp_path / "run").exists()
+
+
+def test_an_infinite_concentration_of_bursts_is_the_chain_of_plain_topics():
+    begun, ended, trace = in_one_process(2, DATA, schedule=SCHEDULE[:3])
+    measure = hk.Bursty(hk.DirichletMultinomial(hk.Gamma(1.0, 2.0)), float("inf"))
+    root = hk.Restaurant(measure, concentration=hk.Gamma(1.0, 1.0))
+    run = shards.run(
+        hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0)), shards.cut(DATA, 3),
+        SCHEDULE[:3], sweeps=2, rng=11, init=begun, backend=shards.Local(2),
+    )  # fmt: skip
+    same(run.state(), ended)
+    same_numbers(run.numbers, trace)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +195,7 @@ def test_changes_in_blocks_of_terms_are_those_of_all_terms(threads, n_blocks):
     assert later.counts == ()
     blocks = tuple(take_block(one, block, n_blocks) for block in range(n_blocks))
     np.testing.assert_array_equal(read(blocks), read(whole.counts))
-    n_slots = len(later.customers)
+    n_slots = len(later.tables)
     for i, block in enumerate(blocks):
         terms = read_sparse(block)[0] // n_slots
         first, last = DATA.n_terms * i // n_blocks, DATA.n_terms * (i + 1) // n_blocks

@@ -358,3 +358,13 @@ def test_other_franchises_are_refused():
         hk.Scheduler([TokenGibbs()]).run(readable, sweeps=1, rng=0)
     with pytest.raises(ParameterError, match="moves"):
         shards.run(restaurant(), shards.cut(DATA, 2), [TokenGibbs], sweeps=1, rng=0)
+
+
+def test_moves_over_documents_are_refused_where_topics_differ_by_document():
+    """Given topics alone, words of a document are not independent there: also in one process."""
+    document = restaurant(bursty=True)
+    franchise = hk.Franchise(document, DATA, store="counts", root="weights")
+    with pytest.raises(ScheduleError, match="topics that differ by document"):
+        hk.Scheduler([TokenGibbs(), moves.RootWeights()]).run(franchise, sweeps=1, rng=0)
+    with pytest.raises(ScheduleError, match="topics that differ by document"):
+        shards.run(document, shards.cut(DATA, 2), [TokenGibbs(), moves.RootWeights()], sweeps=1, rng=0)

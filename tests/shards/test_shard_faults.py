@@ -2,17 +2,22 @@
 
 import attrs
 import pytest
-from shard_cases import SCHEDULE, corpus, in_one_process, restaurant, same
+from shard_cases import BURSTY, SCHEDULE, corpus, in_one_process, restaurant, same, same_numbers
 
 from hdpkit import shards
+from hdpkit.franchise import slices
+from hdpkit.franchise.shard_state import OPENS
 from hdpkit.franchise.slices import Slices
-from hdpkit.franchise.whole_corpus import Changes, WholeCorpus
+from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
+from hdpkit.shards import starts, worker
 from hdpkit.shards.messages import Opening
 from hdpkit.shards.worker import Worker
 
 DATA = corpus()
 PLUS, TOTALS, PLAN, DUE = Changes.plus, WholeCorpus.totals, Slices._plan, Worker._due_in
-OPEN = Opening.plus
+OPEN, COUNTED, COUNTS, FIRSTS = (
+    Opening.plus, CountedBursts.plus, worker.shard_counts, starts.firsts_of_cells
+)  # fmt: skip
 
 
 def documents_numbered_from_0(patch):
@@ -78,6 +83,74 @@ BUGS = [
     documents_of_a_part_not_counted,
     seed_of_the_sweep_before,
 ]
+
+
+# ------------------------------------------------------------------ topics that differ by document
+
+
+def tokens_for_tables_of_words(patch):
+    def counts(terms, n_terms, seating, *others):
+        return COUNTS(terms, n_terms, {k: v for k, v in seating.items() if k != OPENS}, *others)
+
+    patch.setattr(worker, "shard_counts", counts)
+
+
+def of_a_part_only(name):
+    def bug(patch):
+        def plus(one, other):
+            return attrs.evolve(COUNTED(one, other), **{name: getattr(one, name)})
+
+        patch.setattr(CountedBursts, "plus", plus)
+
+    bug.__name__ = f"{name}_of_a_part_only"
+    return bug
+
+
+def numbers_of_the_start(patch):
+    patch.setattr(slices, "take_bursts", lambda bank, bursts: None)
+
+
+def one_table_for_each_word_of_a_document(patch):
+    def seating(self, number, info, corpus):
+        found = SEATING(self, number, info, corpus)
+        return {**found, OPENS: FIRSTS(found["dish"], corpus)}
+
+    patch.setattr(starts.FromState, "seating", seating)
+
+
+SEATING = starts.FromState.seating
+BURSTY_BUGS = [
+    counts_of_a_part_left_out,
+    tokens_for_tables_of_words,
+    of_a_part_only("customers"),
+    of_a_part_only("totals"),
+    of_a_part_only("cells"),
+    numbers_of_the_start,
+    one_table_for_each_word_of_a_document,
+]
+
+
+@pytest.fixture(scope="module")
+def bursty_chain():
+    return in_one_process(3, DATA, schedule=BURSTY, bursty=True)
+
+
+@pytest.mark.parametrize("bug", BURSTY_BUGS)
+def test_planted_bugs_are_caught_where_topics_differ_by_document(bug, bursty_chain, monkeypatch):
+    begun, ended, trace = bursty_chain
+
+    def run():
+        done = shards.run(
+            restaurant(bursty=True), shards.cut(DATA, 2), BURSTY, sweeps=3, rng=11, init=begun,
+            backend=shards.Local(2),
+        )  # fmt: skip
+        same(done.state(), ended)
+        same_numbers(done.numbers, trace)
+
+    run()
+    bug(monkeypatch)
+    with pytest.raises((AssertionError, ArithmeticError, ValueError)):
+        run()
 
 
 @pytest.fixture(scope="module")

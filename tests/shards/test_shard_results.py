@@ -6,14 +6,14 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy import sparse
-from shard_cases import SCHEDULE, corpus, restaurant, same
+from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, same
 
 import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.cli.verification import verify_run
 from hdpkit.errors import DataError, ParameterError, RunError, ShardError
 from hdpkit.evaluation import ShardedState
-from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves
+from hdpkit.evaluation.fixed_topics import FixedTopics, completion, halves, repeats_in
 from hdpkit.io.corpora import read_corpus
 from hdpkit.io.shard_shares import write_shares
 from hdpkit.io.shards import convert_shards
@@ -42,26 +42,30 @@ def test_a_chain_over_a_converted_file_is_that_over_the_file(tmp_path, cells):
     same(run.state(), franchise.freeze())
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+@pytest.fixture(scope="module", params=[False, True], ids=["plain", "bursty"])
+def finished(request, tmp_path_factory):
     """A run's folder, its shards, and a franchise over all documents in its last state."""
     folder = tmp_path_factory.mktemp("run")
     names = [f"d{number}" for number in range(DATA.n_documents)]
     named = hk.Corpus.from_counts(DATA.to_counts(), names=names)
     sharded = hk.ShardedCorpus.write(named, folder / "shards", 3)
-    run = shards.run(restaurant(), sharded, SCHEDULE, sweeps=5, rng=2, folder=folder / "run")
-    franchise = hk.Franchise(restaurant(), named, store="counts", root="weights")
+    declared, schedule = restaurant(bursty=request.param), BURSTY if request.param else SCHEDULE
+    run = shards.run(declared, sharded, schedule, sweeps=5, rng=2, folder=folder / "run")
+    franchise = hk.Franchise(declared, named, store="counts", root="weights")
     franchise.expand_cells()
     franchise.thaw(run.state())
+    np.testing.assert_array_equal(run.dish_counts(), franchise.dish_counts)
+    np.testing.assert_array_equal(run.topic_counts(), franchise.topic_counts)
     return folder / "run", sharded, franchise
 
 
 def test_topics_and_shares_are_those_of_the_state(finished, tmp_path):
     folder, sharded, franchise = finished
-    state = ShardedState.open(folder, restaurant(), sharded)
+    state = ShardedState.open(folder, franchise.declarations[-1], sharded)
     order = np.argsort(-franchise.dish_counts.sum(axis=1), kind="stable")
     assert state.sweep == 5
     np.testing.assert_array_equal(state.dish_counts, franchise.dish_counts[order])
+    np.testing.assert_array_equal(state.topic_counts.toarray(), franchise.topic_counts[order])
     np.testing.assert_allclose(state.topics(), franchise.dish_parameters()[order], rtol=1e-12)
     weights, rest = franchise.root_weights()
     np.testing.assert_array_equal(state.weights, np.append(weights[order], rest))
@@ -113,14 +117,17 @@ def test_many_topics_are_read_without_an_array_of_topics_by_terms(tmp_path):
 @pytest.mark.parametrize("learn", [True, False])
 def test_scores_are_those_of_all_documents_together(finished, learn):
     folder, sharded, franchise = finished
-    state = ShardedState.open(folder, restaurant(), sharded)
+    state = ShardedState.open(folder, franchise.declarations[-1], sharded)
     order = np.argsort(-franchise.dish_counts.sum(axis=1), kind="stable")
     weights, rest = franchise.root_weights()
     eta = float(franchise.base_parameters["eta"])
     new = np.full(40, 1 / 40)
-    mass = np.append(franchise.dish_counts[order].sum(axis=1), 0) + 40 * eta
+    mass = np.append(franchise.topic_counts[order].sum(axis=1), 0) + 40 * eta
     prior = franchise.concentration("document") * np.append(weights[order], rest)
-    topics = FixedTopics.of(franchise.dish_parameters()[order], new, prior, mass if learn else None)
+    topics = FixedTopics.of(
+        franchise.dish_parameters()[order], new, prior, mass if learn else None,
+        repeats_in(franchise.sample()),
+    )  # fmt: skip
     observed, held = halves(sparse.csr_array(NEW.to_counts()), 0)
     wanted = completion([topics], observed, held, 1e-8)
     for n in (1, 3):
@@ -152,20 +159,21 @@ def test_finite_models(tmp_path):
 
 
 def test_what_does_not_fit_is_refused(finished, tmp_path):
-    folder, sharded, _ = finished
+    folder, sharded, franchise = finished
+    declared = franchise.declarations[-1]
     with pytest.raises(RunError, match=r"a folder with a run\.json"):
-        ShardedState.open(tmp_path, restaurant(), sharded)
+        ShardedState.open(tmp_path, declared, sharded)
     with pytest.raises(RunError, match="corpus, in"):
-        ShardedState.open(folder, restaurant(), shards.cut(DATA, 3))
+        ShardedState.open(folder, declared, shards.cut(DATA, 3))
     with pytest.raises(RunError, match="root, in"):
-        ShardedState.open(folder, restaurant(), sharded, root=hk.FixedWeights(5))
+        ShardedState.open(folder, declared, sharded, root=hk.FixedWeights(5))
     other = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), each="document")
     with pytest.raises(RunError, match="restaurant, in"):
         ShardedState.open(folder, other, sharded)
-    for bad in ((5, sharded), (restaurant(), DATA)):
+    for bad in ((5, sharded), (declared, DATA)):
         with pytest.raises(ParameterError, match=r"Restaurant|in shards"):
             ShardedState.open(folder, *bad)
-    state = ShardedState.open(folder, restaurant(), sharded)
+    state = ShardedState.open(folder, declared, sharded)
     for bad in (-1, 3, 1.0, "0"):
         with pytest.raises(ParameterError, match="number"):
             state.shares(bad)

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from shard_cases import SCHEDULE, corpus, restaurant, same, same_numbers
+from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, same, same_numbers
 
 import hdpkit as hk
 from hdpkit import moves, shards
@@ -18,10 +18,31 @@ from hdpkit.shards import files, spool, starts
 DATA = corpus()
 
 
+MODEL = {"bursty": False}
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "bursty"])
+def both(request, monkeypatch):
+    """Both kinds of topics: the same in all documents, and those that differ by document."""
+    monkeypatch.setitem(MODEL, "bursty", request.param)
+
+
+def schedule():
+    return BURSTY if MODEL["bursty"] else SCHEDULE
+
+
+def franchise_of(root="weights"):
+    found = hk.Franchise(restaurant(**MODEL), DATA, store="counts", root=root)
+    found.expand_cells()
+    return found
+
+
 def run(source, sweeps=3, workers=1, **options):
-    options = {"rng": 11, "init": hk.init.Random(4), "moves": SCHEDULE, **options}
-    schedule = options.pop("moves")
-    return shards.run(restaurant(), source, schedule, sweeps=sweeps, backend=shards.Local(workers), **options)
+    options = {"rng": 11, "init": hk.init.Random(4), "moves": schedule(), **options}
+    return shards.run(
+        restaurant(**MODEL), source, options.pop("moves"), sweeps=sweeps, backend=shards.Local(workers),
+        **options,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -34,23 +55,23 @@ def folder(tmp_path_factory):
 # ------------------------------------------------------------------ starts
 
 
+@pytest.mark.usefixtures("both")
 @pytest.mark.parametrize("init", ["auto", hk.init.TermClusters(5), hk.init.Random(4)])
 def test_starts_do_not_depend_on_shards_and_parts(init):
     one = run(shards.cut(DATA, 1), sweeps=0, init=init).state()
     same(run(shards.cut(DATA, 5), sweeps=0, workers=3, init=init).state(), one)
-    franchise = hk.Franchise(restaurant(), DATA, store="counts", root="weights")
-    franchise.expand_cells()
+    franchise = franchise_of()
     franchise.thaw(one)
     franchise.audit()
     assert franchise.n_dishes <= 40
 
 
+@pytest.mark.usefixtures("both")
 def test_a_start_goes_on_as_in_one_process():
     begun = run(shards.cut(DATA, 3), sweeps=0, workers=2)
-    franchise = hk.Franchise(restaurant(), DATA, store="counts", root="weights")
-    franchise.expand_cells()
+    franchise = franchise_of()
     franchise.thaw(begun.state())
-    hk.Scheduler(SCHEDULE).run(franchise, sweeps=3, rng=11, init=None)
+    hk.Scheduler(schedule()).run(franchise, sweeps=3, rng=11, init=None)
     ended = run(shards.cut(DATA, 3), workers=3)
     same(ended.state(), franchise.freeze())
     np.testing.assert_array_equal(ended.dish_counts(), franchise.dish_counts)
@@ -62,21 +83,20 @@ def test_a_start_goes_on_as_in_one_process():
     np.testing.assert_array_equal(found, counts)
 
 
+@pytest.mark.usefixtures("both")
 @pytest.mark.parametrize(("workers", "threads"), [(1, 1), (2, 1), (3, 2)])
 @pytest.mark.parametrize("root", ["weights", "restaurant"])
 def test_a_state_as_start_is_that_of_a_scheduler(root, workers, threads):
     """Sweeps count from 1 and hyperparameters are reset; without weights in the state they are drawn."""
     chosen = moves.TableGibbs() if root == "restaurant" else moves.SliceGibbs()
-    other = hk.Franchise(restaurant(), DATA, store="counts", root=root)
-    other.expand_cells()
-    hk.Scheduler([chosen, *SCHEDULE[2:]]).run(other, sweeps=3, rng=5, init=hk.init.Random(6))
+    other = franchise_of(root)
+    hk.Scheduler([chosen, *schedule()[2:]]).run(other, sweeps=3, rng=5, init=hk.init.Random(6))
     given = other.freeze()
     for init in (given, other):
         for sweeps in (0, 3):
-            franchise = hk.Franchise(restaurant(), DATA, store="counts", root="weights")
-            franchise.expand_cells()
+            franchise = franchise_of()
             if sweeps:
-                trace = hk.Scheduler(SCHEDULE).run(franchise, sweeps=sweeps, rng=11, init=init)
+                trace = hk.Scheduler(schedule()).run(franchise, sweeps=sweeps, rng=11, init=init)
             begun = run(shards.cut(DATA, 4), sweeps=sweeps, workers=workers, threads=threads, init=init)
             assert begun.sweep == len(begun.seconds) == sweeps
             if sweeps:
@@ -84,7 +104,8 @@ def test_a_state_as_start_is_that_of_a_scheduler(root, workers, threads):
                 same_numbers(begun.numbers, trace)
             else:
                 state = begun.state()
-                assert state["measure"] == {"eta": 0.5}
+                bursts = {"concentration/bursts": 10.0, "discount/bursts": 1.0 / 3.0}
+                assert state["measure"] == {"eta": 0.5, **(bursts if MODEL["bursty"] else {})}
                 assert set(state["concentration"].tolist()) == {1.0}
 
 
@@ -111,8 +132,21 @@ def forged(state):
     }.items():  # fmt: skip
         for bad in (value, value.astype(float), value[:-1], -value - 1, None, "x", [[1], 2]):
             yield f"{key} = {bad}", {**state, "seating": {**seating, key: bad}}
+    for key, value in (state["bank"] or {}).items():
+        for bad in (value * 0, 1 - value, value[:-1], -value, value * 2, value + 0.5, None, "x", [[1], 2]):
+            yield f"{key} = {bad}", {**state, "bank": {key: bad}}
 
 
+def test_a_state_of_plain_topics_is_a_start_of_topics_that_differ_by_document(monkeypatch):
+    """Each word of a dish in a document then has one table, as in one process."""
+    given = run(shards.cut(DATA, 2), sweeps=1).state()
+    monkeypatch.setitem(MODEL, "bursty", True)
+    franchise = franchise_of()
+    hk.Scheduler(schedule()).run(franchise, sweeps=2, rng=11, init={**given, "bank": None})
+    same(run(shards.cut(DATA, 3), sweeps=2, workers=2, init=given).state(), franchise.freeze())
+
+
+@pytest.mark.usefixtures("both")
 def test_states_that_do_not_fit_are_refused():
     given = run(shards.cut(DATA, 2), sweeps=1).state()
     run(shards.cut(DATA, 2), sweeps=1, init=given)
@@ -145,6 +179,7 @@ def place_of(folder, number):
     return folder / "chain-000" / f"sweep-{sweep:08d}" / f"shard-{number:04d}"
 
 
+@pytest.mark.usefixtures("both")
 def test_checkpoints_that_do_not_fit_are_refused(folder, tmp_path):
     """With right checksums: whatever is in a folder is checked before compiled code uses it."""
     source, whole, kept = hk.ShardedCorpus.open(folder), tmp_path / "whole", tmp_path / "run"
@@ -168,6 +203,7 @@ def test_checkpoints_that_do_not_fit_are_refused(folder, tmp_path):
     assert found > 200
 
 
+@pytest.mark.usefixtures("both")
 def test_a_state_of_a_shard_that_does_not_fit_is_refused(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
     run(source, sweeps=1, folder=kept)
@@ -211,6 +247,7 @@ def test_a_finite_model():
 # ------------------------------------------------------------------ checkpoints
 
 
+@pytest.mark.usefixtures("both")
 @pytest.mark.parametrize("cells", [True, False])
 def test_tokens_in_a_file_give_the_same_chain(tmp_path, monkeypatch, cells):
     data = hk.Corpus.from_counts(DATA.to_counts()) if cells else DATA
@@ -237,6 +274,7 @@ def test_a_disk_too_full_for_tokens_is_an_error_that_names_the_shards(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
 
 
+@pytest.mark.usefixtures("both")
 def test_a_run_goes_on_from_its_checkpoint(folder, tmp_path):
     source, kept = hk.ShardedCorpus.open(folder), tmp_path / "run"
     whole = run(source, sweeps=5)
@@ -250,6 +288,7 @@ def test_a_run_goes_on_from_its_checkpoint(folder, tmp_path):
         np.testing.assert_array_equal(second.numbers[key], values, err_msg=key)
 
 
+@pytest.mark.usefixtures("both")
 def test_a_full_disk_is_an_error_that_names_the_shard_and_loses_nothing(tmp_path):
     """A limit on the size of files, which the state of a shard is above, or what all have in common."""
     resource = pytest.importorskip("resource")
@@ -338,6 +377,7 @@ def test_a_damaged_state_is_an_error_that_names_the_shard(folder, tmp_path):
     assert caught.value.shard == 2
 
 
+@pytest.mark.usefixtures("both")
 def test_the_state_of_another_run_is_an_error_that_names_the_shard(folder, tmp_path):
     source = hk.ShardedCorpus.open(folder)
     for name, seed in (("one", 1), ("other", 2)):
@@ -430,7 +470,10 @@ def test_every_shard_has_a_document_with_tokens():
 
 def test_tables_of_a_start_do_not_depend_on_how_many_documents_are_sorted_at_once(monkeypatch):
     dish = np.random.default_rng(0).integers(0, 5, size=DATA.n_tokens).astype(np.int32)
-    whole = starts.one_table_each(dish, DATA.document_lengths, 5)
+    whole, firsts = starts.one_table_each(dish, DATA.document_lengths, 5), starts.firsts_of_cells(dish, DATA)
+    cells = list(zip(DATA.document.tolist(), dish.tolist(), DATA.values.tolist(), strict=True))
+    assert firsts.tolist() == [int(cell not in cells[:i]) for i, cell in enumerate(cells)]
     monkeypatch.setattr(starts, "SAMPLE", 30)
+    np.testing.assert_array_equal(starts.firsts_of_cells(dish, DATA), firsts)
     for name, column in starts.one_table_each(dish, DATA.document_lengths, 5).items():
         np.testing.assert_array_equal(column, whole[name])

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from shard_cases import SCHEDULE, corpus, restaurant, same, same_numbers
+from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, same, same_numbers
 
 import hdpkit as hk
 from hdpkit import shards
@@ -85,9 +85,11 @@ def begun(run):
         return 0
 
 
-def test_every_command_on_a_run_of_two_ranks_killed_and_resumed(tmp_path):
+@pytest.mark.parametrize("options", [[], ["--bursty"]], ids=["plain", "bursty"])
+def test_every_command_on_a_run_of_two_ranks_killed_and_resumed(tmp_path, options):
     hk.ShardedCorpus.write(DATA, tmp_path / "corpus", 4)
     fit = ["fit", "--shards", tmp_path / "corpus", "--sweeps", SWEEPS, "--seed", 3, "--checkpoint-sweeps", 5]
+    fit += options
     command(*fit, "--out", tmp_path / "unbroken")
     killed = tmp_path / "killed"
     ranks = subprocess.Popen(
@@ -128,14 +130,14 @@ def test_every_command_on_a_run_of_two_ranks_killed_and_resumed(tmp_path):
     assert begun(killed) == SWEEPS + 2
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+@pytest.fixture(scope="module", params=[False, True], ids=["plain", "bursty"])
+def finished(request, tmp_path_factory):
     """A run over shards on disk, its folder, and a franchise over all documents in its state."""
     place = tmp_path_factory.mktemp("finished")
     source = hk.ShardedCorpus.write(DATA, place / "corpus", 3)
     shards.run(
-        restaurant(), source, SCHEDULE, sweeps=7, rng=2, folder=place / "run", init=hk.init.Random(5),
-        backend=shards.Local(2), checkpoint=3,
+        restaurant(bursty=request.param), source, BURSTY if request.param else SCHEDULE, sweeps=7, rng=2,
+        folder=place / "run", init=hk.init.Random(5), backend=shards.Local(2), checkpoint=3,
     )  # fmt: skip
     return place / "run", hk.open_run(place / "run").franchise()
 
@@ -166,10 +168,10 @@ def test_a_state_over_shards_is_read_as_one_of_one_process(finished):
 
 
 def test_a_run_goes_on_with_any_number_of_parts(finished, tmp_path):
-    folder, _ = finished
-    whole = shards.run(
-        restaurant(), hk.open_run(folder).data, SCHEDULE, sweeps=12, rng=2, init=hk.init.Random(5)
-    )
+    folder, franchise = finished
+    declared = franchise.declarations[-1]
+    schedule = BURSTY if franchise.measure.seats_values else SCHEDULE
+    whole = shards.run(declared, hk.open_run(folder).data, schedule, sweeps=12, rng=2, init=hk.init.Random(5))
     shutil.copytree(folder, tmp_path / "run")
     ticks = []
     run = hk.open_run(tmp_path / "run")
@@ -214,9 +216,15 @@ def test_states_and_shards_of_different_runs_are_found(finished, tmp_path):
     loaded, _ = run._files.chain(0).load()
     stored, _ = run._kind.stored(loaded)
     kind = hk.open_run(tmp_path / "run")._kind
+    differ = stored.bursts is not None
+    other = stored.observed.copy()
+    at = int(np.flatnonzero(stored.observed.data < stored.counts.data)[0]) if differ else 0
+    other.data[at] += 1
+    own = [{"observed": stored.counts}, {"observed": other}, {"bursts": (stored.bursts or ())[::-1]}]
     for change in (
         {"counts": stored.counts[:, ::-1]}, {"tables": np.ones_like(stored.tables)}, {"log_joint": -1.0},
         {"sizes": (stored.sizes[0][:1], stored.sizes[1][:1])},
+        *(own if differ else []),
     ):  # fmt: skip
         frozen = {**stored.frozen(), **over_shards.attrs.evolve(stored, **change).frozen()}
         forged = over_shards.attrs.evolve(loaded, frozen=frozen)

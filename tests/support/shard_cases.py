@@ -8,6 +8,8 @@ import hdpkit as hk
 from hdpkit import moves
 
 SCHEDULE = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(), moves.BaseMeasureParameters()]
+BURSTY = [*SCHEDULE, moves.Discount()]
+"""A schedule for topics that differ by document."""
 
 
 def corpus(n_documents=60, n_terms=40, seed=3):
@@ -23,24 +25,25 @@ def corpus(n_documents=60, n_terms=40, seed=3):
     return hk.Corpus.from_documents([d.tolist() for d in documents], n_terms=n_terms)
 
 
-def restaurant(eta=None):
-    """Every hyperparameter is drawn, or all but eta."""
-    eta = hk.Gamma(1.0, 2.0) if eta is None else eta
-    root = hk.Restaurant(hk.DirichletMultinomial(eta), concentration=hk.Gamma(1.0, 1.0))
+def restaurant(eta=None, bursty=False):
+    """Every hyperparameter is drawn, or all but eta; ``bursty``: topics differ by document."""
+    measure = hk.DirichletMultinomial(hk.Gamma(1.0, 2.0) if eta is None else eta)
+    measure = hk.Bursty(measure, hk.Gamma(1.0, 0.1), hk.Beta(1.0, 2.0)) if bursty else measure
+    root = hk.Restaurant(measure, concentration=hk.Gamma(1.0, 1.0))
     return hk.Restaurant(root, each="document", concentration=hk.Gamma(1.0, 1.0))
 
 
-def started(data, root="weights", schedule=SCHEDULE):
+def started(data, root="weights", schedule=SCHEDULE, bursty=False):
     """A franchise over the whole corpus after a sweep, whose hyperparameters aren't those of a start."""
-    franchise = hk.Franchise(restaurant(), data, store="counts", root=root)
+    franchise = hk.Franchise(restaurant(bursty=bursty), data, store="counts", root=root)
     franchise.expand_cells()
     hk.Scheduler(schedule).run(franchise, sweeps=1, rng=5, init=hk.init.Random(6))
     return franchise
 
 
-def in_one_process(sweeps, data, root="weights", schedule=SCHEDULE):
+def in_one_process(sweeps, data, root="weights", schedule=SCHEDULE, bursty=False):
     """A state, that after so many sweeps of a scheduler which starts with it, and the trace."""
-    franchise = started(data, root, schedule=schedule)
+    franchise = started(data, root, schedule, bursty)
     begun = franchise.freeze()
     trace = hk.Scheduler(schedule).run(franchise, sweeps=sweeps, rng=11, init=begun)
     return begun, franchise.freeze(), trace
@@ -51,6 +54,9 @@ def same(one, other):
     for key in ("slots", "dish_ids", "births", "concentration", "discount", "sweep"):
         np.testing.assert_array_equal(one[key], other[key], err_msg=key)
     assert one["measure"] == other["measure"]
+    assert bool(one["bank"]) == bool(other["bank"])
+    for key in one["bank"] or ():
+        np.testing.assert_array_equal(one["bank"][key], other["bank"][key], err_msg=key)
     assert one["seating"].keys() == other["seating"].keys()
     for key, column in one["seating"].items():
         np.testing.assert_array_equal(column, other["seating"][key], err_msg=key)
@@ -81,8 +87,9 @@ class Case(NamedTuple):
     root: object = "weights"
 
 
-def declared(of_root, of_documents, eta):
-    root = hk.Restaurant(hk.DirichletMultinomial(eta), **of_root)
+def declared(of_root, of_documents, eta, bursts=None):
+    measure = hk.DirichletMultinomial(eta)
+    root = hk.Restaurant(measure if bursts is None else hk.Bursty(measure, *bursts), **of_root)
     return hk.Restaurant(root, each="document", **of_documents)
 
 
@@ -113,6 +120,22 @@ def cases():
             [moves.SliceGibbs(), moves.Concentration(), moves.BaseMeasureParameters()],
             hk.FixedWeights(5),
         ),
+        "topics that differ by document": Case(
+            declared(**both, eta=hk.Gamma(2.0, 4.0), bursts=[hk.Gamma(1.0, 0.1)]),
+            [*drawn, moves.Concentration(), moves.BaseMeasureParameters()],
+        ),
+        "their discount": Case(
+            declared(**both, eta=hk.Gamma(2.0, 4.0), bursts=[hk.Gamma(1.0, 0.1), hk.Beta(1.0, 2.0)]),
+            [moves.Discount(), moves.Concentration(), moves.BaseMeasureParameters("metropolis", 0.3), *drawn],
+        ),
+        "their auxiliary variables": Case(
+            declared({}, both["of_documents"], hk.Gamma(2.0, 4.0), [hk.Gamma(1.0, 0.1), hk.Beta(1.0, 2.0)]),
+            [
+                *(moves.CountGibbs(), moves.Concentration("auxiliary"), moves.Discount("auxiliary")),
+                moves.BaseMeasureParameters(),
+            ],
+            hk.FixedWeights(5),
+        ),
     }
 
 
@@ -135,6 +158,7 @@ def same_case(case, state, numbers, ended, trace):
     """Whether a chain is that of one process, and every hyperparameter that has a prior has changed."""
     same(state, ended)
     same_numbers(numbers, trace)
-    drawn = {"base/eta", "concentration/document"}
+    bursts = {key for key in case.restaurant.measure.priors if key.endswith("/bursts")}
+    drawn = {"base/eta", "concentration/document", *bursts}
     for key in drawn if case.root != "weights" else {*drawn, "concentration/root"}:
         assert len(np.unique(numbers[key])) > 1, key

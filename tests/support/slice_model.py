@@ -181,19 +181,27 @@ class BurstyModel(Model):
         return p
 
     def enter(self, state):
+        slot, fr = super().enter(state[0]), self.franchise
+        fr.bank.thaw({"opens": self.opens(state)})
+        fr.bank.rebuild(fr.seating.dishes(), fr.slots.occupied_slots())
+        return slot
+
+    def opens(self, state):
+        """Which customers represent the tables of a state."""
         z, t = state
-        slot = super().enter(z)
-        fr, left = self.franchise, dict(zip(self.cells(z), t, strict=True))
+        left = dict(zip(self.cells(z), t, strict=True))
         opens = np.zeros(len(z), dtype=np.int8)
         for i, cell in enumerate(zip(self.home, z, self.terms, strict=True)):
             opens[i] = left[cell] > 0
             left[cell] -= 1
-        fr.bank.thaw({"opens": opens})
-        fr.bank.rebuild(fr.seating.dishes(), fr.slots.occupied_slots())
-        return slot
+        return opens
+
+    def tables(self):
+        """Which customers represent tables after a sweep."""
+        return self.franchise.bank.freeze()["opens"]
 
     def read(self, z):
-        opens, tables = self.franchise.bank.freeze()["opens"], Counter()
+        opens, tables = self.tables(), Counter()
         for i, cell in enumerate(zip(self.home, z, self.terms, strict=True)):
             tables[cell] += int(opens[i])
         return z, tuple(tables[cell] for cell in self.cells(z))

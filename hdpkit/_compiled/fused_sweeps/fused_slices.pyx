@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 
 from hdpkit._compiled.fused_sweeps.change_blocks cimport add_blocks
 from hdpkit._compiled.fused_sweeps.slice_ends cimport (
@@ -156,17 +156,34 @@ def bursty_slice_sweep(Walk walk not None, BurstyBank bank not None, SliceWorksp
     """The same where topics differ by document. Proportions are integrated out, whatever the plan says."""
     cdef Sweep sweep
     cdef CountsStore store
-    cdef DirichletMultinomialBank topics = bank.inner
-    cdef BurstyCounts *b = &bank.b
-    cdef hdpkit_bursts bursts
-    cdef int64_t n = b.n_customers
+    whole_plan = begin_bursts(walk, bank, plan)
+    work.apart = False
+    begin_documents(walk, bank.inner, work, whole_plan, source)
+    store = run_bursts(&sweep, walk, bank, work, whole_plan, source)
+    end(&sweep, walk, bank.inner, work, store, whole_plan, "customer")
+    seat_customers(&bank.b)
+
+
+cdef object begin_bursts(Walk walk, BurstyBank bank, object plan):
+    """Check the bank; returns the plan with proportions integrated out."""
+    cdef int64_t n = bank.b.n_customers
     bank.ready()
-    whole_plan = attrs.evolve(plan, integrated=True)
-    if walk.home.shape[0] < n or (n > 0 and memcmp(b.restaurant, &walk.home[0], n * sizeof(int32_t)) != 0):
+    if walk.home.shape[0] < n or (n > 0 and memcmp(bank.b.restaurant, &walk.home[0], n * sizeof(int32_t)) != 0):
         raise KernelError("bank", "of topics that differ by other restaurants", "of topics that differ by document",
                           "Use TableGibbs.")
-    work.apart = False
-    begin_documents(walk, topics, work, whole_plan, source)
+    return attrs.evolve(plan, integrated=True)
+
+
+cdef CountsStore run_bursts(Sweep *sweep, Walk walk, BurstyBank bank, SliceWorkspace work, object plan,
+                            ChoiceSource source):
+    """Draw the dishes and tables of all customers. Until `seat_customers` the bank has no numbers by dish.
+
+    So dishes that are born or die have no customers for the bank.
+    """
+    cdef BurstyCounts *b = &bank.b
+    cdef DirichletMultinomialBank topics = bank.inner
+    cdef CountsStore store
+    cdef hdpkit_bursts bursts
     cover(bank)
     bursts.concentration = b.concentration
     bursts.discount = b.discount
@@ -174,25 +191,24 @@ def bursty_slice_sweep(Walk walk not None, BurstyBank bank not None, SliceWorksp
     bursts.alone = alone_of
     bursts.ratios = &b.ratios
     show_large(bank)
-    store = run_documents(&sweep, walk, topics, work, whole_plan, source, &bursts)
-    # Dishes that are born or die have no customers for the bank until it has counted them.
+    store = run_documents(sweep, walk, topics, work, plan, source, &bursts)
+    work.s.bursts = NULL
     forget(b)
     b.version += 1
     b.loaded = -1
     b.seated.assign(b.seated.size(), 0)
-    end(&sweep, walk, topics, work, store, whole_plan, "customer")
     bank.widen(topics.b.stride)
-    count_customers(b, store.dish_of_customer.data())
+    memcpy(b.slot_of.data(), store.dish_of_customer.data(), b.n_customers * sizeof(int32_t))
     hide_large(bank)
+    return store
 
 
-cdef void count_customers(BurstyCounts *b, const int32_t *dishes) noexcept nogil:
-    """Take the dishes of all customers, who are seated."""
+cdef void seat_customers(BurstyCounts *b) noexcept nogil:
+    """Count the customers of each dish, when dishes have been born and have died."""
     cdef int64_t i
-    cdef int64_t *seated = b.seated.data()
-    memcpy(b.slot_of.data(), dishes, b.n_customers * sizeof(int32_t))
+    memset(b.seated.data(), 0, b.seated.size() * sizeof(int64_t))
     for i in range(b.n_customers):
-        seated[dishes[i]] += 1
+        b.seated[b.slot_of[i]] += 1
 
 
 cdef double alone_of(const void *ratios, int64_t n, int64_t t) noexcept nogil:
@@ -276,6 +292,13 @@ def draw_shard_topics(Walk walk not None, DirichletMultinomialBank bank not None
 
 
 @guarded
+def draw_bursty_shard_topics(Walk walk not None, BurstyBank bank not None, SliceWorkspace work not None, plan not None,
+                             ChoiceSource source not None):
+    """The same where topics differ by document."""
+    draw_shard_topics(walk, bank.inner, work, begin_bursts(walk, bank, plan), source)
+
+
+@guarded
 def sweep_shards(Walk walk not None, DirichletMultinomialBank bank not None, SliceWorkspace work not None, plan not None,
                  ChoiceSource source not None):
     """A sweep over the documents of some shards, the others of which other workers have, after `draw_shard_topics`.
@@ -285,18 +308,32 @@ def sweep_shards(Walk walk not None, DirichletMultinomialBank bank not None, Sli
 
     Returns
     -------
-    customers, tables : int64 arrays, shape (n_slots,)
-        Changes of the customers of each slot, and of the root's customers; n_slots - 1 is the last slot of
-        the plan.
+    observations, tables : int64 arrays, shape (n_slots,)
+        Changes of the observations of each slot's topic, and of the root's customers; n_slots - 1 is the last
+        slot of the plan.
     """
     cdef Sweep sweep
-    cdef CountsStore store
+    cdef CountsStore store = run_documents(&sweep, walk, bank, work, plan, source, NULL)
+    return changed_here(&sweep, work, store, plan)
+
+
+@guarded
+def sweep_bursty_shards(Walk walk not None, BurstyBank bank not None, SliceWorkspace work not None, plan not None,
+                        ChoiceSource source not None):
+    """The same where topics differ by document: the observations of topics are tables of words."""
+    cdef Sweep sweep
+    whole_plan = begin_bursts(walk, bank, plan)
+    cdef CountsStore store = run_bursts(&sweep, walk, bank, work, whole_plan, source)
+    return changed_here(&sweep, work, store, whole_plan)
+
+
+cdef object changed_here(Sweep *sweep, SliceWorkspace work, CountsStore store, object plan):
+    """Add up the changes of the threads, by slot."""
     cdef int64_t slot, n_slots = int(np.max(plan.slots)) + 1
     changed = np.zeros((2, n_slots), dtype=np.int64)
     cdef int64_t[:, ::1] out = changed
-    store = run_documents(&sweep, walk, bank, work, plan, source, NULL)
-    add_up(&sweep, work, store)
-    check_threads(&sweep, work, "customer")
+    add_up(sweep, work, store)
+    check_threads(sweep, work, "customer")
     for slot in range(n_slots):
         out[0, slot] = sweep.change[slot]
         out[1, slot] = sweep.tables[slot]
@@ -305,7 +342,7 @@ def sweep_shards(Walk walk not None, DirichletMultinomialBank bank not None, Sli
 
 @guarded
 def settle_shards(Walk walk not None, DirichletMultinomialBank bank not None, plan not None,
-                  const int64_t[::1] customers not None, const int64_t[::1] tables not None, tuple counts not None):
+                  const int64_t[::1] observations not None, const int64_t[::1] tables not None, tuple counts not None):
     """End the sweep of a plan over all shards; arguments are the sums of the workers' results of `sweep_shards`.
 
     Changes of counts are those of all blocks of terms.
@@ -315,13 +352,22 @@ def settle_shards(Walk walk not None, DirichletMultinomialBank bank not None, pl
     cdef CountsStore store = counts_of(walk)
     bank.grow(n_slots)
     check_plan(plan, walk, bank)
-    check_length("customers", customers.shape[0], n_slots)
+    check_length("observations", observations.shape[0], n_slots)
     check_length("tables", tables.shape[0], n_slots)
     change.assign(bank.b.stride, 0)
     of_root.assign(bank.b.stride, 0)
     for slot in range(n_slots):
-        change[slot] = customers[slot]
+        change[slot] = observations[slot]
         of_root[slot] = tables[slot]
     store.indexed = False
     add_blocks(counts, bank.b.counts, bank.b.n_terms, bank.b.stride, n_slots, plan.threads)
     settle(walk, bank, store, plan, &of_root, &change)
+
+
+@guarded
+def settle_bursty_shards(Walk walk not None, BurstyBank bank not None, plan not None,
+                         const int64_t[::1] observations not None, const int64_t[::1] tables not None,
+                         tuple counts not None):
+    """The same where topics differ by document."""
+    settle_shards(walk, bank.inner, begin_bursts(walk, bank, plan), observations, tables, counts)
+    seat_customers(&bank.b)

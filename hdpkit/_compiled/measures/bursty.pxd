@@ -11,6 +11,7 @@ cdef class BurstyBank(CompiledBank):
     cdef BurstyCounts b
     cdef readonly TermCountsBank inner
     cdef readonly object measure
+    cdef readonly object whole      # of a bank with some documents of a corpus: the numbers of all of them
     cdef readonly object values
     cdef readonly object restaurants
     cdef object source
@@ -23,4 +24,6 @@ cdef class BurstyBank(CompiledBank):
 
     cdef int index(self) except -1
     cdef int widen(self, int64_t slots) except -1
-    cdef double log_seating(self, const int64_t[::1] place, double[::1] out) except? 1.0
+    cdef tuple count(self, const int64_t[::1] place)
+    cdef double log_seating(self, const int64_t[:, ::1] totals, const int64_t[:, ::1] cells) except? 1.0
+    cdef int add_log_seatings(self, const int64_t[::1] place, double[::1] out) except -1

@@ -8,19 +8,22 @@ from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.measures.bursty_counts cimport (
     ABSENT, DRAW, TRIAL, BurstyCounts, Counted, OwnCell, at, bursty_add, bursty_block, bursty_born, bursty_died, bursty_log_block, bursty_predictive,
-    bursty_remove, cell_key, cell_of, collect, concentration_of, draw_alone, forget, is_large, numbers_at, opening_of, pair_of,
+    bursty_remove, cell_key, cell_of, collect, collect_one, collect_proposed, concentration_of, draw_alone, forget, is_large, numbers_at, opening_of, pair_of,
     ready_block, rise, shared_of, sit, total_key, total_of, widen_slots)
 from hdpkit._compiled.measures.cell_table cimport cell_bytes, clear_cells, count_cell, ready_cells
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletMultinomialBank
 from hdpkit._compiled.measures.measure cimport CompiledBank, ascending
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial cimport SparseDirichletMultinomialBank
 from hdpkit._compiled.stores.stirling cimport clear_ratios, log_discounted_sum
+from hdpkit._compiled.stores.stirling import logs_of
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, numbers32, refuse, whole
 from hdpkit.errors import DataError, StateError
 from hdpkit.numerics cimport det_log, log_rising, log_rising_steps
 from hdpkit.random._source cimport ChoiceSource
 
 cdef enum:
+    LARGEST = 0x7FFFFFFF
+    FEW = 64             # pairs of fewer customers and tables are counted in an array
     SCANNED = 16384      # most customers of a restaurant without a hash table
     LISTED = 64          # most customers of a restaurant whose cells the fused sweep counts each time
 
@@ -366,56 +369,129 @@ cdef class BurstyBank(CompiledBank):
         place[kept] = np.arange(len(kept))
         return kept, place
 
-    cdef double log_seating(self, const int64_t[::1] place, double[::1] out) except? 1.0:
-        """Log of prod_j [b]_a^T / [b]_1^c prod_v S_a(c, t) of slots with a place, in nats; added to ``out`` by slot."""
+    cdef tuple count(self, const int64_t[::1] place):
+        """How often each pair of customers and tables occurs: in dishes of a restaurant, and in their cells.
+
+        ``place``: of each slot, negative if it isn't counted. Two int64 arrays with rows of customers, tables and
+        number, ascending: they don't depend on the order of restaurants.
+        """
         cdef BurstyCounts *b = &self.b
         cdef vector[OwnCell] cells, totals
-        cdef vector[int64_t] n, t, sizes, tables
+        cdef Tally of_cells, of_totals
+        cdef int64_t r
+        of_cells.few.assign(FEW * FEW, 0)
+        of_totals.few.assign(FEW * FEW, 0)
+        with nogil:
+            for r in range(b.n_restaurants):
+                cells.clear()
+                totals.clear()
+                collect_one(b, <int32_t>r, True, &cells, &totals)
+                tally(&of_cells, &cells, place)
+                tally(&of_totals, &totals, place)
+            cells.clear()
+            totals.clear()
+            collect_proposed(b, True, &cells, &totals)
+            tally(&of_cells, &cells, place)
+            tally(&of_totals, &totals, place)
+        return pairs_of(&of_totals), pairs_of(&of_cells)
+
+    def counted(self):
+        """Numbers of the customers of this bank, whose sums over the parts of a corpus are those of all its customers.
+
+        Returns
+        -------
+        customers : int64 array, shape (n_slots,)
+            Customers of each slot, up to the last that has some.
+        totals, cells : int64 arrays, shape (n, 3)
+            Customers, tables, and how many dishes of a restaurant, or terms of a dish in a restaurant, have both.
+        """
+        cdef int64_t i
+        self.ready()
+        found = np.zeros(<int64_t>self.b.is_proposal.size(), dtype=np.int64)
+        cdef int64_t[::1] customers = found
+        for i in range(self.b.n_customers):
+            if self.b.slot_of[i] >= 0:
+                customers[self.b.slot_of[i]] += 1
+        totals, cells = self.count(np.zeros(len(found), dtype=np.int64))
+        return np.trim_zeros(found, "b"), totals, cells
+
+    def take_whole(self, const int64_t[::1] customers not None, const int64_t[:, ::1] totals not None,
+                   const int64_t[:, ::1] cells not None):
+        """Use these numbers in place of those of this bank's customers, a part of a corpus: sums of `counted`."""
+        self.ready()
+        check_pairs("totals", totals)
+        check_pairs("cells", cells)
+        padded = np.zeros(max(customers.shape[0], <int64_t>self.b.is_proposal.size()), dtype=np.int64)
+        padded[: customers.shape[0]] = customers
+        self.whole = padded, np.array(totals), np.array(cells)
+        self.b.version += 1
+
+    def sizes(self, slots):
+        """Customers of these slots: int64, shape (n,)."""
+        kept = self.slot_numbers(slots)
+        customers = self.counted()[0] if self.whole is None else self.whole[0]
+        return np.append(customers, np.zeros(max(kept, default=0) + 1, dtype=np.int64))[kept]
+
+    cdef double log_seating(self, const int64_t[:, ::1] totals, const int64_t[:, ::1] cells) except? 1.0:
+        """Log of prod_j [b]_a^T / [b]_1^c prod_v S_a(c, t), in nats, from numbers of pairs."""
+        cdef vector[int64_t] customers, tables
+        cdef const double[::1] logs
+        cdef int64_t i
+        cdef double a = self.b.discount, theta = self.b.concentration, total = 0.0
+        for i in range(totals.shape[0]):
+            while <int64_t>customers.size() <= totals[i, 0]:
+                customers.push_back(0)
+                tables.push_back(0)
+            customers[totals[i, 0]] += totals[i, 2]
+            tables[totals[i, 1]] += totals[i, 2]
+        for i in range(<int64_t>customers.size()):
+            if customers[i] > 0:
+                total -= customers[i] * log_rising(theta, i)
+            if tables[i] > 0:
+                total += tables[i] * log_rising_steps(theta, a, i)
+        columns = np.asarray(cells)
+        logs = logs_of(columns[:, 0].copy(), columns[:, 1].copy(), a)
+        for i in range(cells.shape[0]):
+            total += cells[i, 2] * logs[i]
+        return total
+
+    cdef int add_log_seatings(self, const int64_t[::1] place, double[::1] out) except -1:
+        """Add the same of each slot with a place there."""
+        cdef BurstyCounts *b = &self.b
+        cdef vector[OwnCell] cells, totals
+        cdef vector[int64_t] n, t
         cdef int64_t i, k
-        cdef double a = b.discount, theta = b.concentration, total = 0.0, one
+        cdef double a = b.discount, theta
         with nogil:
             collect(b, False, &cells, &totals)
             for i in range(<int64_t>totals.size()):
                 k = place[totals[i].slot]
-                if k < 0:
-                    continue
-                if out is not None:
+                if k >= 0:
                     theta = concentration_of(b, totals[i].slot)
                     out[k] += (log_rising_steps(theta, a, totals[i].tables)
                                - log_rising(theta, totals[i].customers))
-                    continue
-                while <int64_t>sizes.size() <= totals[i].customers:
-                    sizes.push_back(0)
-                    tables.push_back(0)
-                sizes[totals[i].customers] += 1
-                tables[totals[i].tables] += 1
-            for i in range(<int64_t>sizes.size()):      # equal numbers at once
-                if sizes[i] > 0:
-                    total -= sizes[i] * log_rising(theta, i)
-                if tables[i] > 0:
-                    total += tables[i] * log_rising_steps(theta, a, i)
-            for k in range(out.shape[0] if out is not None else 1):
+            for k in range(out.shape[0]):
                 n.clear()
                 t.clear()
                 for i in range(<int64_t>cells.size()):
-                    if place[cells[i].slot] == k or (out is None and place[cells[i].slot] >= 0):
+                    if place[cells[i].slot] == k:
                         n.push_back(cells[i].customers)
                         t.push_back(cells[i].tables)
-                one = log_discounted_sum(&n, &t, a)
-                total += one
-                if out is not None:
-                    out[k] += one
-        return total
+                out[k] += log_discounted_sum(&n, &t, a)
+        return 0
 
     def log_marginals(self, slots, dishes=None):
         """log p(terms, numbers of tables) of these slots: shape (n,), nats."""
         kept, place = self._check_slots(slots)
+        if self.whole is not None:
+            raise StateError("bank", "of some documents of a corpus", "one of all documents, for numbers by dish",
+                             "Ask for the sum over all dishes.")
         out = np.ascontiguousarray(self.inner.log_marginals(kept))
-        self.log_seating(place, out)
+        self.add_log_seatings(place, out)
         return out
 
     def log_marginal_total(self, slots):
-        """Sum of the log marginals of these slots, in nats.
+        """Sum of the log marginals of these slots, in nats; of all slots, if the bank has a part of a corpus.
 
         The part of the seating is kept until it changes, so another eta costs what it costs the inner bank.
         """
@@ -425,24 +501,24 @@ cdef class BurstyBank(CompiledBank):
             inner = float(np.sum(self.inner.log_marginals(kept)))
         key = self.b.version, self.b.concentration, self.b.discount, kept.tobytes()
         if self.kept_seating is None or self.kept_seating[0] != key:
-            self.kept_seating = key, self.log_seating(place, None)
+            totals, cells = self.count(place) if self.whole is None else self.whole[1:]
+            self.kept_seating = key, self.log_seating(totals, cells)
         return inner + self.kept_seating[1]
 
     def totals(self):
         """Customers and tables of every restaurant in a dish: two int64 arrays, shape (n,)."""
-        self.ready()
-        cdef vector[OwnCell] cells, totals
-        collect(&self.b, False, &cells, &totals)
-        made = rows_of(&totals).astype(np.int64)
-        return made[:, 3].copy(), made[:, 4].copy()
+        return self._pairs(0)
 
     def cells(self):
         """Customers and tables of every term of a restaurant in a dish: two int64 arrays, shape (n,)."""
+        return self._pairs(1)
+
+    def _pairs(self, which):
+        """Customers and tables, ascending."""
         self.ready()
-        cdef vector[OwnCell] cells, totals
-        collect(&self.b, True, &cells, &totals)
-        made = rows_of(&cells).astype(np.int64)
-        return made[:, 3].copy(), made[:, 4].copy()
+        everywhere = np.zeros(<int64_t>self.b.is_proposal.size(), dtype=np.int64)
+        customers, tables, n = (self.count(everywhere) if self.whole is None else self.whole[1:])[which].T
+        return np.repeat(customers, n), np.repeat(tables, n)
 
     def statistics(self, slots, dishes):
         """Statistics of these slots in the form of the measure's Python methods; copies."""
@@ -607,6 +683,10 @@ cdef class BurstyBank(CompiledBank):
                     p = q
         self.inner.rebuild(representing, kept)
 
+    def rebuild_counts(self, terms, dishes, counts, slots):
+        """Recount the tables of each term in these slots, in a whole corpus of which the bank has a part."""
+        self.inner.rebuild_counts(terms, dishes, counts, slots)
+
     def relabelled(self, mapping):
         """Slots have new numbers."""
         self.ready()
@@ -632,6 +712,11 @@ cdef class BurstyBank(CompiledBank):
             if to[i] >= 0:
                 seated[to[i]] = b.seated[i]
         b.seated.swap(seated)
+        if self.whole is not None:
+            sizes, *others = self.whole
+            moved, new = np.zeros_like(sizes), np.asarray(to)[: len(sizes)]
+            moved[new[new >= 0]] = sizes[: len(new)][new >= 0]
+            self.whole = moved, *others
         b.loaded = -1
         b.version += 1
         forget(b)
@@ -652,6 +737,51 @@ cdef class BurstyBank(CompiledBank):
                 + b.offered_opens.capacity() + b.kept_opens.capacity() + b.added_opens.capacity()
                 + cell_bytes(&b.large) + cell_bytes(&b.proposed) + cell_bytes(&b.places)
                 + (0 if self.restaurants is None else self.restaurants.nbytes))
+
+
+cdef int check_pairs(str name, const int64_t[:, ::1] rows) except -1:
+    """Raise an error unless these are rows of customers, tables and number."""
+    cdef int64_t i
+    check_length(name, rows.shape[1], 3)
+    for i in range(rows.shape[0]):
+        if not (1 <= rows[i, 1] <= rows[i, 0] <= LARGEST and rows[i, 2] >= 0):
+            refuse(name, np.asarray(rows[i]).tolist(), "customers, from 1 to as many tables, and their number",
+                   "Pass what counted() returned.")
+    return 0
+
+
+cdef cppclass Tally:
+    vector[int64_t] few             # number of pairs with fewer customers, by FEW x customers + tables
+    vector[int64_t] many            # the others: customers << 32 | tables
+
+
+cdef int tally(Tally *counted, vector[OwnCell] *cells, const int64_t[::1] place) except -1 nogil:
+    """Count pairs of customers and tables."""
+    cdef int64_t i, customers, tables
+    for i in range(<int64_t>cells.size()):
+        if place[cells.data()[i].slot] < 0:
+            continue
+        customers = cells.data()[i].customers
+        tables = cells.data()[i].tables
+        if customers < FEW:
+            counted.few[FEW * customers + tables] += 1
+        else:
+            counted.many.push_back(customers << 32 | tables)
+    return 0
+
+
+cdef object pairs_of(Tally *counted):
+    """Rows of customers, tables and number, ascending."""
+    cdef int64_t i
+    few = np.array(<int64_t[:FEW * FEW]>counted.few.data())
+    many = np.empty(counted.many.size(), dtype=np.int64)
+    cdef int64_t[::1] view = many
+    for i in range(view.shape[0]):
+        view[i] = counted.many[i]
+    keys, n = np.unique(many, return_counts=True)
+    places = np.flatnonzero(few)
+    small = np.stack([places // FEW, places % FEW, few[places]], axis=1)
+    return np.concatenate([small, np.stack([keys >> 32, keys & 0xFFFFFFFF, n], axis=1)])
 
 
 cdef object rows_of(vector[OwnCell] *cells):

@@ -121,6 +121,8 @@ cdef int bursty_block(void *self, const int32_t *customers, int64_t n_customers,
                       double *out) noexcept nogil
 cdef int list_cells(BurstyCounts *b, int32_t r) noexcept nogil
 cdef int unlist_cells(BurstyCounts *b) noexcept nogil
+cdef int collect_one(BurstyCounts *b, int32_t r, bint every, vector[OwnCell] *cells, vector[OwnCell] *totals) except -1 nogil
+cdef int collect_proposed(BurstyCounts *b, bint every, vector[OwnCell] *cells, vector[OwnCell] *totals) except -1 nogil
 cdef int collect(BurstyCounts *b, bint every, vector[OwnCell] *cells, vector[OwnCell] *totals) except -1 nogil
 
 

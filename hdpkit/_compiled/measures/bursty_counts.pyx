@@ -904,62 +904,78 @@ cdef int append(vector[OwnCell] *cells, int32_t r, int32_t term, int32_t slot, C
     return 0
 
 
-cdef int collect(BurstyCounts *b, bint every, vector[OwnCell] *cells, vector[OwnCell] *totals) except -1 nogil:
-    """All cells, or those with more customers than tables, and all totals, in an order without a history."""
-    cdef int64_t r, p, q, i
+cdef int collect_one(BurstyCounts *b, int32_t r, bint every, vector[OwnCell] *cells, vector[OwnCell] *totals) except -1 nogil:
+    """Cells of a restaurant, all or those with more customers than tables, and its totals, in order of customers."""
+    cdef int64_t p, q, i
     cdef int32_t who, slot
     cdef Counted numbers
-    cdef bint large
-    for r in range(b.n_restaurants):
-        large = is_large(b, <int32_t>r)
-        p = b.begin[r]
-        while p < b.begin[r + 1]:
-            q = pair_of(b, at(b, p)).last
-            for i in range(p, q):
-                who = at(b, i)
-                slot = b.slot_of[who]
-                if slot >= 0:
-                    b.cell[slot] += 1
-                    b.cell_tables[slot] += b.opens[who]
-            for i in range(p, q):
-                slot = b.slot_of[at(b, i)]
-                if slot < 0 or b.cell[slot] == 0:
-                    continue
-                numbers.customers = b.cell[slot]
-                numbers.tables = b.cell_tables[slot]
-                b.cell[slot] = b.cell_tables[slot] = 0
-                if large:
-                    numbers = numbers_at(&b.large, cell_key(p, slot))
-                if every or numbers.tables < numbers.customers:
-                    append(cells, <int32_t>r, b.terms[at(b, p)], slot, numbers)
-            p = q
-        if not large:
-            load(b, <int32_t>r)
-        for p in range(b.begin[r], b.begin[r + 1]):
-            slot = b.slot_of[at(b, p)]
-            if slot < 0 or b.meets[slot] == 2:
-                continue
-            b.meets[slot] = 2
-            if large:
-                numbers = numbers_at(&b.large, total_key(<int32_t>r, slot))
-            else:
-                numbers.customers = b.here[slot]
-                numbers.tables = b.here_tables[slot]
-            append(totals, <int32_t>r, -1, slot, numbers)
-        for p in range(b.begin[r], b.begin[r + 1]):
-            slot = b.slot_of[at(b, p)]
+    cdef bint large = is_large(b, r)
+    p = b.begin[r]
+    while p < b.begin[r + 1]:
+        q = pair_of(b, at(b, p)).last
+        for i in range(p, q):
+            who = at(b, i)
+            slot = b.slot_of[who]
             if slot >= 0:
-                b.meets[slot] = 0
-    if b.proposed.used > 0:
-        for i in range(<int64_t>b.proposed.keys.size()):
-            if b.proposed.keys[i] < 0:
+                b.cell[slot] += 1
+                b.cell_tables[slot] += b.opens[who]
+        for i in range(p, q):
+            slot = b.slot_of[at(b, i)]
+            if slot < 0 or b.cell[slot] == 0:
                 continue
-            slot = <int32_t>(b.proposed.keys[i] & 0x7FFFFFFF)
-            numbers.customers = b.proposed.customers[i]
-            numbers.tables = b.proposed.tables[i]
-            p = (b.proposed.keys[i] & ~TOTAL_KEYS) >> 31
-            if b.proposed.keys[i] & TOTAL_KEYS:
-                append(totals, <int32_t>p, -1, slot, numbers)
-            elif every or numbers.tables < numbers.customers:
-                append(cells, b.restaurant[at(b, p)], b.terms[at(b, p)], slot, numbers)
+            numbers.customers = b.cell[slot]
+            numbers.tables = b.cell_tables[slot]
+            b.cell[slot] = b.cell_tables[slot] = 0
+            if large:
+                numbers = numbers_at(&b.large, cell_key(p, slot))
+            if every or numbers.tables < numbers.customers:
+                append(cells, r, b.terms[at(b, p)], slot, numbers)
+        p = q
+    if not large:
+        load(b, r)
+    for p in range(b.begin[r], b.begin[r + 1]):
+        slot = b.slot_of[at(b, p)]
+        if slot < 0 or b.meets[slot] == 2:
+            continue
+        b.meets[slot] = 2
+        if large:
+            numbers = numbers_at(&b.large, total_key(r, slot))
+        else:
+            numbers.customers = b.here[slot]
+            numbers.tables = b.here_tables[slot]
+        append(totals, r, -1, slot, numbers)
+    for p in range(b.begin[r], b.begin[r + 1]):
+        slot = b.slot_of[at(b, p)]
+        if slot >= 0:
+            b.meets[slot] = 0
+    return 0
+
+
+cdef int collect_proposed(BurstyCounts *b, bint every, vector[OwnCell] *cells, vector[OwnCell] *totals) except -1 nogil:
+    """The same of slots of proposals, in all restaurants."""
+    cdef int64_t p, i
+    cdef int32_t slot
+    cdef Counted numbers
+    if b.proposed.used == 0:
+        return 0
+    for i in range(<int64_t>b.proposed.keys.size()):
+        if b.proposed.keys[i] < 0:
+            continue
+        slot = <int32_t>(b.proposed.keys[i] & 0x7FFFFFFF)
+        numbers.customers = b.proposed.customers[i]
+        numbers.tables = b.proposed.tables[i]
+        p = (b.proposed.keys[i] & ~TOTAL_KEYS) >> 31
+        if b.proposed.keys[i] & TOTAL_KEYS:
+            append(totals, <int32_t>p, -1, slot, numbers)
+        elif every or numbers.tables < numbers.customers:
+            append(cells, b.restaurant[at(b, p)], b.terms[at(b, p)], slot, numbers)
+    return 0
+
+
+cdef int collect(BurstyCounts *b, bint every, vector[OwnCell] *cells, vector[OwnCell] *totals) except -1 nogil:
+    """All cells, or those with more customers than tables, and all totals, in an order without a history."""
+    cdef int64_t r
+    for r in range(b.n_restaurants):
+        collect_one(b, <int32_t>r, every, cells, totals)
+    collect_proposed(b, every, cells, totals)
     return 0

@@ -209,7 +209,12 @@ for _name in ("fused", "generic"):
 register_kernel(
     Row(
         "fused",
-        SimpleNamespace(slice_sweep=fused_slices.bursty_slice_sweep),
+        SimpleNamespace(
+            slice_sweep=fused_slices.bursty_slice_sweep,
+            draw_shard_topics=fused_slices.draw_bursty_shard_topics,
+            sweep_shards=fused_slices.sweep_bursty_shards,
+            settle_shards=fused_slices.settle_bursty_shards,
+        ),
         frozenset({CountsStore}),
         frozenset({BurstyBank}),
         TWO_OR_MORE,
