@@ -339,7 +339,8 @@ def go_on(
 
 def _start(init: Any, job: ShardedJob) -> ShardedStart:
     most = job.root.n_dishes if isinstance(job.root, FixedWeights) else None
-    return as_start(init, job.source, most, job.streams(), differs(job.restaurant))
+    bursts = job.restaurant.measure.starting_parameters if differs(job.restaurant) else None
+    return as_start(init, job.source, most, job.streams(), bursts)
 
 
 def _hold(stack: ExitStack, path: Path, job: ShardedJob, init: Any, sweeps: int, checkpoint: int) -> None:

@@ -81,12 +81,14 @@ class StartByDocument:
     key: tuple[int, int]  # of the streams
     n_dishes: int
     of_terms: Int32s | None = None  # dish of each term
-    bursts: bool = False  # whether topics differ by document; each term of a dish then has one table
+    # where topics differ by document: parameters at the start; then each customer has a table of its term
+    bursts: Mapping[str, float] | None = None
 
     def common(self) -> dict[str, Any]:
         """Dishes 0 .. n_dishes - 1; weights are drawn."""
         slots = np.arange(self.n_dishes, dtype=np.int32)
-        return {"slots": slots, "dish_ids": slots, "births": self.n_dishes, "sweep": 0}
+        own = dict(self.bursts or {})
+        return {"slots": slots, "dish_ids": slots, "births": self.n_dishes, "sweep": 0, "measure": own}
 
     def seating(self, number: int, info: Info, corpus: Corpus) -> dict[str, Int32s]:
         """Documents of a shard."""
@@ -96,7 +98,7 @@ class StartByDocument:
         for d, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
             stream.rekey(*self.key, info.first_document + d, 0, DOCUMENTS)
             dish[begin:end] = self._drawn(values[begin:end], stream.generator)
-        tables: dict[str, Any] = {OPENS: firsts_of_cells(dish, corpus)} if self.bursts else {}
+        tables: dict[str, Any] = {} if self.bursts is None else {OPENS: np.ones(len(dish), dtype=np.int8)}
         return {"dish": dish, **one_table_each(dish, corpus.document_lengths, self.n_dishes), **tables}
 
     def _drawn(self, terms: Int32s, generator: np.random.Generator) -> Int32s:
@@ -197,15 +199,17 @@ class Whole:
         return self.n_dishes
 
 
-def as_start(init: Any, source: Source, most: int | None, streams: Streams, bursts: bool) -> ShardedStart:
+def as_start(
+    init: Any, source: Source, most: int | None, streams: Streams, bursts: Mapping[str, float] | None
+) -> ShardedStart:
     """Return the start given by the argument ``init``, with at most ``most`` dishes (None: any number).
 
-    ``bursts``: whether topics differ by document.
+    ``bursts``: where topics differ by document, parameters of starts that don't know topics.
     """
     if isinstance(init, Franchise):
         init = init.freeze()
     if isinstance(init, Mapping):
-        return _from_state(init, source, bursts)
+        return _from_state(init, source, bursts is not None)
     key = streams.source(STARTS).generator.integers(0, 2**63, size=2).tolist()
     if isinstance(init, Random):
         return StartByDocument((key[0], key[1]), init.n_dishes, bursts=bursts)

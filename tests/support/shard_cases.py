@@ -38,6 +38,8 @@ def started(data, root="weights", schedule=SCHEDULE, bursty=False):
     franchise = hk.Franchise(restaurant(bursty=bursty), data, store="counts", root=root)
     franchise.expand_cells()
     hk.Scheduler(schedule).run(franchise, sweeps=1, rng=5, init=hk.init.Random(6))
+    if bursty:  # whose words have a table each at such a start
+        hk.Scheduler(schedule).run(franchise, sweeps=1, rng=6, init=franchise.freeze())
     return franchise
 
 
