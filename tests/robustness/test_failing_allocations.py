@@ -80,6 +80,7 @@ SCENARIOS = [
     "sweeps counts dm 2",
     "thaw counts dm",
     "sweeps cells 3",
+    "sweeps states",
     "sweeps indicators dm 3",
     "thaw indicators normal",
     "score histogram dm",

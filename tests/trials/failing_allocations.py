@@ -141,6 +141,18 @@ def ngrams(store="histogram", n=20):
     return made
 
 
+def states():
+    """A hidden Markov model of which states come and go."""
+    values = np.random.default_rng(3).integers(0, 9, size=60).tolist()
+    data = hk.Sequences.from_arrays([values[:40], [*values[40:], None]], n_terms=9)
+    top = hk.Restaurant(hk.DirichletMultinomial(0.2), concentration=hk.Gamma(60.0, 2.0))
+    rule = hk.PreviousDish(2.0, start_concentration=hk.Gamma(2.0, 1.0))
+    rows = hk.Restaurant(top, concentration=hk.Gamma(10.0, 2.0), each=rule)
+    made = hk.Franchise(rows, data, store="counts", root="weights")
+    run_in(made, [], "one", 0)
+    return made
+
+
 def run_in(state, schedule, init, sweeps, seed=1):
     """Sweeps as the scheduler makes them; without one, the start alone."""
     if not schedule:
@@ -151,6 +163,9 @@ def run_in(state, schedule, init, sweeps, seed=1):
 
 def schedule(state, words):
     found = [moves.TableGibbs()]
+    if state.topology.is_chain:
+        found += [moves.BeamSampler(), moves.SplitMergeStates(), moves.Concentration(), moves.RootWeights()]
+        return [move for move in found if words is None or type(move).__name__ in words]
     if not state.measure.atomic:
         found += [moves.DishGibbs()]
     if not state.measure.atomic and state.measure.conjugate:
@@ -314,6 +329,7 @@ def scenarios():
         make = lambda s=store: known(s, 2, frozen=False)  # noqa: E731
         yield f"sweeps known {store} pseudo-counts", make, sweeping(sweeps=3)
         yield f"thaw known {store}", make, thawing
+    yield "sweeps states", states, sweeping(["TableGibbs", "BeamSampler"], 1)
     yield "shards counts 2", lambda: topics("counts", "weights"), over_shards
     yield (
         "sweeps indicators reference dm 2",
