@@ -3,6 +3,7 @@
 import attrs
 import numpy as np
 import pytest
+from hdpkit._compiled.measures.bursty import BurstyBank
 from hdpkit._compiled.support.count_changes import read_sparse
 from shard_cases import (
     SCHEDULE,
@@ -244,3 +245,34 @@ def test_log_joint_does_not_depend_on_parts_and_threads(name):
         same_numbers(run.numbers, trace)
         found.append(run.numbers["log_joint"])
         np.testing.assert_array_equal(found[-1], found[0])
+
+
+def test_numbers_of_a_bank_of_words_that_repeat():
+    """Those of restaurants in hash tables are the same; numbers that no customers have are refused."""
+    generator, n = np.random.default_rng(0), 60
+    values, restaurants, dishes = (generator.integers(0, k, n).astype(np.int32) for k in (3, 4, 2))
+    found = []
+    for scanned in (0, 5, 10**6):
+        measure = hk.Bursty(hk.DirichletMultinomial(0.5, n_terms=3), 2.0, 0.2)
+        inner = measure.measure.bank(hk.Groups(values=values, labels={}))
+        bank = BurstyBank(measure, values, inner, scanned=scanned)
+        bank.read_restaurants(restaurants)
+        bank.thaw({"opens": np.arange(n) % 2})
+        bank.rebuild(dishes, np.arange(2, dtype=np.int32))
+        found.append(bank.counted())
+        for one, other in zip(found[-1], found[0], strict=True):
+            np.testing.assert_array_equal(one, other)
+    customers, totals, cells = found[0]
+    np.testing.assert_array_equal(customers, np.bincount(dishes))
+    places = {(r, k, v) for r, k, v in zip(restaurants, dishes, values, strict=True)}
+    assert (totals[:, 2].sum(), cells[:, 2].sum()) == (len({key[:2] for key in places}), len(places))
+    assert (totals[:, 0] @ totals[:, 2], cells[:, 0] @ cells[:, 2]) == (n, n)
+    wrong = np.array([[1, 2, 1]]), np.array([[1, 0, 1]]), np.array([[1, 1, -1]]), totals[:, :2].copy()
+    for bad in wrong:
+        for arguments in ((customers, bad, cells), (customers, totals, bad)):
+            with pytest.raises(errors.HdpkitError, match=r"totals|cells"):
+                bank.take_whole(*arguments)
+    bank.take_whole(2 * customers, np.concatenate([totals[:1], totals]), cells)
+    np.testing.assert_array_equal(bank.sizes([1, 0]), 2 * customers[::-1])
+    with pytest.raises(errors.StateError, match="one of all documents"):
+        bank.log_marginals(np.arange(2, dtype=np.int32))
