@@ -48,10 +48,12 @@ from hdpkit.comparison import (
 from hdpkit.data import Corpus, Groups, Limits, NGrams, Sequences, ShardedCorpus, downsample
 from hdpkit.evaluation import (
     Evaluation,
+    Forecast,
     GroupLogLikelihood,
     RankedAllocations,
     dishes_per_group,
     evaluate,
+    forecast,
     rank_allocations,
 )
 from hdpkit.franchise import (
@@ -111,6 +113,7 @@ __all__ = [
     "Finite",
     "FixedWeights",
     "FoldIn",
+    "Forecast",
     "Franchise",
     "Gamma",
     "GammaPoisson",
@@ -157,6 +160,7 @@ __all__ = [
     "errors",
     "evaluate",
     "expected_tables",
+    "forecast",
     "get_include",
     "init",
     "instruction_set",

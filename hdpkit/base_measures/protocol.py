@@ -612,6 +612,23 @@ class BaseMeasure(abc.ABC):
         """
         return [[self.log_likelihood(value, one) for one in parameters] for value in values]
 
+    def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
+        """Draw observations given the parameters of a dish; `hdpkit.forecast` needs it.
+
+        Parameters
+        ----------
+        parameters : object
+            As `draw_parameters` returns them.
+        n : int
+        generator : numpy.random.Generator
+            All random numbers come from it.
+
+        Returns
+        -------
+        array of n observations
+        """
+        raise missing_method(self, "draw_values")
+
     def selected_terms(self, statistics: Any) -> float:
         """Expected number of terms that a dish selects, given its data."""
         raise missing_method(self, "selected_terms")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -13,23 +13,17 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.checks import choice, positive_number, whole_number
 from hdpkit.data import GroupedData
-from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.errors import DataError, ParameterError
 from hdpkit.evaluation.completion import LEAST, TOLERANCE, by_em, by_gibbs
 from hdpkit.evaluation.forward import Forward
-from hdpkit.evaluation.result import Evaluation, averaged
+from hdpkit.evaluation.result import Evaluation, averaged, states_of
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.franchise.fixed_dishes import FixedDishes, check_foldable, fixed_dishes
-from hdpkit.franchise.freezing import Look
 from hdpkit.franchise.new_labels import Layout, layout_of
 from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
-from hdpkit.record import ChainTrace, Draw
-from hdpkit.schedule import Run
 
 __all__ = ["evaluate", "log_probabilities_by_group"]
-
-_REMEDY = "For instance [chain_1, chain_2], scheduler.sample(franchise, sweeps), or hk.open_run(folder)."
-
 
 _METHODS = ("auto", "completion", "left-to-right", "predictive", "forward")
 _STEPS = 1_000_000  # customers that are reseated between checks for Ctrl-C
@@ -325,45 +319,3 @@ def _filled(scored: FixedDishes) -> FixedDishes:
     if len(scored.row) == 0:
         raise DataError("data", "no value", "with at least one value to be scored", "All halves are empty.")
     return scored
-
-
-def states_of(states: Any) -> Iterator[Franchise]:
-    """Franchises in these states, one after another; a generator is advanced when its next state is needed.
-
-    Raises a ParameterError for anything else, and if there is no state.
-    """
-    if isinstance(states, Franchise | Draw | Look):
-        yield _state(states)
-        return
-    if isinstance(states, Run):
-        states = states.franchises()
-    elif isinstance(states, ChainTrace):
-        states = states.franchises
-    wrong = isinstance(states, str | bytes | Mapping | Set | type)
-    # A closed file, or an array without a dimension, is iterable by its class only.
-    empty = getattr(states, "closed", False) is True or getattr(states, "ndim", None) == 0
-    if wrong or empty or not isinstance(states, Iterable):
-        raise ParameterError("states", states, "a Franchise, or several in an iterable", _REMEDY)
-    number = 0
-    for state in states:
-        yield _state(state)
-        number += 1
-    if number == 0:
-        raise ParameterError("states", states, "at least one state", _REMEDY)
-
-
-def _state(state: Any) -> Franchise:
-    if isinstance(state, Draw):
-        if state.franchise.sweep != state.sweep:
-            raise StateError(
-                "states", f"a draw of sweep {state.sweep} of a franchise at sweep {state.franchise.sweep}",
-                "draws that are used as they come, or copies",
-                "Pass the generator itself, or keep [draw.franchise.copy() for draw in ...].",
-            )  # fmt: skip
-        return state.franchise
-    if isinstance(state, Look):
-        franchise: Franchise = state.franchise()
-        return franchise
-    if isinstance(state, Franchise):
-        return state
-    raise ParameterError("states", state, "a Franchise, a Draw or a Look", _REMEDY)

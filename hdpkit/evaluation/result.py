@@ -1,18 +1,24 @@
-"""The result of an evaluation, and averages over posterior states and particles."""
+"""The result of an evaluation, the posterior states given, and averages over them and particles."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import attrs
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
-from hdpkit.errors import printable
+from hdpkit.errors import ParameterError, StateError, printable
+from hdpkit.franchise import Franchise
+from hdpkit.franchise.freezing import Look
+from hdpkit.record import ChainTrace, Draw
+from hdpkit.schedule import Run
 
-__all__ = ["Evaluation", "averaged"]
+__all__ = ["Evaluation", "averaged", "states_of"]
+
+_REMEDY = "For instance [chain_1, chain_2], scheduler.sample(franchise, sweeps), or hk.open_run(folder)."
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
@@ -163,3 +169,45 @@ def log_mean_exp(logs: Floats) -> Floats:
     top = logs.max(axis=0)
     mean: Floats = top + np.log(np.mean(np.exp(logs - top), axis=0))
     return mean
+
+
+def states_of(states: Any) -> Iterator[Franchise]:
+    """Franchises in these states, one after another; a generator is advanced when its next state is needed.
+
+    Raises a ParameterError for anything else, and if there is no state.
+    """
+    if isinstance(states, Franchise | Draw | Look):
+        yield _state(states)
+        return
+    if isinstance(states, Run):
+        states = states.franchises()
+    elif isinstance(states, ChainTrace):
+        states = states.franchises
+    wrong = isinstance(states, str | bytes | Mapping | Set | type)
+    # A closed file, or an array without a dimension, is iterable by its class only.
+    empty = getattr(states, "closed", False) is True or getattr(states, "ndim", None) == 0
+    if wrong or empty or not isinstance(states, Iterable):
+        raise ParameterError("states", states, "a Franchise, or several in an iterable", _REMEDY)
+    number = 0
+    for state in states:
+        yield _state(state)
+        number += 1
+    if number == 0:
+        raise ParameterError("states", states, "at least one state", _REMEDY)
+
+
+def _state(state: Any) -> Franchise:
+    if isinstance(state, Draw):
+        if state.franchise.sweep != state.sweep:
+            raise StateError(
+                "states", f"a draw of sweep {state.sweep} of a franchise at sweep {state.franchise.sweep}",
+                "draws that are used as they come, or copies",
+                "Pass the generator itself, or keep [draw.franchise.copy() for draw in ...].",
+            )  # fmt: skip
+        return state.franchise
+    if isinstance(state, Look):
+        franchise: Franchise = state.franchise()
+        return franchise
+    if isinstance(state, Franchise):
+        return state
+    raise ParameterError("states", state, "a Franchise, a Draw or a Look", _REMEDY)

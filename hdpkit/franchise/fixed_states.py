@@ -32,6 +32,7 @@ from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
 __all__ = [
     "FORMS",
+    "MOST_AHEAD",
     "Densities",
     "FixedStates",
     "StateProbabilities",
@@ -47,6 +48,7 @@ __all__ = [
 FORMS = ("mean", "drawn")
 LEAST = 1e-9  # of the root's weights may be left when states are broken off
 MOST_STATES = 4096
+MOST_AHEAD = 1_000_000  # steps
 BATCH = 1 << 14  # observations whose densities are computed at once
 _FORMS_REMEDY = '"mean" needs no seed; averages over draws are exact.'
 
@@ -89,12 +91,15 @@ class FixedStates:
         K.
     log_densities : callable
         Takes m values, and returns their log densities, shape (m, n).
+    parameters : list
+        Those of each state, if they were drawn.
     """
 
     start: Floats
     transitions: Floats
     n_live: int
     log_densities: Callable[[Any], Floats]
+    parameters: list[Any] = attrs.field(factory=list)
 
     # ------------------------------------------------------------------ passes over sequences
 
@@ -170,19 +175,34 @@ class FixedStates:
 
         return rows
 
-    def log_probabilities(self, values: Any, missing: Bools, offsets: Int64s, threads: int = 1) -> Floats:
-        """log p(x_t | x_1 .. x_t-1) of each observation of sequences: float64, shape (n_customers,)."""
-        rows, norms = self.rows_of(values, missing), np.zeros(len(values))
+    def log_probabilities(
+        self, values: Any, missing: Bools, offsets: Int64s, threads: int = 1
+    ) -> tuple[Floats, Floats]:
+        """log p(x_t | x_1 .. x_t-1) of each observation of sequences, and the filters of their last ones.
+
+        Both float64, shapes (n_customers,) and (n_sequences, n); filters of empty sequences are zeros.
+        """
+        rows, norms, s = self.rows_of(values, missing), np.zeros(len(values)), 0
+        lasts = np.zeros((len(offsets) - 1, len(self.start)))
         for bounds in batches(offsets):
             f, begin, end = None, int(bounds[0]), int(bounds[-1])
             for first in range(begin, end, BATCH):  # a long sequence has several pieces
                 last = min(first + BATCH, end)
                 own = np.clip(bounds, first, last) - first
-                norms[first:last], lasts = self.filtered(
+                norms[first:last], found = self.filtered(
                     rows(first, last), own, f, every=False, threads=threads
                 )
-                f = lasts[0]
-        return norms
+                lasts[s : s + len(found)], f = found, found[0]
+            s += len(bounds) - 1
+        return norms, lasts
+
+    def ahead(self, last: Floats, lengths: Int64s, horizon: int = 1) -> Floats:
+        """Distributions of the states after sequences with these last filters: (n_sequences, horizon, n)."""
+        found = np.empty((len(last), horizon, len(self.start)))
+        found[:, 0] = np.where(lengths[:, None] > 0, last @ self.transitions, self.start)
+        for step in range(1, horizon):
+            found[:, step] = found[:, step - 1] @ self.transitions
+        return found
 
     def known_only(self) -> FixedStates:
         """The states of the franchise alone: those without observations are impossible."""
@@ -192,10 +212,6 @@ class FixedStates:
             start / start.sum(), rows / rows.sum(axis=1, keepdims=True), k,
             lambda values: log_densities(values)[:, :k],
         )  # fmt: skip
-
-    def next(self, f: Floats | None) -> Floats:
-        """Distribution of the state after one with each of these filters: n_live states, and all others."""
-        return self.lumped(self.start if f is None else f @ self.transitions)
 
     def lumped(self, rows: Floats) -> Floats:
         """Columns of states that have no observations yet added up in the last: shape (..., K + 1)."""
@@ -331,7 +347,9 @@ def _drawn(given: _Given, source: ChoiceSource) -> FixedStates:
     """Rows and parameters drawn given the state, with further states until nearly nothing is left."""
     pi, parameters = _draw_states(given, source)
     measure, n = given.measure, given.sample.n_dishes
-    return FixedStates(pi[-1], pi[:-1], n, lambda values: log_likelihoods(measure, values, parameters))
+    return FixedStates(
+        pi[-1], pi[:-1], n, lambda values: log_likelihoods(measure, values, parameters), parameters
+    )
 
 
 def _draw_states(given: _Given, source: ChoiceSource) -> tuple[Floats, list[Any]]:
@@ -419,7 +437,7 @@ def values_of(franchise: Any, data: Any) -> tuple[npt.NDArray[Any], Sequences]:
 def log_probabilities(franchise: Any, states: FixedStates, data: Any) -> Floats:
     """log p(x_t | x_1 .. x_t-1) of each observation of sequences; None: those of the franchise."""
     values, data = values_of(franchise, data)
-    return states.log_probabilities(values, data.missing, data.offsets)
+    return states.log_probabilities(values, data.missing, data.offsets)[0]
 
 
 # ---------------------------------------------------------------------- probabilities of states
@@ -444,8 +462,8 @@ class StateProbabilities:
         p(z_t | the whole sequence). Rows sum to one.
     filtered : float64 array, shape (n_customers, K + 1)
         p(z_t | x_1 .. x_t).
-    next : float64 array, shape (n_sequences, K + 1)
-        Distribution of the state after the last observation of each sequence.
+    ahead : float64 array, shape (n_sequences, horizon, K + 1)
+        Distributions of the states 1 to ``horizon`` steps after the last observation of each sequence.
     path : int64 array, shape (n_customers,)
         The most probable path of each sequence (Viterbi).
     log_probability : float64 array, shape (n_customers,)
@@ -457,7 +475,7 @@ class StateProbabilities:
     sequence: Int64s
     smoothed: Floats
     filtered: Floats
-    next: Floats
+    ahead: Floats
     path: Int64s
     log_probability: Floats
 
@@ -465,6 +483,11 @@ class StateProbabilities:
     def n_states(self) -> int:
         """Number of states, K; the last columns are not among them."""
         return self.smoothed.shape[1] - 1
+
+    @property
+    def next(self) -> Floats:
+        """Distribution of the state after the last observation of each sequence: (n_sequences, K + 1)."""
+        return self.ahead[:, 0]
 
     @property
     def sequence_log_probability(self) -> Floats:
@@ -492,6 +515,7 @@ def state_probabilities(
     *,
     parameters: str = "mean",
     sample: Sample | None = None,
+    horizon: int = 1,
     threads: int = 1,
     rng: ChoiceSource | Seed = None,
 ) -> StateProbabilities:
@@ -510,6 +534,8 @@ def state_probabilities(
         left; an average over draws and states of the chain is the posterior probability.
     sample : Sample, optional
         A sample of a chain over these data, instead of the current state. States are numbered as its dishes.
+    horizon : int
+        Number of steps ahead of the last observation of each sequence, for ``ahead``.
     threads : int
         Number of threads, each with one sequence at a time. The result doesn't depend on it.
     rng : seed, Generator or choice source
@@ -528,19 +554,21 @@ def state_probabilities(
     DeclarationError
         If the base measure doesn't support such parameters.
     """
+    horizon = whole_number("horizon", horizon, 1, MOST_AHEAD, remedy="1: the next state alone.")
     whole_number("threads", threads, 1, MOST_THREADS, remedy="One per processor is usual.")
     states = fixed_states(self, parameters, as_source(rng, Purpose.FOLD_IN), sample)
-    return probabilities_under(self, states, data, parameters, threads)
+    return probabilities_under(self, states, data, parameters, horizon, threads)
 
 
 def probabilities_under(
-    franchise: Any, states: FixedStates, data: Any, parameters: str, threads: int = 1
+    franchise: Any, states: FixedStates, data: Any, parameters: str, horizon: int = 1, threads: int = 1
 ) -> StateProbabilities:
     """States of sequences under given parameters; None: the sequences of the franchise."""
     values, data = values_of(franchise, data)
     n, width = len(values), states.n_live + 1
     smoothed, filtered = np.empty((n, width)), np.empty((n, width))
-    after, path, norms = np.empty((data.n_sequences, width)), np.empty(n, dtype=np.int64), np.empty(n)
+    path, norms = np.empty(n, dtype=np.int64), np.empty(n)
+    lasts = np.zeros((data.n_sequences, len(states.start)))
     rows, s = states.rows_of(values, data.missing), 0
     for bounds in batches(data.offsets):
         first, last, end = int(bounds[0]), int(bounds[-1]), s + len(bounds) - 1
@@ -549,15 +577,15 @@ def probabilities_under(
         filtered[first:last] = states.lumped(filters)
         smoothed[first:last] = states.lumped(states.smoothed(filters, bounds, threads))
         path[first:last] = np.minimum(states.best_paths(own, bounds, threads), states.n_live)
-        after[s:end] = states.next(filters[bounds[1:] - 1]) if last > first else states.next(None)
-        after[s:end][np.diff(bounds) == 0] = states.next(None)
+        lasts[s:end][np.diff(bounds) > 0] = filters[bounds[1:][np.diff(bounds) > 0] - 1]
         s = end
+    after = states.lumped(states.ahead(lasts, data.lengths, horizon))
     sequence = np.repeat(np.arange(data.n_sequences), data.lengths)
     for array in (smoothed, filtered, after, path, norms, sequence):
         array.setflags(write=False)
     return StateProbabilities(
         parameters=parameters, names=tuple(data.names), sequence=sequence, smoothed=smoothed,
-        filtered=filtered, next=after, path=path, log_probability=norms,
+        filtered=filtered, ahead=after, path=path, log_probability=norms,
     )  # fmt: skip
 
 

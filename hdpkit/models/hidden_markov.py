@@ -16,7 +16,7 @@ from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, GammaPoisson
 from hdpkit.checks import check_unmasked, choice, whole_number, whole_numbers
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.evaluation import evaluate
+from hdpkit.evaluation import Forecast, evaluate, forecast
 from hdpkit.franchise import FixedWeights, Franchise, StateProbabilities
 from hdpkit.franchise.fixed_states import fixed_states, probabilities_under
 from hdpkit.models.hidden_markov_parts import (
@@ -328,6 +328,50 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         )
         return found.log_probability
 
+    def forecast(
+        self,
+        X: Any = None,
+        lengths: Any = None,
+        *,
+        horizon: int = 1,
+        draws: int = 1000,
+        random_state: Any = None,
+    ) -> Forecast:
+        """Forecast the next values of sequences, averaged over `samples_`: see `hdpkit.forecast`.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `fit`. None, or what the model was fitted to: the values after the sequences of `fit`.
+        horizon : int
+            Number of values after the last one of each sequence.
+        draws : int
+            Number of continuations of each sequence.
+        random_state : int, RandomState, Generator or None
+            None: that of the model.
+
+        Returns
+        -------
+        Forecast
+            ``mean``, ``quantiles()``, ``draws``, and for terms their ``probabilities``.
+        """
+        check_is_fitted(self)
+        data = None if X is None else self._sequences(X, None, lengths, reset=False)
+        own = self.franchise_.data
+        if data is not None and _same(data, own):
+            data = None
+        seed = seed_of(self.random_state if random_state is None else random_state)
+        return forecast(
+            self.franchise_,
+            horizon,
+            data,
+            samples=self.samples_ or None,
+            draws=draws,
+            particles=_DRAWS,
+            threads=effective_n_jobs(self.n_jobs),
+            rng=0 if seed is None else seed,
+        )
+
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[npt.NDArray[Any], Int64s]:
         """Draw a new sequence.
 
@@ -370,12 +414,12 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         check_is_fitted(self)
         return self._under(self._sequences(X, None, lengths, reset=False))
 
-    def _under(self, data: Sequences) -> StateProbabilities:
+    def _under(self, data: Sequences, horizon: int = 1) -> StateProbabilities:
         """States of sequences given mean parameters of the states of `franchise_`."""
         franchise = self.franchise_
         form = "mean" if franchise.measure.predicts else "drawn"
         states = fixed_states(franchise, form, RandomStream((0, 0))).known_only()
-        return probabilities_under(franchise, states, data, form, effective_n_jobs(self.n_jobs))
+        return probabilities_under(franchise, states, data, form, horizon, effective_n_jobs(self.n_jobs))
 
     def _sequences(self, X: Any, y: Any, lengths: Any, *, reset: bool) -> Sequences:
         """Observations as sequences, after scikit-learn's checks of X."""
@@ -437,6 +481,12 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
                 "X", f"{width} columns", f"the {self.n_features_in_} columns of the model",
                 "Build the sequences like those of fit.",
             )  # fmt: skip
+
+
+def _same(data: Any, own: Any) -> bool:
+    """Whether these are the observations of the fit, of which new ones are not independent."""
+    pairs = ((data.offsets, own.offsets), (data.missing, own.missing), (data.values, own.values))
+    return all(np.array_equal(one, other) for one, other in pairs)
 
 
 def _sizes(lengths: Any, n: int) -> list[int]:

@@ -11,6 +11,7 @@ import numpy as np
 from hdpkit._compiled.measures.measure import CompiledBank
 from hdpkit.base_measures import AtomicMeasure, BaseMeasure, ByRestaurant, Placed
 from hdpkit.base_measures.bank import PythonBank
+from hdpkit.base_measures.protocol import log_likelihoods
 from hdpkit.checks import instance, items
 from hdpkit.data import Groups
 from hdpkit.errors import ParameterError
@@ -387,4 +388,18 @@ def _check_drawn(measure: BaseMeasure, values: list[Any]) -> str:
                 f"draw_parameters and log_likelihood: mean likelihoods {found.mean(axis=0)} over draws "
                 f"are not the predictive probabilities {np.array(expected)}"
             )
-    return "the mean likelihood given drawn parameters is the predictive"
+    if not measure.supports("draw_values"):
+        return "the mean likelihood given drawn parameters is the predictive"
+    # The mean of q / (p + q) over draws from a density p is that of p / (p + q) over draws from q.
+    generator, pair = np.random.default_rng(7), [measure.draw_parameters(given, source) for _ in range(2)]
+    shares = []
+    for one, other in (pair, pair[::-1]):
+        drawn_values = measure.draw_values(one, 4000, generator)
+        logs = np.asarray(log_likelihoods(measure, drawn_values, [one, other]))
+        if len(drawn_values) != 4000 or not np.all(np.isfinite(logs[:, 0])):
+            raise MeasureFailure("draw_values: not n values, or some that have no density")
+        shares.append(1.0 / (1.0 + np.exp(np.clip(logs[:, 0] - logs[:, 1], -700.0, 700.0))))
+    error = np.sqrt(sum(share.var() / len(share) for share in shares)) + 1e-9
+    if abs(shares[0].mean() - shares[1].mean()) > 6.5 * error:
+        raise MeasureFailure("draw_values: the values don't have the density of log_likelihood")
+    return "the mean likelihood given drawn parameters is the predictive, and values are drawn by it"

@@ -494,6 +494,28 @@ def test_sticky_states_that_are_apart_are_found(init):
     assert np.mean(near) > 0.95
 
 
+def test_batches_of_numbers_on_several_threads_give_the_chain_of_one(monkeypatch):
+    """Short sequences in batches, and long ones in pieces; an error of the measure ends the sweep."""
+    monkeypatch.setattr("hdpkit.franchise.reference.state_sequences.BATCH", 8)
+    monkeypatch.setattr("hdpkit.franchise.reference.state_sequences.LONG", 40)
+    generator = np.random.default_rng(1)
+    arrays = [generator.normal(size=n) for n in (3, 5, 20, 0, 60, 1, 50, 7, 7)]
+    data, found = hk.Sequences.from_arrays(arrays), []
+    for threads in (1, 3):
+        franchise = sticky_franchise("weights", data=data, measure=hk.NormalGamma(0.0, 0.5, 2.0, 1.0))
+        schedule = hk.Scheduler([moves.BeamSampler(threads=threads), moves.RootWeights()])
+        schedule.run(franchise, sweeps=8, rng=1)
+        found.append(franchise.dishes.tolist())
+    assert found[0] == found[1]
+
+    def fails(self, values, parameters):
+        raise ArithmeticError("no likelihood")
+
+    monkeypatch.setattr(type(franchise.measure), "log_likelihoods", fails)
+    with pytest.raises(ArithmeticError, match="no likelihood"):
+        schedule.run(franchise, sweeps=1, rng=1, init=None)
+
+
 def test_pieces_of_a_long_sequence_give_the_states_of_one():
     """Likelihoods that are computed piece by piece, and twice, and all of them at once."""
     generator, length, n = np.random.default_rng(1), 3 * PIECE + 17, 4
@@ -509,7 +531,7 @@ def test_pieces_of_a_long_sequence_give_the_states_of_one():
             if slices:
                 paths.draw_slices()
             if at_once:
-                paths.draw(0, 1, logs, None, index)
+                paths.draw(0, 1, logs, None, index, 1)
             else:
                 paths.draw_long(0, lambda first, last: (logs, index[first:last]))
             ends.append(states.tolist())

@@ -110,7 +110,8 @@ def test_pieces_of_a_sequence_continue_each_other(monkeypatch):
     offsets = np.array([0, 0, 5, 6])
     for values in (np.arange(6), np.arange(6.0)):
         states = FixedStates(states.start, states.transitions, 3, lambda values: logs[values.astype(int)])
-        found = states.log_probabilities(values, missing, offsets)
+        found, last = states.log_probabilities(values, missing, offsets)
+        assert last[0].tolist() == [0.0, 0.0, 0.0]
         assert found[:5] == pytest.approx(norms[:5], abs=1e-14)
         alone = states.filtered(densities(logs[5:], missing[5:]), np.array([0, 1]))[0]
         assert found[5] == pytest.approx(alone[0], abs=1e-14)
@@ -409,3 +410,69 @@ def test_what_is_refused():
     kept = hk.NonConjugate(lambda x, p: math.log(p if x else 1.0 - p), hk.Finite([0.2, 0.7]))
     with pytest.raises(errors.DeclarationError):
         fitted(measure=kept).state_probabilities(sample=franchise.sample())
+
+
+# ---------------------------------------------------------------------- forecasts
+
+
+def log_ratio(old, given, more):
+    return log_evidence([*old, given + more], 0.0) - log_evidence([*old, given] if given else old, 0.0)
+
+
+@pytest.mark.parametrize("new", [None, [[0, 0], []]])
+def test_forecasts_of_terms_are_ratios_of_evidences(new):
+    """Probabilities of terms 1 and 2 steps ahead, and those of pairs of drawn values."""
+    old = [[0, 1, 0]]
+    franchise = small(old, 0.0)
+    states = hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).sample(franchise, 800, rng=1)
+    data = None if new is None else hk.Sequences.from_arrays(new, n_terms=2)
+    found = hk.forecast(states, 2, data, draws=6000, rng=2)
+    for s, begun in enumerate(old if new is None else new):
+        rest = [] if new is None else old
+        pairs = np.exp([[log_ratio(rest, begun, [a, b]) for b in (0, 1)] for a in (0, 1)])
+        expected = np.array([pairs.sum(axis=1), pairs.sum(axis=0)])
+        assert found.probabilities[s] == pytest.approx(expected, abs=0.016)
+        drawn = found.draws[:, s]
+        counted = [[np.mean((drawn == [a, b]).all(axis=1)) for b in (0, 1)] for a in (0, 1)]
+        assert np.array(counted) == pytest.approx(pairs, abs=0.035)
+        if new is None:
+            assert found.n_parameters[s] == pytest.approx(800)
+        else:
+            assert 10.0 < found.n_parameters[s] <= 800.0 + 1e-6
+    assert found.probabilities.sum(axis=-1) == pytest.approx(np.ones((len(found.names), 2)), abs=1e-9)
+
+
+def test_states_ahead_are_powers_of_the_transitions():
+    franchise = fitted()
+    found = franchise.state_probabilities(hk.Sequences.from_arrays([[0, 1], []], n_terms=3), horizon=4)
+    fixed = fixed_states(franchise, "mean", RandomStream((1, 2)))
+    last = found.filtered[1]
+    assert found.ahead.shape == (2, 4, franchise.n_dishes + 1)
+    for h in range(4):
+        expected = last @ np.linalg.matrix_power(fixed.transitions, h + 1)
+        assert found.ahead[0, h] == pytest.approx(expected, abs=1e-12)
+        expected = fixed.start @ np.linalg.matrix_power(fixed.transitions, h)
+        assert found.ahead[1, h] == pytest.approx(expected, abs=1e-12)
+    assert found.next.tolist() == found.ahead[:, 0].tolist()
+
+
+def test_forecasts_of_numbers():
+    """Long sticky states far from each other: one step ahead is mostly in the last one."""
+    generator = np.random.default_rng(1)
+    arrays = [
+        np.repeat([0.0, 8.0, 0.0], 60) + generator.normal(scale=0.5, size=180),
+        generator.normal(8.0, 0.5, 90),
+    ]
+    data = hk.Sequences.from_arrays([one[:, None] * [1.0, -1.0] for one in arrays])
+    franchise = fitted(50.0, data=data, measure=hk.NormalGamma([0.0, 0.0], 0.05, 2.0, 1.0))
+    trace = hk.Scheduler([moves.BeamSampler()]).run(franchise, 30, rng=1, samples=10)
+    found = hk.forecast(franchise, 3, samples=trace.samples, draws=400, particles=2, threads=2, rng=1)
+    assert found.draws.shape == (400, 2, 3, 2)
+    assert (found.probabilities, found.horizon) == (None, 3)
+    low, middle, high = found.quantiles()[:, :, 0]
+    assert middle == pytest.approx(np.array([[0.0, 0.0], [8.0, -8.0]]), abs=0.5)
+    assert np.all((low < middle) & (middle < high))
+    again = hk.forecast(franchise, 3, samples=trace.samples, draws=400, particles=2, rng=1)
+    assert again.draws.tolist() == found.draws.tolist()
+    assert "2 sequences, 3 steps, 400 draws" in repr(found)
+    assert found.mean.shape == (2, 3, 2)

@@ -97,6 +97,7 @@ EVALUATION = {
             "data": NO_SEQUENCES,
             "parameters": NO_FORM,
             "sample": NO_SAMPLE,
+            "horizon": whole(1, 10**6),
             "threads": whole(1),
             "rng": NO_SEED,
         },
@@ -141,6 +142,32 @@ EVALUATION = {
             "allocations": NO_ALLOCATIONS,
             "name": [5, "", "farm", ["document"], b"document", {}],
         },
+    ),
+    "forecast": Row(
+        lambda franchise: (
+            hk.forecast,
+            {
+                "states": chain_of_states(),
+                "horizon": 2,
+                "data": hk.Sequences.from_arrays([[0]], n_terms=2),
+                "draws": 3,
+                "rng": 1,
+            },
+        ),
+        {
+            "states": [None, 5, "states", hk.Franchise, [], [None], {}, {1: 2}, set()],
+            "horizon": whole(1, 10**6),
+            "data": NO_SEQUENCES,
+            "samples": [5, "samples", [], [None]],
+            "draws": whole(1, 2**31),
+            "particles": whole(1, 2**31),
+            "threads": whole(1),
+            "rng": NO_SEED,
+        },
+    ),
+    "Forecast.quantiles": Row(
+        lambda franchise: (hk.forecast(chain_of_states(), 2, draws=3).quantiles, {"levels": [0.1, 0.9]}),
+        {"levels": [None, "levels", [1.5], [-0.1], [None], [math.nan], {}]},
     ),
     "evaluate": Row(
         lambda franchise: (

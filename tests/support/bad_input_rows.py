@@ -87,6 +87,7 @@ EXCLUDED = {
     "StateProbabilities": "a record that Franchise.state_probabilities returns",
     "FoldIn": "a record that Franchise.fold_in returns",
     "Evaluation": "a record that evaluate returns",
+    "Forecast": "a record that forecast returns",
     "RankedAllocations": "a record that rank_allocations returns",
     "Comparison": "a record that compare_schedules returns",
     "MixingCheck": "a record that check_mixing returns",

@@ -267,6 +267,7 @@ OBJECTS = {
     "Exposures": lambda: summaries.exposures(aligned()),
     "StateProbabilities": lambda: chain_of_states().state_probabilities(),
     "FoldIn": lambda: foldable().fold_in(NEW, sweeps=2, burn_in=1, rng=1),
+    "Forecast": lambda: hk.forecast(chain_of_states(), 2, draws=3),
     "Evaluation": lambda: hk.evaluate(foldable(), NEW, held_out=NEW, rng=1, particles=2, sweeps=2),
     "Purpose": lambda: Purpose.OTHER,
     "Franchise": franchise,

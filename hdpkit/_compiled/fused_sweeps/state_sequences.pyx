@@ -14,7 +14,7 @@ import numpy as np
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 
 from hdpkit._compiled.fused_sweeps.slices cimport share_out
-from hdpkit._compiled.support.arguments cimport check_length, refuse
+from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
 from hdpkit.numerics cimport det_exp, det_log
 from hdpkit.random._source cimport ChoiceSource
 from hdpkit.random.philox cimport philox, philox_next_double, philox_rekey
@@ -274,22 +274,22 @@ cdef class StateSequences:
             found = min(found, least[i])
         return found
 
-    cdef int take(self, const double[:, ::1] logs, const double[:, ::1] likelihoods, const int32_t[::1] index, int64_t base) except -1:
-        if logs.shape[1] != self.job.n_states:
-            refuse("logs", logs.shape[1], f"{self.job.n_states} numbers in each row", "One for each state.")
-        self.job.logs = NULL
+    cdef int take(self, Job *job, const double[:, ::1] logs, const double[:, ::1] likelihoods, const int32_t[::1] index, int64_t base) except -1:
+        if logs.shape[1] != job.n_states:
+            refuse("logs", logs.shape[1], f"{job.n_states} numbers in each row", "One for each state.")
+        job.logs = NULL
         if logs.shape[0] > 0:
-            self.job.logs = &logs[0, 0]
-        self.job.likelihoods = NULL
+            job.logs = &logs[0, 0]
+        job.likelihoods = NULL
         if likelihoods is not None and likelihoods.shape[0] > 0:
-            self.job.likelihoods = &likelihoods[0, 0]
-        self.job.index = &index[0]
-        self.job.base = base
+            job.likelihoods = &likelihoods[0, 0]
+        job.index = &index[0]
+        job.base = base
         return 0
 
     def draw(self, int64_t first, int64_t last, const double[:, ::1] logs not None, likelihoods,
-             const int32_t[::1] index not None):
-        """Draw the states of sequences first .. last - 1.
+             const int32_t[::1] index not None, int threads):
+        """Draw the states of sequences first .. last - 1. Several threads may call this for different sequences.
 
         Parameters
         ----------
@@ -299,20 +299,22 @@ cdef class StateSequences:
             The same, not as logarithms, divided by the largest of the row.
         index : int32 array
             Row of each customer of these sequences; -1: missing.
+        threads : int
         """
         cdef vector[int] failed
+        cdef Job job = self.job
         cdef int i
         cdef const double[:, ::1] scaled = likelihoods
         if self._offsets[first] == self._offsets[last]:
             return
         check_length("index", index.shape[0], self._offsets[last] - self._offsets[first])
-        self.take(logs, scaled, index, self._offsets[first])
-        failed.assign(self.threads, 0)
-        self.job.failed = failed.data()
-        self.job.first = first
+        self.take(&job, logs, scaled, index, self._offsets[first])
+        failed.assign(threads, 0)
+        job.failed = failed.data()
+        job.first = first
         with nogil:
-            share_out(self.threads, last - first, 1, draw_sequences, <void *>&self.job)
-        for i in range(self.threads):
+            share_out(threads, last - first, 1, draw_sequences, <void *>&job)
+        for i in range(threads):
             if failed[i] == NO_MEMORY:
                 raise MemoryError
             if failed[i]:
@@ -332,15 +334,16 @@ cdef class StateSequences:
         cdef const int32_t[::1] index
         cdef int32_t after = -1
         cdef philox stream
+        cdef Job job = self.job
         cdef bint fine
         for g in range(n_pieces):
             begin = first + g * PIECE_OF
             end = min(begin + PIECE_OF, last)
             kept[g + 1] = kept[g]
             logs, index = likelihoods_of(begin, end)
-            self.take(logs, None, index, begin)
+            self.take(&job, logs, None, index, begin)
             with nogil:
-                fine = forward(&self.job, begin, end, g == 0, &kept[g + 1, 0], &active[0], &rows[0, 0]) == end
+                fine = forward(&job, begin, end, g == 0, &kept[g + 1, 0], &active[0], &rows[0, 0]) == end
             if not fine:
                 raise impossible()
         for g in range(n_pieces - 1, -1, -1):
@@ -348,12 +351,12 @@ cdef class StateSequences:
             end = min(begin + PIECE_OF, last)
             if g < n_pieces - 1:
                 logs, index = likelihoods_of(begin, end)
-                self.take(logs, None, index, begin)
-            philox_rekey(&stream, self.job.key0, self.job.key1, <uint64_t>sequence, <uint64_t>(g + 1), 1)
+                self.take(&job, logs, None, index, begin)
+            philox_rekey(&stream, job.key0, job.key1, <uint64_t>sequence, <uint64_t>(g + 1), 1)
             with nogil:
                 # kept[g] is the filter before this piece, which the filter of its end replaces
-                fine = g == n_pieces - 1 or forward(&self.job, begin, end, g == 0, &kept[g, 0], &active[0], &rows[0, 0]) == end
-                fine = fine and backward(&self.job, begin, end, after, &rows[0, 0], &stream)
+                fine = g == n_pieces - 1 or forward(&job, begin, end, g == 0, &kept[g, 0], &active[0], &rows[0, 0]) == end
+                fine = fine and backward(&job, begin, end, after, &rows[0, 0], &stream)
             if not fine:
                 raise impossible()
             after = self._states[begin]
@@ -361,6 +364,32 @@ cdef class StateSequences:
 
 cdef object impossible():
     return FloatingPointError("no state of a sequence is possible: all likelihoods are 0")
+
+
+def transition_counts(const int32_t[::1] states not None, const int64_t[::1] begins not None, int64_t n):
+    """Number of transitions from each state, and from the start (last), to each: int64, shape (n + 1, n).
+
+    Parameters
+    ----------
+    states : int32 array, shape (n_customers,)
+        Below n. Transitions from or to a customer without a state, -1, are not counted.
+    begins : int64 array
+        First customers of sequences, ascending.
+    n : int
+        Number of states.
+    """
+    cdef int64_t i, before, s = 0
+    check_numbers32("states", states, -1, n - 1)
+    counts = np.zeros((n + 1, n), dtype=np.int64)
+    cdef int64_t[:, ::1] out = counts
+    for i in range(states.shape[0]):
+        before = states[i - 1] if i > 0 else -1
+        if s < begins.shape[0] and begins[s] == i:
+            before = n
+            s += 1
+        if before >= 0 and states[i] >= 0:
+            out[before, states[i]] += 1
+    return counts
 
 
 def draw_tables(const int64_t[::1] customers not None, const double[::1] masses not None, ChoiceSource source not None):

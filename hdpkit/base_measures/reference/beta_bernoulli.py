@@ -119,6 +119,10 @@ class BetaBernoulliReference(VectorMeasure):
         with np.errstate(divide="ignore"):
             return np.stack([np.log(np.where(bits, one, 1.0 - one)).sum(axis=1) for one in p], axis=1)
 
+    def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
+        """Draw bits given their probabilities: shape (n,) for single bits, (n, D) for vectors."""
+        return generator.random((n, *np.shape(parameters))) < parameters
+
     def posterior_mean(self, statistics: BitCounts) -> Any:
         """Mean of each bit's probability: a float for single bits, shape (D,) for vectors."""
         a, b = (part[0] for part in self._posterior([statistics]))

@@ -182,6 +182,10 @@ class DirichletMultinomialReference(BaseMeasure):
         with np.errstate(divide="ignore"):
             return np.log(np.asarray(parameters)[:, np.asarray(values)].T)
 
+    def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
+        """Draw terms from a topic: shape (n,)."""
+        return generator.choice(len(parameters), size=n, p=parameters)
+
     def posterior_mean(self, statistics: TermCounts) -> npt.NDArray[np.float64]:
         """Mean of the topic, shape (V,)."""
         return (statistics.terms + self.eta_vector) / (statistics.total + self.eta_sum)

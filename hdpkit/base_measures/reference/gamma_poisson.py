@@ -148,6 +148,10 @@ class GammaPoissonReference(VectorMeasure):
         of_rate = [(scipy.special.xlogy(x, rate) - rate).sum(axis=1) for rate in rates]
         return np.stack(of_rate, axis=1) - scipy.special.gammaln(x + 1.0).sum(axis=1, keepdims=True)
 
+    def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
+        """Draw counts given the rate: shape (n,) for numbers, (n, D) for vectors."""
+        return generator.poisson(parameters, size=(n, *np.shape(parameters)))
+
     def posterior_mean(self, statistics: CountSums) -> Any:
         """Mean of the rate: a float for numbers, shape (D,) for vectors."""
         shape, rate = (part[0] for part in self._posterior([statistics]))

@@ -150,6 +150,11 @@ class NormalGammaReference(VectorMeasure):
             found -= away
         return found
 
+    def draw_values(self, parameters: Floats, n: int, generator: np.random.Generator) -> Floats:
+        """Draw values given mu and the variance: shape (n,) for numbers, (n, D) for vectors."""
+        mu, variance = np.asarray(parameters, dtype=np.float64)
+        return generator.normal(mu, np.sqrt(variance), size=(n, *mu.shape))
+
     def posterior_mean(self, statistics: Moments) -> Floats:
         """E[mu], and 1 / E[tau] as the variance: shape (2,) for numbers, (2, D) for vectors."""
         mean, _, shape, rate = (part[0] for part in self._posterior([statistics]))

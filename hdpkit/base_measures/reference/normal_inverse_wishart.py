@@ -271,6 +271,12 @@ class NormalInverseWishartReference(VectorMeasure):
         ]
         return np.stack(logs, axis=1)
 
+    def draw_values(self, parameters: DrawnNormal, n: int, generator: np.random.Generator) -> Floats:
+        """Draw vectors given mu and Sigma: shape (n, D)."""
+        standard = generator.standard_normal((len(parameters.mean), n))
+        found: Floats = parameters.mean + np.linalg.solve(parameters.whitener, standard).T
+        return found
+
     def posterior_mean(self, statistics: Moments) -> Floats:
         """E[mu] in the first row, below it the inverse of E[Sigma^-1] as the covariance: (D + 1, D)."""
         mean, _, dof, scale = self._posterior(statistics)

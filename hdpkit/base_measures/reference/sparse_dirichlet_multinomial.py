@@ -360,6 +360,10 @@ class SparseDirichletMultinomialReference(BaseMeasure):
             return np.array(shapes)
         return np.array([of_all or one for one in given], dtype=float).reshape(-1, 2)
 
+    def draw_values(self, parameters: Floats, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
+        """Draw terms from a topic: shape (n,)."""
+        return generator.choice(len(parameters), size=n, p=parameters)
+
     def draw_parameters(self, statistics: SelectedCounts, source: ChoiceSource) -> Floats:
         """Draw the topic, shape (V,): the number of selected terms, which, and their Dirichlet proportions.
 

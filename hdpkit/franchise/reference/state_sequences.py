@@ -9,6 +9,8 @@ backward. The compiled twin of `StateSequences` is `hdpkit._compiled.fused_sweep
 
 from __future__ import annotations
 
+import contextvars
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import SimpleNamespace
@@ -40,12 +42,12 @@ __all__ = [
     "scaled_rows",
     "sequence_sweep",
     "shares",
-    "transition_counts",
     "write_states",
 ]
 
 KEYS = 2**62  # a stream is identified by two numbers below this
-BATCH = 1 << 14  # observations whose likelihoods are computed at once
+BATCH = 1 << 12  # observations whose likelihoods are computed at once, but those of a sequence that is not
+LONG = 1 << 14  # longer than this
 LEAST_SHAPE = 1e-290  # of beta and Dirichlet draws; a share with a smaller shape is 0
 MOST_STATES = 1 << 15
 
@@ -142,7 +144,7 @@ def sequence_sweep(walk: ReferenceWalk, bank: Any, plan: SequencePlan, source: C
     begins = offsets[:-1][np.diff(offsets) > 0]
     alpha = concentrations(walk)
     known = above.table.many(live)
-    counts = transition_counts(states, begins, len(live))
+    counts = compiled.transition_counts(states, begins, len(live))
     rows = Rows(np.asarray(known, dtype=np.float64), alpha, t.sticky.kappa, counts, source)
     kept = isinstance(measure, NonConjugate)  # parameters of dishes are part of the state
     parameters = [bank.parameter(slot) for slot in live.tolist()] if kept else []
@@ -192,19 +194,6 @@ def _grow(rows: Rows, parameters: list[Any], plan: SequencePlan, source: ChoiceS
         _grow(rows, parameters, plan, source, all_of)
 
 
-def transition_counts(states: Int32s, begins: Int64s, n: int) -> Int64s:
-    """Number of transitions from each state, and from the start (last), to each: shape (n + 1, n).
-
-    Transitions from or to a customer without a state, -1, are not counted.
-    """
-    before = np.concatenate([[n], states[:-1]]).astype(np.int64)
-    before[begins] = n
-    code = before * n + states
-    if states.min(initial=0) < 0:
-        code = code[(before >= 0) & (states >= 0)]
-    return np.bincount(code, minlength=(n + 1) * n).reshape(n + 1, n)
-
-
 def _draw(paths: Any, plan: SequencePlan, parameters: list[Any], offsets: Int64s, missing: Any) -> None:
     """Draw the paths, with likelihoods of distinct values, or of batches of observations."""
     measure, values = plan.measure, plan.data.values
@@ -215,27 +204,47 @@ def _draw(paths: Any, plan: SequencePlan, parameters: list[Any], offsets: Int64s
         return np.ascontiguousarray(logs, dtype=np.float64)
 
     if values.ndim == 1 and values.dtype.kind in "iub":
-        distinct, index = distinct_numbers(values)
-        logs = logs_of(distinct)
-        paths.draw(0, n_sequences, logs, scaled_rows(logs)[1], np.where(missing, -1, index).astype(np.int32))
+        n_terms = plan.data._n_terms
+        every = n_terms is not None and 4 * n_terms <= len(values)  # this saves a pass over the values
+        distinct, index = (np.arange(n_terms), values) if every else distinct_numbers(values)
+        logs, index = logs_of(distinct.astype(values.dtype)), np.where(missing, -1, index)
+        paths.draw(0, n_sequences, logs, scaled_rows(logs)[1], index.astype(np.int32), plan.threads)
         return
 
-    def piece(first: int, last: int) -> tuple[Floats, Int32s]:
-        index = np.where(missing[first:last], -1, np.arange(last - first)).astype(np.int32)
-        return logs_of(values[first:last]), index
-
-    s = 0
+    batches, s = [], 0
     while s < n_sequences:
         end = s + 1
         while end < n_sequences and offsets[end + 1] - offsets[s] <= BATCH:
             end += 1
-        first, last = int(offsets[s]), int(offsets[end])
-        if last - first > BATCH:
-            paths.draw_long(s, piece)
-        elif last > first:
-            logs, index = piece(first, last)
-            paths.draw(s, end, logs, None, index)
+        if offsets[end] > offsets[s]:
+            batches.append((s, end))
         s = end
+    one_at_a_time = threading.Lock()  # code of users need not allow more
+
+    def piece(first: int, last: int) -> tuple[Floats, Int32s]:
+        index = np.where(missing[first:last], -1, np.arange(last - first)).astype(np.int32)
+        with one_at_a_time:
+            return logs_of(values[first:last]), index
+
+    def draw_batch(s: int, end: int) -> None:
+        first, last = int(offsets[s]), int(offsets[end])
+        if last - first > LONG:
+            paths.draw_long(s, piece)
+        else:
+            logs, index = piece(first, last)
+            paths.draw(s, end, logs, None, index, 1)
+
+    if plan.threads == 1 or len(batches) < 2:
+        for s, end in batches:
+            draw_batch(s, end)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(min(plan.threads, len(batches))) as pool:
+        # In the context of the caller: NumPy's handling of floating-point errors is part of it.
+        contexts = [contextvars.copy_context() for _ in batches]
+        for _ in pool.map(lambda one, batch: one.run(draw_batch, *batch), contexts, batches):
+            pass
 
 
 def scaled_rows(logs: Floats) -> tuple[Floats, Floats]:
@@ -252,9 +261,10 @@ def distinct_numbers(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.ND
     if high - low > 4 * len(values):
         distinct, index = np.unique(values, return_inverse=True)
         return distinct, index
-    shifted: Int64s = values.astype(np.int64) - low
+    shifted = np.subtract(values, low, dtype=np.int64)
     there = np.bincount(shifted, minlength=high - low + 1) > 0
-    return (np.flatnonzero(there) + low).astype(values.dtype), (np.cumsum(there) - 1)[shifted]
+    place = np.cumsum(there, dtype=np.int32) - np.int32(1)
+    return (np.flatnonzero(there) + low).astype(values.dtype), place[shifted]
 
 
 def _settle(
@@ -273,7 +283,8 @@ def _settle(
     """
     slots = walk.slots
     live, n = slots.occupied_slots(), len(rows.psi) - 1
-    used = np.bincount(states, minlength=n) > 0
+    counts = compiled.transition_counts(states, begins, n)
+    used = counts.any(axis=0)
     slot_of = np.full(n, -1, dtype=np.int32)
     slot_of[: len(live)] = live
     for label in np.flatnonzero(~used[: len(live)]).tolist():
@@ -282,8 +293,7 @@ def _settle(
         if kept is not None:
             bank.give_next(kept[label])
         slot_of[label] = slots.open(np.flatnonzero(states == label).astype(np.int32))
-    write_states(walk, states, slot_of, rows.psi, rows.alpha, begins, source)
-    dishes = slot_of[states]
+    dishes = write_states(walk, states, slot_of, rows.psi, rows.alpha, counts, source)
     occupied = slots.occupied_slots()
     bank.rebuild(np.where(plan.data.missing, np.int32(-1), dishes), occupied)
     served = np.flatnonzero(used)
@@ -299,18 +309,17 @@ def write_states(
     slot_of: Int32s,
     psi: Floats,
     alpha: Floats,
-    begins: Int64s,
+    transitions: Int64s,
     source: ChoiceSource,
-) -> None:
+) -> Int32s:
     """Seat all customers with these states, and draw tables and overrides given them and the weights.
 
-    ``slot_of`` has the slot of each state, ``psi`` its weight, and ``alpha`` the concentration of rows and of
-    the start row.
+    ``slot_of`` has the slot of each state, ``psi`` its weight, ``alpha`` the concentration of rows and of
+    the start row, and ``transitions`` their numbers (`transition_counts`). Returns the customers' slots.
     """
-    t, n = walk.topology, len(slot_of)
-    used = np.bincount(states, minlength=n) > 0
+    t, n, counts = walk.topology, len(slot_of), transitions
+    used = counts.any(axis=0)
     # Tables given the transitions and the weights, and those of them that kappa made.
-    counts = transition_counts(states, begins, n)
     j, k = np.nonzero(counts)
     customers, start, kappa = counts[j, k], j == n, t.sticky.kappa
     masses = alpha[start.astype(int)] * psi[k]
@@ -337,7 +346,9 @@ def write_states(
     }
     order = np.lexsort((columns["count_dish"], columns["count_node"]))
     arrays = {name: column[order].astype(np.int32) for name, column in columns.items()}
-    walk.store.thaw({"dish": slot_of[states], **arrays})
+    dishes = slot_of[states]
+    walk.store.thaw({"dish": dishes, **arrays})
+    return dishes
 
 
 def enter_given(walk: Any, bank: Any, dishes: Int32s, first: int, last: int, source: ChoiceSource) -> None:
@@ -352,7 +363,9 @@ def enter_given(walk: Any, bank: Any, dishes: Int32s, first: int, last: int, sou
     place = np.full(int(live[-1]) + 1, -1, dtype=np.int32)
     place[live] = np.arange(len(live), dtype=np.int32)
     above = np.asarray(walk.root.row(live))
-    write_states(walk, place[dishes[:n]], live, above, concentrations(walk), t.begins, source)
+    states = place[dishes[:n]]
+    counts = compiled.transition_counts(states, t.begins, len(live))
+    write_states(walk, states, live, above, concentrations(walk), counts, source)
     for slot in live.tolist():
         bank.add(slot, np.flatnonzero(dishes[:n] == slot))
 
@@ -392,7 +405,9 @@ class StateSequences:
         """Weight of each transition to customer i, the start row last."""
         return (self.pi > self.slice[i]).astype(float) if self.slices else self.pi
 
-    def draw(self, first: int, last: int, logs: Floats, likelihoods: Any, index: Int32s) -> None:
+    def draw(
+        self, first: int, last: int, logs: Floats, likelihoods: Any, index: Int32s, threads: int
+    ) -> None:
         """Draw the states of sequences first .. last - 1; see the compiled twin."""
         source = RandomStream((self.keys[1], self.keys[0] + first))
         base = int(self.offsets[first])
@@ -403,9 +418,8 @@ class StateSequences:
     def draw_long(self, sequence: int, likelihoods_of: Callable[[int, int], tuple[Floats, Int32s]]) -> None:
         """Draw the states of one sequence; see the compiled twin."""
         first, last = int(self.offsets[sequence]), int(self.offsets[sequence + 1])
-        self.draw(
-            sequence, sequence + 1, likelihoods_of(first, last)[0], None, likelihoods_of(first, last)[1]
-        )
+        logs, index = likelihoods_of(first, last)
+        self.draw(sequence, sequence + 1, logs, None, index, 1)
 
     def _filter(self, begin: int, end: int, logs_of: Callable[[int], Any], source: ChoiceSource) -> None:
         filters: list[Floats] = []

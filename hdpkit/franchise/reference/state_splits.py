@@ -33,7 +33,6 @@ from hdpkit.franchise.reference.state_sequences import (
     concentrations,
     distinct_numbers,
     labels_of,
-    transition_counts,
     write_states,
 )
 from hdpkit.franchise.reference.walk import ReferenceWalk
@@ -80,7 +79,7 @@ class Chain:
     def log_p(self, psi: Floats, labels: Int32s) -> float:
         """log p(states | weights), as far as it depends on which observations have one of these states."""
         masses, rows = self.masses(psi)
-        counts = transition_counts(self.states, self.begins, len(psi))
+        counts = compiled.transition_counts(self.states, self.begins, len(psi))
         changing = counts > 0
         others = np.ones(len(psi) + 1, dtype=bool)
         others[labels] = False
@@ -171,7 +170,7 @@ class Scans:
         on = self.sides >= 0
         states[self.members[on]] = labels[which[on], self.sides[on]]
         masses, rows = self.chain.masses(self.psi)
-        known = transition_counts(states, self.chain.begins, len(self.psi))
+        known = compiled.transition_counts(states, self.chain.begins, len(self.psi))
         p = np.maximum((masses + known) / (rows + known.sum(axis=1))[:, None], LEAST)
         log_p = log_each(p)
         logs = np.zeros((len(self.members), 2))
@@ -308,7 +307,7 @@ def split_states(
     log_prior = 0.0
     if most is None:
         of_one[kept] = whole
-        counts = transition_counts(apart, begins, len(psi))
+        counts = compiled.transition_counts(apart, begins, len(psi))
         for number, (a, b) in enumerate(zip(kept.tolist(), other.tolist(), strict=True)):
             total = float(whole[number])
             shapes = _shapes(counts, (a, b), alpha, kappa, 0.5 * total)
@@ -403,16 +402,16 @@ def _settle(
     source: ChoiceSource,
 ) -> None:
     """Give the observations these states: a dish is born or dies; tables are drawn."""
-    slots, t = walk.slots, walk.topology
-    slot_of = slots.occupied_slots()
-    used = np.flatnonzero(np.bincount(states, minlength=len(psi)))
+    slots, slot_of = walk.slots, walk.slots.occupied_slots()
+    counts = compiled.transition_counts(states, walk.topology.begins, len(psi))
+    used = np.flatnonzero(counts.any(axis=0))
     for slot in np.delete(slot_of, used[used < len(slot_of)]).tolist():
         slots.close(slot)
     for label in range(len(slot_of), len(psi)):
         slot_of = np.append(slot_of, np.int32(slots.open(np.flatnonzero(states == label).astype(np.int32))))
-    write_states(walk, states, slot_of, psi, concentrations(walk), t.begins, source)
+    dishes = write_states(walk, states, slot_of, psi, concentrations(walk), counts, source)
     order = used[np.argsort(slot_of[used])]
-    bank.rebuild(np.where(plan.data.missing, np.int32(-1), slot_of[states]), slot_of[order])
+    bank.rebuild(np.where(plan.data.missing, np.int32(-1), dishes), slot_of[order])
     plan.weights.take(slot_of[order], np.append(psi[order], rest))
 
 
