@@ -15,7 +15,7 @@ from pathlib import Path
 import hdpkit as hk
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("numpy", "scipy", "tomotopy", "gensim")
+PACKAGES = ("numpy", "scipy", "tomotopy", "gensim", "hmmlearn")
 
 
 def resident():

@@ -99,6 +99,10 @@ ARGUMENTS = {
     ),
     "bursty_sweeps": ("{corpus} --rounds 1 --settle 2 --stores 'counts, weights'", "| counts, weights |"),
     "heldout": (f"{TOPICS} {HALVES}", "held-out perplexity"),
+    "hidden_markov_comparison": (
+        "--seconds 0.02 0.05 --states 2 --seeds 1 --most 400",
+        "| potential | hdpkit | 0.05 |",
+    ),
     "in_parallel": (
         "{wide} --observed {wide} --held {wide} --topics 2 --seconds 0.01 --sweeps 1",
         "held-out perplexity",
@@ -128,7 +132,7 @@ ARGUMENTS = {
     ),
     "seating_memory": (f"{{text}} {FEW}", "| histogram |"),
     "sequences_of_states": (
-        "--observations 60 --states 3 --sequences 2 --rounds 1",
+        "--observations 60 --states 3 --sequences 2 --rounds 1 --starts 40",
         "| numbers | BeamSampler, two threads |",
     ),
     "shards": ("{shards} --topics 2 --sweeps 2 --rounds 1 --ways 'local 2 1'", "bytes"),

@@ -108,6 +108,65 @@ def test_new_sequences(fitted):
     assert np.median(near) < 1.0
 
 
+def test_forecasts(fitted):
+    """Those after the sequences of the fit, which `hk.forecast` gives for the samples, and after others."""
+    found = fitted.forecast(horizon=4, draws=50)
+    assert found.draws.shape == (50, 2, 4)
+    assert (found.horizon, found.probabilities) == (4, None)
+    np.testing.assert_allclose(found.n_parameters, 5 * len(fitted.samples_))
+    same = hk.forecast(fitted.franchise_, 4, samples=fitted.samples_, draws=50, particles=5, rng=0)
+    assert np.array_equal(found.draws, same.draws)
+    assert np.array_equal(fitted.forecast(X, LENGTHS, horizon=4, draws=50).draws, found.draws)
+    last = X[np.cumsum(LENGTHS) - 1, 0]  # states are long: mostly the same one in the next step
+    assert found.quantiles([0.5])[0, :, 0] == pytest.approx(5.0 * np.round(last / 5.0), abs=0.5)
+    other = fitted.forecast(horizon=4, draws=50, random_state=1)
+    assert not np.array_equal(other.draws, found.draws)
+
+    one = fitted.forecast(X[:40], horizon=2, draws=30)
+    assert one.draws.shape == (30, 1, 2)
+    assert 1.0 <= one.n_parameters[0] < 5 * len(fitted.samples_)
+    assert fitted.forecast(X[:40], [10, 0, 30], draws=30).draws.shape == (30, 3, 1)
+    again = fitted.forecast(hk.Sequences.from_arrays([X[:40, 0]]), horizon=2, draws=30)
+    assert np.array_equal(again.draws, one.draws)
+
+
+def test_forecasts_after_missing_observations():
+    """Sticky states are known less after a gap, and values of all columns are drawn."""
+    both = np.column_stack([X[:, 0], -X[:, 0]])
+    both[5] = np.nan
+    found = model(sweeps=20, samples=5).fit(both)
+    gap = np.concatenate([both[:100], np.full((40, 2), np.nan)])
+    near = found.forecast(both[:100], draws=400)
+    far = found.forecast(gap, draws=400)
+    assert near.draws.shape == far.draws.shape == (400, 1, 1, 2)
+    assert np.isfinite(far.draws).all()
+    assert far.draws[..., 0].var() > 2.0 * near.draws[..., 0].var()
+    np.testing.assert_allclose(near.n_parameters, far.n_parameters)
+
+
+def test_forecasts_of_terms_and_of_a_model_without_samples():
+    terms = model(emission="words", sweeps=10, samples=3).fit(Z[:, None], lengths=LENGTHS)
+    found = terms.forecast(horizon=3, draws=7)
+    assert found.probabilities.shape == (2, 3, 3)
+    np.testing.assert_allclose(found.probabilities.sum(axis=-1), 1.0)
+    assert set(np.unique(found.draws)) <= {0, 1, 2}
+    last = model(sweeps=5, samples=0, n_components=3).fit(X)
+    np.testing.assert_allclose(last.forecast(draws=20).n_parameters, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("horizon", 0), ("horizon", 1.5), ("horizon", None), ("horizon", 10**7), ("draws", 0),
+        ("draws", "many"), ("random_state", "x"), ("lengths", [10]), ("X", "data"), ("X", X[:, [0, 0]]),
+    ],
+)  # fmt: skip
+def test_bad_forecasts_are_refused(fitted, name, value):
+    given = {"X": X, **{name: value}}
+    with pytest.raises(HdpkitError, match=f"{name}|features" if name == "X" else name):
+        fitted.forecast(**given)
+
+
 def test_the_second_argument_of_hmmlearn(fitted):
     again = model(sweeps=5).fit(X, LENGTHS)
     assert again.franchise_.data.lengths.tolist() == LENGTHS
@@ -221,6 +280,8 @@ def test_bad_parameters_are_refused(name, value):
 def test_bad_data_are_refused(fitted):
     with pytest.raises(NotFittedError):
         model().predict(X)
+    with pytest.raises(NotFittedError):
+        model().forecast(X)
     for lengths in ([10], [-1, 301], [0.5, 299.5], "ab", []):
         with pytest.raises(HdpkitError):
             fitted.predict(X, lengths)
