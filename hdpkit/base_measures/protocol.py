@@ -612,6 +612,23 @@ class BaseMeasure(abc.ABC):
         """
         return [[self.log_likelihood(value, one) for one in parameters] for value in values]
 
+    def drawn_array(self, parameters: Any) -> npt.NDArray[Any]:
+        """Return drawn parameters as an array with the layout of `posterior_mean`.
+
+        Intervals of the parameters of dishes are quantiles of such arrays, by `named_parameters`. By default
+        the parameters themselves: define it if `draw_parameters` returns anything else than `posterior_mean`.
+
+        Parameters
+        ----------
+        parameters : object
+            As `draw_parameters` returns them.
+
+        Returns
+        -------
+        array
+        """
+        return np.asarray(parameters, dtype=np.float64)
+
     def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
         """Draw observations given the parameters of a dish; `hdpkit.forecast` needs it.
 

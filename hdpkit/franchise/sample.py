@@ -18,7 +18,7 @@ from hdpkit._compiled.measures.selection import Selection
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.base_measures.reference.selection import draw_topic
-from hdpkit.checks import DAMAGED, fitting, instance, made_by, whole_number, whole_numbers
+from hdpkit.checks import DAMAGED, fitting, instance, made_by, refuse, whole_number, whole_numbers
 from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.as_html import sample_table
 from hdpkit.franchise.scores import columns_of
@@ -377,7 +377,9 @@ class Sample:
         are computed from ``counts``.
     parameters : dict
         ``"mean"``: posterior mean parameters of each dish, shape (K, ...), as in `Franchise.dish_parameters`.
-        Empty for topics, which are computed from `topic_counts`, and for measures without such a mean. With
+        Empty for topics, which are computed from `topic_counts`, and for measures without such a mean.
+        ``"drawn"``: for data other than terms, n draws of the parameters of each dish given its data, with
+        the layout of the means, shape (K, n, ...), where the measure has `BaseMeasure.draw_parameters`. With
         known components also ``"precision"``, shape (K,): the topic of dish k has a Dirichlet posterior with
         parameters precision_k mean_k; infinite if it is frozen.
     root_weights : float64 array, shape (K + 1,)
@@ -942,10 +944,64 @@ def _of_dishes(
     if not (measure.supports("posterior_mean") or measure.supports("posterior_means")):
         return counts, tables, None, {}
     parameters = {"mean": np.array(state.dish_parameters())}
+    drawn = None if known.n or counts is not None else _drawn(state, slots, parameters["mean"])
+    if drawn is not None:
+        parameters["drawn"] = drawn
     if means is not None:  # topics of known components don't depend only on their counts
         frozen = known.is_frozen(np.arange(len(slots)))
         parameters["precision"] = np.where(frozen, np.inf, 1.0 / means.inside)
     return counts, tables, None, parameters
+
+
+def _defined(measure: BaseMeasure, *methods: str) -> int:
+    """How far up in its bases a measure defines any of these methods."""
+    return next(
+        i for i, kind in enumerate(type(measure).__mro__) if not vars(kind).keys().isdisjoint(methods)
+    )
+
+
+_DRAWS = 20  # of the parameters of each dish in a sample, at most
+_DRAWS_OF_ALL = 1000  # of all dishes together, but at least 5 of each
+_DRAWN_NUMBERS = 1 << 17  # in all draws, but at least one draw of each dish
+_SEED = 2
+_LAYOUT = ("posterior_mean", "posterior_means")
+
+
+def _drawn(state: Any, slots: npt.NDArray[np.int32], means: npt.NDArray[Any]) -> Floats | None:
+    """Draws of the parameters of the dishes given their data, shape (K, n, ...).
+
+    None if the measure has no draws, or none with the layout of the means. A sample of one sweep and chain
+    always has the same draws, and the streams of the chain aren't used.
+    """
+    measure, shape = state.measure, means.shape[1:]
+    draws = _defined(measure, "draw_parameters")
+    # A subclass may have means in another layout than the draws of its base, or draws in another one.
+    if not measure.supports("draw_parameters") or _defined(measure, *_LAYOUT) < min(
+        draws, _defined(measure, "drawn_array")
+    ):
+        return None
+    converts = _defined(measure, "drawn_array") <= draws
+    n = min(_DRAWS, max(5, _DRAWS_OF_ALL // len(slots)), max(1, _DRAWN_NUMBERS // max(means.size, 1)))
+    chain = 0 if state.streams is None else state.streams.chain
+    source = as_source(np.random.SeedSequence([_SEED, chain, state.sweep]), Purpose.OTHER)
+    found = np.empty((len(slots), n, *shape))
+    for out, statistics in zip(found, state.bank.statistics(slots, state._customers.dishes()), strict=True):
+        for i in range(n):
+            given = measure.draw_parameters(statistics, source)
+            try:
+                array = np.asarray(measure.drawn_array(given), dtype=np.float64)
+            except Exception:  # parameters of another type than the method is for
+                if converts:
+                    raise
+                return None
+            if array.shape == shape:
+                out[i] = array
+            elif converts:
+                allowed = f"an array of shape {shape}, that of posterior_mean()"
+                raise refuse(measure, "drawn_array", array, allowed)
+            else:
+                return None
+    return found
 
 
 def _term_means(measure: BaseMeasure, bank: Any, *dishes: npt.NDArray[Any]) -> TermMeans | None:

@@ -42,8 +42,8 @@ class AlignedTopics:
     samples : tuple of Sample
     level : float
         Probability of the intervals: ``X_lower`` and ``X_upper`` are quantiles of X over the samples and, for
-        ``topics`` and ``group_shares``, over draws of them given each sample. An end beyond which the mean
-        lies, as it can for a long tail, is moved to the mean.
+        ``topics``, parameters and ``group_shares``, over draws of them given each sample. An end beyond which
+        the mean lies, as it can for a long tail, is moved to the mean.
     shares, shares_lower, shares_upper : float64 arrays, shape (T,)
         Share of the customers in each topic: mean and interval over all samples; 0 in samples without the
         topic.
@@ -213,15 +213,33 @@ class AlignedTopics:
         members, begins = self._dishes
         first, last = begins[topic : topic + 2].tolist()
         of_topic = [(self.samples[i], k) for i, k in members[first:last].tolist()]
-        drawn = None
         if self.samples[0].counts is not None:
-            drawn = topic_interval(of_topic, topic, self.level, _DRAWS)
+            ends = topic_interval(of_topic, topic, self.level, _DRAWS)
+            if ends is not None:
+                return ends
+        drawn = self._drawn_parameters(topic)
         if drawn is not None:
-            return drawn
+            return central(drawn, self.level)
         here = self._vectors.take(self._member_rows, np.arange(first, last))
         if isinstance(self._vectors, TermVectors):
             return central_of_terms(here, self._vectors.shape, self.level)
         return central(self._vectors.dense(here), self.level)
+
+    def _drawn_parameters(self, topic: int) -> Floats | None:
+        """Draws of the parameters of a topic, as many from each sample that has it: shape (n, ...).
+
+        None if one of these samples has none.
+        """
+        members, begins = self._dishes
+        first, last = begins[topic : topic + 2].tolist()
+        found = []
+        for i, k in members[first:last].tolist():
+            drawn = self.samples[i].parameters.get("drawn")
+            if drawn is None:
+                return None
+            found.append(drawn[k])
+        each = min(len(drawn) for drawn in found)
+        return np.concatenate([drawn[:each] for drawn in found])
 
     @cached_property
     def _dishes(self) -> tuple[Int64s, Int64s]:
@@ -245,8 +263,9 @@ class AlignedTopics:
 
         They are quantiles over draws of the topic from its posterior (`Sample.draw_topics`): the same number
         for each sample that has it, and at least 400 in total. So they include the variation within a state
-        and between states. If a sample has only the means of its components, as for data that are no
-        terms, they are quantiles of these means. The seed of the draws is fixed. Computed once.
+        and between states. For data other than terms the draws are those that the samples have,
+        ``Sample.parameters["drawn"]``. If a sample has only the means of its components, the ends are
+        quantiles of these means. The seeds of the draws are fixed. Computed once.
         """
         return self._topic_ends[0]
 
@@ -472,8 +491,9 @@ class AlignedTopics:
         Returns
         -------
         dict
-            Name -> float64 array, shape (T, 3): the mean over the samples that have the topic, and the ends
-            of the interval over these samples.
+            Name -> float64 array, shape (T, 3): the average of the posterior means over the samples that have
+            the topic, and the ends of the interval. They are quantiles over draws of the parameters given
+            each of these samples (``Sample.parameters["drawn"]``), or without draws over the posterior means.
 
         Raises
         ------
@@ -490,13 +510,15 @@ class AlignedTopics:
             words = range(numbers.shape[1]) if columns is None else columns
             return {f"p({word})": numbers[:, v] for v, word in enumerate(words)}
         rows = self._vectors.dense(self._member_rows)
-        _, begins = self._dishes
-        found = {}
-        for name, values in measure.named_parameters(rows, columns).items():
-            numbers = np.asarray(values, dtype=np.float64)
-            parts = [numbers[first:last] for first, last in itertools.pairwise(begins.tolist())]
-            rows_of = [[part.mean(), *np.ravel(central(part[:, None], self.level))] for part in parts]
-            found[name] = np.array(rows_of, dtype=np.float64).reshape(len(self), 3)
+        found = {name: np.empty((len(self), 3)) for name in measure.named_parameters(rows, columns)}
+        for topic, (first, last) in enumerate(itertools.pairwise(self._dishes[1].tolist())):
+            means = measure.named_parameters(rows[first:last], columns)
+            drawn = self._drawn_parameters(topic)
+            drawn = means if drawn is None else measure.named_parameters(drawn, columns)
+            for name, numbers in found.items():
+                point = np.asarray(means[name], dtype=np.float64).mean()
+                ends = central(np.asarray(drawn[name], dtype=np.float64)[:, None], self.level)
+                numbers[topic] = point, *np.ravel(holding(ends, point))
         return found
 
     def to_pandas(

@@ -271,6 +271,10 @@ class NormalInverseWishartReference(VectorMeasure):
         ]
         return np.stack(logs, axis=1)
 
+    def drawn_array(self, parameters: DrawnNormal) -> Floats:
+        """The mean in the first row, below it the covariance: (D + 1, D)."""
+        return np.vstack([parameters.mean, parameters.covariance])
+
     def draw_values(self, parameters: DrawnNormal, n: int, generator: np.random.Generator) -> Floats:
         """Draw vectors given mu and Sigma: shape (n, D)."""
         standard = generator.standard_normal((len(parameters.mean), n))

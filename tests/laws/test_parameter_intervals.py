@@ -1,0 +1,215 @@
+"""Intervals of the parameters of components: quantiles of the posterior, not of its means.
+
+All customers of a chain are in one dish, so the posterior of its parameters is known, and the ends of their
+intervals have to be its quantiles, up to the error of a quantile of draws.
+"""
+
+import attrs
+import numpy as np
+import pytest
+import scipy.stats as st
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.errors import ReturnValueError
+from hdpkit.summaries import align_topics, merge_topics
+
+SWEEPS, LEVEL = 40, 0.8
+DRAWS = 20 * SWEEPS
+
+
+def normal_gamma(measure, x):
+    n, mean, strength = len(x), float(measure.mean), float(measure.strength)
+    total, shape = strength + n, float(measure.shape) + n / 2
+    away = x.mean() - mean
+    rate = float(measure.rate) + ((x - x.mean()) ** 2).sum() / 2 + strength * n / total * away**2 / 2
+    return {
+        "mean": st.t(2 * shape, (strength * mean + n * x.mean()) / total, np.sqrt(rate / shape / total)).cdf,
+        "sd": lambda sd: st.invgamma(shape, scale=rate).cdf(np.square(sd)),
+    }
+
+
+def normal_inverse_wishart(measure, x):
+    (n, d), strength = x.shape, float(measure.strength)
+    total, dof, away = strength + n, float(measure.dof) + n, x.mean(axis=0) - measure.mean
+    centred = x - x.mean(axis=0)
+    scale = measure.scale + centred.T @ centred + strength * n / total * np.outer(away, away)
+    mean = (strength * measure.mean + n * x.mean(axis=0)) / total
+    free = dof - d + 1
+    drawn = st.invwishart(dof, scale).rvs(20_000, random_state=0)
+    correlations = np.sort(drawn[:, 0, 1] / np.sqrt(drawn[:, 0, 0] * drawn[:, 1, 1]))
+    found = {"correlation[0,1]": lambda r: np.searchsorted(correlations, r) / len(correlations)}
+    for i in range(d):
+        found[f"mean[{i}]"] = st.t(free, mean[i], np.sqrt(scale[i, i] / (total * free))).cdf
+        law = st.invgamma(free / 2, scale=scale[i, i] / 2)
+        found[f"sd[{i}]"] = lambda sd, law=law: law.cdf(np.square(sd))
+    return found
+
+
+def gamma_poisson(measure, x):
+    laws = st.gamma(measure.shape + x.sum(axis=0), scale=1.0 / (measure.rate + len(x)))
+    if x.ndim == 1:
+        return {"rate": laws.cdf}
+    return {f"rate[{i}]": lambda rate, i=i: laws.cdf(rate)[i] for i in range(x.shape[1])}
+
+
+def beta_bernoulli(measure, x):
+    a, b = measure.a + x.sum(axis=0), measure.b + len(x) - x.sum(axis=0)
+    return {f"probability[{i}]": st.beta(a[i], b[i]).cdf for i in range(x.shape[1])}
+
+
+def dirichlet_multinomial(measure, x):
+    counts = np.bincount(x, minlength=3) + 0.5
+    return {f"p({v})": st.beta(counts[v], counts.sum() - counts[v]).cdf for v in range(3)}
+
+
+FEW = np.array([[0.3, -1.1], [0.1, 0.4], [-1.2, 0.2], [2.0, 1.5]])
+COUNTS = np.array([[3, 0], [1, 1], [4, 0]])
+CASES = {
+    "normal-gamma": (hk.NormalGamma(0.2, 0.5, 1.5, 0.8), FEW[:, 0], normal_gamma),
+    "normal-gamma, one value": (hk.NormalGamma(0.2, 0.5, 1.5, 0.8), FEW[:1, 0], normal_gamma),
+    "normal-inverse-Wishart": (
+        hk.NormalInverseWishart([0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]]), FEW, normal_inverse_wishart,
+    ),
+    "gamma-Poisson": (hk.GammaPoisson(1.5, 0.8), COUNTS[:, 0], gamma_poisson),
+    "gamma-Poisson, vectors": (hk.GammaPoisson(1.5, 0.8), COUNTS, gamma_poisson),
+    "beta-Bernoulli": (hk.BetaBernoulli(0.7, 1.2), (COUNTS > 0).astype(int), beta_bernoulli),
+    "Dirichlet-multinomial": (hk.DirichletMultinomial(0.5), np.array([0, 0, 2, 0]), dirichlet_multinomial),
+}  # fmt: skip
+
+
+def in_one_dish(measure, x, states, chains=1, **options):
+    """A chain over these values in one dish, as a mixture or as the states of a sequence."""
+    root = hk.Restaurant(measure, concentration=1.0)
+    if states:
+        terms = {} if measure.takes_terms is False else {"n_terms": 3}
+        rows = hk.Restaurant(root, concentration=1.0, each=hk.PreviousDish())
+        franchise = hk.Franchise(
+            rows, hk.Sequences.from_arrays([x], **terms), store="counts", root=hk.FixedWeights(1)
+        )
+    else:
+        franchise = hk.Franchise(hk.Restaurant(measure, concentration=1e-12), hk.Groups.from_labels(x))
+    schedule = [moves.ForwardBackward() if states else moves.TableGibbs()]
+    samples = hk.Samples(after=0, every=1)
+    return hk.Scheduler(schedule).run(
+        franchise, SWEEPS, rng=1, init=hk.init.Random(1), samples=samples, chains=chains, **options
+    )
+
+
+@pytest.mark.parametrize("states", [False, True], ids=["mixture", "states"])
+@pytest.mark.parametrize("name", CASES)
+def test_ends_are_quantiles_of_the_posterior(name, states):
+    measure, x, laws = CASES[name]
+    if measure.takes_terms and not states:
+        pytest.skip("intervals of topics: test_interval_laws.py")
+    trace = in_one_dish(measure, x, states)
+    franchise = trace.franchises[0]
+    samples = list(trace.samples)
+    assert len(samples) >= SWEEPS - 1
+    assert all(one.n_dishes == 1 for one in samples)
+    aligned = align_topics(samples, level=LEVEL)
+    named = aligned.named_parameters(franchise.measure)
+    expected = laws(measure, x)
+    assert set(named) == set(expected)
+    error = np.sqrt((1 - LEVEL) / 2 * (1 + LEVEL) / 2 / (DRAWS - 20))
+    for key, (point, lower, upper) in ((key, values[0]) for key, values in named.items()):
+        assert lower < point < upper
+        found = [float(expected[key](end)) for end in (lower, upper)]
+        np.testing.assert_allclose(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], atol=5 * error, err_msg=key)
+    if not measure.takes_terms:
+        own = franchise.named_parameters()
+        for key, values in named.items():
+            assert values[0, 0] == pytest.approx(own[key][0], rel=1e-9)  # the point is the posterior mean
+        means, lower, upper = aligned.topics, aligned.topics_lower, aligned.topics_upper
+        assert (lower <= means).all()
+        assert (means <= upper).all()
+        first = next(iter(named.values()))[0]
+        ends = [one.ravel()[0] for one in (means, lower, upper)]
+        assert ends == pytest.approx(first)
+
+
+def test_draws_repeat_and_use_no_random_numbers_of_the_chain(tmp_path):
+    measure, x, _ = CASES["normal-inverse-Wishart"]
+    one = in_one_dish(measure, x, False, chains=2, folder=tmp_path / "run")
+    other = in_one_dish(measure, x, False, chains=2)
+    stored = hk.open_run(tmp_path / "run").samples
+    assert len(stored) == len(one.samples) == len(other.samples)
+    drawn = []
+    for a, b, c in zip(one.samples, other.samples, stored, strict=True):
+        np.testing.assert_array_equal(a.parameters["drawn"], b.parameters["drawn"])
+        np.testing.assert_array_equal(a.parameters["drawn"], c.parameters["drawn"])
+        drawn.append(a.parameters["drawn"])
+    assert len(np.unique(np.concatenate(drawn)[..., 0, 0])) == 20 * len(drawn)  # different in each
+    franchise = one.franchises[0]
+    again = [franchise.sample().parameters["drawn"] for _ in range(2)]
+    np.testing.assert_array_equal(*again)
+
+
+def test_samples_of_many_or_large_components_have_fewer_draws():
+    for n, d, k in ((300, 0, 40), (300, 0, 150), (600, 0, 600), (30, 60, 3), (4, 300, 4)):
+        x = np.random.default_rng(0).normal(size=(n, d) if d else n)
+        prior = hk.NormalInverseWishart(np.zeros(d), 1.0, d + 2.0, np.eye(d)) if d else hk.NormalGamma()
+        franchise = hk.Franchise(hk.Restaurant(prior, concentration=hk.Gamma(1, 1)), hk.Groups.from_labels(x))
+        hk.Scheduler([moves.Concentration()]).run(franchise, 1, rng=0, init=hk.init.Random(k))
+        parameters, k = franchise.sample().parameters, franchise.n_dishes
+        draws = min(20, max(5, 1000 // k), max(1, 2**17 // parameters["mean"].size))
+        assert parameters["drawn"].shape == (k, draws, *parameters["mean"].shape[1:])
+
+
+@attrs.frozen(eq=False)
+class Plain(hk.NormalGamma):
+    """Its means are in a layout of its own."""
+
+    def posterior_mean(self, statistics):
+        return super().posterior_mean(statistics)[0]
+
+    def named_parameters(self, means, columns=None):
+        return {"mean": means}
+
+
+@attrs.frozen(eq=False)
+class WithConversion(Plain):
+    """It converts its draws."""
+
+    def posterior_mean(self, statistics):
+        return super().posterior_mean(statistics)
+
+    def drawn_array(self, parameters):
+        return parameters[0]
+
+
+@attrs.frozen(eq=False)
+class WrongConversion(WithConversion):
+    """Its array has another shape than its means."""
+
+    def drawn_array(self, parameters):
+        return parameters
+
+
+def test_without_draws_of_that_layout_ends_are_quantiles_of_means():
+    x = FEW[:, 0]
+    (values,) = (
+        align_topics(list(in_one_dish(Plain(0.2, 0.5, 1.5, 0.8), x, False).samples))
+        .named_parameters(Plain(0.2, 0.5, 1.5, 0.8))
+        .values()
+    )
+    assert values[0] == pytest.approx([values[0, 0]] * 3)
+    trace = in_one_dish(WithConversion(0.2, 0.5, 1.5, 0.8), x, False)
+    (values,) = align_topics(list(trace.samples)).named_parameters(trace.franchises[0].measure).values()
+    assert values[0, 1] < values[0, 0] - 0.1 < values[0, 0] + 0.1 < values[0, 2]
+    with pytest.raises(ReturnValueError, match="drawn_array"):
+        in_one_dish(WrongConversion(0.2, 0.5, 1.5, 0.8), x, False)
+
+
+def test_merged_components_have_draws():
+    x = np.array([0.0, 0.2, 9.0, 9.1])
+    franchise = hk.Franchise(
+        hk.Restaurant(hk.NormalGamma(0.0, 0.1, 2.0, 0.1), concentration=1.0), hk.Groups.from_labels(x)
+    )
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, 20, rng=0)
+    sample = franchise.sample()
+    assert sample.n_dishes == 2
+    merged = merge_topics(sample, [0, 0])
+    drawn = merged.parameters["drawn"]
+    assert drawn.shape == (1, 20, 2)
+    np.testing.assert_allclose(drawn[0], sample.parameters["drawn"].mean(axis=0))
