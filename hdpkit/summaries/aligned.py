@@ -514,10 +514,10 @@ class AlignedTopics:
         for topic, (first, last) in enumerate(itertools.pairwise(self._dishes[1].tolist())):
             means = measure.named_parameters(rows[first:last], columns)
             drawn = self._drawn_parameters(topic)
-            drawn = means if drawn is None else measure.named_parameters(drawn, columns)
+            varied = means if drawn is None else measure.named_parameters(drawn, columns)
             for name, numbers in found.items():
                 point = np.asarray(means[name], dtype=np.float64).mean()
-                ends = central(np.asarray(drawn[name], dtype=np.float64)[:, None], self.level)
+                ends = central(np.asarray(varied[name], dtype=np.float64)[:, None], self.level)
                 numbers[topic] = point, *np.ravel(holding(ends, point))
         return found
 

@@ -78,8 +78,8 @@ CASES = {
 }  # fmt: skip
 
 
-def in_one_dish(measure, x, states, chains=1, **options):
-    """A chain over these values in one dish, as a mixture or as the states of a sequence."""
+def in_one_dish(measure, x, states=False, **options):
+    """A model of these values in one dish, a mixture or states of a sequence, and the trace of a run."""
     root = hk.Restaurant(measure, concentration=1.0)
     if states:
         terms = {} if measure.takes_terms is False else {"n_terms": 3}
@@ -91,19 +91,25 @@ def in_one_dish(measure, x, states, chains=1, **options):
         franchise = hk.Franchise(hk.Restaurant(measure, concentration=1e-12), hk.Groups.from_labels(x))
     schedule = [moves.ForwardBackward() if states else moves.TableGibbs()]
     samples = hk.Samples(after=0, every=1)
-    return hk.Scheduler(schedule).run(
-        franchise, SWEEPS, rng=1, init=hk.init.Random(1), samples=samples, chains=chains, **options
+    trace = hk.Scheduler(schedule).run(
+        franchise, SWEEPS, rng=1, init=hk.init.Random(1), samples=samples, **options
     )
+    return franchise, trace
 
 
-@pytest.mark.parametrize("states", [False, True], ids=["mixture", "states"])
-@pytest.mark.parametrize("name", CASES)
+# Mixtures of terms have intervals of topics: test_interval_laws.py.
+KINDS = [
+    (name, states)
+    for name, case in CASES.items()
+    for states in (False, True)
+    if states or not case[0].takes_terms
+]
+
+
+@pytest.mark.parametrize(("name", "states"), KINDS)
 def test_ends_are_quantiles_of_the_posterior(name, states):
     measure, x, laws = CASES[name]
-    if measure.takes_terms and not states:
-        pytest.skip("intervals of topics: test_interval_laws.py")
-    trace = in_one_dish(measure, x, states)
-    franchise = trace.franchises[0]
+    franchise, trace = in_one_dish(measure, x, states)
     samples = list(trace.samples)
     assert len(samples) >= SWEEPS - 1
     assert all(one.n_dishes == 1 for one in samples)
@@ -130,17 +136,16 @@ def test_ends_are_quantiles_of_the_posterior(name, states):
 
 def test_draws_repeat_and_use_no_random_numbers_of_the_chain(tmp_path):
     measure, x, _ = CASES["normal-inverse-Wishart"]
-    one = in_one_dish(measure, x, False, chains=2, folder=tmp_path / "run")
-    other = in_one_dish(measure, x, False, chains=2)
+    _, one = in_one_dish(measure, x, chains=2, folder=tmp_path / "run")
+    franchise, other = in_one_dish(measure, x)
     stored = hk.open_run(tmp_path / "run").samples
-    assert len(stored) == len(one.samples) == len(other.samples)
-    drawn = []
-    for a, b, c in zip(one.samples, other.samples, stored, strict=True):
-        np.testing.assert_array_equal(a.parameters["drawn"], b.parameters["drawn"])
-        np.testing.assert_array_equal(a.parameters["drawn"], c.parameters["drawn"])
-        drawn.append(a.parameters["drawn"])
+    assert len(stored) == len(one.samples) == 2 * len(other.samples)
+    drawn = [sample.parameters["drawn"] for sample in one.samples]
+    for a, b in zip(drawn, stored, strict=True):
+        np.testing.assert_array_equal(a, b.parameters["drawn"])
+    for a, b in zip(drawn, other.samples, strict=False):  # those of chain 0
+        np.testing.assert_array_equal(a, b.parameters["drawn"])
     assert len(np.unique(np.concatenate(drawn)[..., 0, 0])) == 20 * len(drawn)  # different in each
-    franchise = one.franchises[0]
     again = [franchise.sample().parameters["drawn"] for _ in range(2)]
     np.testing.assert_array_equal(*again)
 
@@ -188,17 +193,13 @@ class WrongConversion(WithConversion):
 
 def test_without_draws_of_that_layout_ends_are_quantiles_of_means():
     x = FEW[:, 0]
-    (values,) = (
-        align_topics(list(in_one_dish(Plain(0.2, 0.5, 1.5, 0.8), x, False).samples))
-        .named_parameters(Plain(0.2, 0.5, 1.5, 0.8))
-        .values()
-    )
-    assert values[0] == pytest.approx([values[0, 0]] * 3)
-    trace = in_one_dish(WithConversion(0.2, 0.5, 1.5, 0.8), x, False)
-    (values,) = align_topics(list(trace.samples)).named_parameters(trace.franchises[0].measure).values()
-    assert values[0, 1] < values[0, 0] - 0.1 < values[0, 0] + 0.1 < values[0, 2]
+    for kind, varies in ((Plain, False), (WithConversion, True)):
+        franchise, trace = in_one_dish(kind(0.2, 0.5, 1.5, 0.8), x)
+        (values,) = align_topics(list(trace.samples)).named_parameters(franchise.measure).values()
+        point, lower, upper = values[0]
+        assert (lower < point - 0.1) == (upper > point + 0.1) == varies
     with pytest.raises(ReturnValueError, match="drawn_array"):
-        in_one_dish(WrongConversion(0.2, 0.5, 1.5, 0.8), x, False)
+        in_one_dish(WrongConversion(0.2, 0.5, 1.5, 0.8), x)
 
 
 def test_merged_components_have_draws():
