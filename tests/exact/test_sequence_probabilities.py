@@ -424,7 +424,7 @@ def test_forecasts_of_terms_are_ratios_of_evidences(new):
     """Probabilities of terms 1 and 2 steps ahead, and those of pairs of drawn values."""
     old = [[0, 1, 0]]
     franchise = small(old, 0.0)
-    states = hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).sample(franchise, 800, rng=1)
+    states = hk.Scheduler([moves.TableGibbs(), moves.RootWeights()]).sample(franchise, 2400, rng=1)
     data = None if new is None else hk.Sequences.from_arrays(new, n_terms=2)
     found = hk.forecast(states, 2, data, draws=6000, rng=2)
     for s, begun in enumerate(old if new is None else new):
@@ -436,9 +436,9 @@ def test_forecasts_of_terms_are_ratios_of_evidences(new):
         counted = [[np.mean((drawn == [a, b]).all(axis=1)) for b in (0, 1)] for a in (0, 1)]
         assert np.array(counted) == pytest.approx(pairs, abs=0.035)
         if new is None:
-            assert found.n_parameters[s] == pytest.approx(800)
+            assert found.n_parameters[s] == pytest.approx(2400)
         else:
-            assert 10.0 < found.n_parameters[s] <= 800.0 + 1e-6
+            assert 10.0 < found.n_parameters[s] <= 2400.0 + 1e-6
     assert found.probabilities.sum(axis=-1) == pytest.approx(np.ones((len(found.names), 2)), abs=1e-9)
 
 
