@@ -612,22 +612,30 @@ class BaseMeasure(abc.ABC):
         """
         return [[self.log_likelihood(value, one) for one in parameters] for value in values]
 
-    def drawn_array(self, parameters: Any) -> npt.NDArray[Any]:
-        """Return drawn parameters as an array with the layout of `posterior_mean`.
+    def draw_arrays(self, statistics: Any, n: int, source: ChoiceSource) -> npt.NDArray[Any]:
+        """Draw a dish's parameters n times, with the layout of `posterior_mean`, for intervals.
 
-        Intervals of the parameters of dishes are quantiles of such arrays, by `named_parameters`. By default
-        the parameters themselves: define it if `draw_parameters` returns anything else than `posterior_mean`.
+        Intervals of parameters are quantiles of such draws, by `named_parameters`. Without this method the
+        draws are those of `draw_parameters`, if they have the shape of `posterior_mean`.
 
         Parameters
         ----------
-        parameters : object
-            As `draw_parameters` returns them.
+        statistics : object
+            Those of a dish, as `make` makes them.
+        n : int
+        source : ChoiceSource
+            For the draws.
 
         Returns
         -------
-        array
+        array, shape (n, ...)
+
+        Raises
+        ------
+        MissingMethodError
+            Unless a class defines it.
         """
-        return np.asarray(parameters, dtype=np.float64)
+        raise missing_method(self, "draw_arrays")
 
     def draw_values(self, parameters: Any, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
         """Draw observations given the parameters of a dish; `hdpkit.forecast` needs it.

@@ -974,33 +974,29 @@ def _drawn(state: Any, slots: npt.NDArray[np.int32], means: npt.NDArray[Any]) ->
     always has the same draws, and the streams of the chain aren't used.
     """
     measure, shape = state.measure, means.shape[1:]
-    draws = _defined(measure, "draw_parameters")
-    # A subclass may have means in another layout than the draws of its base, or draws in another one.
-    if not measure.supports("draw_parameters") or _defined(measure, *_LAYOUT) < min(
-        draws, _defined(measure, "drawn_array")
-    ):
+    single, several = (_defined(measure, name) for name in ("draw_parameters", "draw_arrays"))
+    # A subclass may have means in another layout than the draws of its base.
+    if not measure.supports("draw_parameters") or _defined(measure, *_LAYOUT) < min(single, several):
         return None
-    converts = _defined(measure, "drawn_array") <= draws
     n = min(_DRAWS, max(5, _DRAWS_OF_ALL // len(slots)), max(1, _DRAWN_NUMBERS // max(means.size, 1)))
     chain = 0 if state.streams is None else state.streams.chain
     source = as_source(np.random.SeedSequence([_SEED, chain, state.sweep]), Purpose.OTHER)
     found = np.empty((len(slots), n, *shape))
     for out, statistics in zip(found, state.bank.statistics(slots, state._customers.dishes()), strict=True):
-        for i in range(n):
-            given = measure.draw_parameters(statistics, source)
+        if several <= single:  # a subclass with other draws doesn't have the method of its base
+            drawn = measure.draw_arrays(statistics, n, source)
+            if np.shape(drawn) != out.shape:
+                allowed = f"an array of shape {out.shape}: n of posterior_mean()"
+                raise refuse(measure, "draw_arrays", drawn, allowed)
+        else:
+            drawn = [measure.draw_parameters(statistics, source) for _ in range(n)]
             try:
-                array = np.asarray(measure.drawn_array(given), dtype=np.float64)
-            except Exception:  # parameters of another type than the method is for
-                if converts:
-                    raise
+                drawn = np.asarray(drawn, dtype=np.float64)
+            except (TypeError, ValueError):  # other objects
                 return None
-            if array.shape == shape:
-                out[i] = array
-            elif converts:
-                allowed = f"an array of shape {shape}, that of posterior_mean()"
-                raise refuse(measure, "drawn_array", array, allowed)
-            else:
+            if drawn.shape != out.shape:
                 return None
+        out[:] = drawn
     return found
 
 

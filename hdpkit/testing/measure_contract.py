@@ -388,10 +388,10 @@ def _check_drawn(measure: BaseMeasure, values: list[Any]) -> str:
                 f"draw_parameters and log_likelihood: mean likelihoods {found.mean(axis=0)} over draws "
                 f"are not the predictive probabilities {np.array(expected)}"
             )
-    if measure.supports("drawn_array") and measure.supports("posterior_mean"):
-        shapes = [np.shape(one) for one in (measure.drawn_array(drawn[0]), measure.posterior_mean(given))]
-        if shapes[0] != shapes[1]:
-            raise MeasureFailure(f"drawn_array: shape {shapes[0]}, but that of posterior_mean is {shapes[1]}")
+    if measure.supports("draw_arrays") and measure.supports("posterior_mean"):
+        shape, mean = np.shape(measure.draw_arrays(given, 3, source)), np.shape(measure.posterior_mean(given))
+        if shape != (3, *mean):
+            raise MeasureFailure(f"draw_arrays: 3 draws of shape {shape}, but posterior_mean has {mean}")
     if not measure.supports("draw_values"):
         return "the mean likelihood given drawn parameters is the predictive"
     # The mean of q / (p + q) over draws from a density p is that of p / (p + q) over draws from q.

@@ -174,21 +174,21 @@ class Plain(hk.NormalGamma):
 
 @attrs.frozen(eq=False)
 class WithConversion(Plain):
-    """It converts its draws."""
+    """It has draws in that layout, too."""
 
     def posterior_mean(self, statistics):
         return super().posterior_mean(statistics)
 
-    def drawn_array(self, parameters):
-        return parameters[0]
+    def draw_arrays(self, statistics, n, source):
+        return np.array([self.draw_parameters(statistics, source)[0] for _ in range(n)])
 
 
 @attrs.frozen(eq=False)
 class WrongConversion(WithConversion):
-    """Its array has another shape than its means."""
+    """Its draws have another shape than its means."""
 
-    def drawn_array(self, parameters):
-        return parameters
+    def draw_arrays(self, statistics, n, source):
+        return np.array([self.draw_parameters(statistics, source) for _ in range(n)])
 
 
 def test_without_draws_of_that_layout_ends_are_quantiles_of_means():
@@ -198,7 +198,7 @@ def test_without_draws_of_that_layout_ends_are_quantiles_of_means():
         (values,) = align_topics(list(trace.samples)).named_parameters(franchise.measure).values()
         point, lower, upper = values[0]
         assert (lower < point - 0.1) == (upper > point + 0.1) == varies
-    with pytest.raises(ReturnValueError, match="drawn_array"):
+    with pytest.raises(ReturnValueError, match="draw_arrays"):
         in_one_dish(WrongConversion(0.2, 0.5, 1.5, 0.8), x)
 
 

@@ -271,9 +271,19 @@ class NormalInverseWishartReference(VectorMeasure):
         ]
         return np.stack(logs, axis=1)
 
-    def drawn_array(self, parameters: DrawnNormal) -> Floats:
-        """The mean in the first row, below it the covariance: (D + 1, D)."""
-        return np.vstack([parameters.mean, parameters.covariance])
+    def draw_arrays(self, statistics: Moments, n: int, source: ChoiceSource) -> Floats:
+        """Draw mu, in the first row, and Sigma below it, as `draw_parameters` does: (n, D + 1, D)."""
+        mean, strength, dof, scale = self._posterior(statistics)
+        D = len(mean)
+        logs = np.log(2.0) + source.log_gamma((dof - np.arange(D)) / 2.0, (n, D))
+        A = np.zeros((n, D, D))
+        A[:, np.arange(D), np.arange(D)] = np.exp(np.maximum(logs / 2.0, LOG_LEAST))
+        row, column = np.tril_indices(D, -1)
+        A[:, row, column] = source.normal((n, len(row)))
+        factor = np.broadcast_to(np.linalg.cholesky(scale).T, (n, D, D))
+        root = np.linalg.solve(A, factor).swapaxes(1, 2)
+        away = (root @ source.normal((n, D, 1))).swapaxes(1, 2) / np.sqrt(strength)
+        return np.concatenate([mean + away, root @ root.swapaxes(1, 2)], axis=1)
 
     def draw_values(self, parameters: DrawnNormal, n: int, generator: np.random.Generator) -> Floats:
         """Draw vectors given mu and Sigma: shape (n, D)."""
