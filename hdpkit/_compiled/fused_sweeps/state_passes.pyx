@@ -217,7 +217,7 @@ cdef class StatePasses:
         if likelihoods is not None and likelihoods.shape[0] > 0:
             if likelihoods.shape[0] != logs.shape[0] or likelihoods.shape[1] != logs.shape[1]:
                 refuse("likelihoods", (likelihoods.shape[0], likelihoods.shape[1]), "the shape of logs", "Give None.")
-            check_length("tops", tops.shape[0], logs.shape[0])
+            check_length("tops", 0 if tops is None else tops.shape[0], logs.shape[0])
             self.these.job.likelihoods, self.these.job.tops = &likelihoods[0, 0], &tops[0]
         return 0
 
@@ -238,9 +238,9 @@ cdef class StatePasses:
             found = min(found, failed_at[i])
         return found
 
-    def filter(self, const double[:, ::1] logs not None, const double[:, ::1] likelihoods, const double[::1] tops,
-               const int32_t[::1] index not None, const int64_t[::1] offsets not None, const double[::1] before,
-               double[::1] norms not None, double[:, ::1] filters, double[:, ::1] last not None):
+    def filter(self, const double[:, ::1] logs not None, likelihoods, tops,
+               const int32_t[::1] index not None, const int64_t[::1] offsets not None, before,
+               double[::1] norms not None, filters, double[:, ::1] last not None):
         """Filter sequences forward; returns the first customer that no state allows, or their number.
 
         Parameters
@@ -264,22 +264,24 @@ cdef class StatePasses:
             Receives the filter of the last customer of each sequence; unchanged if it has none.
         """
         cdef int64_t n = index.shape[0], K = self.these.job.n_states
+        cdef const double[::1] first = before
+        cdef double[:, ::1] found = filters
         self.bounds(offsets, n)
         self.densities(logs, likelihoods, tops, index)
         check_length("norms", norms.shape[0], n)
-        if last.shape[0] != offsets.shape[0] - 1 or last.shape[1] != K or (before is not None and before.shape[0] != K):
+        if last.shape[0] != offsets.shape[0] - 1 or last.shape[1] != K or (first is not None and first.shape[0] != K):
             refuse("last, before", (last.shape[0], last.shape[1]), f"a row of {K} numbers for each sequence", "See fixed_states.")
-        if filters is not None and (filters.shape[0] != n or filters.shape[1] != K):
-            refuse("filters", (filters.shape[0], filters.shape[1]), f"shape ({n}, {K})", "One row for each customer.")
+        if found is not None and (found.shape[0] != n or found.shape[1] != K):
+            refuse("filters", (found.shape[0], found.shape[1]), f"shape ({n}, {K})", "One row for each customer.")
         if n == 0:
             return 0
         self.these.before = NULL
-        if before is not None:
-            self.these.before = &before[0]
+        if first is not None:
+            self.these.before = &first[0]
         self.these.job.norms = &norms[0]
         self.these.filters = NULL
-        if filters is not None:
-            self.these.filters = &filters[0, 0]
+        if found is not None:
+            self.these.filters = &found[0, 0]
         self.these.last = &last[0, 0]
         return self.carry_out(offsets.shape[0] - 1, filter_these)
 
