@@ -67,7 +67,7 @@ class KernelChoice(State):
         # and the kernels at the current hyperparameters, which change in every sweep.
         self._rows: dict[tuple[Any, ...], list[Row]] = {}
         self._kernels: dict[tuple[Any, ...], tuple[str, Callable[..., Any]]] = {}
-        self._kernels_for: tuple[Any, ...] = (None,) * 3  # hyperparameters, their version, bank
+        self._kernels_for: tuple[Any, ...] = (None,) * 4  # hyperparameters, their version, bank, measure
 
     def kernel(self, verb: str) -> str:
         """Name of the kernel that runs a verb: "fused", "generic" or "reference"."""
@@ -85,10 +85,15 @@ class KernelChoice(State):
 
     def _kernel_of(self, verb: str) -> tuple[str, Callable[..., Any]]:
         """Name and function of the kernel that runs a verb."""
-        numbers, bank, found = self.hyperparameters, self.bank, self._kernels_for
-        if found[0] is not numbers or found[1] != numbers.version or found[2] is not bank:
+        numbers, bank, measure, found = self.hyperparameters, self.bank, self.measure, self._kernels_for
+        if (
+            found[0] is not numbers
+            or found[1] != numbers.version
+            or found[2] is not bank
+            or found[3] is not measure
+        ):
             self._kernels = {}
-            self._kernels_for = numbers, numbers.version, bank
+            self._kernels_for = numbers, numbers.version, bank, measure
         integrated = getattr(self.root._weights, "integrated", None) is not None
         key = verb, type(self.store if self._lent is None else self._lent), type(bank), integrated
         if not isinstance(verb, str) or key not in self._kernels:

@@ -53,6 +53,7 @@ def members(f):
     counts = store.counts()
     arguments = {
         "add_units": None, "concentration": ("root",),
+        "draw_sequences": None, "state_probabilities": None,  # of hidden Markov models only
         "discard": (0, 1), "discount": ("root",), "enter": (0, 0, source), "extend": (f.data,),
         "fold_in": (hk.Corpus.from_documents([[0, 1]], n_terms=f.data.n_terms), 1),
         "enter_given": (np.zeros(len(f.data), np.int32), 0, 0, source), "group_weights": ("document",),

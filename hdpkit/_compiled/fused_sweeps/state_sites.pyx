@@ -21,6 +21,7 @@ from hdpkit._compiled.measures.measure cimport CompiledBank, measure_t
 from hdpkit._compiled.stores.counts cimport CountsStore
 from hdpkit._compiled.stores.seating cimport ANONYMOUS, ENTRY_WORDS, Entry
 from hdpkit._compiled.support.arguments cimport check_length, check_range
+from hdpkit._compiled.support.guarded import guarded
 from hdpkit._compiled.walk.slots cimport DishSlots
 from hdpkit._compiled.walk.table_counts cimport tables_of
 from hdpkit.random._source cimport ChoiceSource, choice_source
@@ -251,6 +252,7 @@ cdef class Sites:
         return 0
 
 
+@guarded
 def reseat(walk, CompiledBank bank not None, missing, int64_t first, int64_t last, ChoiceSource source not None):
     """Reseat data customers first .. last - 1, one after the other; see `Sites`."""
     cdef Sites sites
