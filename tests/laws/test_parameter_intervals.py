@@ -19,6 +19,9 @@ DRAWS = 20 * SWEEPS
 
 
 def normal_gamma(measure, x):
+    if x.ndim == 2:
+        columns = [normal_gamma(measure, column) for column in x.T]
+        return {f"{name}[{i}]": law for i, laws in enumerate(columns) for name, law in laws.items()}
     n, mean, strength = len(x), float(measure.mean), float(measure.strength)
     total, shape = strength + n, float(measure.shape) + n / 2
     away = x.mean() - mean
@@ -68,6 +71,7 @@ COUNTS = np.array([[3, 0], [1, 1], [4, 0]])
 CASES = {
     "normal-gamma": (hk.NormalGamma(0.2, 0.5, 1.5, 0.8), FEW[:, 0], normal_gamma),
     "normal-gamma, one value": (hk.NormalGamma(0.2, 0.5, 1.5, 0.8), FEW[:1, 0], normal_gamma),
+    "normal-gamma, vectors": (hk.NormalGamma(0.2, 0.5, 1.5, 0.8), FEW, normal_gamma),
     "normal-inverse-Wishart": (
         hk.NormalInverseWishart([0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]]), FEW, normal_inverse_wishart,
     ),

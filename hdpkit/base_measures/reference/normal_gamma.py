@@ -150,6 +150,15 @@ class NormalGammaReference(VectorMeasure):
             found -= away
         return found
 
+    def draw_arrays(self, statistics: Moments, n: int, source: ChoiceSource) -> Floats:
+        """Draw mu and the variance n times, as `draw_parameters` does: shape (n, 2) or (n, 2, D)."""
+        mean, strength, shape, rate = (part[0] for part in self._posterior([statistics]))
+        log_gamma = source.log_gamma(shape, (n, len(shape)))
+        log_variance = np.clip(np.log(rate) - log_gamma, -LOG_ENDS, LOG_ENDS)
+        mu = mean + np.exp(log_variance / 2) / np.sqrt(strength) * source.normal(log_variance.shape)
+        found = np.stack([mu, np.exp(log_variance)], axis=1)
+        return found if self.n_dims else found[:, :, 0]
+
     def draw_values(self, parameters: Floats, n: int, generator: np.random.Generator) -> Floats:
         """Draw values given mu and the variance: shape (n,) for numbers, (n, D) for vectors."""
         mu, variance = np.asarray(parameters, dtype=np.float64)
