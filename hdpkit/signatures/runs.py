@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import numpy as np
 
 from hdpkit.checks import absolute_path, numbers_between, whole_number
 from hdpkit.data import Sequences
@@ -153,7 +152,7 @@ def load_settings(folder: str | os.PathLike[str]) -> Settings | None:
             totals = tuple(whole_number("mutations", total) for total in content["mutations"])
         if "known" in content:
             held = content["known"]
-            matrix = np.array(held["shares"], dtype=np.float64)
+            matrix = numbers_between("shares", held["shares"], 0.0, 1.0, remedy="")
             if matrix.shape != (len(held["names"]), len(held["channels"])):
                 raise ValueError(f"shares of shape {matrix.shape}")
             known = KnownSignatures(

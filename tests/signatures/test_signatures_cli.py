@@ -12,6 +12,7 @@ import hdpkit as hk
 from hdpkit.cli.main import main
 from hdpkit.errors import CorruptRunError
 from hdpkit.record.files import text_of
+from hdpkit.record.run_folder import RunFolder
 from hdpkit.report import write_report
 from hdpkit.signatures import CHANNELS, extract_signatures
 from hdpkit.signatures.export import _by_channel
@@ -358,6 +359,15 @@ def test_what_is_wrong_is_told_before_anything_is_written(arguments, told, files
     assert result.exit_code == 2
     assert any(word in result.output for word in told.split("|")), result.output
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -0.5, 1.5])
+def test_shares_of_known_signatures_are_checked(run, monkeypatch, bad):
+    content = json.loads((run[0] / "signatures.json").read_bytes())["content"]
+    content["known"]["shares"][0][0] = bad
+    monkeypatch.setattr(RunFolder, "read", lambda self, name: content)
+    with pytest.raises(CorruptRunError, match="ParameterErr"):
+        load_settings(run[0])
 
 
 def test_every_byte_of_the_settings_is_covered(run, tmp_path):
