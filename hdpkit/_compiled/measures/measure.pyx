@@ -145,21 +145,16 @@ cdef class CompiledBank(Guarded):
 
         Shape (number of customers, n + 1); a measure may multiply each row by a factor.
         """
-        cdef const int32_t[::1] who = self.customer_numbers(customers)
-        cdef const int32_t[::1] s = self.slot_numbers(slots)
-        cdef const int32_t *these = &s[0] if s.shape[0] else NULL
-        cdef int64_t i
-        out = np.empty((who.shape[0], s.shape[0] + 1))
-        cdef double[:, ::1] o = out
-        for i in range(who.shape[0]):
-            self.check(self.c.predictive(self.c.self, who[i], these, s.shape[0], &o[i, 0]))
-        return out
+        return self._of_each(customers, slots, False)
 
     def log_predictives(self, customers, slots):
         """Log predictive densities of the values of these customers under each slot and, last, a new dish, in nats.
 
         Shape (number of customers, n + 1); no factor is omitted.
         """
+        return self._of_each(customers, slots, True)
+
+    def _of_each(self, customers, slots, bint logs):
         cdef const int32_t[::1] who = self.customer_numbers(customers)
         cdef const int32_t[::1] s = self.slot_numbers(slots)
         cdef const int32_t *these = &s[0] if s.shape[0] else NULL
@@ -167,7 +162,10 @@ cdef class CompiledBank(Guarded):
         out = np.empty((who.shape[0], s.shape[0] + 1))
         cdef double[:, ::1] o = out
         for i in range(who.shape[0]):
-            self.check(self.c.log_block(self.c.self, &who[i], 1, these, s.shape[0], &o[i, 0]))
+            if logs:
+                self.check(self.c.log_block(self.c.self, &who[i], 1, these, s.shape[0], &o[i, 0]))
+            else:
+                self.check(self.c.predictive(self.c.self, who[i], these, s.shape[0], &o[i, 0]))
         return out
 
     def block(self, customers, slots):
