@@ -499,7 +499,7 @@ def step_with_parameters(root, kappa, data, move, kernel="reference", draws=3000
 def check_kept_parameters_of_sequences():
     """The beam over dishes with parameters, in the readable code."""
     data = hk.Sequences.from_arrays([[0, 1], [1]])
-    step_with_parameters(hk.FixedWeights(3), 1.2, data, hk.moves.BeamSampler(), draws=2500, least=1e-5)
+    step_with_parameters(hk.FixedWeights(3), 1.2, data, hk.moves.BeamSampler(), draws=10_000, least=1e-5)
 
 
 def check_start_row_of_sequences():
