@@ -39,6 +39,14 @@ BUGS: tuple[PlantedBug, ...] = (
         "check_normal_removals",
     ),
     PlantedBug(
+        "update of rank one of the wrong sign",
+        "A value that leaves adds its product to the scatter.",
+        _MOMENTS,
+        "self.scatter -= self._products(step, x - self.mean)",
+        "self.scatter += self._products(step, x - self.mean)",
+        "check_normal_removals",
+    ),
+    PlantedBug(
         "removal divided by the old number",
         "The mean moves by 1/n of the step, n with the value that leaves.",
         _MOMENTS,

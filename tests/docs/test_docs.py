@@ -119,6 +119,7 @@ ARGUMENTS = {
         f"{{text}} {{text}} {FEW} --burn-in 1 --samples 1 --timed-sweeps 1 --calibrate {{corpus}}",
         "tokens/reference s",
     ),
+    "embeddings": ("--points 60 --dimensions 3 --dishes 2 --sweeps 2", "| NormalInverseWishart | settled |"),
     "paired_sweeps": (
         "{root} {root} {corpus} --sentences {text} --cases counts ngrams --rounds 1 --sweeps 1 --settle 1",
         "| yes |",

@@ -1,8 +1,11 @@
 # distutils: language = c++
 """The common bank of conjugate measures with statistics of fixed width: places, growth, blocks, marginals.
 
-A measure provides five C functions (see `dense_bank.pxd`). The numbers needed for a predictive are cached for
-each dish and recomputed only when the dish has changed.
+A measure provides five C functions, or nine (see `dense_bank.pxd`). The numbers needed for a predictive are
+cached for each dish and recomputed only when the dish has changed. With the nine functions, a cache is updated
+for each value that moves; a value that is removed stays in the statistics until another function needs them,
+because its density under the others of the dish is known from its density under all; and the predictives of
+the next customers are computed at the same time.
 """
 
 import numpy as np
@@ -47,12 +50,42 @@ cdef inline const double *cache_of(dense_t *b, int64_t place) noexcept nogil:
     return cache
 
 
+cdef inline void outdate(dense_t *b, int64_t place) noexcept nogil:
+    b.stale[place] = 1
+    b.scored[place] = -1
+
+
 cdef void clear(dense_t *b, int64_t place) noexcept nogil:
     cdef double *row = row_of(b, place)
     cdef int64_t i
     for i in range(b.width):
         row[i] = 0.0
-    b.stale[place] = 1
+    outdate(b, place)
+
+
+cdef inline void changed(dense_t *b, int64_t place, int32_t customer, double sign) noexcept nogil:
+    """Update the cache of a place after a change of its row, or mark it as out of date."""
+    cdef double *cache = b.caches.data() + place * b.cache_width
+    b.scored[place] = -1
+    if b.stale[place] or b.score == NULL or b.change(b.model, row_of(b, place), cache, customer, sign) < 0:
+        b.stale[place] = 1
+
+
+cdef void take_out(dense_t *b, int64_t place, int32_t customer) noexcept nogil:
+    cdef double *row = row_of(b, place)
+    if row[0] <= 1.0:    # no values are left: set exact zeros, without accumulated rounding errors
+        clear(b, place)
+    else:
+        b.remove(b.model, row, customer)
+        changed(b, place, customer, -1.0)
+
+
+cdef inline void finish(dense_t *b) noexcept nogil:
+    """Take the removed value out of the statistics, if it is still there."""
+    cdef int64_t place = b.left_place
+    if place:
+        b.left_place = 0
+        take_out(b, place, b.left_customer)
 
 
 cdef int make_room(dense_t *b, int32_t slot) noexcept nogil:
@@ -62,23 +95,28 @@ cdef int make_room(dense_t *b, int32_t slot) noexcept nogil:
     while places <= slot + 1:
         places *= 2
     if not (has_room(b.stale, places) and has_room(b.rows, places * b.width)
-            and has_room(b.caches, places * b.cache_width)):
+            and has_room(b.caches, places * b.cache_width) and has_room(b.scores, places * SCORES)
+            and has_room(b.scored, places)):
         return no_memory()
     with gil:       # memory was reserved: this can't fail
         b.rows.resize(places * b.width, 0.0)
         b.caches.resize(places * b.cache_width, 0.0)
         b.stale.resize(places, 1)
+        b.scores.resize(places * SCORES)
+        b.scored.resize(places, -1)
     return 0
 
 
 cdef int dense_born(void *self, int32_t slot) noexcept nogil:
     cdef dense_t *b = <dense_t *>self
+    finish(b)
     if make_room(b, slot) < 0 or row_of(b, slot + 1)[0] != 0.0:
         return -1
     return 0
 
 
 cdef int dense_died(void *self, int32_t slot) noexcept nogil:
+    finish(<dense_t *>self)
     clear(<dense_t *>self, slot + 1)
     return 0
 
@@ -88,12 +126,14 @@ cdef int dense_move(void *self, int32_t origin, int32_t to) noexcept nogil:
     cdef dense_t *b = <dense_t *>self
     if origin == to:
         return 0
+    finish(b)
     if make_room(b, to) < 0:
         return -1
     memcpy(row_of(b, to + 1), row_of(b, origin + 1), b.width * sizeof(double))
     memcpy(b.caches.data() + (to + 1) * b.cache_width, b.caches.data() + (origin + 1) * b.cache_width,
            b.cache_width * sizeof(double))
     b.stale[to + 1] = b.stale[origin + 1]
+    b.scored[to + 1] = -1
     clear(b, origin + 1)
     return 0
 
@@ -102,22 +142,70 @@ cdef int dense_add(void *self, int32_t slot, const int32_t *customers, int64_t n
     cdef dense_t *b = <dense_t *>self
     cdef double *row = row_of(b, slot + 1)
     cdef int64_t i
+    if n == 1 and b.left_place == slot + 1 and b.left_customer == customers[0]:
+        b.left_place = 0
+        return 0
+    finish(b)
     for i in range(n):
         b.add(b.model, row, customers[i])
-    b.stale[slot + 1] = 1
+    if n == 1:
+        changed(b, slot + 1, customers[0], 1.0)
+    else:
+        outdate(b, slot + 1)
     return 0
 
 
 cdef int dense_remove(void *self, int32_t slot, const int32_t *customers, int64_t n) noexcept nogil:
     cdef dense_t *b = <dense_t *>self
-    cdef double *row = row_of(b, slot + 1)
     cdef int64_t i
+    finish(b)
+    if n == 1 and b.score != NULL and row_of(b, slot + 1)[0] > 1.0:
+        b.left_place = slot + 1
+        b.left_customer = customers[0]
+        return 0
+    if n > 1:
+        outdate(b, slot + 1)
     for i in range(n):
-        if row[0] <= 1.0:    # no values are left: set exact zeros, without accumulated rounding errors
-            clear(b, slot + 1)
-        else:
-            b.remove(b.model, row, customers[i])
-    b.stale[slot + 1] = 1
+        take_out(b, slot + 1, customers[i])
+    return 0
+
+
+cdef double score_of(dense_t *b, int64_t place, const double *cache, int32_t customer, bint some) noexcept nogil:
+    """The score of a customer's value, computed with those of the next customers if there are `some`."""
+    cdef double *scores = b.scores.data() + place * SCORES
+    cdef int64_t past = customer - b.scored[place]
+    if b.scored[place] >= 0 and 0 <= past < SCORES:
+        return scores[past]
+    if not some:
+        return b.score(b.model, cache, customer)
+    b.score_some(b.model, cache, customer, scores)
+    b.scored[place] = customer
+    return scores[0]
+
+
+cdef int scored_logs(dense_t *b, int32_t customer, const int32_t *slots, int64_t n, double *out) noexcept nogil:
+    """Log densities of one value by its scores, one of them perhaps of a place that still has the value."""
+    cdef bint some = customer == b.last_customer + 1 and customer <= b.n_values - SCORES
+    cdef int64_t i, place
+    cdef double score
+    cdef const double *cache
+    if b.left_place and b.left_customer != customer:
+        finish(b)
+    b.last_customer = customer
+    for i in range(n + 1):
+        place = slots[i] + 1 if i < n else 0
+        while True:
+            cache = cache_of(b, place)
+            if cache == NULL:
+                return -1
+            score = score_of(b, place, cache, customer, some)
+            if place == 0 or place != b.left_place:
+                out[i] = b.log_scored(b.model, cache, score)
+                break
+            out[i] = b.log_without(b.model, cache, score)
+            if out[i] == out[i]:
+                break
+            finish(b)
     return 0
 
 
@@ -127,6 +215,9 @@ cdef int dense_log_block(void *self, const int32_t *customers, int64_t n_custome
     cdef int64_t i, place
     cdef const double *cache
     cdef double *block = b.block.data()
+    if n_customers == 1 and b.score != NULL:
+        return scored_logs(b, customers[0], slots, n, out)
+    finish(b)
     if n_customers > 1:
         for i in range(b.width):
             block[i] = 0.0
@@ -153,7 +244,9 @@ cdef int dense_predictive(void *self, int32_t customer, const int32_t *slots, in
 cdef int dense_marginal(void *self, int32_t slot, double *out) noexcept nogil:
     """Log marginal of a slot: its values as one block under a dish without values."""
     cdef dense_t *b = <dense_t *>self
-    cdef const double *cache = cache_of(b, 0)
+    cdef const double *cache
+    finish(b)
+    cache = cache_of(b, 0)
     cdef const double *row = row_of(b, slot + 1)
     if cache == NULL:
         return -1
@@ -178,6 +271,7 @@ cdef class DenseBank(CompiledBank):
         self.d.model = model
         self.d.width = width
         self.d.cache_width = cache_width
+        self.d.n_values = n_customers
         self.d.block.assign(width, 0.0)
         self.c.self = &self.d
         self.c.born = dense_born
@@ -193,6 +287,7 @@ cdef class DenseBank(CompiledBank):
     cdef bint parameters_changed(self) except -1:
         """Mark the caches of all dishes as out of date; statistics are still valid. Returns True."""
         self.d.stale.assign(self.d.stale.size(), 1)
+        self.d.scored.assign(self.d.stale.size(), -1)
         return True
 
     def reset(self):
@@ -202,6 +297,10 @@ cdef class DenseBank(CompiledBank):
         self.d.rows.assign(places * self.d.width, 0.0)
         self.d.caches.assign(places * self.d.cache_width, 0.0)
         self.d.stale.assign(places, 1)
+        self.d.scores.assign(places * SCORES, 0.0)
+        self.d.scored.assign(places, -1)
+        self.d.left_place = 0
+        self.d.last_customer = -1
 
     def log_predictive(self, customer, slots):
         """Log predictive of one customer's value under each slot and, last, a new dish: shape (n + 1,), nats."""
@@ -242,6 +341,7 @@ cdef class DenseBank(CompiledBank):
     def row(self, slot):
         """A copy of the statistics of a slot as they are stored: float64."""
         cdef int32_t k = self.slot_number(slot)
+        finish(&self.d)
         cdef const double[::1] view = <const double[:self.d.width]>row_of(&self.d, k + 1)
         return np.array(view)
 
@@ -262,8 +362,9 @@ cdef class DenseBank(CompiledBank):
 
     def memory_bytes(self):
         """Bytes of the statistics and derived numbers; the data are not counted."""
-        return ((self.d.rows.capacity() + self.d.caches.capacity() + self.d.block.capacity()) * sizeof(double)
-                + self.d.stale.capacity())
+        return ((self.d.rows.capacity() + self.d.caches.capacity() + self.d.block.capacity()
+                 + self.d.scores.capacity()) * sizeof(double)
+                + self.d.stale.capacity() + self.d.scored.capacity() * sizeof(int32_t))
 
 
 def exact_offset(values):
