@@ -80,6 +80,7 @@ from hdpkit.stores import SeatingStore, stores
 
 if TYPE_CHECKING:
     from hdpkit.models.hidden_markov import HiddenMarkovModel as HiddenMarkovModel
+    from hdpkit.models.mixture import MixtureModel as MixtureModel
     from hdpkit.models.topic import SparseTopicModel as SparseTopicModel
     from hdpkit.models.topic import TopicModel as TopicModel
 

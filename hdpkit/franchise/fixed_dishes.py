@@ -30,6 +30,7 @@ from hdpkit.errors import DataError, DeclarationError, ParameterError, printable
 from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.new_labels import Layout, Parents, layout_of, parents_of
 from hdpkit.franchise.reference import new_groups as reference
+from hdpkit.franchise.sample import Sample, parameter_key
 from hdpkit.franchise.topology import ContextTopology
 from hdpkit.numerics import exp_each
 from hdpkit.priors import Each
@@ -44,6 +45,7 @@ __all__ = [
     "distinct_values",
     "fixed_dishes",
     "fold_in",
+    "restaurants_of_sample",
     "sample_groups",
     "without_restaurants",
 ]
@@ -290,6 +292,24 @@ def without_restaurants(franchise: Any) -> NewRestaurants:
     if isinstance(franchise.measure, ByRestaurant):
         return franchise.measure.in_new_restaurants(franchise.bank, dishes)
     return NewRestaurants(franchise.measure, franchise.bank, dishes, SAME)
+
+
+def restaurants_of_sample(
+    franchise: Any, sample: Sample, dishes: npt.NDArray[np.int32]
+) -> tuple[NewRestaurants, npt.NDArray[np.int32]]:
+    """The same of a sample over the data of a franchise, and the slots of its dishes."""
+    measure = franchise.measure
+    if not measure.conjugate or franchise.measure_parts:
+        raise DeclarationError(
+            "base", type(measure).__name__, "a measure whose parameters are not in the state",
+            "A sample doesn't have them: use states of the chain, for instance scheduler.sample(...).",
+        )  # fmt: skip
+    values = {name: sample.hyperparameters[parameter_key(name)] for name in measure.priors}
+    measure = measure.with_parameters(**values) if values else measure
+    slots = np.arange(sample.n_dishes, dtype=np.int32)
+    bank = franchise._bank_for(measure, franchise.data)
+    bank.rebuild(dishes, slots)
+    return NewRestaurants(measure, bank, dishes, SAME), slots
 
 
 def densities(

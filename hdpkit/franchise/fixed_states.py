@@ -23,10 +23,10 @@ from hdpkit.base_measures.protocol import log_likelihoods
 from hdpkit.checks import choice, instance, items, whole_number
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
-from hdpkit.franchise.fixed_dishes import densities
+from hdpkit.franchise.fixed_dishes import densities, restaurants_of_sample
 from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.reference.state_sequences import Rows, distinct_numbers, scaled_rows, shares
-from hdpkit.franchise.sample import Level, Sample, parameter_key, sample_of
+from hdpkit.franchise.sample import Level, Sample, sample_of
 from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
@@ -295,24 +295,19 @@ def _given(franchise: Any, sample: Sample | None) -> _Given:
 
 def _given_sample(franchise: Any, sample: Any) -> _Given:
     instance("sample", sample, Sample, "a sample of a chain over these data", remedy="See trace.samples.")
-    data, measure = franchise.data, franchise.measure
+    data = franchise.data
     if sample.dishes is None or len(sample.dishes) != len(data) or sample.levels[-1].n_fixed is None:
         raise DataError(
             "sample", sample, f"a sample of this model with the states of {len(data):,} observations",
             "Keep samples of the chain over these data; they have the states of at most 2**20 observations.",
         )  # fmt: skip
-    if not measure.conjugate or franchise.measure_parts:
-        raise DeclarationError(
-            "base", type(measure).__name__, "a measure whose parameters are not in the state",
-            "A sample doesn't have them: use states of the chain, for instance scheduler.sample(...).",
-        )  # fmt: skip
-    values = {name: sample.hyperparameters[parameter_key(name)] for name in measure.priors}
-    measure = measure.with_parameters(**values) if values else measure
-    slots = np.arange(sample.n_dishes, dtype=np.int32)
-    dishes = np.where(data.missing, np.int32(-1), sample.dishes)
-    bank = franchise._bank_for(measure, data)
-    bank.rebuild(dishes, slots)
-    return _Given(franchise=franchise, sample=sample, measure=measure, bank=bank, slots=slots, dishes=dishes)
+    state, slots = restaurants_of_sample(
+        franchise, sample, np.where(data.missing, np.int32(-1), sample.dishes)
+    )
+    return _Given(
+        franchise=franchise, sample=sample, measure=state.measure, bank=state.bank, slots=slots,
+        dishes=state.dishes,
+    )  # fmt: skip
 
 
 def _mean(given: _Given) -> FixedStates:

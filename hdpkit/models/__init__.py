@@ -7,8 +7,10 @@ and P of each token there in each sample, by the walk of sampling. Only the back
 
 `TopicModel` declares documents over a root, runs a `Scheduler`, and predicts from arrays of the last state
 (`hdpkit.evaluation.fixed_topics`). `HiddenMarkovModel` declares restaurants of states over sequences, and
-predicts by the forward and backward pass (`hdpkit.franchise.fixed_states`). What both share is in
-`hdpkit.models.sampled`. They are imported on first use, because they derive from classes of scikit-learn.
+predicts by the forward and backward pass (`hdpkit.franchise.fixed_states`). `MixtureModel` declares one
+restaurant of points, or one for each group, and predicts under the dishes of samples
+(`hdpkit.franchise.fixed_components`). What they share is in `hdpkit.models.sampled`. They are imported on
+first use, because they derive from classes of scikit-learn.
 """
 
 from importlib import import_module
@@ -22,7 +24,7 @@ from hdpkit.models.spelling import Spelling
 
 __all__ = ["ESTIMATORS", "NGramModel", "Scores", "Spelling", "estimator"]
 
-ESTIMATORS = ("HiddenMarkovModel", "SparseTopicModel", "TopicModel")
+ESTIMATORS = ("HiddenMarkovModel", "MixtureModel", "SparseTopicModel", "TopicModel")
 """Names of the estimators."""
 
 
@@ -39,5 +41,5 @@ def estimator(name: str) -> Any:
             "scikit-learn", None, f"installed, for hk.{name}",
             "It is an extra: pip install 'hdpkit[text]'. hk.Franchise and hk.Scheduler need none.",
         ) from error  # fmt: skip
-    module = "hidden_markov" if name == "HiddenMarkovModel" else "topic"
+    module = {"HiddenMarkovModel": "hidden_markov", "MixtureModel": "mixture"}.get(name, "topic")
     return getattr(import_module(f"hdpkit.models.{module}"), name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -196,6 +197,9 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         trace, franchises = self._sampled(restaurant, franchise)
         self._finish(franchises, trace)
         return self
+
+    def _words(self, franchise: Franchise) -> Any:
+        return SimpleNamespace(topics="states", tokens="observations", documents="sequences")
 
     def _moves(self, restaurant: Any) -> list[Any]:
         return moves_of_states(restaurant, self.n_components)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,10 +22,6 @@ from hdpkit.schedule import Scheduler
 from hdpkit.summaries import Diagnosis, diagnose
 
 __all__ = ["NotNumbersError", "SampledModel", "best_chain", "go_on", "seed_of"]
-
-
-_OF_SEQUENCES = SimpleNamespace(topics="states", tokens="observations", documents="sequences")
-"""Words of a diagnosis."""
 
 
 class NotNumbersError(DataError, TypeError):
@@ -120,7 +115,7 @@ class SampledModel(BaseEstimator):
             whole[:] = [made]
             return made, max(one.sweep for one in made.franchises)
 
-        return run_in_rounds(until, 0, step, lambda trace: _diagnosed(trace, franchise))
+        return run_in_rounds(until, 0, step, lambda trace: self._diagnosed(trace, franchise))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle's state."""
@@ -160,7 +155,16 @@ class SampledModel(BaseEstimator):
         """Whether the model can be read and quoted, in words: see `hdpkit.summaries.diagnose`."""
         if not hasattr(self, "trace_"):
             raise AttributeError("diagnosis_: fit the model first")
-        return _diagnosed(self.trace_, self.franchise_)
+        return self._diagnosed(self.trace_, self.franchise_)
+
+    def _diagnosed(self, trace: Trace | ChainTrace, franchise: Franchise) -> Diagnosis:
+        """The diagnosis of a trace; that of documents uses them."""
+        corpus = franchise.data if isinstance(franchise.data, Corpus) else None
+        return diagnose(trace, data=corpus, words=self._words(franchise))
+
+    def _words(self, franchise: Franchise) -> Any:
+        """Words of a diagnosis; None: those of documents."""
+        return None
 
     # ------------------------------------------------------------------ folders
 
@@ -207,12 +211,6 @@ class SampledModel(BaseEstimator):
             setattr(model, name, value)
         model._finish(kept.franchises, kept.trace)
         return model
-
-
-def _diagnosed(trace: Trace | ChainTrace, franchise: Franchise) -> Diagnosis:
-    """The diagnosis of a trace; that of documents uses them."""
-    corpus = franchise.data if isinstance(franchise.data, Corpus) else None
-    return diagnose(trace, data=corpus, words=None if corpus is not None else _OF_SEQUENCES)
 
 
 def go_on(

@@ -42,9 +42,15 @@ _PLACES = {
     "store": "store",
     "known": "known components",
     "emission": "base measure",
+    "measure": "base measure",
     "sticky": "hyperparameter",
     "init": "start",
     "schedule": "move",
+}
+_WRITERS = {
+    "topics": "TopicModel.save",
+    "states": "HiddenMarkovModel.save",
+    "components": "MixtureModel.save",
 }
 _OF_THE_PROCESS = ("progress", "text", "random_state", "samples")
 
@@ -114,7 +120,7 @@ def load(folder: str | os.PathLike[str], allow: Iterable[Any], kind: str | None 
     file = path / ESTIMATOR
     payload = RunFolder.open(path).read(ESTIMATOR)
     if payload is None:
-        wrote = {"topics": "TopicModel.save", "states": "HiddenMarkovModel.save"}.get(kind or "", "a model")
+        wrote = _WRITERS.get(kind or "", "a model")
         raise RunError("folder", str(path), f"one that {wrote} wrote", "hk.open_run opens any run folder.")
     tree = unpack(payload, str(file))
     with reading(file):

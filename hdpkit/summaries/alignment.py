@@ -24,6 +24,7 @@ __all__ = [
     "MIN_OCCURRENCE",
     "Distance",
     "align_topics",
+    "aligned_to_partition",
     "assigned",
     "distance_of",
     "matched",
@@ -286,6 +287,44 @@ def align_topics(
     often = there >= min_occurrence
     to = np.where(often, np.cumsum(often) - 1, -1)
     return AlignedTopics(given, [to[one] for one in labels], vectors, level)
+
+
+def aligned_to_partition(
+    samples: Sequence[Sample], labels: Int64s, level: float = 0.9
+) -> tuple[AlignedTopics, Int64s]:
+    """Components of samples as the clusters of a partition of their customers, and its labels.
+
+    A dish belongs to the cluster with which it shares most customers by `align_topics`'s distance. The labels
+    are numbered as the components. Clusters like no dish of any sample are none: their customers get the
+    label of the component that they are in most often.
+    """
+    found = [_of_clusters(sample, labels) for sample in samples]
+    if max(int(one.max(initial=-1)) for one in found) < 0:
+        labels = np.unique(np.asarray(samples[-1].dishes), return_inverse=True)[1].astype(np.int64)
+        found = [_of_clusters(sample, labels) for sample in samples]
+    n = int(labels.max()) + 1
+    shares = np.zeros((len(found), n))
+    for row, sample, own in zip(shares, samples, found, strict=True):
+        row[own[own >= 0]] = sample.shares()[own >= 0]
+    there = np.bincount(np.concatenate([own[own >= 0] for own in found]), minlength=n) > 0
+    order = np.argsort(np.where(there, -shares.mean(axis=0), 1.0), kind="stable")
+    rank = np.argsort(order, kind="stable")
+    to = np.append(np.where(there, rank, -1), -1)
+    aligned = AlignedTopics(samples, [to[own] for own in found], MemberVectors(samples), level)
+    numbered = np.asarray(to[labels], dtype=np.int64)
+    left = np.flatnonzero(numbered < 0)
+    if len(left):
+        numbered[left] = aligned.memberships[left, :-1].argmax(axis=1)
+    return aligned, numbered
+
+
+def _of_clusters(sample: Sample, labels: Int64s) -> Int64s:
+    """Cluster of each dish of a sample; -1 for none."""
+    n = int(labels.max()) + 1
+    cells = np.asarray(sample.dishes, dtype=np.int64) * n + labels
+    common = np.bincount(cells, minlength=sample.n_dishes * n).reshape(sample.n_dishes, n)
+    sizes = common.sum(axis=1, keepdims=True) * np.bincount(labels, minlength=n)
+    return assigned(1.0 - common / np.sqrt(np.maximum(sizes, 1)), DEFAULT_THRESHOLDS["cosine"])
 
 
 def samples_of(given: Any) -> tuple[Sample, ...]:

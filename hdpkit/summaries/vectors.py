@@ -197,7 +197,7 @@ class MemberVectors:
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         _same([len(sample.dishes) for sample in samples if sample.dishes is not None])
-        self._parameters = ParameterVectors(samples, lambda a, b: np.zeros((len(a), len(b))))
+        self._parameters = ParameterVectors(samples, _no_distances)
 
     def over(self, samples: Sequence[Sample]) -> MemberVectors:
         """Components of other samples of these customers."""
@@ -244,6 +244,11 @@ class MemberVectors:
     def dense(self, rows: Members) -> Floats:
         """Parameters, shape (n, ...)."""
         return rows.parameters
+
+
+def _no_distances(rows: Any, others: Any) -> Floats:
+    """Zeros: parameters of components that are compared by customers are only averaged."""
+    return np.zeros((len(rows), len(others)))
 
 
 def _averaging(labels: Int64s, n: int) -> Any:

@@ -22,7 +22,8 @@ def blocks_of(page):
 
 
 # Pages that are one program each.
-TUTORIALS = [page for page in PAGES if page.parent.name == "tutorials" or page.name == "diagnostics.md"]
+ONE_PROGRAM = ("diagnostics.md", "mixtures.md")
+TUTORIALS = [page for page in PAGES if page.parent.name == "tutorials" or page.name in ONE_PROGRAM]
 BLOCKS = [
     pytest.param(block, id=f"{page.name}-{number}")
     for page in PAGES

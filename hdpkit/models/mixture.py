@@ -1,0 +1,552 @@
+"""`MixtureModel`: mixtures of points with an inferred number of components, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, Self
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClusterMixin, DensityMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hdpkit.arrays import Floats, Int64s
+from hdpkit.base_measures import BaseMeasure, GammaPoisson
+from hdpkit.checks import check_unmasked, choice, whole_number
+from hdpkit.data import Groups
+from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.evaluation.result import log_mean_exp
+from hdpkit.franchise import Franchise, Sample
+from hdpkit.franchise.fixed_components import FixedComponents, fixed_components
+from hdpkit.models.mixture_parts import (
+    MEASURES,
+    measure_of_points,
+    moves_of_mixture,
+    restaurants_of_mixture,
+)
+from hdpkit.models.sampled import NotNumbersError, SampledModel, best_chain, seed_of
+from hdpkit.random import Purpose, as_source
+from hdpkit.record import ChainTrace, Trace
+from hdpkit.record.trace import last_of_burn_in
+from hdpkit.summaries import AlignedTopics, co_clustering, point_partition
+from hdpkit.summaries.alignment import aligned_to_partition
+from hdpkit.summaries.settled import settled_samples
+
+__all__ = ["MixtureModel"]
+
+_GROUP = "group"
+_MANY = 2_000  # points, of whose partition two searches are enough: the first begins from the best sample
+_IMPUTE = (
+    "Drop these rows, or fill them: sklearn.impute.SimpleImputer, or IterativeImputer, before the model in a "
+    "pipeline."
+)
+
+
+class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
+    """Mixture of points with an inferred number of components: a scikit-learn estimator.
+
+    x_i ~ component k with probability w_k, where the weights have a Dirichlet process prior and components
+    the prior ``measure``. With groups, each group has weights of its own over shared components (a
+    hierarchical Dirichlet process, Teh et al. 2006). Methods and attributes are named as in
+    `sklearn.mixture`. See docs/mixtures.md.
+
+    Parameters
+    ----------
+    measure : "normal", "diagonal" or base measure
+        "normal": normal distributions with any covariance; "diagonal": with independent columns. Both have a
+        weak prior from the data: the mean of the data with the weight of 0.01 points, and a guess of the
+        covariance within a component, worth D + 2 points ("diagonal": 3), with which ten components would
+        have together the volume of the data (`NormalInverseWishart.weakly_informative`). If the covariance
+        of the data is singular it is shrunk as by Ledoit & Wolf (2004) before. A measure over numbers is
+        used as it is.
+    groups : str, optional
+        Column of a data frame X that has the group of each row. None: ``groups`` of `fit`.
+    concentration : float or prior, optional
+        Of the mixture, or with groups of the weights of each group. A number is fixed, a prior is resampled.
+        None: Gamma(1, 1).
+    root_concentration : float or prior, optional
+        With groups, of the components of all groups. None: Gamma(1, 1).
+    sweeps : int
+        Sweeps of `fit`. With ``until``: ten times those of the first round.
+    partial_sweeps : int
+        Sweeps of each further `partial_fit`.
+    samples : int or Samples
+        Number of states of each chain, from the second half of its sweeps, that are kept: components,
+        probabilities and densities are averages over them.
+    chains : int
+        Number of chains; each has its own process and random streams.
+    until, at_most
+        As in `TopicModel`.
+    schedule : sequence of Move, optional
+        Moves of a sweep. None: `moves.TableGibbs`, `moves.SplitMerge`, with groups `moves.DishGibbs`, and
+        updates of all parameters with a prior.
+    init : start
+        As in `Scheduler.run`.
+    random_state : int, RandomState, Generator or None
+        The same seed gives the same model.
+    n_jobs : int, optional
+        Number of chains that run at once. None: 1. -1: the number of processors.
+    progress : function, optional
+        Called with a `Tick` several times a second, for instance ``hk.ProgressBar()``.
+
+    Attributes
+    ----------
+    labels_ : int64 array, shape (n,)
+        Component of each point of the fit: the partition of least expected loss over the samples of all
+        chains (`hdpkit.summaries.point_partition`), 0 the component with the largest share.
+    n_components_ : int
+        Number of components in ``labels_``, K.
+    n_components_posterior_ : dict
+        Posterior probability of each number of components, over the second half of the sweeps.
+    weights_ : float64 array, shape (K,)
+        Mean share of each component; what is in none of them is left out, and they sum to one.
+    means_, covariances_ : float64 arrays, shape (K, D) and (K, D, D)
+        Posterior mean parameters, for measures that have moments.
+    parameters_ : dict
+        Name -> float64 array, shape (K, 3): posterior mean of each component, and the ends of the 90 %
+        interval.
+    memberships_ : float64 array, shape (n, K)
+        Posterior probability of each component for each point of the fit.
+    group_names_ : list
+        With groups: their names.
+    group_weights_ : float64 array, shape (n_groups, K + 1)
+        With groups: posterior mean weights of the components and, last, of everything else.
+    group_weights_lower_, group_weights_upper_ : float64 arrays, shape (n_groups, K + 1)
+        Ends of their 90 % intervals.
+    aligned_ : AlignedTopics
+        The components over the samples, with the intervals of all quantities.
+    samples_ : tuple of Sample
+        The states that everything is averaged over.
+    franchise_, franchises_, trace_, diagnosis_
+        As in `TopicModel`.
+    n_features_in_, feature_names_in_, n_iter_
+        As in scikit-learn; ``n_iter_`` is the number of completed sweeps.
+    """
+
+    _kind = "components"
+
+    def __init__(
+        self,
+        *,
+        measure: Any = "normal",
+        groups: Any = None,
+        concentration: Any = None,
+        root_concentration: Any = None,
+        sweeps: Any = 500,
+        partial_sweeps: Any = 50,
+        samples: Any = 40,
+        chains: Any = 1,
+        until: Any = None,
+        at_most: Any = None,
+        schedule: Any = None,
+        init: Any = "auto",
+        random_state: Any = None,
+        n_jobs: Any = None,
+        progress: Any = None,
+    ) -> None:
+        self.measure = measure
+        self.groups = groups
+        self.concentration = concentration
+        self.root_concentration = root_concentration
+        self.sweeps = sweeps
+        self.partial_sweeps = partial_sweeps
+        self.samples = samples
+        self.chains = chains
+        self.until = until
+        self.at_most = at_most
+        self.schedule = schedule
+        self.init = init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array of shape (n, D), data frame, or Groups
+            Points, in rows, without missing values.
+        y : ignored
+        groups : array of length n, optional
+            Group of each point: a number, a string or another value; None or NaN: the point is in none, and
+            drawn from the components of all groups.
+
+        Returns
+        -------
+        MixtureModel
+            This model.
+
+        Raises
+        ------
+        ValueError
+            (DataError, ParameterError) If values are missing or impossible under the measure, groups don't
+            fit, or a parameter is out of range.
+        """
+        self._check_parameters()
+        data, label = self._data(X, groups, reset=True)
+        measure = measure_of_points(self.measure, _rows(data.values))
+        restaurant = restaurants_of_mixture(measure, label, self.concentration, self.root_concentration)
+        franchise = Franchise(restaurant, data)
+        trace, franchises = self._sampled(restaurant, franchise)
+        self._finish(franchises, trace)
+        return self
+
+    def _words(self, franchise: Franchise) -> Any:
+        units = "observations" if len(franchise.declarations) == 1 else "groups"
+        return SimpleNamespace(topics="components", tokens="observations", documents=units)
+
+    def _moves(self, restaurant: Any) -> list[Any]:
+        return moves_of_mixture(restaurant)
+
+    def _check_parameters(self) -> None:
+        self._check_run()
+        whole_number("partial_sweeps", self.partial_sweeps, 1, remedy="Give a whole number.")
+        if not isinstance(self.measure, BaseMeasure):
+            choice(
+                "measure", self.measure, MEASURES, remedy="Or a base measure, for instance hk.NormalGamma."
+            )
+        elif not self.measure.predicts:
+            raise ParameterError(
+                "measure", type(self.measure).__name__, "a measure with a predictive density of a new dish",
+                "Others have franchises: hk.Franchise, hk.Scheduler.",
+            )  # fmt: skip
+
+    def _finish(self, franchises: list[Franchise], trace: Trace | ChainTrace) -> None:
+        """Keep the fitted states, and set the attributes."""
+        self.franchises_, self.trace_ = list(franchises), trace
+        self.franchise_ = franchise = self.franchises_[best_chain(trace)]
+        samples = tuple(settled_samples(trace)) or tuple(one.sample() for one in self.franchises_)
+        self.samples_ = samples
+        self.n_iter_ = int(franchise.sweep)
+        if any(sample.dishes is None for sample in samples):
+            raise DataError(
+                "X", f"{len(franchise.data):,} points", "at most 2**20, for which samples keep the dishes",
+                "Fit a part of the points, and predict the others.",
+            )  # fmt: skip
+        partition = point_partition(
+            self._dishes_of_samples(),
+            max_clusters=max(sample.n_dishes for sample in samples),
+            runs=8 if len(franchise.data) <= _MANY else 2,
+        )
+        self.aligned_, self.labels_ = aligned_to_partition(samples, partition.labels)
+        self.n_components_ = len(self.aligned_)
+        shares = self.aligned_.shares
+        self.weights_: Floats = shares / shares.sum()
+        if franchise.measure.supports("moments"):
+            self.means_, self.covariances_ = franchise.measure.moments(self.aligned_.topics)
+        self.n_components_posterior_ = _posterior_of_k(trace, samples)
+
+    def _dishes_of_samples(self) -> Int64s:
+        return np.array([sample.dishes for sample in self.samples_], dtype=np.int64)
+
+    # ------------------------------------------------------------------ the points of the fit
+
+    @property
+    def parameters_(self) -> dict[str, Floats]:
+        """Parameters of the components by name: posterior mean and ends of the interval, shape (K, 3)."""
+        self._need_fit("parameters_")
+        columns = getattr(self.franchise_.data, "columns", None)
+        return self.aligned_.named_parameters(self.franchise_.measure, columns)
+
+    @property
+    def memberships_(self) -> Floats:
+        """Posterior probability of each component for each point of the fit: shape (n, K)."""
+        self._need_fit("memberships_")
+        found = np.zeros((len(self.labels_), self.n_components_))
+        for sample in self.samples_:
+            found += self._by_component(sample)[sample.dishes]
+        return found / len(self.samples_)
+
+    @property
+    def group_names_(self) -> list[Any]:
+        """Names of the groups."""
+        return list(self._of_groups("group_names_").names)
+
+    @property
+    def group_weights_(self) -> Floats:
+        """Posterior mean weights of the components in each group, shape (n_groups, K + 1)."""
+        return self._of_groups("group_weights_").group_shares
+
+    @property
+    def group_weights_lower_(self) -> Floats:
+        """Lower ends of the intervals of `group_weights_`."""
+        return self._of_groups("group_weights_lower_").group_shares_lower
+
+    @property
+    def group_weights_upper_(self) -> Floats:
+        """Upper ends of the intervals of `group_weights_`."""
+        return self._of_groups("group_weights_upper_").group_shares_upper
+
+    def _of_groups(self, name: str) -> AlignedTopics:
+        self._need_fit(name)
+        if self._group is None:
+            raise AttributeError(f"{name}: fit the model with groups")
+        return self.aligned_
+
+    def _need_fit(self, name: str) -> None:
+        if not hasattr(self, "aligned_"):
+            raise AttributeError(f"{name}: fit the model first")
+
+    def co_clustering(self, rows: Any = None) -> Floats:
+        """Posterior probability that two points of the fit are in the same component.
+
+        `hdpkit.plots.posterior_similarity` draws it.
+
+        Parameters
+        ----------
+        rows : int array of shape (m,), optional
+            Numbers of points; None: all, at most 10,000.
+
+        Returns
+        -------
+        float64 array, shape (m, m)
+        """
+        check_is_fitted(self)
+        return co_clustering(self._dishes_of_samples(), items=rows)
+
+    # ------------------------------------------------------------------ new points
+
+    def predict(self, X: Any, groups: Any = None) -> Int64s:
+        """Most probable component of each point, which is the largest in its row of `predict_proba`.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict_proba`.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            From 0 to ``n_components_`` - 1, numbered as ``labels_``.
+        """
+        return np.asarray(self.predict_proba(X, groups).argmax(axis=1), dtype=np.int64)
+
+    def predict_proba(self, X: Any, groups: Any = None) -> Floats:
+        """Probability of each component for new points.
+
+        In each sample a point belongs to a dish with the probability that follows from the weights of its
+        group and the predictive densities, and the dish to components by the shares of its points that
+        ``labels_`` has in them. Probabilities are averaged over the samples. Points don't influence each
+        other or the model; a point like none of the model has a low `score_samples`.
+
+        Parameters
+        ----------
+        X : array of shape (n, D), data frame, or Groups
+            Points.
+        groups : array of length n, optional
+            Group of each point. A group that the model doesn't have, None or NaN: the mean weights of a group
+            without points.
+
+        Returns
+        -------
+        float64 array, shape (n, K)
+            Rows sum to one.
+        """
+        values, group = self._new(X, groups)
+        found = np.zeros((len(values), self.n_components_))
+        for sample in self.samples_:
+            found += self._fixed(sample).probabilities(values, group)[1][:, :-1] @ self._by_component(sample)
+        total = found.sum(axis=1, keepdims=True)
+        return np.where(total > 0.0, found / np.where(total > 0.0, total, 1.0), self.weights_)
+
+    def score_samples(self, X: Any, groups: Any = None) -> Floats:
+        """Log posterior predictive density of each point, averaged over the samples, in nats.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict_proba`.
+
+        Returns
+        -------
+        float64 array, shape (n,)
+            The log of the average over ``samples_`` of the density of the point by itself, new components
+            included.
+        """
+        values, group = self._new(X, groups)
+        logs = [self._fixed(sample).probabilities(values, group)[0] for sample in self.samples_]
+        return np.asarray(log_mean_exp(np.array(logs)), dtype=np.float64)
+
+    def score(self, X: Any, y: Any = None, groups: Any = None) -> float:
+        """Mean of `score_samples`, in nats: higher is better.
+
+        Parameters
+        ----------
+        X, groups
+            As in `predict_proba`.
+        y : ignored
+        """
+        return float(self.score_samples(X, groups).mean())
+
+    def sample(
+        self, n_samples: int = 1, groups: Any = None, random_state: Any = None
+    ) -> tuple[npt.NDArray[Any], Int64s]:
+        """Draw new points from the posterior predictive distribution, each by itself.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of points.
+        groups : array of length n_samples, optional
+            Group of each point, as in `predict_proba`.
+        random_state : int, RandomState, Generator or None
+            None: that of the model.
+
+        Returns
+        -------
+        X : array, shape (n_samples, D)
+        components : int64 array, shape (n_samples,)
+            -1: none of the components of ``labels_``.
+        """
+        check_is_fitted(self)
+        n = whole_number("n_samples", n_samples, 1, remedy="Number of points.")
+        seed = seed_of(self.random_state if random_state is None else random_state)
+        generator = as_source(0 if seed is None else seed, Purpose.SIMULATE).generator
+        group = self._numbers_of(groups, n)
+        of_sample = generator.integers(len(self.samples_), size=n)
+        values: list[Any] = [None] * n
+        components = np.full(n, -1, dtype=np.int64)
+        for i, sample in enumerate(self.samples_):
+            here = np.flatnonzero(of_sample == i)
+            if len(here):
+                drawn, dishes = self._fixed(sample).draw(group[here], generator)
+                components[here] = np.append(self.aligned_.which(sample), -1)[dishes]
+                for place, value in zip(here.tolist(), drawn, strict=True):
+                    values[place] = value
+        return np.asarray(values).reshape(n, self.n_features_in_), components
+
+    def _fixed(self, sample: Sample) -> FixedComponents:
+        return fixed_components(self.franchise_, sample)
+
+    def _by_component(self, sample: Sample) -> Floats:
+        """Share of each component among the points of each dish of a sample: shape (n_dishes, K)."""
+        k = self.n_components_
+        cells = np.asarray(sample.dishes, dtype=np.int64) * k + self.labels_
+        counts = np.bincount(cells, minlength=sample.n_dishes * k).reshape(sample.n_dishes, k)
+        return np.asarray(counts / counts.sum(axis=1, keepdims=True), dtype=np.float64)
+
+    # ------------------------------------------------------------------ input
+
+    @property
+    def _group(self) -> str | None:
+        """Label of the groups; None for a flat mixture."""
+        each = self.franchise_.declarations[-1].each
+        return each if isinstance(each, str) else None
+
+    def _new(self, X: Any, groups: Any) -> tuple[npt.NDArray[Any], Int64s]:
+        """Values of new points, and the numbers of their groups; -1 for a new one."""
+        check_is_fitted(self)
+        data, label = self._data(X, groups, reset=False)
+        if label is None:
+            return data.values, np.full(len(data), -1, dtype=np.int64)
+        codes, keys = data.labels[label]
+        return data.values, np.append(self._places(keys), -1)[codes]
+
+    def _numbers_of(self, groups: Any, n: int) -> Int64s:
+        """Numbers of the groups of n points; -1 for a new one."""
+        if groups is None:
+            return np.full(n, -1, dtype=np.int64)
+        codes, keys = Groups.from_labels(np.zeros(n), {_GROUP: groups}).labels[_GROUP]
+        return np.append(self._places(keys), -1)[codes]
+
+    def _places(self, keys: Any) -> Int64s:
+        if self._group is None:
+            raise StateError(
+                "groups", "of points", "None, for a model that was fitted without groups",
+                "Give groups to fit, or leave them out.",
+            )  # fmt: skip
+        place = {name: i for i, name in enumerate(self.aligned_.names)}
+        return np.array([place.get(key, -1) for key in keys], dtype=np.int64)
+
+    def _data(self, X: Any, groups: Any, *, reset: bool) -> tuple[Groups, str | None]:
+        """Points in their groups, after scikit-learn's checks of X, and the label of the groups."""
+        if isinstance(X, Groups):
+            return self._given(X, groups, reset)
+        label = _GROUP if groups is not None else None
+        if self.groups is not None and self.groups in getattr(X, "columns", ()):
+            if groups is not None:
+                raise ParameterError(
+                    "groups",
+                    "an array",
+                    f"None, since column {self.groups!r} has the groups",
+                    "Leave it out.",
+                )
+            label, groups, X = str(self.groups), X[self.groups], X.drop(columns=[self.groups])
+        elif self.groups is not None and groups is None and reset:
+            raise DataError(
+                "X", f"<{type(X).__name__}>", f"a data frame with the column {self.groups!r}",
+                "It has the group of each row: give such a frame, or fit(X, groups=...).",
+            )  # fmt: skip
+        if label is None and reset and self.root_concentration is not None:
+            raise ParameterError(
+                "root_concentration", self.root_concentration, "None without groups",
+                "A mixture without groups has concentration alone.",
+            )  # fmt: skip
+        values = self._values(X, reset)
+        data = Groups.from_labels(values, {} if label is None else {label: groups})
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and values.ndim == 2:
+            data = attrs.evolve(data, columns=tuple(map(str, names)))
+        return data, label
+
+    def _given(self, data: Groups, groups: Any, reset: bool) -> tuple[Groups, str | None]:
+        """Points that are in groups already."""
+        width = int(np.prod(data.values.shape[1:], dtype=np.int64))
+        if groups is not None or len(data.label_names) > 1:
+            raise ParameterError(
+                "groups", data.label_names if groups is None else groups,
+                "None, and one label at most, where X is hk.Groups",
+                "Use hk.Franchise for several levels.",
+            )  # fmt: skip
+        if reset:
+            self.n_features_in_ = width
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        elif width != self.n_features_in_:
+            raise DataError(
+                "X", f"{width} columns", f"the {self.n_features_in_} columns of the model",
+                "Give points like those of fit.",
+            )  # fmt: skip
+        return data, next(iter(data.label_names), None)
+
+    def _values(self, X: Any, reset: bool) -> npt.NDArray[Any]:
+        check_unmasked("X", X)
+        try:
+            X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            kind = NotNumbersError if isinstance(error, TypeError) else DataError
+            raise kind("X", f"<{type(X).__name__}>", "points, one in each row", str(error)) from error
+        if np.isnan(X).any():
+            n = int(np.isnan(X).any(axis=1).sum())
+            raise DataError("X", f"NaN in {n:,} of {len(X):,} rows", "points without missing values", _IMPUTE)
+        if np.isinf(X).any():
+            raise DataError("X", "infinity", "finite numbers", "Leave these rows out, or correct them.")
+        if isinstance(self.measure, GammaPoisson):
+            whole = X.astype(np.int64)
+            if np.any((whole != X) | (whole < 0)):
+                raise DataError("X", "numbers", "counts, whole numbers from 0", 'Use measure="normal".')
+            X = whole
+        parameter = getattr(self.measure, "mean", getattr(self.measure, "shape", 0.0))
+        alone = isinstance(self.measure, BaseMeasure) and np.ndim(parameter) == 0 and X.shape[1] == 1
+        return X[:, 0] if alone else X
+
+
+def _rows(values: npt.NDArray[Any]) -> Floats:
+    """Points as rows of numbers."""
+    rows = np.asarray(values, dtype=np.float64)
+    return rows[:, None] if rows.ndim == 1 else rows
+
+
+def _posterior_of_k(trace: Trace | ChainTrace, samples: tuple[Sample, ...]) -> dict[int, float]:
+    """Share of the draws, after half of the sweeps, that have each number of components."""
+    chains = trace.chains if isinstance(trace, ChainTrace) else [trace]
+    found: list[int] = []
+    for chain in chains:
+        after = last_of_burn_in(np.asarray(chain["sweep"]))
+        found += np.asarray(chain["n_dishes"])[np.asarray(chain["sweep"]) > after].tolist()
+    numbers, counts = np.unique(found or [one.n_dishes for one in samples], return_counts=True)
+    return {int(k): float(n) for k, n in zip(numbers, counts / counts.sum(), strict=True)}

@@ -1,0 +1,79 @@
+"""Declarations of the mixture, and its schedule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.covariance import ledoit_wolf
+
+from hdpkit.arrays import Floats
+from hdpkit.base_measures import BaseMeasure, NormalGamma, NormalInverseWishart
+from hdpkit.checks import choice
+from hdpkit.errors import ParameterError
+from hdpkit.franchise import Restaurant
+from hdpkit.moves import BaseMeasureParameters, Concentration, DishGibbs, Move, SplitMerge, TableGibbs
+from hdpkit.priors import Gamma
+
+__all__ = ["MEASURES", "measure_of_points", "moves_of_mixture", "restaurants_of_mixture"]
+
+MEASURES = ("normal", "diagonal")
+_STRENGTH = 0.01  # of the prior mean, as in `NormalInverseWishart.weakly_informative`
+_DISHES = 10.0  # ellipsoids of the prior guess have together the volume of the data's
+_SINGULAR = 1e-8  # smallest eigenvalue of the correlations of columns that are not functions of each other
+
+
+def measure_of_points(measure: str | BaseMeasure, X: Floats) -> BaseMeasure:
+    """The base measure of components of points, shape (n, D).
+
+    "normal": `NormalInverseWishart.weakly_informative`. Where the correlation matrix of the data is singular,
+    it is shrunk as by Ledoit & Wolf (2004). "diagonal": the same prior guesses by column.
+    """
+    if isinstance(measure, BaseMeasure):
+        if measure.takes_terms:
+            raise ParameterError(
+                "measure", type(measure).__name__, "a measure over numbers", "For words see hk.TopicModel."
+            )
+        return measure
+    choice("measure", measure, MEASURES, remedy="Or a base measure, for instance hk.NormalGamma(...).")
+    D, sd = X.shape[1], X.std(axis=0)
+    sd = np.where(sd > 0.0, sd, sd.mean() if sd.any() else 1.0)  # a constant column has the usual spread
+    smaller = _DISHES ** (-2.0 / D)
+    if measure == "diagonal":
+        return NormalGamma(X.mean(axis=0), _STRENGTH, 1.5, 0.5 * smaller * sd**2)
+    scaled = (X - X.mean(axis=0)) / sd
+    if len(X) > 1 and np.linalg.eigvalsh(np.cov(scaled, rowvar=False).reshape(D, D))[0] > _SINGULAR:
+        return NormalInverseWishart.weakly_informative(X, _DISHES)
+    correlation = ledoit_wolf(scaled, assume_centered=True)[0] if scaled.any() else np.eye(D)
+    correlation += _SINGULAR * np.eye(D)
+    return NormalInverseWishart(X.mean(axis=0), _STRENGTH, D + 2.0, smaller * correlation * np.outer(sd, sd))
+
+
+def restaurants_of_mixture(
+    measure: BaseMeasure, group: str | None, concentration: Any, root_concentration: Any
+) -> Restaurant:
+    """A flat mixture, or with a label of groups one restaurant for each group below a root.
+
+    Concentrations that are None are Gamma(1, 1).
+    """
+    own = Gamma(1.0, 1.0) if concentration is None else concentration
+    if group is None:
+        return Restaurant(measure, concentration=own, name="root")
+    above = Gamma(1.0, 1.0) if root_concentration is None else root_concentration
+    root = Restaurant(measure, concentration=above, name="root")
+    return Restaurant(root, concentration=own, each=group)
+
+
+def moves_of_mixture(restaurant: Restaurant) -> list[Move]:
+    """The default schedule: single points, splits and merges, dishes of tables, and parameters."""
+    chain = list(restaurant.chain())
+    moves: list[Move] = [TableGibbs()]
+    if restaurant.measure.conjugate:
+        moves.append(SplitMerge())
+    if len(chain) > 1:
+        moves.append(DishGibbs())
+    if any(one.hyperparameters[0].prior is not None for one in chain):
+        moves.append(Concentration())
+    if any("/" not in name for name in restaurant.measure.priors):
+        moves.append(BaseMeasureParameters())
+    return moves

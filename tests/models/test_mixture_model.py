@@ -1,0 +1,345 @@
+"""`hk.MixtureModel`: scikit-learn's rules, components of points, densities, groups, copies, folders."""
+
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pandas
+import pytest
+import scipy
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import hdpkit as hk
+from hdpkit import moves
+from hdpkit.base_measures import NormalInverseWishartReference
+from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError
+from hdpkit.models.mixture_parts import measure_of_points, moves_of_mixture, restaurants_of_mixture
+from hdpkit.summaries.alignment import aligned_to_partition
+
+MIDDLES = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
+
+
+def three_components(n=120, seed=1):
+    rng = np.random.default_rng(seed)
+    z = np.sort(rng.choice(3, size=n, p=[0.5, 0.3, 0.2]))
+    return MIDDLES[z] + rng.normal(size=(n, 2)), z
+
+
+X, Z = three_components()
+SITES = np.where(np.arange(len(X)) < 70, "north", "south")
+
+
+def model(**options):
+    return hk.MixtureModel(**{"sweeps": 40, "samples": 10, "random_state": 0, **options})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return model(sweeps=80, chains=2).fit(X)
+
+
+@pytest.fixture(scope="module")
+def grouped():
+    return model(sweeps=80).fit(X, groups=SITES)
+
+
+def test_scikit_learn_checks():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(hk.MixtureModel(sweeps=2), on_fail=None)
+    # One is skipped by scikit-learn itself unless SCIPY_ARRAY_API is set.
+    assert {r["check_name"] for r in results if r["status"] != "passed"} <= {"check_array_api_input"}
+    assert len(results) > 40
+
+
+def test_components_are_found(fitted):
+    assert fitted.n_components_ == 3
+    assert adjusted_rand_score(Z, fitted.labels_) > 0.95
+    assert fitted.labels_.dtype == np.int64
+    np.testing.assert_allclose(fitted.means_, MIDDLES, atol=0.6)
+    assert fitted.covariances_.shape == (3, 2, 2)
+    assert (np.diff(fitted.weights_) <= 0.0).all()
+    assert fitted.weights_.sum() == pytest.approx(1.0)
+    assert fitted.weights_ == pytest.approx([0.5, 0.3, 0.2], abs=0.1)
+    assert sum(fitted.n_components_posterior_.values()) == pytest.approx(1.0)
+    assert min(fitted.n_components_posterior_) >= 3
+    parameters = fitted.parameters_
+    assert set(parameters) == {"mean[0]", "mean[1]", "sd[0]", "sd[1]", "correlation[0,1]"}
+    for values in parameters.values():
+        assert values.shape == (3, 3)
+        assert (values[:, 1] <= values[:, 0]).all()
+        assert (values[:, 0] <= values[:, 2]).all()
+    np.testing.assert_allclose(parameters["mean[1]"][:, 0], fitted.means_[:, 1], rtol=1e-6)
+    assert fitted.memberships_.shape == (len(X), 3)
+    np.testing.assert_allclose(fitted.memberships_.sum(axis=1), 1.0)
+    assert (fitted.memberships_.argmax(axis=1) == fitted.labels_).mean() > 0.98
+    assert fitted.n_iter_ == 80
+    assert fitted.n_features_in_ == 2
+    assert "observations are grouped alike" in str(fitted.diagnosis_)
+    assert (model(sweeps=80, chains=2).fit_predict(X) == fitted.labels_).all()
+
+
+def test_new_points(fitted):
+    share = fitted.predict_proba(X)
+    assert share.shape == (len(X), 3)
+    np.testing.assert_allclose(share.sum(axis=1), 1.0)
+    assert (fitted.predict(X) == share.argmax(axis=1)).all()
+    assert (fitted.predict(X) == fitted.labels_).mean() > 0.98
+    assert fitted.predict(MIDDLES).tolist() == [0, 1, 2]
+    far = fitted.score_samples([[1e6, -1e6], [0.0, 0.0]])
+    assert np.isfinite(far).all()
+    assert far[0] < far[1] - 50.0
+    assert fitted.score(X) == pytest.approx(fitted.score_samples(X).mean())
+    once = fitted.predict_proba(X[5:6])
+    np.testing.assert_allclose(once[0], share[5], rtol=1e-12)  # points don't influence each other
+
+
+def test_densities_are_averages_over_samples_of_predictives_by_hand(fitted):
+    reference = NormalInverseWishartReference(*fitted.franchise_.measure.numbers)
+    found = []
+    for sample in fitted.samples_:
+        dishes = [reference.make() for _ in range(sample.n_dishes + 1)]
+        for x, dish in zip(X, sample.dishes.tolist(), strict=True):
+            reference.add(dishes[dish], x)
+        concentration = sample.hyperparameters["concentration/root"]
+        weights = np.append(np.bincount(sample.dishes), concentration) / (len(X) + concentration)
+        found.append(
+            [
+                scipy.special.logsumexp(np.log(weights) + reference.log_predictive(x, dishes))
+                for x in MIDDLES + 0.5
+            ]
+        )
+    by_hand = scipy.special.logsumexp(found, axis=0) - np.log(len(found))
+    np.testing.assert_allclose(fitted.score_samples(MIDDLES + 0.5), by_hand, rtol=1e-9)
+
+
+def test_densities_integrate_to_one():
+    found = model(sweeps=20).fit(X[:, :1])
+    grid = np.linspace(-300.0, 300.0, 60_001)
+    density = np.exp(found.score_samples(grid[:, None]))
+    assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=2e-3)
+
+
+def test_samples_have_the_distribution_of_the_densities(fitted):
+    values, components = fitted.sample(4000, random_state=1)
+    assert values.shape == (4000, 2)
+    again, _ = fitted.sample(4000, random_state=1)
+    assert np.array_equal(values, again)
+    assert np.bincount(components[components >= 0]) / 4000 == pytest.approx(fitted.weights_, abs=0.04)
+    # The expected share of points with x < 4 and y < 4, by the density on a grid.
+    axis = np.arange(-14.0, 22.0, 0.25)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    mass = np.exp(fitted.score_samples(grid)) * 0.25**2
+    inside = (grid < 4.0).all(axis=1)
+    assert (values < 4.0).all(axis=1).mean() == pytest.approx(mass[inside].sum(), abs=0.03)
+
+
+def test_co_clustering_is_of_the_rows_that_are_asked_for(fitted):
+    whole = fitted.co_clustering()
+    assert whole.shape == (len(X), len(X))
+    rows = np.array([0, 50, 119])
+    np.testing.assert_array_equal(fitted.co_clustering(rows), whole[np.ix_(rows, rows)])
+    assert whole[0, 119] < 0.1
+    with pytest.raises(ParameterError, match="items"):
+        fitted.co_clustering([len(X)])
+
+
+def test_groups_have_weights_with_intervals(grouped):
+    assert grouped.group_names_ == ["north", "south"]
+    K = grouped.n_components_
+    mean, lower, upper = (
+        grouped.group_weights_, grouped.group_weights_lower_, grouped.group_weights_upper_,
+    )  # fmt: skip
+    assert mean.shape == lower.shape == upper.shape == (2, K + 1)
+    np.testing.assert_allclose(mean.sum(axis=1), 1.0)
+    assert ((lower <= mean) & (mean <= upper)).all()
+    north = np.bincount(grouped.labels_[SITES == "north"], minlength=K) / 70
+    np.testing.assert_allclose(mean[0, :K], north, atol=0.1)
+    # A point between two components belongs to the one that its group has.
+    between = np.array([[4.0, 0.0]])
+    at = grouped.predict([[0.0, 0.0]])[0]
+    by_group = [grouped.predict_proba(between, groups=[name])[0, at] for name in ("north", "south", "east")]
+    assert by_group[0] > by_group[2] > by_group[1]
+    new = grouped.predict_proba(between)
+    np.testing.assert_allclose(grouped.predict_proba(between, groups=[None]), new)
+    assert grouped.score(X, groups=SITES) > grouped.score(X)
+    _, of_north = grouped.sample(200, groups=["north"] * 200, random_state=0)
+    assert (of_north == at).mean() == pytest.approx(mean[0, at], abs=0.1)
+    assert "groups are grouped alike" in str(model(sweeps=60, chains=2).fit(X, groups=SITES).diagnosis_)
+
+
+def test_groups_in_a_column_of_a_frame(grouped):
+    frame = pandas.DataFrame(X, columns=["height", "width"]).assign(site=SITES)
+    found = model(sweeps=80, groups="site").fit(frame)
+    assert found.feature_names_in_.tolist() == ["height", "width"]
+    assert "mean[height]" in found.parameters_
+    assert np.array_equal(found.labels_, grouped.labels_)
+    np.testing.assert_array_equal(found.predict_proba(frame), grouped.predict_proba(X, groups=SITES))
+    np.testing.assert_array_equal(found.predict_proba(frame[["height", "width"]]), grouped.predict_proba(X))
+    assert found.franchise_.declarations[-1].each == "site"
+    table = found.aligned_.to_pandas("weights")
+    assert set(table["site"]) == {"north", "south"}
+    with pytest.raises(DataError, match="column 'site'"):
+        model(groups="site").fit(X)
+    with pytest.raises(ParameterError, match="groups"):
+        found.predict(frame, groups=SITES)
+
+
+def test_other_measures():
+    diagonal = model(measure="diagonal").fit(X)
+    assert diagonal.n_components_ == 3
+    assert diagonal.covariances_.shape == (3, 2, 2)
+    counts = model(measure=hk.GammaPoisson(1.0, 0.1), sweeps=20).fit(np.column_stack([Z * 20, Z * 20]))
+    assert counts.n_components_ == 3
+    assert counts.sample(3)[0].dtype.kind in "iu"
+    with pytest.raises(DataError, match="counts"):
+        model(measure=hk.GammaPoisson(1.0, 0.1)).fit(X)
+    one = model(measure=hk.NormalGamma(0.0, 0.1, 2.0, 2.0), sweeps=20).fit(X[:, :1])
+    assert one.predict(X[:, :1]).shape == (len(X),)
+    with pytest.raises(ParameterError, match="TopicModel"):
+        model(measure=hk.DirichletMultinomial(0.5)).fit(X)
+    with pytest.raises(ParameterError, match="predictive"):
+        model(measure=hk.NonConjugate(lambda x, p: -abs(x - p), hk.Finite([0.0, 1.0]))).fit(X)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.column_stack([X, np.ones(len(X))]),  # a constant column
+        np.column_stack([X, X.sum(axis=1)]),  # a linear function of others
+        np.zeros((5, 2)), X[:1], X[:2].T.repeat(3, axis=1),
+    ],
+)  # fmt: skip
+def test_the_prior_of_singular_data(values):
+    for name in ("normal", "diagonal"):
+        found = model(measure=name, sweeps=5).fit(values)
+        assert np.isfinite(found.score_samples(values)).all()
+
+
+def test_the_prior_of_regular_data():
+    own = hk.NormalInverseWishart.weakly_informative(X)
+    made = measure_of_points("normal", X)
+    np.testing.assert_array_equal(made.scale, own.scale)
+    alone, diagonal = measure_of_points("normal", X[:, :1]), measure_of_points("diagonal", X[:, :1])
+    logs = [
+        one.log_predictive(X[3, :1], [one.make()]) for one in (alone, diagonal)
+    ]  # in one dimension they are nearly the same: var divides by n, cov by n - 1
+    np.testing.assert_allclose(*logs, atol=0.01)
+
+
+def test_default_schedules():
+    measure = measure_of_points("normal", X)
+    flat = moves_of_mixture(restaurants_of_mixture(measure, None, None, None))
+    assert [type(move) for move in flat[:2]] == [moves.TableGibbs, moves.SplitMerge]
+    assert isinstance(flat[-1], moves.Concentration)
+    fixed = moves_of_mixture(restaurants_of_mixture(measure, "site", 1.0, 1.0))
+    assert isinstance(fixed[-1], moves.DishGibbs)
+
+
+def test_components_of_a_partition_with_a_cluster_that_no_sample_has(fitted):
+    labels = fitted.labels_.copy()
+    labels[0] = 3
+    large = [one for one in fitted.samples_ if one.sizes[one.dishes[0]] > 4]
+    aligned, numbered = aligned_to_partition(large, labels)
+    assert len(aligned) == 3
+    assert numbered[0] == fitted.labels_[0]
+    alone, numbered = aligned_to_partition(fitted.samples_, np.arange(len(X)))
+    assert len(alone) == numbered.max() + 1
+
+
+def test_pickles_copies_and_one_seed(tmp_path, fitted):
+    assert clone(fitted).get_params() == fitted.get_params()
+    joblib.dump(fitted, tmp_path / "model")
+    for again in (pickle.loads(pickle.dumps(fitted)), joblib.load(tmp_path / "model")):
+        assert np.array_equal(again.predict_proba(X), fitted.predict_proba(X))
+        assert np.array_equal(again.labels_, fitted.labels_)
+
+
+def test_folders(tmp_path, grouped):
+    grouped.save(tmp_path / "model")
+    again = hk.MixtureModel.load(tmp_path / "model")
+    assert again.get_params() == grouped.get_params()
+    assert np.array_equal(again.labels_, grouped.labels_)
+    np.testing.assert_allclose(
+        again.predict_proba(X, groups=SITES), grouped.predict_proba(X, groups=SITES), rtol=1e-12
+    )
+    np.testing.assert_allclose(again.group_weights_, grouped.group_weights_, rtol=1e-12)
+    assert again.group_names_ == ["north", "south"]
+    with pytest.raises(RunError, match="kind"):
+        hk.HiddenMarkovModel.load(tmp_path / "model")
+
+
+def test_pipelines_searches_and_imputers():
+    gaps = X.copy()
+    gaps[3, 0] = np.nan
+    with pytest.raises(DataError, match=r"NaN in 1 of 120 rows.*SimpleImputer"):
+        model().fit(gaps)
+    chain = make_pipeline(SimpleImputer(), StandardScaler(), model(sweeps=10)).fit(gaps)
+    assert chain.predict(gaps).shape == (len(X),)
+    assert chain.score(X) < 0.0
+    found = GridSearchCV(model(sweeps=5), {"measure": ["normal", "diagonal"]}, cv=2).fit(X)
+    assert found.best_params_["measure"] in ("normal", "diagonal")
+    assert np.isfinite(cross_val_score(model(sweeps=5), X, cv=2)).all()
+
+
+def test_points_of_a_franchise():
+    data = hk.Groups.from_labels(X, {"site": SITES})
+    found = model(sweeps=20).fit(data)
+    assert found.group_names_ == ["north", "south"]
+    assert found.predict(data).shape == (len(X),)
+    with pytest.raises(DataError, match="columns"):
+        found.predict(hk.Groups.from_labels(np.zeros((3, 5))))
+    with pytest.raises(ParameterError, match="groups"):
+        found.predict(data, groups=SITES)
+    assert model(sweeps=5, samples=0).fit(X).samples_[0].sweep == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("measure", "cosine"), ("measure", 5), ("concentration", -1.0), ("root_concentration", 1.0),
+        ("sweeps", 0), ("partial_sweeps", 0), ("samples", -1), ("chains", 0), ("until", "soon"),
+        ("at_most", 3), ("random_state", "x"), ("init", "none"), ("schedule", [5]), ("groups", "site"),
+    ],
+)  # fmt: skip
+def test_bad_parameters_are_refused(name, value):
+    with pytest.raises(HdpkitError, match={"schedule": "moves"}.get(name, name)):
+        model(**{name: value}).fit(X)
+
+
+def test_bad_data_are_refused(fitted, grouped):
+    with pytest.raises(NotFittedError):
+        model().predict(X)
+    with pytest.raises(NotFittedError):
+        model().sample()
+    with pytest.raises(NotFittedError):
+        model().co_clustering()
+    with pytest.raises(AttributeError, match="fit the model"):
+        _ = model().parameters_
+    with pytest.raises(AttributeError, match="with groups"):
+        _ = fitted.group_weights_
+    with pytest.raises(DataError, match="group"):
+        model().fit(X, groups=SITES[:5])
+    with pytest.raises(DataError, match="masked"):
+        model().fit(np.ma.masked_greater(X, 5.0))
+    with pytest.raises(DataError, match="inf"):
+        model().fit(np.where(X > 5.0, np.inf, X))
+    with pytest.raises(HdpkitError, match="groups"):
+        fitted.predict(X, groups=SITES)
+    with pytest.raises(HdpkitError, match="features"):
+        grouped.predict(X[:, :1])
+    for n in (0, 1.5, "many"):
+        with pytest.raises(HdpkitError, match="n_samples"):
+            fitted.sample(n)
+    with pytest.raises(HdpkitError, match="random_state"):
+        fitted.sample(random_state="x")
+    with pytest.raises(HdpkitError, match="group"):
+        grouped.sample(3, groups=["north"])
