@@ -34,10 +34,9 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
+from hdpkit.cli.tables import Table, is_missing, number_of
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.delimited import delimiter_of, read_rows
-from hdpkit.formats.records import Layout, ReadingNotes
 from hdpkit.formats.text_files import place_of, reading
 from hdpkit.franchise import FixedWeights, Franchise
 from hdpkit.models.hidden_markov_parts import (
@@ -49,8 +48,6 @@ from hdpkit.models.hidden_markov_parts import (
 from hdpkit.schedule import Scheduler
 
 __all__ = ["hmm"]
-
-_MISSING = ("", "na", "nan", "null", "none")
 
 
 def _kappa(text: str) -> Any:
@@ -207,33 +204,15 @@ def fit(data: Path, **options: Any) -> None:
 
 def read_sequences(path: Path, columns: Sequence[str], sequence: str | None, emission: str) -> Sequences:
     """The sequences of a table; an error names the line and the column of a cell that is no observation."""
-    layout = Layout(delimiter=delimiter_of(path))
-    rows = read_rows(path, layout, ReadingNotes())
-    first, header = next(rows, (0, []))
-    names = [name.strip() for name in header]
-    if not names:
-        raise DataError(place_of(path), "no rows", "a table with a header", "Check the path.")
-
-    def place(parameter: str, name: str) -> int:
-        if names.count(name) != 1:
-            raise ParameterError(
-                parameter, name, f"the name of one column of {place_of(path)}: {', '.join(names)}",
-                "Names of columns are in the first line.",
-            )  # fmt: skip
-        return names.index(name)
-
-    key = None if sequence is None else place("sequence", sequence)
-    chosen = [place("column", name) for name in columns] or [i for i in range(len(names)) if i != key]
+    read = Table(path)
+    names = read.names
+    key = None if sequence is None else read.place("sequence", sequence)
+    chosen = read.columns("column", columns, key)
     if emission == "words" and len(chosen) != 1:
         raise ParameterError("column", [names[i] for i in chosen], "one column of words", "Give --column.")
     found: dict[str, list[Any]] = {}
-    for line, row in rows:
-        if len(row) != len(names):
-            raise DataError(
-                place_of(path, line), f"{len(row)} fields", f"{len(names)} fields, as in line {first}",
-                "Complete the row.",
-            )  # fmt: skip
-        cells = [_value(path, line, names[i], row[i].strip(), emission) for i in chosen]
+    for line, row in read.rows():
+        cells = [_value(read, line, i, row[i], emission) for i in chosen]
         absent = [cell is None for cell in cells]
         if any(absent) and not all(absent):
             raise DataError(
@@ -241,7 +220,7 @@ def read_sequences(path: Path, columns: Sequence[str], sequence: str | None, emi
                 "rows with all columns, or with none", "Fill the cell, or empty the others.",
             )  # fmt: skip
         value = None if absent[0] else cells[0] if len(cells) == 1 else cells
-        found.setdefault("" if key is None else row[key].strip(), []).append(value)
+        found.setdefault("" if key is None else row[key], []).append(value)
     if not found:
         raise DataError(place_of(path), "no rows", "a row for each observation", "Check the path.")
     keys = list(found) if key is not None else None
@@ -251,21 +230,16 @@ def read_sequences(path: Path, columns: Sequence[str], sequence: str | None, emi
     return made
 
 
-def _value(path: Path, line: int, column: str, cell: str, emission: str) -> Any:
+def _value(read: Table, line: int, column: int, cell: str, emission: str) -> Any:
     """An observation, None if it is missing."""
-    if cell.lower() in _MISSING:
+    if is_missing(cell):
         return None
     if emission == "words":
         return cell
-    try:
-        value = float(cell) if "_" not in cell else math.nan
-    except ValueError:
-        value = math.nan
+    value = number_of(cell)
     whole = emission != "poisson" or (value >= 0 and value == np.floor(value))
     if math.isfinite(value) and whole:
         return int(value) if emission == "poisson" else value
     wanted = "a finite number" if emission == "normal" else "a count, a whole number from 0"
-    raise DataError(
-        f"{place_of(path, line)}, column {column!r}", cell, wanted,
-        "Correct the cell, leave it empty if it is missing, or choose other columns.",
-    )  # fmt: skip
+    remedy = "Correct the cell, leave it empty if it is missing, or choose other columns."
+    raise read.refused(line, column, cell, wanted, remedy)

@@ -24,7 +24,8 @@ from hdpkit.cli.options import (
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.io.reading import load_reading, read_like
-from hdpkit.io.tables import table_suffix, table_text, write_table
+from hdpkit.io.tables import Columns, table_suffix, table_text, write_table
+from hdpkit.signatures.runs import POINTS, nouns_of
 from hdpkit.summaries.export import share_columns
 from hdpkit.summaries.run_topics import topics_of_run
 
@@ -51,7 +52,7 @@ __all__ = ["infer"]
 @allow_option
 @quiet_option
 def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
-    """Find the shares of the topics of a run in new documents.
+    """Find the shares of the topics of a run in new documents, or the components of new points.
 
     NEW is read in the same way as the corpus of the run: with the same words, stop words and tokenizer, and
     for tables with the same columns, unless an option changes them. Words outside the vocabulary of the run
@@ -59,15 +60,27 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
     commands topics and export. Topics of several chains are aligned, and shares are averaged over the chains.
     The last column, "other", is the share of everything that belongs to no topic.
 
+    Of a run of hdpkit mixture NEW is a table with the columns of the run. Each point gets its log density,
+    the number of its most probable component, and the probabilities of all components, averaged over the
+    states of the run. The column of the groups may be absent: points then have the weights of a new group.
+
     \b
     Examples:
       hdpkit infer run new.csv --out shares.csv
       hdpkit infer run more-reports/ --out shares.parquet
+      hdpkit infer mixture-run new-points.csv --out components.csv
     """
     quiet = options["quiet"]
     if out is not None:
         table_suffix(out)
     there = open_corpus_run(run, options["allow"])
+    if nouns_of(there.data, run) is POINTS:
+        from hdpkit.cli.mixture import new_points
+
+        _write(new_points(there, new, options["chain"], quiet), out, options["raw"])
+        if not quiet and out is not None:
+            say(f"components of the points in {shown_path(out)}", err=True)
+        return
     own = given_layout(options)
     if own is not None:  # other fields are those of the run
         known = load_reading(run, options["allow"]).layout
@@ -93,13 +106,18 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
     assert read.n_words is not None
     lengths = {"words": read.n_words, "unknown": read.n_words - corpus.document_lengths}
     columns = {"document": table.pop("document"), **lengths, **table}
-    if out is None:
-        for text in table_text(columns):
-            say(text, nl=False)
-        return
-    write_table(out, columns, raw=options["raw"])
-    if not quiet:
+    _write(columns, out, options["raw"])
+    if not quiet and out is not None:
         say(f"shares of {topics.n_topics} topics in {shown_path(out)}", err=True)
+
+
+def _write(columns: Columns, out: Path | None, raw: bool) -> None:
+    """Write a table to a file, or print it as CSV."""
+    if out is not None:
+        write_table(out, columns, raw=raw)
+        return
+    for text in table_text(columns):
+        say(text, nl=False)
 
 
 def _set_of(layout: Any) -> list[str]:

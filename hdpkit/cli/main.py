@@ -23,6 +23,7 @@ from hdpkit.cli.infer import infer
 from hdpkit.cli.labels import labels
 from hdpkit.cli.lm import lm
 from hdpkit.cli.match import match
+from hdpkit.cli.mixture import mixture
 from hdpkit.cli.options import ARGUMENTS
 from hdpkit.cli.output import say
 from hdpkit.cli.report import report
@@ -137,6 +138,7 @@ def main() -> None:
       hdpkit check run
       hdpkit signatures cohort.SBS96.all --levels types.csv --out run
       hdpkit hmm fit data.csv --column speed --sequence trip --out run
+      hdpkit mixture points.csv --columns height,width --group site --out run
       hdpkit schedules ap.dat --seconds 60
       hdpkit lm train text.txt --into model
       hdpkit lm score model other.txt
@@ -162,5 +164,6 @@ for command in (
     schedules,
     lm,
     hmm,
+    mixture,
 ):
     main.add_command(command)

@@ -16,9 +16,7 @@ from hdpkit.base_measures import BaseMeasure, GammaPoisson
 from hdpkit.checks import check_unmasked, choice, whole_number
 from hdpkit.data import Groups
 from hdpkit.errors import DataError, ParameterError, StateError
-from hdpkit.evaluation.result import log_mean_exp
 from hdpkit.franchise import Franchise, Sample
-from hdpkit.franchise.fixed_components import FixedComponents, fixed_components
 from hdpkit.models.mixture_parts import (
     MEASURES,
     measure_of_points,
@@ -29,14 +27,14 @@ from hdpkit.models.sampled import NotNumbersError, SampledModel, best_chain, see
 from hdpkit.random import Purpose, as_source
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.trace import last_of_burn_in
-from hdpkit.summaries import AlignedTopics, co_clustering, point_partition
-from hdpkit.summaries.alignment import aligned_to_partition
+from hdpkit.summaries import AlignedTopics, co_clustering
+from hdpkit.summaries.points import PointComponents, dishes_of
 from hdpkit.summaries.settled import settled_samples
 
 __all__ = ["MixtureModel"]
 
 _GROUP = "group"
-_MANY = 2_000  # points, of whose partition two searches are enough: the first begins from the best sample
+_WORDS = SimpleNamespace(topics="components", tokens="observations", documents="groups")
 _IMPUTE = (
     "Drop these rows, or fill them: sklearn.impute.SimpleImputer, or IterativeImputer, before the model in a "
     "pipeline."
@@ -190,14 +188,13 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         data, label = self._data(X, groups, reset=True)
         measure = measure_of_points(self.measure, _rows(data.values))
         restaurant = restaurants_of_mixture(measure, label, self.concentration, self.root_concentration)
-        franchise = Franchise(restaurant, data)
+        franchise = Franchise(restaurant, data, store="counts")
         trace, franchises = self._sampled(restaurant, franchise)
         self._finish(franchises, trace)
         return self
 
     def _words(self, franchise: Franchise) -> Any:
-        units = "observations" if len(franchise.declarations) == 1 else "groups"
-        return SimpleNamespace(topics="components", tokens="observations", documents=units)
+        return _WORDS
 
     def _moves(self, restaurant: Any) -> list[Any]:
         return moves_of_mixture(restaurant)
@@ -222,26 +219,14 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         samples = tuple(settled_samples(trace)) or tuple(one.sample() for one in self.franchises_)
         self.samples_ = samples
         self.n_iter_ = int(franchise.sweep)
-        if any(sample.dishes is None for sample in samples):
-            raise DataError(
-                "X", f"{len(franchise.data):,} points", "at most 2**20, for which samples keep the dishes",
-                "Fit a part of the points, and predict the others.",
-            )  # fmt: skip
-        partition = point_partition(
-            self._dishes_of_samples(),
-            max_clusters=max(sample.n_dishes for sample in samples),
-            runs=8 if len(franchise.data) <= _MANY else 2,
-        )
-        self.aligned_, self.labels_ = aligned_to_partition(samples, partition.labels)
+        self._points = PointComponents.of(franchise, samples)
+        self.aligned_, self.labels_ = self._points.aligned, self._points.labels
         self.n_components_ = len(self.aligned_)
         shares = self.aligned_.shares
         self.weights_: Floats = shares / shares.sum()
         if franchise.measure.supports("moments"):
             self.means_, self.covariances_ = franchise.measure.moments(self.aligned_.topics)
         self.n_components_posterior_ = _posterior_of_k(trace, samples)
-
-    def _dishes_of_samples(self) -> Int64s:
-        return np.array([sample.dishes for sample in self.samples_], dtype=np.int64)
 
     # ------------------------------------------------------------------ the points of the fit
 
@@ -256,10 +241,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
     def memberships_(self) -> Floats:
         """Posterior probability of each component for each point of the fit: shape (n, K)."""
         self._need_fit("memberships_")
-        found = np.zeros((len(self.labels_), self.n_components_))
-        for sample in self.samples_:
-            found += self._by_component(sample)[sample.dishes]
-        return found / len(self.samples_)
+        return self._points.memberships()
 
     @property
     def group_names_(self) -> list[Any]:
@@ -283,7 +265,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
 
     def _of_groups(self, name: str) -> AlignedTopics:
         self._need_fit(name)
-        if self._group is None:
+        if self._points.label is None:
             raise AttributeError(f"{name}: fit the model with groups")
         return self.aligned_
 
@@ -306,7 +288,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         float64 array, shape (m, m)
         """
         check_is_fitted(self)
-        return co_clustering(self._dishes_of_samples(), items=rows)
+        return co_clustering(dishes_of(self.samples_), items=rows)
 
     # ------------------------------------------------------------------ new points
 
@@ -347,11 +329,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
             Rows sum to one.
         """
         values, group = self._new(X, groups)
-        found = np.zeros((len(values), self.n_components_))
-        for sample in self.samples_:
-            found += self._fixed(sample).probabilities(values, group)[1][:, :-1] @ self._by_component(sample)
-        total = found.sum(axis=1, keepdims=True)
-        return np.where(total > 0.0, found / np.where(total > 0.0, total, 1.0), self.weights_)
+        return self._points.new(values, group)[1]
 
     def score_samples(self, X: Any, groups: Any = None) -> Floats:
         """Log posterior predictive density of each point, averaged over the samples, in nats.
@@ -368,8 +346,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
             included.
         """
         values, group = self._new(X, groups)
-        logs = [self._fixed(sample).probabilities(values, group)[0] for sample in self.samples_]
-        return np.asarray(log_mean_exp(np.array(logs)), dtype=np.float64)
+        return self._points.new(values, group)[0]
 
     def score(self, X: Any, y: Any = None, groups: Any = None) -> float:
         """Mean of `score_samples`, in nats: higher is better.
@@ -407,35 +384,10 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         seed = seed_of(self.random_state if random_state is None else random_state)
         generator = as_source(0 if seed is None else seed, Purpose.SIMULATE).generator
         group = self._numbers_of(groups, n)
-        of_sample = generator.integers(len(self.samples_), size=n)
-        values: list[Any] = [None] * n
-        components = np.full(n, -1, dtype=np.int64)
-        for i, sample in enumerate(self.samples_):
-            here = np.flatnonzero(of_sample == i)
-            if len(here):
-                drawn, dishes = self._fixed(sample).draw(group[here], generator)
-                components[here] = np.append(self.aligned_.which(sample), -1)[dishes]
-                for place, value in zip(here.tolist(), drawn, strict=True):
-                    values[place] = value
+        values, components = self._points.draw(group, generator)
         return np.asarray(values).reshape(n, self.n_features_in_), components
 
-    def _fixed(self, sample: Sample) -> FixedComponents:
-        return fixed_components(self.franchise_, sample)
-
-    def _by_component(self, sample: Sample) -> Floats:
-        """Share of each component among the points of each dish of a sample: shape (n_dishes, K)."""
-        k = self.n_components_
-        cells = np.asarray(sample.dishes, dtype=np.int64) * k + self.labels_
-        counts = np.bincount(cells, minlength=sample.n_dishes * k).reshape(sample.n_dishes, k)
-        return np.asarray(counts / counts.sum(axis=1, keepdims=True), dtype=np.float64)
-
     # ------------------------------------------------------------------ input
-
-    @property
-    def _group(self) -> str | None:
-        """Label of the groups; None for a flat mixture."""
-        each = self.franchise_.declarations[-1].each
-        return each if isinstance(each, str) else None
 
     def _new(self, X: Any, groups: Any) -> tuple[npt.NDArray[Any], Int64s]:
         """Values of new points, and the numbers of their groups; -1 for a new one."""
@@ -454,13 +406,12 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         return np.append(self._places(keys), -1)[codes]
 
     def _places(self, keys: Any) -> Int64s:
-        if self._group is None:
+        if self._points.label is None:
             raise StateError(
                 "groups", "of points", "None, for a model that was fitted without groups",
                 "Give groups to fit, or leave them out.",
             )  # fmt: skip
-        place = {name: i for i, name in enumerate(self.aligned_.names)}
-        return np.array([place.get(key, -1) for key in keys], dtype=np.int64)
+        return self._points.places(keys)
 
     def _data(self, X: Any, groups: Any, *, reset: bool) -> tuple[Groups, str | None]:
         """Points in their groups, after scikit-learn's checks of X, and the label of the groups."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.covariance import ledoit_wolf
 
 from hdpkit.arrays import Floats
 from hdpkit.base_measures import BaseMeasure, NormalGamma, NormalInverseWishart
 from hdpkit.checks import choice
-from hdpkit.errors import ParameterError
+from hdpkit.errors import ParameterError, importing_extra
 from hdpkit.franchise import Restaurant
 from hdpkit.moves import BaseMeasureParameters, Concentration, DishGibbs, Move, SplitMerge, TableGibbs
 from hdpkit.priors import Gamma
@@ -44,6 +43,9 @@ def measure_of_points(measure: str | BaseMeasure, X: Floats) -> BaseMeasure:
     scaled = (X - X.mean(axis=0)) / sd
     if len(X) > 1 and np.linalg.eigvalsh(np.cov(scaled, rowvar=False).reshape(D, D))[0] > _SINGULAR:
         return NormalInverseWishart.weakly_informative(X, _DISHES)
+    way_out = " Or leave out columns that are constant or functions of others."
+    with importing_extra("scikit-learn", "text", ", for a singular covariance of the data", way_out):
+        from sklearn.covariance import ledoit_wolf
     correlation = ledoit_wolf(scaled, assume_centered=True)[0] if scaled.any() else np.eye(D)
     correlation += _SINGULAR * np.eye(D)
     return NormalInverseWishart(X.mean(axis=0), _STRENGTH, D + 2.0, smaller * correlation * np.outer(sd, sd))

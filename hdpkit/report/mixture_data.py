@@ -14,7 +14,8 @@ from hdpkit.errors import DataError, printable
 from hdpkit.franchise import Sample
 from hdpkit.plots.components import Plane
 from hdpkit.report.report_data import ReportData
-from hdpkit.summaries import Consensus, align_topics, consensus
+from hdpkit.summaries import AlignedTopics
+from hdpkit.summaries.points import components_in_common
 
 __all__ = ["MixtureData"]
 
@@ -58,14 +59,17 @@ class MixtureData(ReportData):
         return shown is not None and sample.dishes is not None and len(sample.dishes) == len(shown)
 
     @cached_property
-    def components(self) -> Consensus:
-        """The components that samples and chains have in common, by descending share."""
+    def components(self) -> AlignedTopics:
+        """The components that samples and chains have in common, by descending share.
+
+        Of points they are the clusters of their partition, of sequences the consensus of states.
+        """
         if self.shown.dishes is None:
             raise DataError(
                 "run", f"{self.n_customers} observations", "at most 2**20, for which samples keep dishes",
                 "Run it over a part of the data.",
             )  # fmt: skip
-        return consensus(align_topics(self.samples))
+        return components_in_common(self.samples)
 
     @property
     def n_topics(self) -> int:

@@ -56,6 +56,7 @@ class Agreement:
     documents: float  # smallest correlation of two pieces over pairs of groups
     perplexities: tuple[float, ...]  # of left-out words, a piece each
     unseen: tuple[str, ...]  # what was not looked at, in words
+    of_customers: bool = False  # whether pairs of customers were compared, not of groups
 
     @property
     def figures(self) -> dict[str, float]:
@@ -94,9 +95,11 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
     correlations = [_correlation(a, b) for a, b in itertools.combinations(groups, 2)]
     alike = min((one for one in correlations if not math.isnan(one)), default=math.nan)
     scores = _scores(pieces, data)
-    if not scores:
+    numbers = any(one.counts is None for one in every)
+    if not scores and not numbers:
         unseen.append("scores of left-out words")
-    return Agreement(len(pieces), halves, share, n, alike, scores, tuple(unseen))
+    of_customers = any(one.dishes is not None for one in every)
+    return Agreement(len(pieces), halves, share, n, alike, scores, tuple(unseen), of_customers)
 
 
 def shared(pieces: Pieces, cosine: float = COSINE) -> tuple[float, int]:

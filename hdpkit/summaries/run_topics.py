@@ -20,7 +20,7 @@ from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState, Documents
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.alignment import align_topics
-from hdpkit.summaries.consensus import Consensus, consensus
+from hdpkit.summaries.consensus import consensus
 from hdpkit.summaries.grouping import TopicGroups, frequent_terms, group_topics, jensen_shannon, usual_groups
 from hdpkit.summaries.merging import merged_alignment, merged_sample
 from hdpkit.summaries.salso import canonical_by
@@ -381,15 +381,17 @@ def component_set_of_run(run: Run, source: str) -> ComponentSet:
 class RunComponents:
     """Components of numbers that the states of a run have in common."""
 
-    agreed: Consensus
+    agreed: AlignedTopics
     parameters: dict[str, Floats]  # by name: mean and ends of the interval of each component (T, 3)
     source: str  # where they are from, in words
 
 
 def components_of_run(run: Run, chain: int | None = None) -> RunComponents:
     """The components of a run over numbers, or of one of its chains."""
+    from hdpkit.summaries.points import components_in_common  # runs over documents don't need it
+
     samples, states = states_of_run(run, chain)
-    agreed = consensus(align_topics(samples))
+    agreed = components_in_common(samples)
     measure = states[0].franchise.measure
     columns = getattr(run.data, "columns", None) or getattr(run.data, "vocabulary", None)
     n = len(states)

@@ -482,7 +482,8 @@ def _read_as(found: Any, words: _Words) -> Verdict:
             f"{words.tokens}"
         )
     if not math.isnan(found.documents):
-        parts.append(f"{words.documents} are grouped alike with a correlation of {found.documents:.2f}")
+        grouped = words.tokens if found.of_customers else words.documents
+        parts.append(f"{grouped} are grouped alike with a correlation of {found.documents:.2f}")
     if found.perplexities:
         lowest, highest = min(found.perplexities), max(found.perplexities)
         parts.append(f"left-out {words.tokens} have a perplexity of {lowest:,.4g} to {highest:,.4g}")

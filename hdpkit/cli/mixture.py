@@ -1,0 +1,247 @@
+"""``hdpkit mixture``: mixtures of points in tables, in run folders, and new points in their components."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+import numpy as np
+
+from hdpkit.arrays import Floats, Int64s
+from hdpkit.cli.folders import check_new_folder, held_for_a_run
+from hdpkit.cli.options import (
+    Command,
+    Parsed,
+    chains_type,
+    checkpoint_seconds_option,
+    checkpoint_sweeps_option,
+    config_option,
+    group,
+    not_negative,
+    option_of,
+    parse_init,
+    parse_moves,
+    path_type,
+    positive,
+    prior_type,
+    quiet_option,
+    seed_option,
+    until_options,
+)
+from hdpkit.cli.output import say, shown_path
+from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
+from hdpkit.cli.tables import Table, is_missing, number_of
+from hdpkit.data import Groups
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.formats.text_files import place_of, reading
+from hdpkit.franchise import Franchise
+from hdpkit.io.tables import Columns
+from hdpkit.models.mixture_parts import (
+    MEASURES,
+    measure_of_points,
+    moves_of_mixture,
+    restaurants_of_mixture,
+)
+from hdpkit.schedule import Run, Scheduler
+from hdpkit.summaries.points import PointComponents
+from hdpkit.summaries.settled import states_of_run
+
+__all__ = ["mixture", "new_points", "point_columns", "points_of_run", "read_points"]
+
+
+@click.command(cls=Command)
+@click.argument("points", type=path_type)
+@click.option(
+    "--out", required=True, type=path_type, metavar="RUN", help="Folder for the run; must be new or empty."
+)
+@click.option(
+    "--columns",
+    multiple=True,
+    metavar="NAME,...",
+    help="Columns of the numbers, with commas between them or several times.  [default: all but the group]",
+)
+@click.option(
+    "--group",
+    metavar="NAME",
+    help="Column with the group of each point.  [default: a mixture without groups]",
+)
+@option_of(Scheduler.run, "sweeps", positive, default=500, show_default=True)
+@until_options
+@seed_option
+@option_of(Scheduler.run, "chains", chains_type, default=1, show_default=True)
+@config_option
+@quiet_option
+@group(
+    "Model",
+    click.option(
+        "--measure",
+        type=click.Choice(MEASURES),
+        default="normal",
+        show_default=True,
+        help="Components: normal distributions with any covariance, or with independent columns.",
+    ),
+    click.option(
+        "--concentration",
+        type=prior_type("concentration"),
+        default="gamma(1,1)",
+        show_default=True,
+        help="Of the mixture, or of the weights of each group.",
+    ),
+    click.option(
+        "--root-concentration",
+        type=prior_type("root-concentration"),
+        help="With --group, of the components of all groups.  [default: gamma(1,1)]",
+    ),
+)
+@group(
+    "Sampler",
+    click.option(
+        "--moves",
+        type=Parsed("MOVE[:KEY=VALUE]...,...", parse_moves),
+        help="Moves of a sweep.  [default: table-gibbs, split-merge, with groups dish-gibbs, and updates of "
+        "parameters]",
+    ),
+    option_of(
+        Scheduler.run,
+        "init",
+        Parsed("auto|sequential|one|random:K", parse_init),
+        help="The start of a chain.",
+    ),
+)
+@group(
+    "What is kept",
+    click.option(
+        "--samples", type=not_negative, default=40, show_default=True,
+        help="States to keep of each chain for summaries, from the second half of its sweeps.",
+    ),
+    option_of(Scheduler.run, "thin", positive),
+    checkpoint_sweeps_option,
+    checkpoint_seconds_option,
+)  # fmt: skip
+def mixture(points: Path, **options: Any) -> None:
+    """Find the components of points in a table and save the run in a folder.
+
+    POINTS is a table (CSV or TSV, plain or compressed) with a header and a row for each point, without
+    missing values. The number of components is inferred. With --group each group has weights of its own over
+    shared components; a point without a group is drawn from the components of all groups. The prior of the
+    components has the scale of the data.
+
+    Ctrl-C stops the run, and hdpkit resume RUN continues it. hdpkit report RUN shows the components in the
+    plane, weights by group, and which points are together; hdpkit infer RUN NEW has the components of new
+    points. In Python hk.open_run(RUN) has the states, and hk.MixtureModel is the same model as an estimator.
+
+    \b
+    Examples:
+      hdpkit mixture points.csv --out run
+      hdpkit mixture points.csv --columns height,width --group site --chains 4 --until readable --out run
+    """
+    folder: Path = options["out"]
+    check_until(options)
+    if options["group"] is None and options["root_concentration"] is not None:
+        raise ParameterError(
+            "root-concentration", options["root_concentration"], "left out without --group",
+            "A mixture without groups has --concentration alone.",
+        )  # fmt: skip
+    check_new_folder(folder)
+    quiet = options["quiet"]
+    if not quiet:
+        say(f"reading {shown_path(points)}", err=True)
+    with reading(points):
+        data = read_points(points, options["columns"], options["group"])
+    if not quiet:
+        grouped = f", {len(data.keys(options['group'])):,} groups" if options["group"] else ""
+        say(f"{len(data):,} points in {data.values.shape[1]:,} dimensions{grouped}", err=True)
+    restaurant = restaurants_of_mixture(
+        measure_of_points(options["measure"], data.values), options["group"], options["concentration"],
+        options["root_concentration"],
+    )  # fmt: skip
+    scheduler = Scheduler(options["moves"] or moves_of_mixture(restaurant))
+    franchise = Franchise(restaurant, data, store="counts")
+    run = first_run(scheduler, franchise, options, folder, options["init"])
+    with held_for_a_run(folder, {}):
+        carry_out(in_rounds(options, folder, run), folder, 10, quiet, unit="points")
+
+
+def read_points(path: Path, columns: Sequence[str], group: str | None, *, new: bool = False) -> Groups:
+    """The points of a table; an error names the line and the column of a cell that is no number.
+
+    Of ``new`` points the column of the group may be absent.
+    """
+    read = Table(path)
+    named = [name for given in columns for name in _split(given, read.names)]
+    if new and group is not None and group not in read.names:
+        group = None
+    key = None if group is None else read.place("group", group)
+    chosen = read.columns("columns", named, key)
+    if len(set(chosen)) < len(chosen) or key in chosen:
+        raise ParameterError("columns", named, "each column once, without that of the group", "Correct them.")
+    rows, groups = [], []
+    for line, row in read.rows():
+        for i in chosen:
+            if is_missing(row[i]):
+                raise read.refused(
+                    line, i, row[i], "a number: missing values have no density",
+                    "Drop the row or fill the cell, for instance with sklearn.impute.SimpleImputer, or leave "
+                    "the column out.",
+                )  # fmt: skip
+        numbers = [number_of(row[i]) for i in chosen]
+        for i, number in zip(chosen, numbers, strict=True):
+            if not math.isfinite(number):
+                remedy = "Correct the cell, or choose other columns with --columns."
+                raise read.refused(line, i, row[i], "a finite number", remedy)
+        rows.append(numbers)
+        if key is not None:
+            groups.append(None if is_missing(row[key]) else row[key])
+    if not rows:
+        raise DataError(place_of(path), "no rows", "a row for each point", "Check the path.")
+    data = Groups.from_labels(np.array(rows), None if group is None else {group: groups})
+    return attrs.evolve(data, columns=tuple(read.names[i] for i in chosen))
+
+
+def _split(given: str, names: Sequence[str]) -> list[str]:
+    """Names with commas between them; a column may have commas in its name."""
+    return [given] if given in names else [name.strip() for name in given.split(",")]
+
+
+def points_of_run(run: Run, chain: int | None = None) -> PointComponents:
+    """The components of a run over points, or of one of its chains."""
+    samples, states = states_of_run(run, chain)
+    return PointComponents.of(states[0].franchise, samples)
+
+
+def point_columns(shares: Floats, components: Int64s) -> dict[str, Any]:
+    """Columns of a table of points: the row of the file, the most probable component, all probabilities."""
+    probabilities = {f"component_{k + 1}": shares[:, k] for k in range(shares.shape[1])}
+    return {"point": np.arange(1, len(shares) + 1), "component": components + 1, **probabilities}
+
+
+def new_points(run: Run, path: Path, chain: int | None, quiet: bool) -> Columns:
+    """The components of new points of a table, and their log densities."""
+    found = points_of_run(run, chain)
+    own: Any = run.data
+    names = getattr(own, "columns", None)
+    label = found.label
+    with reading(path):
+        data = read_points(path, names or (), label, new=True)
+    width = int(np.prod(own.values.shape[1:], dtype=np.int64))
+    if data.values.shape[1] != width:
+        raise DataError(
+            place_of(path), f"{data.values.shape[1]} columns", f"the {width} columns of the run",
+            "Give the new points the same columns.",
+        )  # fmt: skip
+    values = data.values.reshape(len(data), *own.values.shape[1:]).astype(own.values.dtype)
+    group = np.full(len(data), -1, dtype=np.int64)
+    if label in data.label_names:
+        place = {str(name): i for i, name in enumerate(found.aligned.names)}
+        codes, keys = data.labels[label]
+        group = np.array([*(place.get(key, -1) for key in keys), -1])[codes]
+    if not quiet:
+        known = f", {int((group >= 0).sum()):,} of them in groups of the run" if label else ""
+        say(f"{len(data):,} points{known}", err=True)
+    logs, shares = found.new(values, group)
+    columns = point_columns(shares, shares.argmax(axis=1))
+    return {"point": columns.pop("point"), "log_density": logs, **columns}

@@ -1,0 +1,153 @@
+"""``hdpkit mixture``: tables of points, the run and its page, new points, errors."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from sklearn.metrics import adjusted_rand_score
+
+import hdpkit as hk
+from hdpkit.cli.main import main
+from hdpkit.cli.mixture import read_points
+from hdpkit.errors import DataError, ParameterError
+from hdpkit.report import write_report
+from hdpkit.summaries.points import PointComponents
+
+
+def call(*arguments, code=0):
+    result = CliRunner().invoke(main, [str(one) for one in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def table(path, lines):
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Points of three components in two sites, and their components."""
+    rng = np.random.default_rng(1)
+    z = rng.choice(3, size=150, p=[0.5, 0.3, 0.2])
+    middles = np.array([[0.0, 0.0], [7.0, 0.0], [0.0, 7.0]])
+    lines = ["id,site,height,width"]
+    for i, (x, y) in enumerate(middles[z] + rng.normal(0, 0.7, size=(150, 2))):
+        lines.append(f"p{i},{'<b>a' if i % 3 else '1'},{x:.3f},{y:.3f}")
+    return table(tmp_path_factory.mktemp("data") / "data.csv", lines), z
+
+
+@pytest.fixture(scope="module")
+def fitted(data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    told = call(
+        "mixture", data[0], "--columns", "height,width", "--group", "site", "--sweeps", 40, "--chains", 2,
+        "--samples", 8, "--out", folder,
+    )  # fmt: skip
+    return folder, told
+
+
+def test_the_run_has_the_points_and_the_model(fitted, data):
+    folder, told = fitted
+    assert "150 points in 2 dimensions, 2 groups" in told
+    assert "mean[height]" in told
+    assert "Can it be read?" in told
+    assert "words" not in told
+    run = hk.open_run(folder)
+    assert run.data.columns == ("height", "width")
+    assert run.data.keys("site") == ["1", "<b>a"]
+    found = PointComponents.of(run.franchise(), run.samples)
+    assert adjusted_rand_score(data[1], found.labels) > 0.95
+
+
+def test_other_commands_take_the_run(fitted):
+    folder, _ = fitted
+    assert "all is well" in call("verify", folder)
+    assert "mean[height]" in call("topics", folder)
+    assert "of the observations" in call("match", folder, folder)
+    assert "sweep" in call("resume", folder, "--sweeps", 2)
+    assert hk.open_run(folder).sweeps[0] == 42
+
+
+def test_the_page(fitted, tmp_path):
+    folder, _ = fitted
+    page = write_report(folder, tmp_path / "page.html").read_text()
+    for section in ("Components of run", "Weights by group", "Convergence"):
+        assert section in page
+
+
+def test_new_points(fitted, data, tmp_path):
+    folder, _ = fitted
+    new = table(tmp_path / "new.csv", ["width,height", "0,0", "0,7", "7,0", "900,900"])
+    told = call("infer", folder, new, "--quiet")
+    rows = list(csv.DictReader(io.StringIO(told)))
+    assert [row["component"] for row in rows[:3]] == ["1", "2", "3"]
+    assert float(rows[3]["log_density"]) < float(rows[0]["log_density"]) - 20.0
+    for row in rows:
+        total = sum(float(value) for name, value in row.items() if name.startswith("component_"))
+        assert total == pytest.approx(1.0)
+    # Points with their groups, in a file; the components have the numbers of `hdpkit topics`.
+    place = tmp_path / "out.csv"
+    assert "150 points, 150 of them in groups" in call("infer", folder, data[0], "--out", place)
+    rows = list(csv.DictReader(place.open()))
+    assert adjusted_rand_score(data[1], [row["component"] for row in rows]) > 0.95
+    run = hk.open_run(folder)
+    assert run.franchise().declarations[-1].each == "site"
+    wrong = table(tmp_path / "wrong.csv", ["width", "1"])
+    assert "height" in call("infer", folder, wrong, code=2)
+
+
+def test_a_mixture_without_groups(data, tmp_path):
+    told = call(
+        "mixture", data[0], "--columns", "height", "--columns", "width", "--measure", "diagonal", "--sweeps",
+        20, "--quiet", "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert "sd[width]" in told
+    assert len(hk.open_run(tmp_path / "run").franchise().declarations) == 1
+
+
+def test_tables(tmp_path):
+    rows = ['x,"a,b",id', "1.5,-3e2,u", "2,3,", "0,1,u"]
+    given = table(tmp_path / "t.csv", rows)
+    found = read_points(given, [], "id")
+    assert found.columns == ("x", "a,b")
+    assert found.values.tolist() == [[1.5, -300.0], [2.0, 3.0], [0.0, 1.0]]
+    assert found.codes("id").tolist() == [0, -1, 0]
+    assert read_points(given, ["a,b", "x"], None).columns == ("a,b", "x")
+    assert read_points(given, ["x"], "site", new=True).label_names == ()
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "group", "told"),
+    [
+        (["x,y", "1,2", "1,b"], [], None, "line 3, column 'y'.*a finite number"),
+        (["x,y", "1,2", "1,"], [], None, "line 3, column 'y'.*missing values.*SimpleImputer"),
+        (["x", "NaN"], [], None, "missing values"),
+        (["x", "inf"], [], None, "a finite number"),
+        (["x", "1_0"], [], None, "a finite number"),
+        (["x,y", "1"], [], None, "1 fields"),
+        (["x"], [], None, "a row for each point"),
+        ([""], [], None, "no rows|x"),
+        (["x", "1"], ["z"], None, "columns = 'z'"),
+        (["x", "1"], [], "z", "group = 'z'"),
+        (["x,y", "1,2"], ["x", "x"], None, "each column once"),
+        (["x,y", "1,2"], ["x,y"], "y", "each column once"),
+    ],
+)
+def test_bad_tables(tmp_path, rows, columns, group, told):
+    with pytest.raises((DataError, ParameterError), match=told):
+        read_points(table(tmp_path / "t.csv", rows), columns, group)
+
+
+def test_bad_options(data, tmp_path):
+    for options, told in (
+        (("--measure", "cosine"), "--measure"),
+        (("--root-concentration", 1), "root-concentration"),
+        (("--at-most", "1min"), "at-most"),
+        (("--columns", "heights"), "heights"),
+        ((), "'p0'"),
+    ):
+        assert told in call("mixture", data[0], *options, "--out", tmp_path / "none", code=2)
+    assert not (tmp_path / "none").exists()
