@@ -31,6 +31,7 @@ from hdpkit.base_measures import (
     NormalInverseWishart,
     SparseDirichletMultinomial,
     Uniform,
+    VonMisesFisher,
     base_measures,
 )
 from hdpkit.checks import naming_keywords as _naming_keywords
@@ -153,6 +154,7 @@ __all__ = [
     "Tick",
     "Trace",
     "Uniform",
+    "VonMisesFisher",
     "base_measures",
     "check_mixing",
     "compare_schedules",

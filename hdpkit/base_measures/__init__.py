@@ -17,7 +17,9 @@ from hdpkit.base_measures.reference.gamma_poisson import GammaPoissonReference
 from hdpkit.base_measures.reference.normal_gamma import NormalGammaReference
 from hdpkit.base_measures.reference.normal_inverse_wishart import NormalInverseWishartReference
 from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDirichletMultinomialReference
+from hdpkit.base_measures.reference.von_mises_fisher import VonMisesFisherReference
 from hdpkit.base_measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
+from hdpkit.base_measures.von_mises_fisher import VonMisesFisher
 from hdpkit.checks import naming_keywords
 
 __all__ = [
@@ -44,6 +46,8 @@ __all__ = [
     "SparseDirichletMultinomialReference",
     "StatisticsBank",
     "Uniform",
+    "VonMisesFisher",
+    "VonMisesFisherReference",
     "base_measures",
     "parameter",
 ]
@@ -57,6 +61,7 @@ for _readable in (
     NormalGammaReference,
     NormalInverseWishartReference,
     SparseDirichletMultinomialReference,
+    VonMisesFisherReference,
 ):
     naming_keywords(_readable)  # of the others `hdpkit` does it
 del _readable

@@ -9,6 +9,7 @@ __all__ = ["BUGS"]
 _MOMENTS = "hdpkit.base_measures.moments"
 _NORMAL = "hdpkit.base_measures.reference.normal_gamma"
 _WISHART = "hdpkit.base_measures.reference.normal_inverse_wishart"
+_DIRECTIONS = "hdpkit.base_measures.reference.von_mises_fisher"
 _POISSON = "hdpkit.base_measures.reference.gamma_poisson"
 _BERNOULLI = "hdpkit.base_measures.reference.beta_bernoulli"
 
@@ -191,6 +192,39 @@ BUGS: tuple[PlantedBug, ...] = (
         "/ np.sqrt(generator.chisquare(degrees))",
         "/ np.sqrt(degrees)",
         "check_contract_of_wisharts",
+    ),
+    # ------------------------------------------------------------------ von Mises-Fisher
+    PlantedBug(
+        "normaliser of another dimension",
+        "The Bessel function has the order D/2 for D/2 - 1.",
+        _DIRECTIONS,
+        "- log_bessel(half - 1.0, r)",
+        "- log_bessel(half, r)",
+        "check_direction_measures",
+    ),
+    PlantedBug(
+        "mean direction counted twice",
+        "The prior of the mean direction is multiplied into the posterior once more.",
+        _DIRECTIONS,
+        "return prior + concentration * statistics.total",
+        "return 2.0 * prior + concentration * statistics.total",
+        "check_direction_measures",
+    ),
+    PlantedBug(
+        "a new value that is drawn from the mean direction alone",
+        "Simulated vectors are about the posterior direction: its draw is left out.",
+        _DIRECTIONS,
+        "mean = _by_generator(*self._posterior(statistics), 1, generator)[0]",
+        "mean = self._posterior(statistics)[0]",
+        "check_contract_of_directions",
+    ),
+    PlantedBug(
+        "sums that keep a vector",
+        "A vector that leaves stays in the sum of its dish.",
+        _DIRECTIONS,
+        "statistics.total -= self._row(value)",
+        "statistics.total += 0.0 * self._row(value)",
+        "check_contract_of_directions",
     ),
     # ------------------------------------------------------------------ gamma-Poisson
     PlantedBug(

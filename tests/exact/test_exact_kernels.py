@@ -14,6 +14,7 @@ from marginals import (
     normal_inverse_wishart_log_marginal,
     normal_log_marginal,
     sparse_dirichlet_multinomial_log_marginal,
+    von_mises_fisher_log_marginal,
 )
 
 from hdpkit import DirichletMultinomial
@@ -24,6 +25,7 @@ from hdpkit.base_measures import (
     NormalGammaReference,
     NormalInverseWishartReference,
     SparseDirichletMultinomialReference,
+    VonMisesFisherReference,
 )
 from hdpkit.moves import DishGibbs, ReseatGroups, SplitMerge, TableCounts, TableGibbs
 from hdpkit.stores import Detail
@@ -67,6 +69,7 @@ def witness_for(measure):
         GammaPoissonReference: gamma_poisson_log_marginal,
         NormalGammaReference: normal_gamma_log_marginal,
         NormalInverseWishartReference: normal_inverse_wishart_log_marginal,
+        VonMisesFisherReference: von_mises_fisher_log_marginal,
     }
     if isinstance(measure, DirichletMultinomialReference):
         return dirichlet_multinomial_log_marginal(measure.eta, 3)

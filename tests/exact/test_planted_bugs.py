@@ -23,6 +23,7 @@ from marginals import (
     gamma_poisson_log_marginal,
     normal_gamma_log_marginal,
     normal_inverse_wishart_log_marginal,
+    von_mises_fisher_log_marginal,
 )
 from observed_checks import *  # noqa: F403 - the same
 from planted import PlantedBug, planted
@@ -40,6 +41,7 @@ from hdpkit.base_measures import (
     GammaPoissonReference,
     NormalGammaReference,
     NormalInverseWishartReference,
+    VonMisesFisherReference,
 )
 from hdpkit.errors import AuditError, HdpkitError, ParameterError
 from hdpkit.franchise.simulate import draw_seating
@@ -267,6 +269,7 @@ WISHARTS = {
         [0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]]
     ): normal_inverse_wishart_log_marginal
 }
+DIRECTIONS = {VonMisesFisherReference(2.5, [0.6, -0.8], 0.7): von_mises_fisher_log_marginal}
 COUNTS = {GammaPoissonReference([1.5, 0.6], 0.8): gamma_poisson_log_marginal}
 BITS = {BetaBernoulliReference([0.7, 0.4, 1.0], [1.2, 0.9, 0.5]): beta_bernoulli_log_marginal}
 
@@ -285,6 +288,10 @@ def check_normal_measures():
 
 def check_wishart_measures():
     enumerate_measures(WISHARTS)
+
+
+def check_direction_measures():
+    enumerate_measures(DIRECTIONS)
 
 
 def check_count_measures():
@@ -326,6 +333,10 @@ def check_contract_of_normals():
 
 def check_contract_of_wisharts():
     check_contracts(WISHARTS)
+
+
+def check_contract_of_directions():
+    check_contracts(DIRECTIONS)
 
 
 def check_contract_of_counts():

@@ -42,8 +42,8 @@ def compiled(folder, header, plain=False):
     library = folder / "exports.so"
     flags = ["-DHDPKIT_PLAIN_LANES"] if plain else []
     subprocess.run(
-        [compiler(), "-O2", "-std=c++17", "-ffp-contract=off", "-shared", "-fPIC", *flags, "-o", library,
-         folder / "exports.cpp"],
+        [compiler(), "-O2", "-std=c++17", "-ffp-contract=off", "-shared", "-fPIC", *flags,
+         "-I", HEADER.parent, "-o", library, folder / "exports.cpp"],
         check=True, capture_output=True,
     )  # fmt: skip
     functions = ctypes.CDLL(str(library))

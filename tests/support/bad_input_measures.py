@@ -62,6 +62,32 @@ MEASURES = {
         {"mean": [0.0, 1.0], "strength": 0.5, "dof": 4.0, "scale": np.eye(2), "n_dims": 2},
         {"mean": MEAN, "strength": SINGLE, "dof": [*SINGLE, 1.0], "scale": SCALE, "n_dims": DIMS},
     ),
+    **both(
+        "VonMisesFisher",
+        {"concentration": 2.0, "prior_direction": [0.6, 0.8], "prior_concentration": 0.5, "n_dims": 2},
+        {
+            "concentration": [*SINGLE, 1e11],
+            "prior_direction": [5, "x", [], [1.0], [1.0, 1.0], [NAN, 1.0], [[1.0, 0.0]]],
+            "prior_concentration": [None, "x", -1.0, NAN, [1.0], 1e11],
+            "n_dims": DIMS,
+        },
+    ),
+    "VonMisesFisherReference.weakly_informative": Row(
+        plain(
+            hk.VonMisesFisher.weakly_informative,
+            values=[[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]],
+            n_dishes=5.0,
+        ),
+        {
+            "values": [
+                None, 5, "values", [], [1.0, 0.0], [[1.0, 0.0]], [[1.0], [1.0]],
+                Told([[1.0, 0.0], [1.0, 1.0]], "a vector of length 1.41421"),
+                Told([[1.0, 0.0], [1.0, 0.0]], "2 vectors"),
+                np.full((5, 2), NAN), [[1.0], [1.0, 2.0]], [["1", "2"], ["3", "4"]],
+            ],
+            "n_dishes": SINGLE,
+        },
+    ),
     "NormalInverseWishartReference.weakly_informative": Row(
         plain(
             hk.NormalInverseWishart.weakly_informative,

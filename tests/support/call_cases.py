@@ -23,7 +23,11 @@ from bad_values import another, corpus, tiny
 
 import hdpkit as hk
 from hdpkit import evaluation, moves, shards, signatures, summaries, testing
-from hdpkit.base_measures import DirichletMultinomialReference, NormalInverseWishartReference
+from hdpkit.base_measures import (
+    DirichletMultinomialReference,
+    NormalInverseWishartReference,
+    VonMisesFisherReference,
+)
 from hdpkit.base_measures.bank import PythonBank
 from hdpkit.franchise.state_homes import DishRows, HomeState
 from hdpkit.io.arpa import read_arpa
@@ -339,6 +343,8 @@ OBJECTS = {
     "NonConjugate": lambda: hk.NonConjugate(larger, hk.Finite([1.0, 2.0]), examples=[0.5]),
     "NormalInverseWishart": lambda: hk.NormalInverseWishart([0.0, 1.0], 0.5, 4.0, np.eye(2)),
     "NormalInverseWishartReference": lambda: NormalInverseWishartReference([0.0, 1.0], 0.5, 4.0, np.eye(2)),
+    "VonMisesFisher": lambda: hk.VonMisesFisher(2.0, [0.6, 0.8], 0.5),
+    "VonMisesFisherReference": lambda: VonMisesFisherReference(2.0, [0.6, 0.8], 0.5),
     "Uniform": lambda: hk.Uniform(3),
     "Categorical": lambda: hk.Categorical([0.5, 0.5]),
     "Scheduled": lambda: moves.Scheduled(moves.TableGibbs()),

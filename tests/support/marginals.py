@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import mpmath
 import numpy as np
 import numpy.typing as npt
 
@@ -210,6 +211,40 @@ def normal_inverse_wishart_log_marginal(
         total -= D / 2 * float(np.linalg.slogdet(A)[1]) + n / 2 * float(np.linalg.slogdet(prior)[1])
         inner = np.eye(n) + np.linalg.solve(A, R @ np.linalg.solve(prior, R.T))
         return total - (dof + n) / 2 * float(np.linalg.slogdet(inner)[1])
+
+    return log_marginal
+
+
+def von_mises_fisher_log_marginal(
+    concentration: Any, prior_direction: Any = None, prior_concentration: float = 0.0
+) -> LogMarginal:
+    """Unit vectors about a mean direction: normalisers C of 30 digits, by mpmath's Bessel functions.
+
+    log C(c)^n C(|prior|) / C(|prior + c sum x|), C(r) = r^(D/2 - 1) / ((2 pi)^(D/2) I_(D/2 - 1)(r)).
+    """
+
+    def log_normaliser(r: mpmath.mpf, D: int) -> mpmath.mpf:
+        half = mpmath.mpf(D) / 2
+        if r == 0:
+            return mpmath.loggamma(half) - mpmath.log(2) - half * mpmath.log(mpmath.pi)
+        bessel = mpmath.log(mpmath.besseli(half - 1, r))
+        return (half - 1) * mpmath.log(r) - half * mpmath.log(2 * mpmath.pi) - bessel
+
+    def log_marginal(values: Sequence[Any]) -> float:
+        if not len(values):
+            return 0.0
+        with mpmath.workdps(30):
+            D, c = len(values[0]), mpmath.mpf(float(concentration))
+            prior = [mpmath.mpf(0)] * D
+            if prior_direction is not None:
+                prior = [mpmath.mpf(float(x)) * prior_concentration for x in prior_direction]
+            total = [
+                p + c * mpmath.fsum(mpmath.mpf(float(value[d])) for value in values)
+                for d, p in enumerate(prior)
+            ]
+            lengths = [mpmath.sqrt(mpmath.fsum(x * x for x in vector)) for vector in (prior, total)]
+            found = len(values) * log_normaliser(c, D) + log_normaliser(lengths[0], D)
+            return float(found - log_normaliser(lengths[1], D))
 
     return log_marginal
 

@@ -20,6 +20,7 @@ MEASURES = {
     "normal-inverse-wishart": hk.NormalInverseWishart(
         [0.0, 0.5], strength=hk.Gamma(3.0, 6.0), dof=hk.Gamma(20.0, 2.0), scale=[[2.0, 0.3], [0.3, 1.0]]
     ),
+    "von-mises-fisher": hk.VonMisesFisher(hk.Gamma(4.0, 1.0), [0.6, 0.8], 1.5),
     "gamma-poisson": hk.GammaPoisson(hk.Gamma(3.0, 2.0), hk.Gamma(3.0, 3.0)),
     "beta-bernoulli": hk.BetaBernoulli(hk.Gamma(3.0, 3.0), hk.Gamma(3.0, 2.0)),
 }

@@ -40,8 +40,8 @@ cdef extern from *:
         double (*log_scored)(void *model, const double *cache, double score);
         /* log density of one of the place's own values under the others; NaN if digits would be lost */
         double (*log_without)(void *model, const double *cache, double score);
-        /* update a cache after a customer was added to the row (sign 1) or removed (-1); negative if it must be
-           computed from the row */
+        /* Update a cache after a customer was added to the row (sign 1) or removed (-1); negative if it must be
+           computed from the row, as always if there is no such function. */
         int (*change)(void *model, const double *row, double *cache, int32_t customer, double sign);
     };
     enum { HDPKIT_SCORES = 4 };

@@ -67,7 +67,7 @@ cdef inline void changed(dense_t *b, int64_t place, int32_t customer, double sig
     """Update the cache of a place after a change of its row, or mark it as out of date."""
     cdef double *cache = b.caches.data() + place * b.cache_width
     b.scored[place] = -1
-    if b.stale[place] or b.score == NULL or b.change(b.model, row_of(b, place), cache, customer, sign) < 0:
+    if b.stale[place] or b.change == NULL or b.change(b.model, row_of(b, place), cache, customer, sign) < 0:
         b.stale[place] = 1
 
 

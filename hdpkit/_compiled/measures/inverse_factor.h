@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdint.h>
 
-namespace {
+#include "two_lanes.h"
 
-enum { HDPKIT_TOGETHER = 4 }; /* vectors, and rows of a panel */
+namespace {
 
 inline int64_t hdpkit_panels(int64_t D) { return (D + 3) / 4; }
 inline int64_t hdpkit_factor_size(int64_t D) { return 8 * hdpkit_panels(D) * (hdpkit_panels(D) + 1); }
@@ -30,22 +30,6 @@ inline double hdpkit_whiten(const double *W, const double *x, int64_t panels, do
     }
     return (parts[0] + parts[1]) + (parts[2] + parts[3]);
 }
-
-#if defined(__GNUC__) && !defined(HDPKIT_PLAIN_LANES)
-typedef double hdpkit_two __attribute__((vector_size(16), aligned(8), may_alias));
-#else
-struct hdpkit_two {
-    double x[2];
-    hdpkit_two &operator+=(const hdpkit_two &other) {
-        x[0] += other.x[0];
-        x[1] += other.x[1];
-        return *this;
-    }
-};
-inline hdpkit_two operator*(const hdpkit_two &a, const hdpkit_two &b) {
-    return {{a.x[0] * b.x[0], a.x[1] * b.x[1]}};
-}
-#endif
 
 /* Squared lengths of W x for four vectors; entry j of vector c is x[4 j + c]. */
 inline void hdpkit_lengths(const double *W, const double *x, int64_t panels, double *out) {

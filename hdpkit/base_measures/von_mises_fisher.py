@@ -1,0 +1,47 @@
+"""The von Mises-Fisher: dishes are distributions of unit vectors about a mean direction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from hdpkit._compiled.measures.von_mises_fisher import VonMisesFisherBank
+from hdpkit.base_measures.bank import StatisticsBank
+from hdpkit.base_measures.protocol import base_measures
+from hdpkit.base_measures.reference.von_mises_fisher import Resultant, VonMisesFisherReference
+from hdpkit.data import GroupedData
+
+__all__ = ["VonMisesFisher"]
+
+
+@attrs.frozen(eq=False)
+class VonMisesFisher(VonMisesFisherReference):
+    """Unit vectors about an unknown mean direction; compiled.
+
+    x ~ vMF(mu, concentration), mu ~ vMF(prior_direction, prior_concentration); mu is integrated out. For
+    embeddings that are compared by cosine: divide them by their lengths.
+
+    Parameters
+    ----------
+    concentration : float or prior
+        Of the vectors of a dish about its mean direction, the same for all dishes; a prior is resampled.
+    prior_direction : array of shape (D,), optional
+        Of length 1. Needed if ``prior_concentration`` is above 0.
+    prior_concentration : float
+        Concentration of mean directions about ``prior_direction``; 0, the default: they are uniform.
+    """
+
+    def bank(self, data: GroupedData) -> StatisticsBank:
+        """Return compiled statistics."""
+        return VonMisesFisherBank(self._matrix(data), self, Resultant)
+
+
+def _examples(kind: type[VonMisesFisherReference]) -> list[Any]:
+    return [kind(1.7, n_dims=2), kind(2.5, [0.6, 0.0, -0.8], 0.7)]
+
+
+base_measures.register("von-mises-fisher", VonMisesFisher, lambda: _examples(VonMisesFisher))
+base_measures.register(
+    "von-mises-fisher-reference", VonMisesFisherReference, lambda: _examples(VonMisesFisherReference)
+)
