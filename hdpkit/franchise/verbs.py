@@ -625,6 +625,41 @@ class Blocks(Verbs):
         self._run("add_units", self.bank, units, places, slot, walk=False)
 
     @changes
+    def log_units(
+        self, units: Any, which: npt.NDArray[np.int64], slots: tuple[int, ...]
+    ) -> npt.NDArray[np.float64]:
+        """Log predictives of the values below units under reserved slots and, last, a new dish.
+
+        Parameters
+        ----------
+        units : units
+            What `units` returned, of the current seating.
+        which : int64 array, shape (n,)
+            Places in ``units``.
+        slots : tuple of int
+            Reserved slots.
+
+        Returns
+        -------
+        float64 array, shape (n, n_slots + 1)
+            Of each unit alone, in nats.
+
+        Raises
+        ------
+        StateError
+            If the units are out of date, or the store keeps no seats: call it inside `labelled_seating`.
+        """
+        self._check_units(units)
+        places = whole_numbers("which", which, 0, len(units) - 1, remedy="Give places in units.")
+        reserved = items("slots", slots, "reserved slots", remedy="Work inside `reserved(n)`.")
+        for slot in reserved:
+            self._check_reserved("slots", slot)
+        logs: npt.NDArray[np.float64] = self._run(
+            "log_units", self.bank, units, places, np.array(reserved, dtype=np.int32), walk=False
+        )
+        return logs
+
+    @changes
     def move_units(self, units: Any, which: npt.NDArray[np.int64], dish: int, source: ChoiceSource) -> None:
         """Change the dish of these customers of the root and of all customers below them.
 

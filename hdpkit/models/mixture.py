@@ -77,8 +77,8 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
     until, at_most
         As in `TopicModel`.
     schedule : sequence of Move, optional
-        Moves of a sweep. None: `moves.TableGibbs`, `moves.SplitMerge`, with groups `moves.DishGibbs`, and
-        updates of all parameters with a prior.
+        Moves of a sweep. None: `moves.TableGibbs`, `moves.SplitMerge` with candidates, with groups
+        `moves.DishGibbs`, and updates of all parameters with a prior.
     init : start
         As in `Scheduler.run`.
     random_state : int, RandomState, Generator or None

@@ -17,6 +17,7 @@ from hdpkit.priors import Gamma
 __all__ = ["MEASURES", "measure_of_points", "moves_of_mixture", "restaurants_of_mixture"]
 
 MEASURES = ("normal", "diagonal")
+CANDIDATES = 100  # units compared for the second of a pair
 _STRENGTH = 0.01  # of the prior mean, as in `NormalInverseWishart.weakly_informative`
 _DISHES = 10.0  # ellipsoids of the prior guess have together the volume of the data's
 _SINGULAR = 1e-8  # smallest eigenvalue of the correlations of columns that are not functions of each other
@@ -67,11 +68,18 @@ def restaurants_of_mixture(
 
 
 def moves_of_mixture(restaurant: Restaurant) -> list[Move]:
-    """The default schedule: single points, splits and merges, dishes of tables, and parameters."""
+    """The default schedule: single points, splits and merges, dishes of tables, and parameters.
+
+    Pairs for splits and merges are drawn from candidates. Half of the proposals are by sequential allocation,
+    half by restricted scans: each leaves states that the other stays in (docs/mixtures.md).
+    """
     chain = list(restaurant.chain())
     moves: list[Move] = [TableGibbs()]
     if restaurant.measure.conjugate:
-        moves.append(SplitMerge())
+        moves += [
+            SplitMerge(candidates=CANDIDATES).repeat(2),
+            SplitMerge(scans=2, candidates=CANDIDATES).repeat(2),
+        ]
     if len(chain) > 1:
         moves.append(DishGibbs())
     if any(one.hyperparameters[0].prior is not None for one in chain):

@@ -454,11 +454,11 @@ def needs_marginals(move: Move, state: Franchise) -> None:
         )  # fmt: skip
 
 
-def needs_no_scans(move: Move, state: Franchise, without: str) -> None:
+def needs_no_scans(move: Move, state: Franchise, without: str, option: str = "scans") -> None:
     """Raise an error if values sit at tables of their own: restricted scans have no density of these."""
     if state.measure.seats_values:
         raise ScheduleError(
-            "scans", getattr(move, "scans", None), "None (sequential allocation)",
+            option, getattr(move, option, None), "None (sequential allocation of a uniform pair)",
             f"The numbers of tables of {type(state.measure).__name__} are part of a proposal, and have no "
-            f"density after restricted scans: use {without}.",
+            f"density after restricted scans or under a dish of one unit: use {without}.",
         )  # fmt: skip

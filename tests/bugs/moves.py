@@ -146,6 +146,48 @@ BUGS: tuple[PlantedBug, ...] = (
         "rng.bernoulli(exp(log_ratio) / (1.0 + exp(log_ratio)))",
         "check_split_merge",
     ),
+    PlantedBug(
+        "probability of the pair left out",
+        "The ratio of a proposal from candidates lacks the probabilities of drawing the pair.",
+        _SPLIT_MERGE,
+        "log_split += choice.log_ratio(b, sides)",
+        "pass",
+        "check_split_merge_of_candidates",
+    ),
+    PlantedBug(
+        "probability of the pair before the split",
+        "A merge's pair is drawn among units of all other dishes, not only of the second's.",
+        _SPLIT_MERGE,
+        "sides[self.units] != 0",
+        "sides[self.units] == 1",
+        "check_split_merge_of_candidates",
+    ),
+    PlantedBug(
+        "similarity to the dish",
+        "Candidates are ranked by the similarity to the first unit's dish, not to the unit.",
+        _SPLIT_MERGE,
+        "state.add_units(units, np.array([a], dtype=np.int64), slots[0])",
+        "every = state.unit_dishes(units)\n"
+        "            state.add_units(units, np.flatnonzero(every == every[a]), slots[0])",
+        "check_split_merge_of_candidates",
+    ),
+    PlantedBug(
+        "launch by the dishes",
+        "The launch state is by the similarity to the dishes of the pair, not to the units.",
+        _SPLIT_MERGE,
+        "state.add_units(units, np.array([unit], dtype=np.int64), slot)",
+        "every = state.unit_dishes(units)\n"
+        "            state.add_units(units, np.flatnonzero(every == every[unit]), slot)",
+        "check_split_merge_of_candidates",
+    ),
+    PlantedBug(
+        "launch from the sides of the way back",
+        "A merge is launched from the sides that it must lead back to.",
+        _SPLIT_MERGE,
+        "sides[others] = _nearer(state, units, pair, others)",
+        "sides[others] = _nearer(state, units, pair, others) if current is None else current[others]",
+        "check_split_merge_of_candidates",
+    ),
     # ------------------------------------------------------------------ scores and prior draws
     PlantedBug(
         "log of a zero discount",

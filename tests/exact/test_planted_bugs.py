@@ -135,6 +135,12 @@ def check_split_merge_by_scans():
         enumerate_steps(witnessed(shape), moves.SplitMerge(scans=scans), reversible=True)
 
 
+def check_split_merge_of_candidates():
+    for shape, scans, candidates in (("flat 4", None, 9), ("flat 4", 0, 9), ("2+2", 0, 9), ("flat 4", 0, 2)):
+        move = moves.SplitMerge(scans=scans, candidates=candidates)
+        enumerate_steps(witnessed(shape), move, reversible=True)
+
+
 def check_reseat_groups():
     for shape in ("2+1", "2+1 with one at the root"):
         enumerate_steps(witnessed(shape), moves.ReseatGroups(scans=None), reversible=True)

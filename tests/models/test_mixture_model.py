@@ -238,7 +238,7 @@ def test_the_prior_of_regular_data():
 def test_default_schedules():
     measure = measure_of_points("normal", X)
     flat = moves_of_mixture(restaurants_of_mixture(measure, None, None, None))
-    assert [type(move) for move in flat[:2]] == [moves.TableGibbs, moves.SplitMerge]
+    assert [move.name for move in flat] == ["TableGibbs", "SplitMerge", "SplitMerge", "Concentration"]
     assert isinstance(flat[-1], moves.Concentration)
     fixed = moves_of_mixture(restaurants_of_mixture(measure, "site", 1.0, 1.0))
     assert isinstance(fixed[-1], moves.DishGibbs)

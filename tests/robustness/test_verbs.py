@@ -114,6 +114,8 @@ def test_units_are_those_of_a_seating(store, kernel, build):
                     call()
             with state.reserved(1) as (slot,), pytest.raises(StateError, match=r"ndex .* again"):
                 state.add_units(old, np.array([0]), slot)
+            with state.reserved(1) as slots, pytest.raises(StateError, match=r"ndex .* again"):
+                state.log_units(old, np.array([0]), slots)
         kept = state.units(1)
     other = started(build, store, kernel)
     with other.labelled_seating(rng), pytest.raises(StateError, match="another seating"):
@@ -231,8 +233,13 @@ def test_a_reserved_slot_is_one_only_within_its_block(store):
         found = state.units(1, with_customers=True)
         with state.reserved(1) as (slot,):
             state.add_units(found, np.array([0]), slot)
+            alone = state.log_units(found, np.array([0, 1]), (slot,))
+            assert alone.shape == (2, 2)
+            assert np.array_equal(alone, [state.bank.log_block(found.customers(u), [slot]) for u in (0, 1)])
         with pytest.raises(StateError, match="reserved"):
             state.add_units(found, np.array([0]), slot)
+        with pytest.raises(StateError, match="reserved"):
+            state.log_units(found, np.array([0]), (slot,))
         with pytest.raises(StateError):
             state.bank.log_block([0], [slot])
         for done in (state.clear, lambda: state.thaw(before), state.freeze, state.copy):

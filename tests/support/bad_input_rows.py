@@ -123,6 +123,7 @@ EXCLUDED = {
     "Franchise.free_*": "called by moves with ranges that the verbs check",
     "Franchise.unit_dishes": "a verb: takes what Franchise.units returned",
     "Franchise.scan_units": "a verb: split-merge calls it with arrays that it keeps itself",
+    "Franchise.log_units": "a verb: split-merge calls it with arrays that it keeps itself",
     "Franchise.add_units": "a verb: split-merge calls it with arrays that it keeps itself",
     "PreviousDish.home": "asked by the franchise with the number of a customer",
     "PreviousDish.followers": "asked by the franchise with the number of a customer",

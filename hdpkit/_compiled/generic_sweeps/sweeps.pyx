@@ -416,6 +416,32 @@ def add_units(CompiledBank bank not None, Units units not None, const int64_t[::
 
 
 @guarded
+def log_units(CompiledBank bank not None, Units units not None, const int64_t[::1] which not None,
+              const int32_t[::1] slots not None):
+    """Log predictives of the values below these units, each alone: shape (n, slots + 1), nats.
+
+    The last column is a new dish.
+    """
+    cdef int64_t i, u, n = slots.shape[0]
+    cdef const int32_t *block
+    cdef const int32_t *first = &slots[0] if n else NULL
+    cdef measure_t *measure = &bank.c
+    bank.slot_numbers(np.asarray(slots))
+    check_numbers64("which", which, 0, <int64_t>units.code.size() - 1)
+    if units.n_customers > bank.n_customers:
+        refuse("units", "of another franchise", "units of this one", "Index them: franchise.units(1, with_customers=True).")
+    out = np.empty((which.shape[0], n + 1))
+    cdef double[:, ::1] o = out
+    with nogil:
+        for i in range(which.shape[0]):
+            u = which[i]
+            block = units.customer.data() + units.offset[u]
+            if measure.log_block(measure.self, block, units.offset[u + 1] - units.offset[u], first, n, &o[i, 0]) < 0:
+                fail("the predictive", block[0])
+    return out
+
+
+@guarded
 def move_units(Walk walk not None, CompiledBank bank not None, Units units not None,
                const int64_t[::1] which not None, int32_t dish, ChoiceSource source not None):
     """Change the dish of these customers of the root and of all customers below them. Nothing is drawn.

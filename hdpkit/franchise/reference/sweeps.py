@@ -48,6 +48,7 @@ __all__ = [
     "enter_given",
     "index_units",
     "leave",
+    "log_units",
     "move_units",
     "resample_dish",
     "reseat",
@@ -298,6 +299,14 @@ def add_units(bank: StatisticsBank, units: Units, which: Sequence[int], slot: in
         bank.add(slot, units.customers(u))
 
 
+def log_units(
+    bank: StatisticsBank, units: Units, which: Sequence[int], slots: npt.NDArray[np.int32]
+) -> npt.NDArray[np.float64]:
+    """Log predictives of the values below these units, each alone: shape (n, slots + 1); the last is new."""
+    logs = [bank.log_block(units.customers(u), slots) for u in which]
+    return np.array(logs, dtype=np.float64).reshape(len(logs), len(slots) + 1)
+
+
 def move_units(
     walk: ReferenceWalk,
     bank: StatisticsBank,
@@ -348,7 +357,15 @@ def _move_seated_units(walk: Any, bank: Any, units: Any, which: Any, dish: int, 
 
 for _verb in ("enter", "enter_given", "reseat", "leave"):
     register_verb(_verb, Verb(draws_tables=True))
-for _verb in ("index_units", "unit_dishes", "resample_dish", "scan_units", "add_units", "move_units"):
+for _verb in (
+    "index_units",
+    "unit_dishes",
+    "resample_dish",
+    "scan_units",
+    "add_units",
+    "log_units",
+    "move_units",
+):
     register_verb(_verb, Verb(needs_tables=True))
 
 _RESTAURANT, _WEIGHTS = frozenset({"restaurant"}), frozenset({"weights", "fixed"})
@@ -434,6 +451,7 @@ register_kernel(
             resample_dish=compiled.resample_dish,
             scan_units=compiled.scan_units,
             add_units=compiled.add_units,
+            log_units=compiled.log_units,
             move_units=compiled.move_units,
         ),
         COMPILED_STORES,
@@ -452,6 +470,7 @@ register_kernel(
             resample_dish=resample_dish,
             scan_units=scan_units,
             add_units=add_units,
+            log_units=log_units,
             move_units=move_units,
         ),
     )
