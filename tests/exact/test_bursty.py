@@ -382,7 +382,15 @@ def test_counts_in_place_of_tables_are_caught(monkeypatch):
     "move", [moves.SplitMerge(scans=0), moves.SplitMerge(scans=2), moves.ReseatGroups()], ids=repr
 )
 def test_restricted_scans_are_refused(move):
-    with pytest.raises(ScheduleError, match="scans") as told:
+    refused(move, "scans")
+
+
+def test_pairs_by_similarity_are_refused():
+    refused(moves.SplitMerge(candidates=9), "candidates")
+
+
+def refused(move, option):
+    with pytest.raises(ScheduleError, match=option) as told:
         hk.Scheduler([move]).run(tiny("2+2", 1.0, 0.0), sweeps=1, rng=0)
     assert isinstance(told.value, HdpkitError)
     assert told.value.remedy
