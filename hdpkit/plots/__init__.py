@@ -4,7 +4,7 @@ Every function draws into ``ax`` if it is given, otherwise into a new figure, an
 that draw several panels take ``figure`` and return the Figure.
 """
 
-from hdpkit.plots.components import components
+from hdpkit.plots.components import components, group_weights
 from hdpkit.plots.moves import acceptance, move_times
 from hdpkit.plots.partitions import dendrogram, posterior_similarity
 from hdpkit.plots.scores import perplexity
@@ -15,6 +15,7 @@ __all__ = [
     "acceptance",
     "components",
     "dendrogram",
+    "group_weights",
     "match",
     "move_times",
     "perplexity",

@@ -10,14 +10,15 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.base_measures import BaseMeasure
-from hdpkit.checks import instance, items, number_array
+from hdpkit.checks import instance, items, number_array, whole_number, whole_numbers
 from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError
 from hdpkit.franchise import Franchise
 from hdpkit.plots.canvas import colours, evenly, given_axes, plain
 
-__all__ = ["RADIUS", "Plane", "components", "ellipse"]
+__all__ = ["RADIUS", "Plane", "components", "ellipse", "group_weights"]
 
 _MOST_POINTS = 20_000
+_MOST_GROUPS = 40
 RADIUS = 2.0
 """Standard deviations from the mean to an ellipse; a normal component has 86 % of its points inside."""
 
@@ -229,3 +230,56 @@ def _draw_line(ax: Any, points: Floats, labels: Any, places: Floats, around: Flo
     ax.set_yticks(np.arange(len(rows)), rows)
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.set_ylabel("component")
+
+
+def group_weights(aligned: Any, *, groups: Any = None, components: int = 10, ax: Any = None) -> Any:
+    """Plot the weights of components in groups, with their intervals: a row for each group.
+
+    Parameters
+    ----------
+    aligned : AlignedTopics
+        ``model.aligned_`` of a `MixtureModel` with groups, or what `hdpkit.summaries.align_topics` returned.
+    groups : sequence of int, optional
+        Numbers of the groups, from the top; by default the first 40.
+    components : int
+        How many of the largest components are drawn.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default, a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError, ParameterError
+        If there are no groups, or an argument doesn't fit.
+    MissingExtraError
+        If Matplotlib is not installed.
+    """
+    shares = getattr(aligned, "group_shares", None)
+    if isinstance(aligned, type) or shares is None or not aligned.samples[0].levels:
+        raise DataError(
+            "aligned", aligned, "components of a model with groups", "model.aligned_, or align_topics(trace)."
+        )
+    n = min(whole_number("components", components, 1, remedy="10 can be told apart."), len(aligned))
+    remedy = "Numbers of groups, as in aligned.names."
+    chosen = np.arange(min(len(shares), _MOST_GROUPS))
+    if groups is not None:
+        chosen = whole_numbers("groups", groups, 0, len(shares) - 1, remedy=remedy)
+    if not len(chosen):
+        raise ParameterError("groups", groups, "at least one group", remedy)
+    lower, upper = aligned.group_shares_lower, aligned.group_shares_upper
+    ax = given_axes(ax, (6.4, 1.0 + (0.25 + 0.09 * n) * len(chosen)))
+    for k, colour in enumerate(colours(n)):
+        mean = shares[chosen, k]
+        ends = np.maximum([mean - lower[chosen, k], upper[chosen, k] - mean], 0.0)
+        at = np.arange(len(chosen)) + 0.7 * ((k + 0.5) / n - 0.5)
+        ax.errorbar(mean, at, xerr=ends, fmt="o", markersize=3, color=colour, linewidth=1.2, label=str(k + 1))
+    ax.set_yticks(np.arange(len(chosen)), [plain(aligned.names[j]) for j in chosen.tolist()])
+    ax.set_ylim(len(chosen) - 0.5, -0.5)
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_xlabel(f"weight, with {aligned.level:.0%} intervals")
+    ax.set_ylabel(plain(aligned.label))
+    ax.legend(title="component", fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return ax

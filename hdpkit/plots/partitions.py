@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from hdpkit.checks import flag, items, number_array
+from hdpkit.checks import flag, items, number_array, whole_numbers
 from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.plots.canvas import given_axes, plain
@@ -18,7 +18,9 @@ _MOST = 5_000
 _MOST_NAMED = 60
 
 
-def posterior_similarity(matrix: Any, *, labels: Any = None, ordered: bool = True, ax: Any = None) -> Any:
+def posterior_similarity(
+    matrix: Any, *, labels: Any = None, ordered: bool = True, partition: Any = None, ax: Any = None
+) -> Any:
     """Plot the posterior similarity matrix, the probability that two items share a cluster, as a heat map.
 
     `hdpkit.summaries.co_clustering` computes it from samples of a run.
@@ -32,6 +34,9 @@ def posterior_similarity(matrix: Any, *, labels: Any = None, ordered: bool = Tru
     ordered : bool
         Whether to order rows and columns by the leaves of an average-linkage tree, so that clusters appear
         as blocks.
+    partition : int array of shape (n,), optional
+        Cluster of each item (`PointPartition.labels`, or ``labels_`` of `MixtureModel`): rows and columns are
+        in its order, with lines between clusters, instead of that of a tree.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default, a new figure.
 
@@ -65,7 +70,14 @@ def posterior_similarity(matrix: Any, *, labels: Any = None, ordered: bool = Tru
         raise ParameterError("matrix", matrix, allowed, remedy)
     flag("ordered", ordered)
     names = _names(labels, len(values))
-    if ordered and len(values) > 2:
+    ends: list[int] = []
+    if partition is not None:
+        remedy = "For instance point_partition(trace).labels."
+        clusters = whole_numbers("partition", partition, 0, 2**31 - 1, length=len(values), remedy=remedy)
+        order = np.argsort(clusters, kind="stable")
+        ends = (np.flatnonzero(np.diff(clusters[order])) + 1).tolist()
+        values, names = values[np.ix_(order, order)], None if names is None else [names[i] for i in order]
+    elif ordered and len(values) > 2:
         apart = 1.0 - np.minimum(0.5 * (values + values.T), 1.0)
         np.fill_diagonal(apart, 0.0)
         tree = scipy.cluster.hierarchy.linkage(scipy.spatial.distance.squareform(apart), "average")
@@ -74,6 +86,9 @@ def posterior_similarity(matrix: Any, *, labels: Any = None, ordered: bool = Tru
     ax = given_axes(ax, (5.6, 4.8))
     image = ax.imshow(values, vmin=0.0, vmax=1.0, cmap="viridis", interpolation="nearest")
     ax.figure.colorbar(image, ax=ax, label="probability of being together")
+    for end in ends:
+        ax.axhline(end - 0.5, color="white", linewidth=0.8)
+        ax.axvline(end - 0.5, color="white", linewidth=0.8)
     if names is not None and len(names) <= _MOST_NAMED:
         ax.set_yticks(np.arange(len(names)), names, fontsize=7)
         ax.set_xticks([])

@@ -27,6 +27,7 @@ __all__ = [
     "scatter",
     "stacked",
     "strips",
+    "together",
     "tree",
     "trend",
 ]
@@ -359,6 +360,57 @@ def strips(points: Sequence[Any], ends: Sequence[Any], numbers: Sequence[str], t
     rows = len(numbers) + len(others)
     numbered = [{"name": "numbers", "value": list(numbers)}]
     return _chart(46 * rows, points, params=numbered, layer=[ticks, rule, mean])
+
+
+def together(cells: Sequence[Any], ends: Sequence[int], numbers: Sequence[str], n: int) -> dict[str, Any]:
+    """Probabilities that observations (rows and columns) are together, with lines between components."""
+
+    def place(field: str, channel: str) -> dict[str, Any]:
+        scale = {"domain": [0, n], "nice": False, "reverse": channel == "y"}
+        axis = {"title": None, "labels": False, "ticks": False, "grid": False}
+        return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
+
+    between = [{"end": end, "first": 0, "last": n} for end in ends[:-1]]
+    middles = [
+        {"component": number, "at": (first + last) / 2, "first": 0}
+        for number, first, last in zip(numbers, [0, *ends[:-1]], ends, strict=True)
+    ]
+    squares = {
+        "mark": {"type": "rect", "stroke": None},
+        "encoding": {
+            "x": place("column", "x"), "x2": {"field": "column_end"},
+            "y": place("row", "y"), "y2": {"field": "row_end"},
+            "color": {
+                "field": "probability", "type": "quantitative", "scale": {"domain": [0, 1]},
+                "legend": {"title": "probability of being together", "format": ".0%", "orient": "bottom"},
+            },
+            "tooltip": [
+                {"field": "one", "type": "quantitative", "title": "observation"},
+                {"field": "other", "type": "quantitative", "title": "and observation"},
+                {"field": "probability", "type": "quantitative", "format": ".0%"},
+            ],
+        },
+    }  # fmt: skip
+    line = {"type": "rule", "strokeWidth": 1}
+    across = {
+        "data": {"values": between}, "mark": line,
+        "encoding": {"y": place("end", "y"), "x": place("first", "x"), "x2": {"field": "last"}},
+    }  # fmt: skip
+    down = {
+        "data": {"values": between}, "mark": line,
+        "encoding": {"x": place("end", "x"), "y": place("first", "y"), "y2": {"field": "last"}},
+    }  # fmt: skip
+    names = {
+        "data": {"values": middles},
+        "mark": {"type": "text", "style": "on-chart", "fontWeight": "bold", "fontSize": 13, "align": "right",
+                 "dx": -6, "clip": False},
+        "encoding": {
+            "y": place("at", "y"), "x": place("first", "x"),
+            "text": {"field": "component", "type": "nominal"},
+        },
+    }  # fmt: skip
+    ends_of = [{"calculate": f"datum.{name} + 1", "as": f"{name}_end"} for name in ("row", "column")]
+    return _chart(460, cells, transform=ends_of, layer=[squares, across, down, names])
 
 
 def over_time(runs: Sequence[Any], numbers: Sequence[str], n_rows: int) -> dict[str, Any]:

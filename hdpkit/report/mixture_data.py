@@ -59,17 +59,26 @@ class MixtureData(ReportData):
         return shown is not None and sample.dishes is not None and len(sample.dishes) == len(shown)
 
     @cached_property
-    def components(self) -> AlignedTopics:
-        """The components that samples and chains have in common, by descending share.
-
-        Of points they are the clusters of their partition, of sequences the consensus of states.
-        """
+    def _in_common(self) -> tuple[AlignedTopics, npt.NDArray[np.int64] | None]:
         if self.shown.dishes is None:
             raise DataError(
                 "run", f"{self.n_customers} observations", "at most 2**20, for which samples keep dishes",
                 "Run it over a part of the data.",
             )  # fmt: skip
         return components_in_common(self.samples)
+
+    @property
+    def components(self) -> AlignedTopics:
+        """The components that samples and chains have in common, by descending share.
+
+        Of points they are the clusters of their partition, of sequences the consensus of states.
+        """
+        return self._in_common[0]
+
+    @property
+    def partition(self) -> npt.NDArray[np.int64] | None:
+        """Component of each point, shape (n,); None of sequences."""
+        return self._in_common[1]
 
     @property
     def n_topics(self) -> int:

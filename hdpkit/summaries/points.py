@@ -34,13 +34,16 @@ def dishes_of(samples: Sequence[Sample]) -> Int64s:
     return np.array([sample.dishes for sample in samples], dtype=np.int64)
 
 
-def components_in_common(samples: Sequence[Sample]) -> AlignedTopics:
-    """What samples have in common: clusters of the partition of points, otherwise the consensus of dishes."""
+def components_in_common(samples: Sequence[Sample]) -> tuple[AlignedTopics, Int64s | None]:
+    """What samples have in common, and of points the component of each.
+
+    Of points they are the clusters of their partition, otherwise the consensus of dishes.
+    """
     first = samples[0]
     chain = bool(first.levels) and first.levels[-1].n_fixed is not None
     if chain or first.counts is not None or any(sample.dishes is None for sample in samples):
-        return consensus(align_topics(samples))
-    return _partition(samples)[0]
+        return consensus(align_topics(samples)), None
+    return _partition(samples)
 
 
 def _partition(samples: Sequence[Sample]) -> tuple[AlignedTopics, Int64s]:

@@ -391,7 +391,7 @@ def components_of_run(run: Run, chain: int | None = None) -> RunComponents:
     from hdpkit.summaries.points import components_in_common  # runs over documents don't need it
 
     samples, states = states_of_run(run, chain)
-    agreed = components_in_common(samples)
+    agreed, _ = components_in_common(samples)
     measure = states[0].franchise.measure
     columns = getattr(run.data, "columns", None) or getattr(run.data, "vocabulary", None)
     n = len(states)

@@ -116,6 +116,10 @@ ARGUMENTS = {
         f"{{corpus}} {HALVES} --sweeps 4 --samples 2 --calls 1 --infer 2",
         "perplexity, joined",
     ),
+    "mixture_weights": (
+        "--sets 2 --groups 2 --components 2 --points 15 --sweeps 20 --samples 4",
+        "adjusted Rand index",
+    ),
     "ngram": (
         f"{{text}} {{text}} {FEW} --burn-in 1 --samples 1 --timed-sweeps 1 --calibrate {{corpus}}",
         "tokens/reference s",

@@ -69,7 +69,7 @@ def sections_of(page):
 
 
 def test_a_page_has_components_weights_and_traces(grouped, read):
-    assert sections_of(read) == ["mixture", "components", "weights", "convergence", "reproduce"]
+    assert sections_of(read) == ["mixture", "components", "weights", "together", "convergence", "reproduce"]
     charts = read.data()["charts"]
     assert {"components-plane", "weights", "trace-0"} <= set(charts)
     points = charts["components-plane"]["data"]["values"]
@@ -87,6 +87,23 @@ def test_a_page_has_components_weights_and_traces(grouped, read):
     assert "The number of components was not given but inferred" in text
 
 
+def test_who_is_together_in_the_order_of_the_partition(grouped, read):
+    run = grouped[0]
+    chart = read.data()["charts"]["together"]
+    cells = chart["data"]["values"]
+    places = {cell["row"]: cell["one"] for cell in cells}
+    assert sorted(places) == list(range(120))
+    chosen = np.array([places[i] for i in range(120)]) - 1
+    dishes = np.array([one.dishes for one in run.samples])
+    shares = hk.summaries.co_clustering(dishes, items=chosen)
+    for cell in cells[::97]:
+        assert cell["probability"] == pytest.approx(shares[cell["row"], cell["column"]], abs=0.05)
+    labels = hk.summaries.point_partition(dishes).labels[chosen]
+    assert (np.diff(labels) != 0).sum() == len(set(labels.tolist())) - 1  # one block for each component
+    ends = [one["end"] for one in chart["layer"][1]["data"]["values"]]
+    assert ends == (np.flatnonzero(np.diff(labels)) + 1).tolist()
+
+
 def test_texts_of_the_data_are_never_markup(read):
     ours = """html head meta title link style body a header div h1 h2 h3 bdi form label input p button nav ol
         ul li main noscript section strong dl dt dd span table thead tbody tr th td figure figcaption details
@@ -100,9 +117,9 @@ def test_a_flat_mixture_has_no_groups_and_a_state_needs_no_trace(tmp_path):
     X, _ = planted()
     franchise, trace = run_of(X, chains=1)
     page = Page(write_report(franchise, tmp_path / "a.html", trace=trace).read_text(encoding="utf-8"))
-    assert sections_of(page) == ["mixture", "components", "convergence", "reproduce"]
+    assert sections_of(page) == ["mixture", "components", "together", "convergence", "reproduce"]
     alone = Page(write_report(franchise, tmp_path / "b.html").read_text(encoding="utf-8"))
-    assert sections_of(alone) == ["mixture", "components", "reproduce"]
+    assert sections_of(alone) == ["mixture", "components", "together", "reproduce"]
 
 
 def test_axes_and_principal_components(tmp_path):

@@ -196,6 +196,34 @@ def mixture(X, measure, **options):
     return franchise, schedule.run(franchise, sweeps=30, rng=0, samples=5, **options)
 
 
+def test_posterior_similarity_in_the_order_of_a_partition():
+    together = np.eye(4)
+    together[0, 3] = together[3, 0] = 0.75
+    ax = plots.posterior_similarity(together, labels=list("abcd"), partition=[1, 0, 2, 1])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["b", "a", "d", "c"]
+    assert ax.images[0].get_array()[1, 2] == 0.75
+    assert [line.get_ydata()[0] for line in ax.lines[::2]] == [0.5, 2.5]
+
+
+def test_weights_of_groups_have_intervals():
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(m, 0.3, size=30) for m in (0.0, 5.0, [0.0, 5.0] * 15)]
+    root = hk.Restaurant(hk.NormalGamma(0.0, 0.1, 2.0, 0.5), concentration=1.0)
+    franchise = hk.Franchise(hk.Restaurant(root, each="site"), hk.Groups.from_arrays(arrays, label="site"))
+    schedule = hk.Scheduler([moves.TableGibbs(), moves.SplitMerge()])
+    aligned = hk.summaries.align_topics(schedule.run(franchise, sweeps=30, rng=0, samples=5))
+    ax = plots.group_weights(aligned, groups=[2, 0], components=2)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["2", "0"]
+    assert ax.get_ylabel() == "site"
+    for k, drawn in enumerate(ax.containers):
+        np.testing.assert_allclose(drawn[0].get_xdata(), aligned.group_shares[[2, 0], k])
+        for segment, j in zip(drawn[2][0].get_segments(), (2, 0), strict=True):
+            ends = aligned.group_shares_lower[j, k], aligned.group_shares_upper[j, k]
+            np.testing.assert_allclose(segment[:, 0], ends, atol=1e-12)
+    with pytest.raises(errors.DataError, match="groups"):
+        plots.group_weights(hk.summaries.align_topics([mixture(arrays[0], root.measure)[0].sample()]))
+
+
 def test_components_are_points_and_ellipses():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(m, [0.4, 0.8], size=(n, 2)) for m, n in (([0, 0], 60), ([6, 0], 40))])

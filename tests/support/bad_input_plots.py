@@ -25,6 +25,15 @@ def mixture():
 
 
 @functools.cache
+def grouped():
+    root = hk.Restaurant(hk.NormalGamma(0.0, 0.1, 2.0, 0.5), concentration=1.0)
+    data = hk.Groups.from_arrays([[0.1, 0.2, 5.0], [5.1, 4.9]])
+    franchise = hk.Franchise(hk.Restaurant(root, each="group"), data)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=2, rng=0)
+    return hk.summaries.align_topics([franchise.sample()])
+
+
+@functools.cache
 def matched():
     franchise = tiny()
     hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=2, rng=0)
@@ -173,6 +182,16 @@ PLOTS = {
             ],
             "labels": [*optional(NO_NAMES)],
             "ordered": NO_FLAG,
+            "partition": [5, "ab", [], [0], [0, -1], [0.5, 1.0], ["a", "b"], {0, 1}],
+            "ax": NO_AXES,
+        },
+    ),
+    "plots.group_weights": Row(
+        drawn("group_weights", aligned=grouped),
+        {
+            "aligned": [None, 5, "aligned", [], {}, WEIGHTS, hk.summaries.AlignedTopics],
+            "groups": [5, "ab", [], [2], [-1], [0.5], {0, 1}],
+            "components": whole(1),
             "ax": NO_AXES,
         },
     ),

@@ -7,7 +7,12 @@ from collections.abc import Callable
 
 from hdpkit.report.report_data import ReportData
 from hdpkit.report.section import Content, Section
-from hdpkit.report.sections.components import read_components, read_mixture, read_weights
+from hdpkit.report.sections.components import (
+    read_components,
+    read_mixture,
+    read_together,
+    read_weights,
+)
 from hdpkit.report.sections.convergence import read_convergence
 from hdpkit.report.sections.documents import read_documents
 from hdpkit.report.sections.groups import read_groups
@@ -52,6 +57,12 @@ SECTIONS = (
         read=read_components,
     ),
     Section(key="weights", title="Weights by group", template="weights.html", read=read_weights),
+    Section(
+        key="together",
+        title="{{ nouns.tokens | capitalize }} together",
+        template="together.html",
+        read=read_together,
+    ),
     Section(key="signatures", title="Signatures", template="signatures.html", read=read_signatures_section),
     Section(key="exposures", title="Exposures", template="exposures.html", read=read_exposures),
     Section(

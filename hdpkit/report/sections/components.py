@@ -10,18 +10,21 @@ from hdpkit.data import Sequences
 from hdpkit.errors import printable
 from hdpkit.plots.canvas import evenly
 from hdpkit.plots.components import RADIUS, ellipse
-from hdpkit.report.charts import heat, plane, strips
+from hdpkit.report.charts import heat, plane, strips, together
 from hdpkit.report.mixture_data import MixtureData
 from hdpkit.report.report_data import ReportData, diagnosis_of, distinct, progress_of, rounded
 from hdpkit.report.section import Content
+from hdpkit.summaries import co_clustering
+from hdpkit.summaries.points import dishes_of
 
-__all__ = ["read_components", "read_mixture", "read_weights"]
+__all__ = ["read_components", "read_mixture", "read_together", "read_weights"]
 
 _MOST_POINTS = 2_500
 _MOST_PARAMETERS = 60
 _IN_A_LABEL = 2
 _MOST_GROUPS = 40  # in the chart
 _MOST_ROWS = 300  # groups in the table
+_MOST_TOGETHER = 120  # rows and columns
 _NOBODY = "none"
 
 
@@ -168,6 +171,43 @@ def _moments(report: MixtureData) -> tuple[Any, Any]:
         return np.empty((0, d)), np.empty((0, d, d))
     mean, covariance = measure.moments(report.components.topics[: report.n_topics])
     return report.plane.moments(np.asarray(mean), np.asarray(covariance))
+
+
+def read_together(report: ReportData) -> Content | None:
+    """Probabilities that two points are together, in the order of the partition; None for other data."""
+    if not isinstance(report, MixtureData) or report.partition is None or report.n_customers < 2:
+        return None
+    labels = report.partition
+    own = report.memberships[np.arange(len(labels)), labels]
+    # Evenly from each component, its surest points first.
+    chosen = np.lexsort((-own, labels))[evenly(len(labels), _MOST_TOGETHER)]
+    found = co_clustering(dishes_of(report.components.samples), items=chosen)
+    rows, columns = np.nonzero(np.round(found, 2) > 0.0)
+    cells = [
+        dict(zip(("row", "column", "one", "other", "probability"), cell, strict=True))
+        for cell in zip(
+            rows.tolist(),
+            columns.tolist(),
+            (chosen[rows] + 1).tolist(),
+            (chosen[columns] + 1).tolist(),
+            rounded(found[rows, columns], 2),
+            strict=True,
+        )
+    ]
+    shown, sizes = np.unique(labels[chosen], return_counts=True)
+    inside = labels[chosen][:, None] == labels[chosen][None, :]
+    np.fill_diagonal(inside, False)
+    return Content(
+        values={
+            "n": report.n_customers,
+            "n_drawn": len(chosen),
+            "n_components": int(labels.max()) + 1,
+            "within": float(found[inside].mean()) if inside.any() else 1.0,
+        },
+        charts={
+            "together": together(cells, np.cumsum(sizes).tolist(), [str(k + 1) for k in shown], len(chosen))
+        },
+    )
 
 
 def read_weights(report: ReportData) -> Content | None:
