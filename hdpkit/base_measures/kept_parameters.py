@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar, Self
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats, IntsOrList
-from hdpkit.checks import MISUSE, whole_number
-from hdpkit.errors import DataError, ParameterError, StateError
+from hdpkit.base_measures.bank import PythonBank
+from hdpkit.checks import MISUSE, log_densities, whole_number
+from hdpkit.errors import AuditError, DataError, ParameterError, StateError
 from hdpkit.numerics import exp_each, log
+from hdpkit.parts import Attached, Part
+from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource
 
-__all__ = ["KeptParameters"]
+__all__ = ["KeptParameters", "ParameterBank", "ParametersOfDishes"]
 
 _KEY, _REMEDY = "bank, in the frozen state", "Thaw a state over the same data and declarations."
 
@@ -219,3 +223,186 @@ class KeptParameters:
     def memory_bytes(self) -> int:
         """Bytes of parameters that are arrays; others are not counted."""
         return sum(getattr(parameter, "nbytes", 0) for parameter in self._of.values())
+
+
+class ParameterBank(PythonBank):
+    """Statistics in Python, with a parameter of each dish that the measure doesn't integrate out.
+
+    The predictive of one value under a dish without values must not depend on the parameter.
+
+    Attributes
+    ----------
+    held : str
+        The attribute of statistics that has the parameter; also the name of the measure's.
+    kind : type
+        The `KeptParameters` of the measure.
+    """
+
+    held: ClassVar[str]
+    kind: ClassVar[type[KeptParameters]]
+
+    def __init__(self, measure: Any, values: Any) -> None:
+        super().__init__(measure, values)
+        self.kept = self.kind(measure, values)
+
+    # ------------------------------------------------------------------ dishes
+
+    def prepare(self, source: ChoiceSource) -> None:
+        """Use this source for draws until the end of a verb."""
+        self.kept.prepare(source)
+
+    def born(self, slot: int) -> None:
+        """Empty statistics, and a parameter."""
+        self.kept.born(slot)
+        super().born(slot)
+
+    def died(self, slot: int) -> None:
+        """Remove the parameter of the dish, except for the current step."""
+        self.kept.died(slot)
+        super().died(slot)
+
+    def remove(self, slot: int, customers: IntsOrList) -> None:
+        """Remove these customers' values from a slot."""
+        self.kept.left(slot, int(customers[0]))
+        super().remove(slot, customers)
+
+    def add(self, slot: int, customers: IntsOrList) -> None:
+        """Add these customers' values to a slot."""
+        self.kept.seated(customers)
+        super().add(slot, customers)
+
+    def begin(self, slot: int) -> Any:
+        """Statistics without values, with the parameter of a slot."""
+        begin = getattr(super(), "begin", None)
+        made = self.measure.make() if begin is None else begin(slot)
+        setattr(made, self.held, self.kept.parameter(slot))
+        return made
+
+    def _many(self, slots: IntsOrList) -> list[Any]:
+        many = super()._many(slots)
+        for slot, statistics in zip(slots, many, strict=False):  # the last has no slot
+            setattr(statistics, self.held, self.kept.parameter(slot))
+        return many
+
+    def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
+        """Log probability of a block under each slot and, last, its mean over auxiliary dishes."""
+        if len(customers) == 1:  # the same under all auxiliary dishes, so none are drawn
+            return self.log_predictive(customers[0], slots)
+        offered = self.kept.offered(customers)
+        measure: Any = self.measure
+        many = [*self._many(slots)[:-1], *(measure.begun(one) for one in offered)]
+        values = [self.values[i] for i in customers]
+        logs = log_densities(measure, "log_block", measure.log_block(values, many), len(many))
+        return np.append(logs[: len(slots)], self.kept.weighed(offered, logs[len(slots) :]))
+
+    def log_marginals(self, slots: IntsOrList, dishes: npt.NDArray[np.int32] | None) -> Floats:
+        """Log marginal probability of the data of each slot, given its parameter: shape (n,)."""
+        self._many(slots)
+        return super().log_marginals(slots, dishes)
+
+    def statistics(self, slots: IntsOrList, dishes: npt.NDArray[np.int32]) -> list[Any]:
+        """Statistics of these slots."""
+        return self._many(slots)[:-1]
+
+    def adopt(self, measure: Any) -> bool:
+        """Replace the parameter values; statistics and parameters of dishes are kept."""
+        self.kept.measure = measure
+        return super().adopt(measure)
+
+    # ------------------------------------------------------------------ parameters
+
+    def bring_back(self, customer: int) -> None:
+        """Give the next new dish the parameter recorded for this customer, if there is one."""
+        self.kept.bring_back(customer)
+
+    def parameter(self, slot: int) -> float:
+        """Parameter of a dish."""
+        return float(self.kept.parameter(slot))
+
+    def has_parameter(self, slot: int) -> bool:
+        """Whether the dish already has a parameter."""
+        return self.kept.has_parameter(slot)
+
+    def set_parameter(self, slot: int, parameter: Any) -> None:
+        """Change the parameter of a dish."""
+        self.kept.set_parameter(slot, parameter)
+
+    def log_likelihood_of(self, slot: int, customers: IntsOrList) -> Callable[[Any], float]:
+        """Return the log marginal of a dish as a function of its parameter."""
+        statistics = self._many([slot])[0]
+        measure: Any = self.measure
+        return lambda parameter: float(
+            measure.log_marginal(attrs.evolve(statistics, **{self.held: float(parameter)}))
+        )
+
+    # ------------------------------------------------------------------ saved with the state
+
+    def rebuild(self, dishes: npt.NDArray[np.int32], slots: IntsOrList) -> None:
+        """Recount everything from each customer's dish (-1: unseated)."""
+        self.kept.rebuild(dishes, slots)
+        super().rebuild(dishes, slots)
+
+    def relabelled(self, mapping: npt.NDArray[np.int32]) -> None:
+        """Slots have new numbers."""
+        self.kept.relabelled(mapping)
+        super().relabelled(mapping)
+
+    def freeze(self) -> dict[str, Any]:
+        """The parameters of the dishes."""
+        return self.kept.freeze()
+
+    def check_frozen(self, frozen: Any, slots: Any) -> None:
+        """Raise a DataError unless these are parameters, one per dish; None is accepted."""
+        self.kept.check_frozen(frozen, slots)
+
+    def thaw(self, frozen: Any) -> None:
+        """Restore frozen parameters."""
+        self.kept.thaw(frozen)
+
+    def memory_bytes(self) -> int:
+        """Bytes of statistics and parameters."""
+        return super().memory_bytes() + self.kept.memory_bytes()
+
+
+class ParametersOfDishes(Attached, Part):
+    """The parameters of dishes as a part of the state. The bank of the measure stores them.
+
+    Attributes
+    ----------
+    name : str
+        Of the measure's parameter, an `hdpkit.Each`.
+    """
+
+    name: ClassVar[str]
+
+    def is_legal(self, value: float) -> bool:
+        """Whether this can be the parameter of a dish."""
+        raise NotImplementedError
+
+    def values(self) -> Floats:
+        """Return the parameter of each dish, in the order of the dishes."""
+        slots, bank = self.state.slots.occupied_slots().tolist(), self.state.bank
+        return np.array([bank.parameter(slot) for slot in slots], dtype=float)
+
+    def log_density(self, state: Any) -> float:
+        """Log prior density of the parameters, in nats. The likelihood is conditional on them."""
+        prior = getattr(state.measure, self.name).prior
+        return math.fsum(log_density_at(prior, value) for value in self.values().tolist())
+
+    def scalars(self, state: Any) -> Mapping[str, float]:
+        """The mean over the dishes."""
+        return {"mean": float(np.mean(self.values()))}
+
+    def audit(self, slots: npt.NDArray[np.int32]) -> None:
+        """Check that each dish has a parameter."""
+        bank = self.state.bank
+        for slot in slots.tolist():
+            if not (bank.has_parameter(slot) and self.is_legal(bank.parameter(slot))):
+                raise AuditError(
+                    self.name, f"none of the dish in slot {slot}", "one of each dish",
+                    "The state is inconsistent: report the move that ran last.",
+                )  # fmt: skip
+
+    def clone(self, state: Any) -> Self:
+        """Not used: a copy of the franchise creates its own."""
+        raise NotImplementedError

@@ -24,8 +24,10 @@ class VonMisesFisher(VonMisesFisherReference):
 
     Parameters
     ----------
-    concentration : float or prior
-        Of the vectors of a dish about its mean direction, the same for all dishes; a prior is resampled.
+    concentration : float, prior or Each
+        Of the vectors of a dish about its mean direction, the same for all dishes; a prior is resampled. With
+        ``hk.Each(prior)`` each dish has its own, which is part of the state; then mean directions must be
+        uniform, and the code is in Python.
     prior_direction : array of shape (D,), optional
         Of length 1. Needed if ``prior_concentration`` is above 0.
     prior_concentration : float
@@ -33,7 +35,9 @@ class VonMisesFisher(VonMisesFisherReference):
     """
 
     def bank(self, data: GroupedData) -> StatisticsBank:
-        """Return compiled statistics."""
+        """Return compiled statistics; in Python if each dish has its own concentration."""
+        if not self.conjugate:
+            return self.readable_bank(data)
         return VonMisesFisherBank(self._matrix(data), self, Resultant)
 
 

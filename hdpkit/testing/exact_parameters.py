@@ -7,11 +7,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import numpy as np
 
 from hdpkit.arrays import Int32s
 from hdpkit.base_measures import Finite
 from hdpkit.franchise import Franchise
+from hdpkit.priors import Each
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact import ExactFailure, ExactModel
 
@@ -24,7 +26,9 @@ def grid_of(measure: Any) -> Finite | None:
     """Return the possible parameters of a dish if they are finitely many, otherwise None."""
     declared = getattr(measure, "sample_prior", None)
     if declared is None:
-        declared = getattr(getattr(measure, "smoothing", None), "prior", None)
+        fields = attrs.fields(type(measure)) if attrs.has(type(measure)) else ()
+        own = [value for field in fields if isinstance(value := getattr(measure, field.name), Each)]
+        declared = own[0].prior if len(own) == 1 else None
     return declared if isinstance(declared, Finite) else None
 
 

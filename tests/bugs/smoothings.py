@@ -6,7 +6,6 @@ from planted import PlantedBug
 
 __all__ = ["BUGS"]
 
-_BANK = "hdpkit.base_measures.dish_smoothing"
 _KEPT = "hdpkit.base_measures.kept_parameters"
 _PART = "hdpkit.base_measures.proportions"
 _BIRTH_AND_DEATH = (
@@ -14,7 +13,7 @@ _BIRTH_AND_DEATH = (
     "        super().born(slot)\n"
     "\n"
     "    def died(self, slot: int) -> None:\n"
-    '        """Remove the smoothing of the dish, except for the current step."""\n'
+    '        """Remove the parameter of the dish, except for the current step."""\n'
     "        self.kept.died(slot)\n"
 )
 
@@ -22,7 +21,7 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "smoothing of a dead dish",
         "A dish that is born has the smoothing of the last one in its slot.",
-        _BANK,
+        _KEPT,
         _BIRTH_AND_DEATH,
         _BIRTH_AND_DEATH.replace(
             "        self.kept.born(slot)\n",
@@ -33,9 +32,9 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "one auxiliary smoothing for all",
         "A block is weighed under the first auxiliary dish, whichever the dish that is born will be.",
-        _BANK,
-        "(measure.begun(smoothing) for smoothing in offered)",
-        "(measure.begun(offered[0]) for smoothing in offered)",
+        _KEPT,
+        "(measure.begun(one) for one in offered)",
+        "(measure.begun(offered[0]) for one in offered)",
         "check_dish_smoothings",
     ),
     PlantedBug(
@@ -57,15 +56,15 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "counts with the smoothing of another dish",
         "The counts of all dishes are weighed with the smoothing of the first.",
-        _BANK,
-        "            statistics.smoothing = self.kept.parameter(slot)\n",
-        "            statistics.smoothing = self.kept.parameter(slots[0])\n",
+        _KEPT,
+        "            setattr(statistics, self.held, self.kept.parameter(slot))\n",
+        "            setattr(statistics, self.held, self.kept.parameter(slots[0]))\n",
         "check_dish_smoothings",
     ),
     PlantedBug(
         "smoothing given the data of another dish",
         "The smoothing of a dish is updated given the data of the first.",
-        _BANK,
+        _KEPT,
         "        statistics = self._many([slot])[0]\n",
         "        statistics = self._of[min(self._of)]\n",
         "check_updates_of_dish_smoothings",
@@ -91,9 +90,9 @@ BUGS: tuple[PlantedBug, ...] = (
     PlantedBug(
         "density of smoothings of one dish",
         "The log joint counts the density of the first smoothing alone.",
-        _BANK,
-        "for smoothing in self.smoothings().tolist())",
-        "for smoothing in self.smoothings().tolist()[:1])",
+        _KEPT,
+        "for value in self.values().tolist())",
+        "for value in self.values().tolist()[:1])",
         "check_density_of_dish_smoothings",
     ),
 )

@@ -522,3 +522,18 @@ def test_counts_of_terms_move_with_the_numbers_of_their_dishes(measure, seed):
     assert np.array_equal(bank.counts(to[slots].tolist()), before)
     empty = sorted(set(range(32)) - set(to[slots].tolist()))
     assert not bank.counts(empty).any()
+
+
+def test_a_weak_prior_for_independent_dimensions():
+    X = np.random.default_rng(0).normal(size=(40, 3)) * [1.0, 5.0, 0.2] + [0.0, 7.0, 1.0]
+    measure = hk.NormalGamma.weakly_informative(X, n_dishes=4)
+    wishart = hk.NormalInverseWishart.weakly_informative(X, n_dishes=4)
+    assert measure.mean == pytest.approx(wishart.mean)
+    assert measure.strength == wishart.strength
+    assert measure.rate / (measure.shape - 1.0) == pytest.approx(np.diag(wishart.scale))
+    numbers = hk.NormalGamma.weakly_informative(X[:, 1])
+    assert numbers.n_dims is None
+    assert numbers.rate == pytest.approx(0.5 * X[:, 1].var(ddof=1) / 100.0)
+    assert type(NormalGammaReference.weakly_informative(X)) is NormalGammaReference
+    with pytest.raises(DataError, match="column 2 is constant"):
+        hk.NormalGamma.weakly_informative(np.column_stack([X[:, :2], np.ones(40)]))

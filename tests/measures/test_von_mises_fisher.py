@@ -7,12 +7,16 @@ import numpy as np
 import pytest
 from marginals import von_mises_fisher_log_marginal
 from scipy import stats
+from smoothing_checks import Grid
 
 import hdpkit as hk
 from hdpkit.base_measures import VonMisesFisherReference
 from hdpkit.base_measures.reference.von_mises_fisher import bessel_ratio, log_bessel
-from hdpkit.errors import DataError, ParameterError
+from hdpkit.errors import DataError, HdpkitError, ParameterError
 from hdpkit.random import RandomStream
+from hdpkit.testing.cases import tiny_franchise
+from hdpkit.testing.exact import check_exact
+from hdpkit.testing.exact_parameters import exact_model
 
 BOTH = pytest.mark.parametrize("kind", [hk.VonMisesFisher, VonMisesFisherReference])
 
@@ -225,6 +229,94 @@ def test_posterior_means_and_names(kind):
     drawn = np.append(direction, 20.0)
     density = stats.vonmises_fisher(direction, 20.0).logpdf(values[3])
     assert measure.log_likelihood(values[3], drawn) == pytest.approx(density)
+
+
+# ---------------------------------------------------------------------- one concentration per dish
+
+
+def own(kind, *grid, shape="2+1", values=None, **options):
+    """A tiny franchise where each dish has one of two concentrations."""
+    measure = kind(hk.Each(Grid(grid or [0.4, 6.0], [1.0, 2.0])), n_dims=2)
+    return tiny_franchise(shape, measure, values=values, **options)
+
+
+@BOTH
+@pytest.mark.parametrize("move", [hk.moves.TableGibbs(), hk.moves.DishGibbs(), hk.moves.DishParameters()])
+@pytest.mark.parametrize("shape", ["2+1", "flat 3"])
+def test_moves_leave_seating_and_concentrations_alone(kind, move, shape):
+    franchise = own(kind, shape=shape)
+    if isinstance(move, hk.moves.DishGibbs) and shape == "flat 3":
+        return
+    model = exact_model(
+        franchise, lambda values, one: von_mises_fisher_log_marginal(one)(values) if len(values) else 0.0
+    )
+    if isinstance(move, hk.moves.DishParameters):
+        P = model.matrix(move.apply)
+        assert np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
+        assert np.abs(model.pi @ P - model.pi).max() < 1e-12
+    else:
+        check_exact(model, move)
+
+
+@BOTH
+def test_one_concentration_that_is_the_only_one(kind):
+    """The prior has one value: densities are those of a measure with this concentration."""
+    values = directions(12, 3, seed=3)
+    data = groups(values)
+    dishes = (np.arange(12) % 2).astype(np.int32)
+    banks = []
+    for measure in (kind(hk.Each(Grid([8.0]))), kind(8.0)):
+        bank = measure.for_data(data).bank(data)
+        bank.prepare(RandomStream((1, 1)))
+        for slot in range(2):
+            bank.born(slot)
+            bank.add(slot, np.flatnonzero(dishes == slot).astype(np.int32))
+        banks.append(bank)
+    for call in (
+        lambda bank: bank.log_marginals([0, 1], dishes),
+        lambda bank: bank.log_predictive(4, [0, 1]),
+        lambda bank: bank.log_block([3, 4, 5], [0, 1]),
+    ):
+        assert call(banks[0]) == pytest.approx(call(banks[1]), rel=1e-10)
+
+
+def test_a_chain_finds_a_concentration_for_each_dish():
+    tight, wide = (directions(150, 8, seed=k, concentration=c) for k, c in ((1, 200.0), (2, 15.0)))
+    x = np.concatenate([tight, wide])
+    measure = hk.VonMisesFisher(hk.Each(hk.Gamma(1.0, 0.01)))
+    franchise = hk.Franchise(hk.Restaurant(base=measure, concentration=0.3), groups(x))
+    schedule = [hk.moves.TableGibbs(), hk.moves.DishParameters()]
+    start = np.repeat([0, 1], 150)
+    trace = hk.Scheduler(schedule).run(franchise, sweeps=12, rng=0, init=start)
+    assert franchise.n_dishes >= 2
+    big = np.argsort(np.bincount(franchise.dishes))[-2:]
+    found = franchise.parts["concentration"].concentrations()[big]
+    assert 150 < max(found) < 260
+    assert 11 < min(found) < 20
+    named = franchise.named_parameters()["concentration"]
+    assert sorted(named[big]) == sorted(found)
+    assert len(trace["concentration/mean"]) == 12
+    twin = franchise.copy()
+    assert twin.log_joint() == pytest.approx(franchise.log_joint(), rel=1e-12)
+    prior = hk.Gamma(1.0, 0.01)
+    density = sum(prior.log_density(c) for c in franchise.parts["concentration"].concentrations())
+    assert franchise.parts["concentration"].log_density(franchise) == pytest.approx(density)
+
+
+def test_one_concentration_per_dish_is_refused_where_it_cannot_be():
+    each = hk.Each(hk.Gamma(1.0, 0.01))
+    with pytest.raises(ParameterError, match="prior_concentration"):
+        hk.VonMisesFisher(each, [0.6, 0.8], 1.0)
+    with pytest.raises(ParameterError, match=r"hk\.Each of a prior of positive numbers"):
+        hk.VonMisesFisher(hk.Each(hk.Normal(10.0, 1.0)))
+    franchise = hk.Franchise(hk.Restaurant(base=hk.VonMisesFisher(each)), groups(directions(6, 3)))
+    with pytest.raises(HdpkitError):
+        hk.Scheduler([hk.moves.SplitMerge()]).run(franchise, sweeps=1, rng=0)
+    measure = hk.VonMisesFisher(each, n_dims=3)
+    statistics = measure.make()
+    measure.add(statistics, [1.0, 0.0, 0.0])
+    with pytest.raises(HdpkitError, match="begun"):
+        measure.log_predictive([1.0, 0.0, 0.0], [statistics])
 
 
 # ---------------------------------------------------------------------- chains, errors

@@ -72,6 +72,17 @@ MEASURES = {
             "n_dims": DIMS,
         },
     ),
+    "NormalGammaReference.weakly_informative": Row(
+        plain(hk.NormalGamma.weakly_informative, values=[[1.0, 0.0], [0.5, 2.0]], n_dishes=5.0),
+        {
+            "values": [
+                None, 5, "values", [], [1.0], [[1.0, 2.0]], [[[1.0]]], [[1.0], [1.0, 2.0]],
+                Told([[1.0, 2.0], [1.0, 3.0]], "column 0 is constant"),
+                np.full((5, 2), NAN), [["1", "2"], ["3", "4"]],
+            ],
+            "n_dishes": SINGLE,
+        },
+    ),
     "VonMisesFisherReference.weakly_informative": Row(
         plain(
             hk.VonMisesFisher.weakly_informative,

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.base_measures.moments import Moments, finite
 from hdpkit.base_measures.protocol import by_entry
-from hdpkit.base_measures.vectors import LARGEST_VALUE, VectorMeasure, diagonal, positive, real
+from hdpkit.base_measures.vectors import (
+    LARGEST_VALUE,
+    VectorMeasure,
+    diagonal,
+    positive,
+    positive_numbers,
+    real,
+)
+from hdpkit.checks import number_array
+from hdpkit.errors import DataError, ParameterError
 from hdpkit.random import ChoiceSource
 
 __all__ = ["NormalGammaReference"]
@@ -44,6 +54,42 @@ class NormalGammaReference(VectorMeasure):
     rate: Any = positive("rate", default=1.0)
 
     _legal = staticmethod(finite)
+
+    @classmethod
+    def weakly_informative(cls, values: npt.ArrayLike, n_dishes: float = 10.0) -> Self:
+        """A weak prior from the data (Fraley & Raftery 2007, section 3.2, for diagonal covariances).
+
+        The prior mean is the mean of the data with strength 0.01, shape = 3/2 (three degrees of freedom), and
+        the guess of a variance, rate / (shape - 1), is the variance of the data, with each axis shortened so
+        that `n_dishes` ellipsoids have the volume of the data's.
+
+        Parameters
+        ----------
+        values : array-like, shape (n,) or (n, D)
+            Two or more values, not all the same in any dimension.
+        n_dishes : float
+            Approximate number of dishes.
+
+        Raises
+        ------
+        DataError
+            If a dimension is constant.
+        """
+        X = number_array(values)
+        if X is None or X.ndim not in (1, 2) or len(X) < 2 or X.size == 0 or not np.all(finite(X)):
+            raise DataError("values", values, "finite numbers, shape (n,) or (n, D)", "Give an array.")
+        number = positive_numbers("n_dishes", n_dishes)
+        if np.ndim(number) != 0:
+            raise ParameterError("n_dishes", n_dishes, "one positive number", "10 is usual.")
+        variance = X.var(axis=0, ddof=1)
+        constant = np.flatnonzero(np.atleast_1d(variance) <= 0.0)
+        if len(constant):
+            raise DataError(
+                "values", f"column {constant[0]} is constant", "with two values in every dimension",
+                "Drop the dimension, or give rate.",
+            )  # fmt: skip
+        rate = 0.5 * variance / float(number) ** (2.0 / (X.shape[1] if X.ndim == 2 else 1))
+        return cls(X.mean(axis=0), 0.01, 1.5, rate)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self, cast
 
 import attrs
 import numpy as np
@@ -12,19 +12,28 @@ import numpy.typing as npt
 import scipy
 
 from hdpkit.arrays import Floats
+from hdpkit.base_measures.bank import StatisticsBank
 from hdpkit.base_measures.moments import finite
+from hdpkit.base_measures.own_concentrations import (
+    LARGEST,
+    SMALLEST,
+    ConcentrationBank,
+    ConcentrationsOfDishes,
+    is_concentration,
+)
 from hdpkit.base_measures.protocol import Resampled, by_entry
 from hdpkit.base_measures.vectors import VectorMeasure
 from hdpkit.checks import as_float, number_array
 from hdpkit.data import GroupedData
-from hdpkit.errors import DataError, ParameterError
-from hdpkit.priors import Gamma, Prior, mean_of
+from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
+from hdpkit.parts import Part
+from hdpkit.priors import Each, Gamma, Prior, Shifted, draw_from, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Resultant", "VonMisesFisherReference"]
 
-SMALLEST, LARGEST = 1e-10, 1e10  # range of concentrations
 FROM_ONE = 1e-5  # how far the length of a unit vector may be from 1
+MOST_DRAWS = 10_000  # of a concentration in its range
 
 
 @attrs.define
@@ -33,10 +42,11 @@ class Resultant:
 
     n: int
     total: Floats  # shape (D,)
+    concentration: float | None = None  # of the dish, if dishes have separate ones
 
     def copy(self) -> Self:
         """Return independent statistics."""
-        return type(self)(self.n, self.total.copy())
+        return type(self)(self.n, self.total.copy(), self.concentration)
 
 
 def log_bessel(order: float, r: Any) -> Floats:
@@ -90,18 +100,25 @@ def _concentration(value: Any) -> Any:
         "concentration", value, f"a number from {SMALLEST} to {LARGEST}, or a prior",
         "A number is fixed; a prior, for instance hk.Gamma(1.0, 0.01), is resampled.",
     )  # fmt: skip
+    if isinstance(value, Each):
+        prior = value.prior
+        if isinstance(prior, Shifted) or support_of(prior)[0] < 0.0 or not is_concentration(mean_of(prior)):
+            raise ParameterError(
+                "concentration", value, "hk.Each of a prior of positive numbers",
+                "For instance hk.Each(hk.Gamma(1.0, 0.01)).",
+            )  # fmt: skip
+        return value
     number = isinstance(value, float | int | np.ndarray)
     if not number and isinstance(value, Prior) and not isinstance(value, type):
         value = Resampled(mean_of(value), value)
-    found = as_float(value)
-    if not SMALLEST <= found <= LARGEST:
+    if not is_concentration(value):
         raise error
-    return value if isinstance(value, Resampled) else found
+    return value if isinstance(value, Resampled) else as_float(value)
 
 
 def _prior_concentration(value: Any) -> float:
     number = as_float(value)
-    if number == 0.0 or SMALLEST <= number <= LARGEST:
+    if number == 0.0 or is_concentration(number):
         return number
     raise ParameterError(
         "prior_concentration",
@@ -195,8 +212,10 @@ class VonMisesFisherReference(VectorMeasure):
 
     Parameters
     ----------
-    concentration : float or prior
-        Of the vectors of a dish about its mean direction, the same for all dishes; a prior is resampled.
+    concentration : float, prior or Each
+        Of the vectors of a dish about its mean direction, the same for all dishes; a prior is resampled. With
+        ``hk.Each(prior)`` each dish has its own, which is part of the state; then mean directions must be
+        uniform, and the code is in Python.
     prior_direction : array of shape (D,), optional
         Of length 1. Needed if ``prior_concentration`` is above 0.
     prior_concentration : float
@@ -208,6 +227,9 @@ class VonMisesFisherReference(VectorMeasure):
     prior_concentration: float = attrs.field(default=0.0, converter=_prior_concentration)
 
     support = "sphere"
+    predicts: ClassVar[bool] = True
+    auxiliary: ClassVar[int] = 3
+    update: ClassVar[None] = None
 
     _legal = staticmethod(finite)
 
@@ -217,6 +239,11 @@ class VonMisesFisherReference(VectorMeasure):
             raise ParameterError(
                 "prior_direction", None, "a vector of length 1, because prior_concentration is above 0",
                 "Give it, or leave prior_concentration out.",
+            )  # fmt: skip
+        if not self.conjugate and self.prior_concentration > 0.0:
+            raise ParameterError(
+                "prior_concentration", self.prior_concentration,
+                "0, because each dish has its own concentration", "Leave it out, or hk.Each.",
             )  # fmt: skip
 
     @classmethod
@@ -256,20 +283,22 @@ class VonMisesFisherReference(VectorMeasure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters by name."""
+        """Parameters by name; without the concentration if each dish has its own."""
+        shared = {"concentration": self.concentration} if self.conjugate else {}
         given = {} if self.prior_direction is None else {"prior_direction": self.prior_direction}
-        return {
-            "concentration": self.concentration,
-            **given,
-            "prior_concentration": self.prior_concentration,
-        }
+        return {**shared, **given, "prior_concentration": self.prior_concentration}
 
     @property
     def numbers(self) -> tuple[float, Floats]:
-        """The concentration, and the prior's concentration times its direction: shape (D,)."""
+        """The concentration of all dishes, and the prior's times its direction: shape (D,)."""
+        return float(self.concentration), self._prior
+
+    @property
+    def _prior(self) -> Floats:
         if self.prior_direction is None:
-            return float(self.concentration), np.zeros(self.n_dims or 2)
-        return float(self.concentration), self.prior_concentration * self.prior_direction
+            return np.zeros(self.n_dims or 2)
+        found: Floats = self.prior_concentration * self.prior_direction
+        return found
 
     @property
     def legal_values(self) -> str:
@@ -287,6 +316,74 @@ class VonMisesFisherReference(VectorMeasure):
             )  # fmt: skip
         _unit_rows(values)
         return made
+
+    # ------------------------------------------------------------------ one concentration per dish
+
+    @property
+    def conjugate(self) -> bool:  # type: ignore[override]
+        """Whether all dishes share one concentration; otherwise each dish's is part of the state."""
+        return not isinstance(self.concentration, Each)
+
+    def _concentration_of(self, statistics: Resultant) -> float:
+        """Concentration of a dish; of one without values any, because one vector is uniform under it."""
+        if isinstance(self.concentration, Each):
+            if statistics.concentration is not None:
+                return statistics.concentration
+            if statistics.n == 0:
+                return float(mean_of(cast(Prior, self.concentration.prior)))
+            raise StateError(
+                "concentration", None, "the concentration of the dish, where each dish has its own",
+                "Call measure.begun(concentration) instead of measure.make().",
+            )  # fmt: skip
+        return float(self.concentration)
+
+    def begun(self, concentration: float) -> Resultant:
+        """Return the statistics of a dish without values that has this concentration.
+
+        Parameters
+        ----------
+        concentration : float
+            From 1e-10 to 1e10.
+        """
+        if not is_concentration(concentration):
+            raise ParameterError(
+                "concentration", concentration, f"a number from {SMALLEST} to {LARGEST}", "For instance 10.0."
+            )
+        return attrs.evolve(self.make(), concentration=float(concentration))
+
+    def draw(self, source: ChoiceSource) -> float:
+        """Draw the concentration of a dish from its prior, truncated to the range of concentrations."""
+        prior = self.concentration.prior
+        for _ in range(MOST_DRAWS):
+            drawn = float(draw_from(prior, source))
+            if is_concentration(drawn):
+                return drawn
+        raise DeclarationError(
+            "concentration",
+            prior,
+            f"a prior with mass from {SMALLEST} to {LARGEST}",
+            "Give it another prior.",
+        )
+
+    @property
+    def log_prior(self) -> Callable[[float], float] | None:
+        """Log prior density of the concentration of a dish; None if the prior has finitely many values."""
+        prior = self.concentration.prior
+        if hasattr(prior, "choose"):
+            return None
+        return lambda x: log_density_at(prior, x) if is_concentration(x) else -math.inf
+
+    def parts(self, state: Any) -> Mapping[str, Part]:
+        """The concentrations, if dishes have separate ones."""
+        return {} if self.conjugate else {"concentration": ConcentrationsOfDishes(state)}
+
+    def bank(self, data: GroupedData) -> StatisticsBank:
+        """Return statistics in Python."""
+        return self.readable_bank(data)
+
+    def readable_bank(self, data: GroupedData) -> StatisticsBank:
+        """Return statistics in Python, with the concentrations of dishes in the state."""
+        return super().readable_bank(data) if self.conjugate else ConcentrationBank(self, data.values)
 
     # ------------------------------------------------------------------ statistics
 
@@ -332,26 +429,24 @@ class VonMisesFisherReference(VectorMeasure):
 
     def _resultant(self, statistics: Resultant) -> Floats:
         """The posterior's concentration times its direction: shape (D,)."""
-        concentration, prior = self.numbers
-        return prior + concentration * statistics.total
+        return self._prior + self._concentration_of(statistics) * statistics.total
 
     def log_predictive(self, value: Any, many: Sequence[Resultant]) -> Floats:
         """log C(c) C(|r|) / C(|r + c x|) under each dish, r its resultant, c the concentration: (n,)."""
-        concentration, _ = self.numbers
+        concentrations = np.array([self._concentration_of(statistics) for statistics in many])
         resultants = np.array([self._resultant(statistics) for statistics in many])
         before = np.linalg.norm(resultants, axis=1)
-        after = np.linalg.norm(resultants + concentration * self._row(value), axis=1)
-        logs: Floats = (
-            self._log_normaliser(concentration) + self._log_normaliser(before) - self._log_normaliser(after)
-        )
+        after = np.linalg.norm(resultants + concentrations[:, None] * self._row(value), axis=1)
+        normalisers = self._log_normaliser(np.concatenate([concentrations, before, after]))
+        own, old, new = normalisers.reshape(3, len(many))
+        logs: Floats = own + old - new
         return logs
 
     def log_marginal(self, statistics: Resultant) -> float:
         """log C(c)^n C(|prior|) / C(|r|), in nats."""
-        concentration, prior = self.numbers
         return float(
-            statistics.n * self._log_normaliser(concentration)
-            + self._log_normaliser(np.linalg.norm(prior))
+            statistics.n * self._log_normaliser(self._concentration_of(statistics))
+            + self._log_normaliser(np.linalg.norm(self._prior))
             - self._log_normaliser(np.linalg.norm(self._resultant(statistics)))
         )
 
@@ -366,12 +461,13 @@ class VonMisesFisherReference(VectorMeasure):
     def simulate(self, statistics: Resultant, generator: np.random.Generator) -> Floats:
         """Draw a value from the predictive distribution of a dish."""
         mean = _by_generator(*self._posterior(statistics), 1, generator)[0]
-        drawn: Floats = _by_generator(mean, float(self.concentration), 1, generator)[0]
+        drawn: Floats = _by_generator(mean, self._concentration_of(statistics), 1, generator)[0]
         return drawn
 
     def draw_parameters(self, statistics: Resultant, source: ChoiceSource) -> Floats:
         """Draw the mean direction, followed by the concentration: shape (D + 1,)."""
-        return np.append(_by_source(*self._posterior(statistics), 1, source)[0], float(self.concentration))
+        drawn = _by_source(*self._posterior(statistics), 1, source)[0]
+        return np.append(drawn, self._concentration_of(statistics))
 
     def log_likelihood(self, value: Any, parameters: Floats) -> float:
         """Log density of a vector given a mean direction and a concentration."""
@@ -390,7 +486,7 @@ class VonMisesFisherReference(VectorMeasure):
     def draw_arrays(self, statistics: Resultant, n: int, source: ChoiceSource) -> Floats:
         """Draw the mean direction n times, each followed by the concentration: shape (n, D + 1)."""
         drawn = _by_source(*self._posterior(statistics), n, source)
-        return np.column_stack([drawn, np.full(n, float(self.concentration))])
+        return np.column_stack([drawn, np.full(n, self._concentration_of(statistics))])
 
     def draw_values(self, parameters: Floats, n: int, generator: np.random.Generator) -> Floats:
         """Draw vectors given a mean direction and a concentration: shape (n, D)."""
@@ -401,7 +497,7 @@ class VonMisesFisherReference(VectorMeasure):
         """E[mu], followed by the concentration: shape (D + 1,). The length of E[mu] is below 1."""
         direction, r = self._posterior(statistics)
         length = bessel_ratio(len(direction) / 2.0 - 1.0, r)
-        return np.append(length * direction, float(self.concentration))
+        return np.append(length * direction, self._concentration_of(statistics))
 
     def named_parameters(self, means: Floats, columns: Sequence[str] | None = None) -> dict[str, Floats]:
         """Mean directions by dimension, and the concentration."""
