@@ -163,9 +163,14 @@ def test_ranks_keep_others_out_of_their_folder(chain, client, tmp_path):
         ranks = pool.submit(on_mpi, 2, chain[0], SWEEPS, 1, kept, 1, 2, -1, -1, 8)
         while not (kept / "chain-000" / "state-1").exists() and not ranks.done():
             time.sleep(0.05)
-        for backend in (shards.Local(), shards.Dask(client)):
-            with pytest.raises(LockedRunError, match="no other process is using"):
-                here(chain, backend, folder=kept)
+        first = int((chain[0] / "pid-0").read_text())
+        os.kill(first, signal.SIGSTOP)  # it can't give up before the others have been refused
+        try:
+            for backend in (shards.Local(), shards.Dask(client)):
+                with pytest.raises(LockedRunError, match="no other process is using"):
+                    here(chain, backend, folder=kept)
+        finally:
+            os.kill(first, signal.SIGCONT)
         assert "SlowPartError" in ranks.result().stderr
     same(here(chain, shards.Dask(client), folder=kept).state(), chain[2])
 
