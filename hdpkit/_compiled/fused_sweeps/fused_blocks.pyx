@@ -117,6 +117,7 @@ cdef extern from "topic_sweep.h":
         uint8_t *excess
         float steps
         float *log_share
+        float *near_base
         float *log_base
         hdpkit_distinct *distinct
         int64_t passes
@@ -152,6 +153,7 @@ cdef enum:
     STEPS = 8              # most units of the bounds a bit
     WORTH = 64             # most bounds for each customer: more cost more than they spare
 
+cdef double MOST_ETA = 1e30
 cdef double LOG_2 = 0.69314718055994530942
 
 
@@ -308,6 +310,8 @@ cdef class Blocks:
         cdef double least = self.bank.smallest_eta, most
         if self.bank.b.n_terms * self.bank.b.stride > WORTH * <int64_t>self.units.customer.size():
             return 0
+        if least < 1.0 / MOST_ETA or self.bank.b.eta_sum > MOST_ETA:      # not numbers of single precision
+            return 0
         if self.units.bounds is None:
             self.units.bounds = Bounds()
         self.bounds = self.units.bounds
@@ -335,7 +339,7 @@ cdef class Blocks:
         if s.stride != self.stride:
             wide = s.stride * sizeof(double)
             narrow = s.stride * sizeof(float)
-            self.arrays.assign(9 * wide + 3 * narrow + 3 * LINE_BYTES
+            self.arrays.assign(9 * wide + 4 * narrow + 3 * LINE_BYTES
                                + (0 if self.words == NULL else wide + 3 * narrow + LINE_BYTES), 0)
             at = self.arrays.data()
             at += (LINE_BYTES - <size_t>at % LINE_BYTES) % LINE_BYTES
@@ -351,9 +355,10 @@ cdef class Blocks:
             at += 9 * wide + LINE_BYTES
             s.log_share = <float *>at
             s.log_base = <float *>(at + narrow)
-            s.looked = <int32_t *>(at + 2 * narrow)
+            s.near_base = <float *>(at + 2 * narrow)
+            s.looked = <int32_t *>(at + 3 * narrow)
             if self.words != NULL:
-                at += 3 * narrow
+                at += 4 * narrow
                 self.bursts.here = <int32_t *>at
                 self.bursts.here_tables = <int32_t *>(at + narrow)
                 self.bursts.present = <int32_t *>(at + 2 * narrow)

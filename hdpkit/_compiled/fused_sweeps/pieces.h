@@ -17,6 +17,8 @@ namespace {
 
 constexpr uint64_t MANTISSA = 0xFFFFFFFFFFFFFULL, ONE = 0x3FF0000000000000ULL;
 constexpr int64_t BIAS = 1023;
+/* (log2 (1 + t) - t) / (t (1 - t)) for t in [0, 1]. */
+constexpr float BEND[] = {0.44265944f, -0.27672833f, 0.18486223f, -0.09838762f, 0.02627305f};
 
 #if defined(__GNUC__) && !defined(HDPKIT_PLAIN_LANES)
 
@@ -89,9 +91,16 @@ inline bool any_of(const words_piece &n) {
 /* Not 0 where x is above a limit. */
 inline words_piece above_limit(const floats_piece &x, float limit) { return (words_piece)(x > limit); }
 
-/* `yes` where n is 0, else `no`. */
-inline words_piece where_zero(const words_piece &n, int32_t yes, int32_t no) {
-    return n == 0 ? words_piece{} + yes : words_piece{} + no;
+inline floats_piece larger_of(const floats_piece &x, const floats_piece &y) { return x > y ? x : y; }
+
+/* `yes` where x is above a limit, else 0. */
+inline floats_piece where_above(const floats_piece &x, float limit, const floats_piece &yes) {
+    return x > limit ? yes : floats_piece{};
+}
+
+/* `yes` where n is larger than a limit, else `no`. */
+inline words_piece where_larger(const words_piece &n, int32_t limit, int32_t yes, const words_piece &no) {
+    return n > limit ? words_piece{} + yes : no;
 }
 
 #else
@@ -105,7 +114,13 @@ inline words_piece from_bytes(const uint8_t *n) { return *n; }
 inline floats_piece as_floats(const words_piece &n) { return (float)n; }
 inline bool any_of(const words_piece &n) { return n != 0; }
 inline words_piece above_limit(const floats_piece &x, float limit) { return x > limit; }
-inline words_piece where_zero(const words_piece &n, int32_t yes, int32_t no) { return n == 0 ? yes : no; }
+inline floats_piece larger_of(const floats_piece &x, const floats_piece &y) { return x > y ? x : y; }
+inline floats_piece where_above(const floats_piece &x, float limit, const floats_piece &yes) {
+    return x > limit ? yes : 0.0f;
+}
+inline words_piece where_larger(const words_piece &n, int32_t limit, int32_t yes, const words_piece &no) {
+    return n > limit ? yes : no;
+}
 
 typedef double piece;
 typedef uint64_t bits_piece;
@@ -115,6 +130,19 @@ inline piece from_ints(const int32_t *n) { return (double)*n; }
 inline piece one_where_less(const piece &x, const piece &y) { return x < y ? 1.0 : 0.0; }
 
 #endif
+
+/* log2 of positive normal numbers, with an error of at most 1e-5: a polynomial of the mantissa. */
+inline floats_piece log2_of(const floats_piece &x) {
+    words_piece bits;
+    floats_piece t;
+    memcpy(&bits, &x, sizeof bits);
+    const words_piece exponent = (bits >> 23) - 127;
+    bits = (bits & 0x7FFFFF) | 0x3F800000;
+    memcpy(&t, &bits, sizeof t);
+    t = t - 1.0f;
+    const floats_piece bend = (((BEND[4] * t + BEND[3]) * t + BEND[2]) * t + BEND[1]) * t + BEND[0];
+    return as_floats(exponent) + t + t * (1.0f - t) * bend;
+}
 
 inline bits_piece bits_of(const piece &x) {
     bits_piece bits;

@@ -65,11 +65,14 @@ typedef struct hdpkit_block_words {
     int64_t n_met;
 } hdpkit_block_words;
 
+enum { HDPKIT_LEVELS = 4 };
+
 /* A term of a block: the row of its bounds, and what repetitions add to them. */
 typedef struct hdpkit_distinct {
     int64_t row;                 /* place of the row */
     int32_t times;               /* customers of the block with the term */
-    int32_t absent, present;     /* added for a dish without the term, and with it */
+    int32_t absent;              /* added for a dish without the term */
+    int32_t above[HDPKIT_LEVELS], present[HDPKIT_LEVELS];      /* where its byte is larger than `above`: ascending */
 } hdpkit_distinct;
 
 typedef struct hdpkit_blocks {
@@ -119,7 +122,8 @@ typedef struct hdpkit_blocks {
     /* bounds of dish Gibbs (block_bounds_text.h) */
     uint8_t *excess;             /* n_terms rows of `stride` slots; NULL: every dish is computed */
     float steps;                 /* units of `excess` a bit */
-    float *log_share, *log_base; /* by slot: an upper bound of log2 of `share`, a lower one of log2 of `base` */
+    float *log_share;            /* by slot: an upper bound of log2 of `share` */
+    float *near_base, *log_base; /* `base` and its log2, rounded */
     hdpkit_distinct *distinct;   /* of the current unit */
     int64_t passes;              /* units for which all dishes were computed */
     /* split-merge */

@@ -337,6 +337,18 @@ template <bool Scripted> struct Blocks {
         return at(s, threshold + margin, dishes, fresh) == k ? k : -2;
     }
 
+    /* The dish of a block if none of the other dishes is looked at; -2 if they could make a difference. */
+    static int64_t own_or_new(const hdpkit_blocks *s, int32_t own, const double *ratio, const int64_t *exponent,
+                              double uniform, double missing) {
+        const int64_t highest = exponent[0] > exponent[1] ? exponent[0] : exponent[1];
+        const double of_own = share_without(s, own) * ratio[0] * power_of_two(exponent[0] - highest);
+        const double fresh = share_of_new(s) * ratio[1] * power_of_two(exponent[1] - highest);
+        const double total = of_own + fresh, threshold = uniform * total, margin = 2.0 * missing * total;
+        if (!(total > 0.0 && total < 1e300) || threshold < margin) return -2;
+        if (threshold + margin < of_own) return own;
+        return fresh > 0.0 && threshold - margin >= of_own ? s->stride : -2;
+    }
+
     /* The dish of a block of production. */
     static int64_t draw_dish(hdpkit_blocks *s, int32_t own) {
         const double uniform = hdpkit_philox_double(s->stream);
@@ -345,12 +357,15 @@ template <bool Scripted> struct Blocks {
         own_and_new(s, own, ratio, exponent);
         if (s->excess != 0 && !s->outside && s->n_now >= FEWEST) {
             const double of_own = share_without(s, own) * ratio[0];
-            BlockBounds::look_for(s, own, of_own, exponent[0], 0);
-            if (4 * s->n_looked <= s->n_all / LANES) {
+            const double missing = BlockBounds::look_for(s, own, of_own, exponent[0], 0);
+            int64_t k = -2;
+            if (s->n_looked == 0) {
+                k = own_or_new(s, own, ratio, exponent, uniform, missing);
+            } else if (4 * s->n_looked <= s->n_all / LANES) {
                 add_line(s, own / LANES);
-                const int64_t k = draw(s, weigh(s, own, ratio, exponent), uniform, (double)s->n_all * power_of_two(-BITS));
-                if (k >= 0) return k;
+                k = draw(s, weigh(s, own, ratio, exponent), uniform, missing);
             }
+            if (k >= 0) return k;
         }
         s->passes += 1;
         look_at_all(s);
