@@ -69,11 +69,11 @@ class Assignment:
 
 
 class Assigned:
-    """A sweep of a move that assigns dishes to labels of a plan that have at least the weight ``least``."""
+    """A sweep of a move that assigns dishes to labels of a plan that have at least the weight ``plan.least``."""
 
-    def __init__(self, plan: Any, least: float, key: tuple[int, int]) -> None:
+    def __init__(self, plan: Any, key: tuple[int, int]) -> None:
         self.plan = plan
-        self.given = plan.weights >= least
+        self.given = plan.weights >= plan.least
         self.slots: Int32s = plan.slots[self.given]
         self.weights: Floats = plan.weights[self.given]
         self.key = key

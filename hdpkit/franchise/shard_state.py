@@ -14,7 +14,7 @@ from hdpkit.arrays import Int32s
 from hdpkit.errors import StateError
 from hdpkit.franchise.assigned import Assigned, Assignment
 from hdpkit.franchise.franchise import Franchise
-from hdpkit.franchise.slices import KEYS, LEAST, bursts_here, opened_here, take_bursts
+from hdpkit.franchise.slices import KEYS, bursts_here, opened_here, take_bursts
 from hdpkit.franchise.verbs import check_source
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.random import ChoiceSource
@@ -208,7 +208,7 @@ def begin_assigned(franchise: Any, source: ChoiceSource) -> None:
     _begin_sweep(franchise, partial(franchise._plan, slices=False), source, True, 1)
     key = source.index(KEYS), source.index(KEYS)
     plan, _ = franchise._under_way
-    franchise._assigned = Assigned(plan, plan.threshold * LEAST, key)
+    franchise._assigned = Assigned(plan, key)
 
 
 def _begin_sweep(franchise: Any, plan_of: Callable[..., Any], source: ChoiceSource, *options: Any) -> None:

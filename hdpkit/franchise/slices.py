@@ -27,7 +27,9 @@ from hdpkit.random import ChoiceSource
 __all__ = ["MOST_THREADS", "SlicePlan", "Slices", "bursts_here", "opened_here", "take_bursts"]
 
 RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound
-TAIL = 2.0**-4  # topics of labels below this share of the threshold are drawn when needed
+BELOW = (
+    2.0**-2
+)  # of the threshold: the bound of the weights of labels in a sweep without slices is below this
 MOST_THREADS = 1024
 LEAST = 2.0**-8  # moves assign labels with at least this share of the threshold
 MOST_SPLIT = 32  # states at once
@@ -46,8 +48,6 @@ class SlicePlan:
         psi of each label.
     remainder : float
         Weight of all other labels, which is below every possible slice.
-    tail : int8 array, shape (n,)
-        Whether the topic of a label is drawn only when a customer needs it.
     threshold : float
         Labels of at least this weight are in every slice: xi_k = min(psi_k, threshold).
     measure : BaseMeasure
@@ -63,6 +63,9 @@ class SlicePlan:
         What terms weigh under each label, instead of drawn topics: powers of topics, or given ones for tests.
     proportions : float64 array, shape (n_nodes, slots), optional
         Given proportions (for tests).
+    least : float
+        Customers of labels with a smaller weight keep them, and no other customer takes these labels: a sweep
+        of the customers of the others, among the others.
     above : float64 array, shape (n_nodes, slots), optional
         The same of weights of restaurants that are neither the root nor without any below them.
     own : float64 array, shape (n_documents, slots, V), optional
@@ -78,7 +81,6 @@ class SlicePlan:
     slots: Int32s
     weights: Floats
     remainder: float
-    tail: npt.NDArray[np.int8]
     threshold: float
     measure: Any
     values: Any
@@ -87,6 +89,7 @@ class SlicePlan:
     few: int = FEW
     topics: Floats | None = None
     proportions: Floats | None = None
+    least: float = 0.0
     above: Floats | None = None
     own: Floats | None = None
     known: NoKnown = attrs.field(factory=NoKnown)
@@ -116,7 +119,7 @@ class Slices(Blocks):
         """Draw the dish of every customer given drawn topics and the root's weights, then the tables.
 
         Topics are drawn given the state, and the remainder of the root's weights is broken into labels until
-        the rest is below the slice of any customer. Given topics and weights, documents are independent.
+        the rest is below the slice: one for all customers, or with proportions drawn one for each. Given topics and weights, documents are independent.
         Labels without customers at the end are returned to the remainder.
 
         Parameters
@@ -235,7 +238,12 @@ class Slices(Blocks):
             return self._run(verb, self.bank, plan, *arguments, source=source, prepare=True)
 
     def _plan(self, source: ChoiceSource, integrated: bool, threads: int, slices: bool = True) -> SlicePlan:
-        """Break the remainder into labels; without slices, until it is below `LEAST` times the threshold."""
+        """Break the remainder into labels.
+
+        With proportions drawn, each customer has a slice, and the rest is below all of them. Otherwise labels
+        that customers may leave and take are those of at least a weight that is drawn independently of the
+        state, or for sweeps without slices `LEAST` times the threshold.
+        """
         above = self.root.weights
         if above is None or self.root.kind == "restaurant":
             raise StateError(
@@ -249,31 +257,32 @@ class Slices(Blocks):
         # exclude a dish; in a finite model they never do.
         n = self.topology.n_customers if corpus is None else corpus.n_customers
         threshold = 1.0 / max(n, self.root.most_dishes or 1)
-        least = min(threshold, float(known[:-1].min())) * RESOLUTION if slices else threshold * LEAST
+        least = threshold * LEAST
+        if slices and integrated:
+            threshold = least = threshold * BELOW * (1.0 - source.uniform()) ** 0.25
+        elif slices:
+            least = min(threshold, float(known[:-1].min())) * RESOLUTION
         broken, remainder = above.broken(least, source)
+        if slices and integrated:  # no customer may take the others
+            remainder += float(broken[broken < least].sum())
+            broken = broken[broken >= least]
         weights = np.append(known[:-1], broken)
         fresh = _free_slots(self.slots, slots, len(broken))
-        # With levels above the documents there is no bound for proposals of labels whose topics are not
-        # drawn.
-        late = slices and integrated and self.topology.n_levels <= 2
-        tail = np.append(np.zeros(len(slots), dtype=bool), (broken < TAIL * threshold) & late)
         labels = np.append(slots, fresh)
         order = np.argsort(labels)
         labels = labels[order].astype(np.int32)
         topics = self.measure.draw_term_weights(self.bank, labels, order < len(slots), source)
-        if topics is not None:
-            tail[:] = False
         return SlicePlan(
             labels,
             np.ascontiguousarray(weights[order]),
             remainder,
-            tail[order].astype(np.int8),
             threshold,
             self.measure,
             self._customers.values(),
             integrated,
             threads,
             topics=topics,
+            least=least if integrated else 0.0,
             known=self._known,
             held=self._held.mask,
             before=0 if corpus is None else corpus.before,

@@ -110,9 +110,10 @@ class SliceGibbs(_BySlices):
     """Draw topics, then every customer's dish given topics and the root's weights, documents in parallel.
 
     P(z_ji = k) is proportional to phi_kx (n_jk + alpha psi_k), proportions of documents integrated out. The
-    remainder of the root's weights is broken into labels. Each customer chooses among the labels with xi_k >
-    u_ji, for a slice u_ji ~ U(0, xi_z) with xi_k = min(psi_k, 1 / customers) (Walker 2007), so that the
-    number of dishes is not truncated. It needs ``store="counts"`` and a root with weights. With more than two
+    remainder of the root's weights is broken into labels, until it is below a slice l < 1 / (4 customers)
+    that is drawn once a sweep, independently of the state. Customers whose label weighs at least l choose
+    among all labels that do; the others keep their label for this sweep. So the number of dishes is not
+    truncated. It needs ``store="counts"`` and a root with weights. With more than two
     levels, each restaurant that has others below it gets weights for one sweep, drawn given its customers,
     and documents draw from the weights of the restaurant above. `DirichletMultinomial` has compiled sweeps.
     Any other measure with `draw_parameters` and `log_likelihood` uses the reference code in Python, for two
@@ -138,6 +139,8 @@ class CountGibbs(_BySlices):
 
     Each document's proportions are drawn given its dishes, Dirichlet(n_jk + alpha psi_k); then its customers
     are independent, and those with the same term have the same distribution, proportional to phi_kx theta_jk.
+    Each customer has a slice u_ji ~ U(0, xi_z) with xi_k = min(psi_k, 1 / customers), and chooses among the
+    labels with xi_k > u_ji (Walker 2007).
 
     Over counts by cell and a `Bursty` measure without a discount the topics of documents are drawn, too:
     phi_jk ~ Dirichlet(b phi_k + c_jk), and then the tables of each term (Antoniak 1974, with mass b phi_kv).

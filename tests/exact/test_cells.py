@@ -117,7 +117,7 @@ class Model:
             for k, at in slot.items():
                 proportions[1:, at] = self.theta[:, k]
             plan = SlicePlan(
-                np.arange(K, dtype=np.int32), WEIGHTS[order], 0.0, np.zeros(K, dtype=np.int8), THRESHOLD,
+                np.arange(K, dtype=np.int32), WEIGHTS[order], 0.0, THRESHOLD,
                 self.franchise.measure, None, integrated=False, few=few,
                 topics=np.ascontiguousarray(TOPICS[order]), proportions=proportions, **self.given(slot),
             )  # fmt: skip

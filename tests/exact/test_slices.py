@@ -12,17 +12,32 @@ from hdpkit.random import Streams
 
 CASES = {"one document": [[0, 2]], "two documents": [[0], [2]]}
 
+BOUND, SMALLEST = 0.1, 3  # one label has a smaller weight
+
 BURSTY = {"two terms": [[0, 0]], "three terms": [[0, 0, 2]], "two documents": [[2, 2], [2]]}
 
 
+@pytest.mark.parametrize("least", [0.0, BOUND], ids=["all labels", "labels above a bound"])
 @pytest.mark.parametrize("kernel", ["fused", "reference"])
 @pytest.mark.parametrize("integrated", [True, False], ids=["integrated", "drawn"])
 @pytest.mark.parametrize("case", CASES)
-def test_a_sweep_leaves_the_law_given_topics_and_weights_invariant(case, integrated, kernel):
-    model = Model(CASES[case], kernel, integrated)
+def test_a_sweep_leaves_the_law_given_topics_and_weights_invariant(case, integrated, kernel, least):
+    model = Model(CASES[case], kernel, integrated, least)
     P = model.matrix()
     assert np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
     assert np.abs(model.pi @ P - model.pi).max() < 1e-12
+
+
+@pytest.mark.parametrize("kernel", ["fused", "reference"])
+@pytest.mark.parametrize("case", CASES)
+def test_customers_keep_labels_below_the_bound(case, kernel):
+    model = Model(CASES[case], kernel, True, BOUND)
+    P = model.matrix()
+    for z, row in zip(model.states, P, strict=True):
+        for after, p in zip(model.states, row, strict=True):
+            kept = all((a == SMALLEST) == (b == SMALLEST) for a, b in zip(z, after, strict=True))
+            assert kept or p == 0.0
+            assert not kept or p > 0.0
 
 
 LAWS = [(0.1, 0.0), (100.0, 0.3), (0.4, 0.3)]
@@ -36,7 +51,12 @@ LAWS = [(0.1, 0.0), (100.0, 0.3), (0.4, 0.3)]
     [(case, law) for case in BURSTY for law in LAWS[: 1 if len(BURSTY[case]) == 2 else 3]],
 )
 def test_a_sweep_over_terms_that_repeat_leaves_the_law_invariant(case, bursts, integrated, kernel):
-    model = BurstyModel(BURSTY[case], kernel, integrated, bursts)
+    for least in (0.0, BOUND)[: 2 if len(BURSTY[case]) == 1 and len(BURSTY[case][0]) == 2 else 1]:
+        model = BurstyModel(BURSTY[case], kernel, integrated, bursts, least)
+        _check_invariance(model)
+
+
+def _check_invariance(model):
     P = model.matrix()
     assert np.abs(P.sum(axis=1) - 1.0).max() < 1e-12
     assert np.abs(model.pi @ P - model.pi).max() < 1e-12
@@ -45,7 +65,7 @@ def test_a_sweep_over_terms_that_repeat_leaves_the_law_invariant(case, bursts, i
 @pytest.mark.parametrize("fault", SLICE_FAULTS, ids=lambda fault: fault.name)
 def test_planted_bugs_are_caught(fault):
     name = "two documents" if "document before" in fault.name else "one document"
-    model = Model(CASES[name], "fused", True)
+    model = Model(CASES[name], "fused", True, BOUND if "bound" in fault.name else 0.0)
     with planted_fault(fault):
         P = model.matrix(audited=False)
     assert np.abs(model.pi @ P - model.pi).max() > 1e-6

@@ -22,9 +22,9 @@ RECORDED = {
     "table indicators": "1aeb872c6847b0ae",
     "repeated words": "2373ac44d274c9b3",
     "repeated words by counts": "7e6f76a8096db597",
-    "documents in parallel": "8745c724f2229573",
+    "documents in parallel": "034efcc4378297e8",
     "levels by cell": "8af37476c381bcca",
-    "levels by customer": "af04519f2d0360d2",
+    "levels by customer": "d62753cba6bad6ca",
     "language model": "79e21ac6b79e951b",
     "numbers": "152628eedc644b33",
 }

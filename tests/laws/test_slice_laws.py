@@ -125,8 +125,7 @@ def test_topics_of_labels_without_customers_have_their_law(case):
         streams, found = Streams(seed), np.zeros(4, dtype=np.int64)
         for i in range(DRAWS * more // 20):
             labels, weights = np.arange(21, dtype=np.int32), np.full(21, 1 / 21)
-            late = np.zeros(21, dtype=np.int8)
-            plan = SlicePlan(labels, weights, 0.0, late, 0.01, franchise.measure, corpus.values)
+            plan = SlicePlan(labels, weights, 0.0, 0.01, franchise.measure, corpus.values)
             franchise._run_topics(plan, streams.source(1, i))
             topics = franchise._workspace.topics_of(labels[1:])  # slot 0 has the dish
             assert np.allclose(topics.sum(axis=1), 1.0)
@@ -197,7 +196,6 @@ def test_a_label_that_is_cut_off_may_have_nearly_all_the_weight(integrated):
     # In each document a customer of label 0, whose slice cuts off label 2, and one of label 2, whose weight
     # is 1e15 times that of all others: proposals that are refused would never end.
     alpha, threshold, psi = 0.7, 0.3, np.array([0.5, 0.35, 1e-15, 0.075, 0.075])
-    tail = np.array([False, False, False, True, True]) & integrated
     corpus = hk.Corpus.from_documents([["x", "x"]] * HEAVY)
     base = hk.Restaurant(base=hk.DirichletMultinomial(0.5), concentration=1.0)
     document = hk.Restaurant(base=base, concentration=alpha, each="document")
@@ -229,8 +227,8 @@ def test_a_label_that_is_cut_off_may_have_nearly_all_the_weight(integrated):
             franchise.enter_given(np.tile(slots[::2], HEAVY).astype(np.int32), 0, 2 * HEAVY, source)
             franchise.slots.close(slots[1])  # it stands among the labels without being a dish
             labels = np.array([*slots, *(max(slots) + 1 + np.arange(2))], dtype=np.int32)
-            late, measure = tail.astype(np.int8), franchise.measure
-            plan = SlicePlan(labels, psi, 0.0, late, threshold, measure, corpus.values, integrated)
+            measure = franchise.measure
+            plan = SlicePlan(labels, psi, 0.0, threshold, measure, corpus.values, integrated)
             franchise._sweep_documents(plan, source)
             found += np.bincount(franchise.seating.dishes()[::2], minlength=len(psi))[labels]
         assert found[2] == 0
@@ -240,16 +238,51 @@ def test_a_label_that_is_cut_off_may_have_nearly_all_the_weight(integrated):
     FAMILY.check(f"a label that is cut off has nearly all the weight: {name}", run)
 
 
+for one in ("integrated", "drawn"):
+    FAMILY.register(f"labels below the bound: {one}")
+
+
+@pytest.mark.parametrize("integrated", [True, False], ids=["integrated", "drawn"])
+def test_customers_move_among_the_labels_above_the_bound(integrated):
+    # In each document a customer of label 0, and one of label 2, who keeps it. There is one term.
+    alpha, least, psi = 0.7, 0.1, np.array([0.5, 0.35, 0.05, 0.1])
+    corpus = hk.Corpus.from_documents([["x", "x"]] * HEAVY)
+    base = hk.Restaurant(base=hk.DirichletMultinomial(0.5), concentration=1.0)
+    document = hk.Restaurant(base=base, concentration=alpha, each="document")
+    franchise = hk.Franchise(document, corpus, store="counts", root="weights")
+    law = alpha * psi[[0, 1, 3]] + (0.0 if integrated else np.array([1.0, 0.0, 0.0]))
+
+    def run(more, seed):
+        streams, found = Streams(seed), np.zeros(len(psi), dtype=np.int64)
+        for i in range(more):
+            source = streams.source(1, i)
+            franchise.clear()
+            slots = np.array([franchise.open_dish(source) for _ in psi], dtype=np.int32)
+            franchise.enter_given(np.tile(slots[[0, 2]], HEAVY), 0, 2 * HEAVY, source)
+            for free in slots[[1, 3]]:
+                franchise.slots.close(free)
+            plan = SlicePlan(
+                slots, psi, 0.0, least, franchise.measure, corpus.values, integrated, least=least
+            )
+            franchise._sweep_documents(plan, source)
+            dishes = franchise.seating.dishes()
+            assert np.all(dishes[1::2] == slots[2])
+            found += np.bincount(dishes[::2], minlength=len(psi))[slots]
+        assert found[2] == 0
+        return one_sample_p(found[[0, 1, 3]], law / law.sum())
+
+    FAMILY.check(f"labels below the bound: {'integrated' if integrated else 'drawn'}", run)
+
+
 FAMILY.register("customers of the root reach every label")
 
 
-def test_customers_of_the_root_reach_labels_whose_topics_are_drawn_late():
+def test_customers_of_the_root_reach_every_label_in_their_slices():
     threshold, psi, n = 0.3, np.array([0.5, 0.35, 0.075, 0.075]), 2000
     data = hk.Groups.from_labels([0] * (n + 1), {"document": [None] * n + [0]})
     base = hk.Restaurant(base=hk.DirichletMultinomial(0.5, n_terms=1), concentration=1.0)
     document = hk.Restaurant(base=base, concentration=1.0, each="document")
     franchise = hk.Franchise(document, data, store="counts", root="weights")
-    late = np.array([0, 0, 1, 1], dtype=np.int8)
     law, xi = np.zeros(4), np.minimum(psi, threshold)
     for low, high in ((0.0, 0.075), (0.075, threshold)):  # the slice of a customer of label 0
         weights = psi / xi * (psi > low)
@@ -263,7 +296,7 @@ def test_customers_of_the_root_reach_labels_whose_topics_are_drawn_late():
             slot = franchise.open_dish(source)
             franchise.enter_given(np.full(n + 1, slot, dtype=np.int32), 0, n + 1, source)
             labels = slot + np.arange(4, dtype=np.int32)
-            plan = SlicePlan(labels, psi, 0.0, late, threshold, franchise.measure, data.values)
+            plan = SlicePlan(labels, psi, 0.0, threshold, franchise.measure, data.values)
             franchise._sweep_documents(plan, source)
             found += np.bincount(franchise.seating.dishes()[:n], minlength=slot + 4)[labels]
         return one_sample_p(found, law)

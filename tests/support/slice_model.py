@@ -58,7 +58,8 @@ class Model:
 
     labels = range(len(WEIGHTS))
 
-    def __init__(self, documents, kernel, integrated):
+    def __init__(self, documents, kernel, integrated, least=0.0):
+        self.least = least
         self.franchise = franchise(documents, kernel)
         self.integrated = integrated
         self.terms = [x for d in documents for x in d]
@@ -98,11 +99,11 @@ class Model:
             np.arange(len(self.labels), dtype=np.int32),
             WEIGHTS[order],
             1.0 - float(WEIGHTS[order].sum()),
-            np.zeros(len(self.labels), dtype=np.int8),
             THRESHOLD,
             fr.measure,
             fr.data.values,
             integrated=self.integrated,
+            least=self.least,
             topics=np.ascontiguousarray(TOPICS[order]),
             proportions=None if self.integrated else np.ascontiguousarray(proportions[:, : self.stride]),
         )
@@ -147,9 +148,9 @@ class BurstyModel(Model):
     Tables are listed by document, label and term, as far as there are customers.
     """
 
-    def __init__(self, documents, kernel, integrated, bursts):
+    def __init__(self, documents, kernel, integrated, bursts, least=0.0):
         self.labels = range(4) if sum(map(len, documents)) < 3 else (1, 2)
-        super().__init__(documents, kernel, integrated)
+        super().__init__(documents, kernel, integrated, least)
         self.franchise = franchise(documents, kernel, bursts=bursts)
         self.b, self.a = bursts
         labels = self.states

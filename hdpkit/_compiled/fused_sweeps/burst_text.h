@@ -89,6 +89,7 @@ template <class Real, bool Scripted> struct Bursts {
         return (int)s->choose(s->script, odds, 2);
     }
 
+    /* threshold / xi_k */
     static double lift_of(const hdpkit_slices *s, int32_t k) {
         return s->psi[k] > 0.0 && s->psi[k] < s->threshold ? s->threshold / s->psi[k] : 1.0;
     }
@@ -97,7 +98,8 @@ template <class Real, bool Scripted> struct Bursts {
                             const double *base) {
         if (!t->place[k]) {
             const double lift = lift_of(s, k);
-            t->place[k] = d->put(k, lift, (double)((const Real *)s->factor)[k] / lift, alpha * base[k]) + 1;
+            t->place[k] = d->put(k, Documents::is_open(s, k) ? lift : 0.0, (double)((const Real *)s->factor)[k] / lift,
+                                 alpha * base[k]) + 1;
             Documents::list(t, k);
         }
         return t->place[k] - 1;
@@ -109,15 +111,6 @@ template <class Real, bool Scripted> struct Bursts {
         const Real *share = (const Real *)t->share;
         double *w = t->weights, sum = 0.0;
         for (int64_t k = 0; k < s->stride; k++) w[k] = alpha * (double)share[k] * (double)row[k];
-        for (int64_t e = 0; e < s->n_tail; e++) {
-            const int32_t k = s->tail_slots[e];
-            if (!(s->psi[k] > slice) || t->place[k]) continue;
-            if (s->draw_tail(s->tail, e) < 0) {
-                t->failed = HDPKIT_NO_MEMORY;
-                return own;
-            }
-            w[k] = alpha * s->threshold * (double)row[k];
-        }
         for (int32_t j = 0; j < d->used; j++) w[d->dish[j]] = d->weight(j, (double)row[d->dish[j]]);
         for (int64_t k = 0; k < s->stride; k++) {
             if (!(s->psi[k] > slice && w[k] > 0.0)) w[k] = 0.0;
@@ -137,7 +130,7 @@ template <class Real, bool Scripted> struct Bursts {
     /* Draw the dish of a customer who is left out of all numbers. */
     HDPKIT_INLINE static int32_t draw(const hdpkit_slices *s, hdpkit_slice_thread *t, const burst_weights *d, const Real *row,
                                       int32_t own, double alpha, double smooth, const Real **passed) {
-        const double here = d->total, rest = here + (smooth + alpha * s->threshold * (double)s->n_tail);
+        const double here = d->total, rest = here + smooth;
         double slice = -1.0;
         for (int refused = 0; refused < MOST_REFUSALS; refused++) {
             const double threshold = Documents::next_uniform(t) * rest;
@@ -147,13 +140,8 @@ template <class Real, bool Scripted> struct Bursts {
                 if (place < 0) return own;
                 k = d->dish[place];
             } else {
-                k = threshold < here + smooth || s->n_tail == 0
-                    ? Documents::pick_share(s, t, row, (const Real *)t->share, passed)
-                    : Documents::try_tail(s, t, row, &slice, own);
-                if (k < 0 || t->place[k]) {
-                    if (t->failed) return own;
-                    continue;
-                }
+                k = Documents::pick_share(s, t, row, (const Real *)t->share, passed);
+                if (k < 0 || t->place[k]) continue;
             }
             if (k != own && s->psi[k] < s->threshold && !Documents::lets_through(s, t, &slice, own, s->psi[k])) continue;
             return (int32_t)k;
@@ -170,7 +158,7 @@ template <class Real, bool Scripted> struct Bursts {
         for (int64_t k = 0; k < s->stride; k++) {
             const double x = (double)row[k];
             const double weight = t->place[k] ? d->weight(t->place[k] - 1, x)
-                                              : alpha * base[k] * (double)((const Real *)s->factor)[k] * x;
+                                              : alpha * base[k] * (double)Documents::open_factor(s, (int32_t)k) * x;
             w[k] = s->psi[k] > slice ? weight : 0.0;
         }
         return (int32_t)s->choose(s->script, w, s->stride);
@@ -306,6 +294,7 @@ template <class Real, bool Scripted> struct Bursts {
             for (int64_t who = i; who < end && !t->failed; who++) {
                 const int64_t c = Documents::customer(s, who);
                 const int32_t own = s->labels[c];
+                if (!Documents::is_open(s, own)) continue;
                 int32_t k = -1;
                 if (leave(s, t, &d, t->place[own] - 1)) {
                     if (Scripted) {

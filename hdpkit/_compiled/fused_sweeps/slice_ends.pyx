@@ -13,7 +13,7 @@ from hdpkit.vectors cimport has_room, vector
 
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, ThreadArrays
 from hdpkit._compiled.fused_sweeps.slices cimport (
-    HDPKIT_LEAST_SHAPE, HDPKIT_NO_MEMORY, hdpkit_slice_thread, hdpkit_slices)
+    HDPKIT_LEAST_SHAPE, hdpkit_slice_thread, hdpkit_slices)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts, DirichletMultinomialBank
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse, whole
 from hdpkit._compiled.stores.arena cimport arena_give, arena_take
@@ -36,7 +36,6 @@ cdef int check_plan(object plan, Walk walk, DirichletMultinomialBank bank) excep
     """Raise an error unless the arrays of a plan fit the bank and the restaurants; sweeps check nothing."""
     cdef const int32_t[::1] slots = plan.slots
     cdef const double[::1] weights = plan.weights
-    cdef const int8_t[::1] tail = plan.tail
     cdef const double[:, ::1] rows
     cdef int64_t i, n = slots.shape[0]
     check_numbers32("slots", slots, 0, bank.b.stride - 1)
@@ -44,7 +43,6 @@ cdef int check_plan(object plan, Walk walk, DirichletMultinomialBank bank) excep
         if slots[i] <= slots[i - 1]:
             refuse("slots", slots[i], f"above {slots[i - 1]}, because slots ascend", "Give each slot once.")
     check_length("weights", weights.shape[0], n)
-    check_length("tail", tail.shape[0], n)
     whole("threads", plan.threads, 1, MOST_THREADS)
     whole("before", plan.before, 0, 1 << 40)
     if plan.topics is not None:
@@ -213,7 +211,7 @@ cdef int check_threads(Sweep *sweep, SliceWorkspace work, str unit) except -1:
     cdef int t
     for t in range(work.n_threads):
         failed = failed or sweep.threads[t].failed
-        starved = starved or sweep.arrays[t].starved or sweep.threads[t].failed == HDPKIT_NO_MEMORY
+        starved = starved or sweep.arrays[t].starved
     if starved:
         raise MemoryError
     if failed:

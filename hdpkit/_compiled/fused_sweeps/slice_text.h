@@ -4,9 +4,9 @@
    alpha psi_k factor_k phi_kx, whose sum over k is known for each term since topics are fixed. With levels above the
    documents psi_k is the weight in the restaurant above; slices always use the weights of the root. Labels below the
    threshold are proposed without the slice and rejected unless they are in the customer's slice, so the result has the
-   distribution given the slice; the slice is drawn when the first such label is proposed. Labels of the tail are
-   proposed with a bound instead of their topics. A document may have nearly all its weight at a label outside a
-   customer's slice (n_jk / xi_k has no bound): after some rejections the labels in the slice are summed one by one. */
+   distribution given the slice; the slice is drawn when the first such label is proposed. A document may have nearly
+   all its weight at a label outside a customer's slice (n_jk / xi_k has no bound): after some rejections the labels in
+   the slice are summed one by one. Labels below `least` are no choice, and customers who have one keep it. */
 
 #include "document_weights.h"
 #include "gamma_text.h"
@@ -20,6 +20,14 @@ template <class Real, bool Scripted> struct Slices {
 
     static hdpkit_entry *entries(const hdpkit_slices *s, int64_t node) {
         return (hdpkit_entry *)(s->words + s->nodes[node].offset);
+    }
+
+    /* Whether customers may take a label, or leave it. */
+    HDPKIT_INLINE static bool is_open(const hdpkit_slices *s, int32_t k) { return s->psi[k] >= s->least; }
+
+    /* Its factor, if they may. */
+    HDPKIT_INLINE static Real open_factor(const hdpkit_slices *s, int32_t k) {
+        return is_open(s, k) ? ((const Real *)s->factor)[k] : Real(0);
     }
 
     HDPKIT_INLINE static void list(hdpkit_slice_thread *t, int32_t k) {
@@ -68,7 +76,7 @@ template <class Real, bool Scripted> struct Slices {
             const int32_t k = entry[j].dish;
             d->dish[j] = k;
             d->customers[j] = (double)entry[j].customers;
-            d->scale[j] = (double)((const Real *)s->factor)[k];
+            d->scale[j] = (double)open_factor(s, k);
             t->place[k] = j + 1;
             list(t, k);
         }
@@ -123,34 +131,12 @@ template <class Real, bool Scripted> struct Slices {
         return pick(running, n, (Real)(hdpkit_philox_double(&t->stream) * (double)total));
     }
 
-    /* Propose a label of the tail; -1 if it is rejected. */
-    HDPKIT_OUTLINE static int32_t try_tail(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row,
-                                           double *slice, int32_t own) {
-        const int64_t e = (int64_t)hdpkit_philox_below(&t->stream, (uint64_t)s->n_tail);
-        const int32_t k = s->tail_slots[e];
-        if (!lets_through(s, t, slice, own, s->psi[k])) return -1;
-        if (s->draw_tail(s->tail, e) < 0) {
-            t->failed = HDPKIT_NO_MEMORY;
-            return own;
-        }
-        return hdpkit_philox_double(&t->stream) < (double)row[k] ? k : -1;
-    }
-
     /* Draw given the slice without rejections: among the labels in the slice, in proportion to phi_k (w_k + alpha
        share_k), where w are the weights of the thread. */
     HDPKIT_OUTLINE static int32_t draw_through(const hdpkit_slices *s, hdpkit_slice_thread *t, const Real *row,
                                                double alpha, double slice, int32_t own) {
         const Real *share = (const Real *)t->share;
         double *w = t->weights, sum = 0.0;
-        for (int64_t e = 0; e < s->n_tail; e++) {
-            const int32_t k = s->tail_slots[e];
-            if (!(s->psi[k] > slice)) continue;
-            if (s->draw_tail(s->tail, e) < 0) {
-                t->failed = HDPKIT_NO_MEMORY;
-                return own;
-            }
-            w[k] += alpha * s->threshold;           /* its share is 0 */
-        }
         for (int64_t k = 0; k < s->stride; k++) {
             const double weight = w[k] + alpha * (double)share[k];
             w[k] = s->psi[k] > slice && weight > 0.0 ? weight * (double)row[k] : 0.0;
@@ -186,7 +172,7 @@ template <class Real, bool Scripted> struct Slices {
                                       int32_t from, double gap, double alpha, double smooth, const Real **passed) {
         const int32_t own = d->dish[from];
         const double left = d->total - gap, here = left > 0.0 ? left : 0.0;
-        const double rest = here + (smooth + alpha * s->threshold * (double)s->n_tail);
+        const double rest = here + smooth;
         const double skip = d->edge[from] - d->customers[from] * gap;
         double slice = -1.0;
         for (int refused = 0; refused < MOST_REFUSALS; refused++) {
@@ -196,12 +182,9 @@ template <class Real, bool Scripted> struct Slices {
                 const int32_t place = d->find(threshold >= skip ? threshold + gap : threshold);
                 if (place == from || place < 0) return own;
                 k = d->dish[place];
-            } else if (threshold < here + smooth || s->n_tail == 0) {
+            } else {
                 k = pick_share(s, t, row, (const Real *)t->share, passed);
                 if (k < 0) k = own;
-            } else {
-                k = try_tail(s, t, row, &slice, own);
-                if (k < 0) continue;
             }
             if (k != own && s->psi[k] < s->threshold && !lets_through(s, t, &slice, own, s->psi[k])) continue;
             return (int32_t)k;
@@ -238,7 +221,6 @@ template <class Real, bool Scripted> struct Slices {
     /* Draw proportions of a document, times the factors of slots and a common factor: gammas of shapes n_jk + alpha
        base_k. */
     static void draw_proportions(const hdpkit_slices *s, hdpkit_slice_thread *t, int64_t node) {
-        const Real *factor = (const Real *)s->factor;
         const double *base = base_of(s, node);
         Real *document = (Real *)t->document;
         double top = -1e308;
@@ -251,7 +233,7 @@ template <class Real, bool Scripted> struct Slices {
         }
         for (int64_t k = 0; k < s->stride; k++) {
             const double y = t->weights[k] - top;
-            document[k] = y < -80.0 ? Real(0) : (Real)short_exp(y) * factor[k];
+            document[k] = y < -80.0 ? Real(0) : (Real)short_exp(y) * open_factor(s, (int32_t)k);
         }
     }
 
@@ -299,7 +281,7 @@ template <class Real, bool Scripted> struct Slices {
         double slice, *w = t->weights;
         if (!script_slice(s, t, own, &slice)) return -1;
         for (int64_t k = 0; k < s->stride; k++) {
-            const bool through = s->psi[k] > slice;
+            const bool through = is_open(s, (int32_t)k) && s->psi[k] > slice;
             const double of_label = theta ? theta[k] : t->here[k] + alpha * base[k];
             w[k] = through ? (double)row[k] * (double)factor[k] * of_label : 0.0;
         }
@@ -370,8 +352,9 @@ template <class Real, bool Scripted> struct Slices {
             }
             d.begin(row);
             do {
-                const int64_t c = customer(s, i);
+                const int64_t c = customer(s, i++);
                 const int32_t own = s->labels[c], from = t->place[own] - 1;
+                if (!is_open(s, own)) continue;
                 const bool most = d.one[from] > document_weights::MOST * d.total;
                 const int32_t k = most ? draw_without(s, t, &d, row, from, alpha, smooth, &passed)
                                        : draw(s, t, &d, row, from, d.one[from], alpha, smooth, &passed);
@@ -384,7 +367,6 @@ template <class Real, bool Scripted> struct Slices {
                     d.move(from, t->place[k] - 1);
                     relabel(s, t, c, k);
                 }
-                i++;
             } while (i < last && s->terms[customer(s, i)] == term && !t->failed);
         }
         unload_few(t, &d);
@@ -398,13 +380,8 @@ template <class Real, bool Scripted> struct Slices {
             const int64_t c = customer(s, i);
             const Real *row = (const Real *)s->phi + (int64_t)s->terms[c] * s->stride;
             const int32_t own = s->labels[c];
-            int32_t k;
-            if (s->n_tail) {      /* data customers of the root: shares don't include the tail */
-                memset(t->weights, 0, s->stride * sizeof(double));
-                k = draw_through(s, t, row, 1.0, slice_of(s, t, own), own);
-            } else {
-                k = draw_given(s, t, row, own, weights, &passed);
-            }
+            if (!is_open(s, own)) continue;
+            const int32_t k = draw_given(s, t, row, own, weights, &passed);
             if (k != own) relabel(s, t, c, k);
         }
     }
@@ -420,7 +397,7 @@ template <class Real, bool Scripted> struct Slices {
             const int64_t c = customer(s, i);
             const int32_t own = s->labels[c];
             const int32_t term = s->terms[c];
-            if (t->failed) continue;
+            if (t->failed || !is_open(s, own)) continue;
             if (counted) count(s, t, own, -1);
             int32_t k = choose(s, t, (const Real *)s->phi + (int64_t)term * s->stride, own, alpha, base, theta);
             if (k < 0) {      /* the script failed */

@@ -2,7 +2,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.fused_sweeps.slices cimport (
-    hdpkit_gamma_block, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices, once_each)
+    hdpkit_gamma_block, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
 
 cdef const hdpkit_slice_functions *functions
@@ -24,7 +24,6 @@ cdef cppclass Shared:                # data for threads that draw topics
     double *smooth
     bint wide                        # doubles instead of floats
     uint64_t topic_key[2]
-    once_each tail_done
     int64_t worker, n_workers        # blocks worker, worker + n_workers, ... are drawn here
 
 
@@ -43,7 +42,6 @@ cdef class SliceWorkspace:
     cdef vector[int32_t] base_row
     cdef vector[int32_t] row_node
     cdef vector[hdpkit_gamma_block] blocks
-    cdef vector[int32_t] tail_slots
     cdef vector[int64_t] begin
     cdef vector[int32_t] order
     cdef object topology             # for which `begin` and `order` were computed

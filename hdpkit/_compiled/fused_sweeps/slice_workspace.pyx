@@ -13,7 +13,7 @@ from hdpkit.vectors cimport has_room, vector
 from hdpkit._compiled.fused_sweeps.change_blocks cimport take_block
 from hdpkit._compiled.fused_sweeps.slices cimport (
     HDPKIT_INVERSE_DEGREE, HDPKIT_PHILOX32_COUNTERS, HDPKIT_SLICE_CAPSULE, hdpkit_gamma_block, hdpkit_philox,
-    hdpkit_philox32, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices, in_large_pages, once_each, share_out)
+    hdpkit_philox32, hdpkit_slice_functions, hdpkit_slice_thread, hdpkit_slices, in_large_pages, share_out)
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
 from hdpkit._compiled.support.arguments cimport refuse
 from hdpkit.numerics cimport det_exp
@@ -111,40 +111,6 @@ cdef void smooth_terms(void *argument, int thread, int64_t first, int64_t last) 
         functions.smooth_floats(work.s, work.share, work.smooth, first, last)
 
 
-cdef int make_tail_topic(void *argument, int64_t e) noexcept nogil:
-    """Draw the topic of a label of the tail. Until then other threads multiply its values by 0.
-
-    Processes with shared topics write the same bits at the same place.
-    """
-    cdef Shared *work = <Shared *>argument
-    cdef hdpkit_gamma_block block
-    cdef int32_t slot = work.s.tail_slots[e]
-    cdef int64_t v
-    cdef float *topics = <float *>work.s.phi
-    cdef vector[int8_t] room
-    cdef float *drawn
-    if not has_room(room, work.s.n_terms * LANES * sizeof(float) + LINE_BYTES):
-        return -1
-    room.resize(work.s.n_terms * LANES * sizeof(float) + LINE_BYTES)      # within the capacity
-    drawn = <float *>on_a_line(&room)
-    block = work.blocks[slot // LANES]
-    memset(block.used, 0, sizeof(block.used))
-    block.used[slot % LANES] = 1
-    block.counts = work.counts.counts + slot // LANES * LANES
-    block.out = drawn
-    # A stream for each slot of the tail, separate from those of the blocks.
-    philox_rekey(<philox *>&block.stream, work.topic_key[0], work.topic_key[1], slot, 1, 0)
-    block.out_stride = LANES
-    draw_block(&block)
-    for v in range(work.s.n_terms):
-        topics[v * work.s.stride + slot] = <float>(drawn[v * LANES + slot % LANES] / block.sum[slot % LANES])
-    return 0
-
-
-cdef int draw_tail(void *argument, int64_t e) noexcept nogil:
-    return (<Shared *>argument).tail_done.call(e, make_tail_topic, argument)
-
-
 cdef class SliceWorkspace:
     """Arrays that a franchise keeps between sweeps over documents in parallel."""
 
@@ -210,9 +176,7 @@ cdef class SliceWorkspace:
         self.s.stride = stride
         self.s.shared = n_threads > 1
         self.s.log_gamma = draw_log_gamma
-        self.s.draw_tail = draw_tail
         self.s.bursts = NULL
-        self.s.tail = &self.shared
         self.shared.s = &self.s
         self.shared.counts = counts
         self.shared.blocks = self.blocks.data()
@@ -337,39 +301,28 @@ cdef class SliceWorkspace:
         """Set the root's weights of labels by slot."""
         cdef const int32_t[::1] slots = plan.slots
         cdef const double[::1] psi = plan.weights
-        cdef const int8_t[::1] drawn_late = plan.tail
         cdef int64_t i
         cdef double xi
         self.s.threshold = plan.threshold
-        self.tail_slots.clear()
+        self.s.least = plan.least
         for i in range(slots.shape[0]):
             if slots[i] >= self.s.stride:
                 refuse("slots", slots[i], f"below {self.s.stride}", "Make room first.")
             self.psi[slots[i]] = psi[i]
             xi = min(psi[i], self.s.threshold)
             self.factor[slots[i]] = self.s.threshold / xi if xi > 0.0 else 0.0
-            if drawn_late[i]:
-                self.tail_slots.push_back(slots[i])
-        self.s.n_tail = self.tail_slots.size()
-        self.s.tail_slots = self.tail_slots.data()
-        if not self.shared.tail_done.prepare(self.s.n_tail):
-            raise MemoryError
         return 0
 
     cdef int draw_topics(self) except -1:
-        """Draw the topics of this part given the counts, each times a factor, except those of the tail.
+        """Draw the topics of this part given the counts, each times a factor.
 
         Other processes draw the other topics. When all topics are drawn, `scale_topics` must be called.
         """
         cdef int64_t b, lane, slot, v
         cdef hdpkit_gamma_block *block
-        cdef vector[int8_t] in_tail
         cdef bint by_inverse = self.counts.table.size() > 0 and LEAST_ETA <= self.counts.eta[0] <= LARGEST_ETA
         if by_inverse:       # one eta for all terms
             self.invert(self.counts.eta[0])
-        in_tail.assign(self.s.stride, 0)
-        for b in range(self.s.n_tail):
-            in_tail[self.tail_slots[b]] = 1
         for b in range(self.s.stride // LANES):
             block = &self.blocks[b]
             block.counts = self.counts.counts + b * LANES
@@ -388,7 +341,7 @@ cdef class SliceWorkspace:
             philox_rekey(<philox *>&block.stream, self.shared.topic_key[0], self.shared.topic_key[1], b, 0, 0)
             for lane in range(LANES):
                 slot = b * LANES + lane
-                block.used[lane] = self.psi[slot] > 0.0 and not in_tail[slot] and not self.is_fixed(slot)
+                block.used[lane] = self.psi[slot] > 0.0 and not self.is_fixed(slot)
         own = range(self.shared.worker, self.s.stride // LANES, self.shared.n_workers)
         cdef int64_t n_own = len(own)
         with nogil:
@@ -450,9 +403,11 @@ cdef class SliceWorkspace:
 
     cdef int weigh(self, bint all_sums) except -1:
         """Compute factors and shares of labels for sweeps, and the sums of shares by term: all, or the root's."""
-        cdef int64_t slot, e, row, n_rows = self.row_node.size(), at
+        cdef int64_t slot, row, n_rows = self.row_node.size(), at
         cdef int64_t stride = self.s.stride
+        cdef double open_factor
         for slot in range(stride):
+            open_factor = self.factor[slot] if self.psi[slot] >= self.s.least else 0.0
             if self.wide:
                 (<double *>self.s.factor)[slot] = self.factor[slot]
             else:
@@ -460,14 +415,9 @@ cdef class SliceWorkspace:
             for row in range(n_rows):
                 at = row * stride + slot
                 if self.wide:
-                    (<double *>self.s.share)[at] = self.factor[slot] * self.base[at]
+                    (<double *>self.s.share)[at] = open_factor * self.base[at]
                 else:
-                    (<float *>self.s.share)[at] = <float>(self.factor[slot] * self.base[at])
-        for e in range(self.s.n_tail):
-            if self.wide:
-                (<double *>self.s.share)[self.tail_slots[e]] = 0.0
-            else:
-                (<float *>self.s.share)[self.tail_slots[e]] = 0.0
+                    (<float *>self.s.share)[at] = <float>(open_factor * self.base[at])
         for row in range(n_rows if all_sums else 1):
             self.shared.share = <const int8_t *>self.s.share + row * stride * (sizeof(double) if self.wide else sizeof(float))
             self.shared.smooth = self.smooth.data() + row * self.s.n_terms

@@ -13,7 +13,6 @@
 #include "layout.h"
 
 #define HDPKIT_INVERSE_DEGREE 16
-#define HDPKIT_NO_MEMORY 2
 #define HDPKIT_LEAST_SHAPE 1e-300     /* of gamma draws */
 #define HDPKIT_SLICE_CAPSULE "hdpkit._compiled.slices"
 
@@ -51,13 +50,10 @@ typedef struct hdpkit_slices {
     const int32_t *row_node;     /* restaurant of each row */
     const void *phi;             /* n_terms rows: topics, each times a factor */
     const void *factor;          /* by slot: threshold / xi_k over that factor */
-    const void *share;           /* the same times base, in the same rows */
+    const void *share;           /* the same times base, in the same rows; 0 below `least` */
     const double *smooth;        /* by row and term: sum of phi x share */
     double threshold;
-    int64_t n_tail;              /* two levels: labels whose topics are drawn when first needed; */
-    const int32_t *tail_slots;   /* their slots, with shares 0; */
-    int (*draw_tail)(void *tail, int64_t e);    /* draws one of them: 0, or -1 if out of memory */
-    void *tail;
+    double least;                /* customers of labels with less weight keep them, and no others take them */
     uint64_t key[2];             /* of the streams, one per document */
     hdpkit_slice_choose choose;  /* a script instead of streams */
     void *script;
@@ -75,7 +71,7 @@ typedef struct hdpkit_slice_thread {
     int32_t *blocks;             /* blocks with dishes of the document */
     int32_t *listed;             /* 1: the block is among these */
     int32_t n_blocks;
-    int32_t failed;              /* 1 if a draw failed, HDPKIT_NO_MEMORY */
+    int32_t failed;              /* 1 if a draw failed */
     int64_t *change;             /* change of the customers of each slot */
     int32_t *dish, *place;       /* the document's dishes, and by slot their place plus 1 (0: none) */
     double *few;                 /* ten arrays by place */

@@ -9,7 +9,6 @@ cdef extern from "slices.h":
     const char *HDPKIT_SLICE_CAPSULE
     enum:
         HDPKIT_INVERSE_DEGREE
-        HDPKIT_NO_MEMORY
     double HDPKIT_LEAST_SHAPE
     ctypedef struct hdpkit_philox:
         pass
@@ -42,10 +41,7 @@ cdef extern from "slices.h":
         const void *share
         const double *smooth
         double threshold
-        int64_t n_tail
-        const int32_t *tail_slots
-        int (*draw_tail)(void *tail, int64_t e) noexcept nogil
-        void *tail
+        double least
         uint64_t key[2]
         hdpkit_slice_choose choose
         void *script
@@ -105,9 +101,6 @@ cdef extern from "threads.h":
     ctypedef void (*hdpkit_work)(void *argument, int thread, int64_t first, int64_t last) noexcept nogil
     void share_out "hdpkit_share_out"(int threads, int64_t n, int64_t piece, hdpkit_work work,
                                       void *argument) noexcept nogil
-    cppclass once_each "hdpkit_once_each":
-        bint prepare(int64_t n) noexcept nogil
-        int call(int64_t i, int (*make)(void *, int64_t) noexcept nogil, void *argument) noexcept nogil
 
 cdef extern from "hdpkit/philox32.h":
     enum:

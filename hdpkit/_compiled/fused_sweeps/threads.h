@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include <atomic>
-#include <mutex>
 #include <new>
 #include <system_error>
 #include <thread>
@@ -31,32 +30,5 @@ inline void hdpkit_share_out(int threads, int64_t n, int64_t piece, hdpkit_work 
     body(0);
     for (std::thread &other : others) other.join();
 }
-
-/* Items that are created when first needed, once each. */
-class hdpkit_once_each {
-  public:
-    bool prepare(int64_t n) noexcept {
-        try {
-            std::vector<std::atomic<int>> fresh((size_t)n);
-            done.swap(fresh);
-        } catch (const std::bad_alloc &) {
-            return false;
-        }
-        for (auto &each : done) each.store(0);
-        return true;
-    }
-    int call(int64_t i, int (*make)(void *, int64_t), void *argument) noexcept {
-        if (done[(size_t)i].load(std::memory_order_acquire)) return 0;
-        std::lock_guard<std::mutex> hold(lock);
-        if (done[(size_t)i].load(std::memory_order_relaxed)) return 0;
-        if (make(argument, i) < 0) return -1;
-        done[(size_t)i].store(1, std::memory_order_release);
-        return 0;
-    }
-
-  private:
-    std::vector<std::atomic<int>> done;
-    std::mutex lock;
-};
 
 #endif

@@ -40,7 +40,7 @@ __all__ = ["slice_sweep"]
 def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, source: ChoiceSource) -> None:
     """Draw the dishes of all customers given the topics and weights of a plan, and then their tables.
 
-    With slices u < xi_z, xi_k = min(psi_k, threshold), the weight of label k is, where u < xi_k,
+    Customers of labels below ``plan.least`` keep them, and others don't take these. With slices u < xi_z, xi_k = min(psi_k, threshold), the weight of label k is, where u < xi_k,
     phi_kx (n_jk + alpha psi_k) / xi_k, or phi_kx theta_jk / xi_k with proportions drawn (Walker 2007).
     """
     slots: list[int] = plan.slots.tolist()
@@ -57,7 +57,8 @@ def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, sourc
             own = walk.store.dish_of(i)
             if own < 0:
                 raise StateError("customer", i, "seated", "Start the franchise, or seat the customer first.")
-            _reseat(walk, likelihoods, node, i, own, psi, theta, plan, source)
+            if psi[own] >= plan.least:
+                _reseat(walk, likelihoods, node, i, own, psi, theta, plan, source)
     likelihoods.end()
     for slot in slots:
         if walk.slots.is_occupied(slot) and walk.store.customers(0, slot) == 0:
@@ -82,7 +83,7 @@ def _reseat(
     ends = sorted({weight for weight in psi.values() if weight < xi[own]} | {xi[own]})
     widths = np.diff([0.0, *ends])
     place = source.choose(widths) if len(widths) > 1 else 0
-    above = ends[place]  # labels in the slice have at least this weight
+    above = max(ends[place], plan.least)  # labels in the slice have at least this weight
     alpha = walk.concentration[node] if node > 0 else 1.0
     likelihood = likelihoods.without(i, own)  # logarithmic, one number per label
     weights = np.zeros(len(psi))
