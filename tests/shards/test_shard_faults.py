@@ -26,8 +26,11 @@ def documents_numbered_from_0(patch):
 
 def customers_of_a_part_for_all(patch):
     def plan(self, *arguments):
-        own = self.topology.n_customers
-        return attrs.evolve(PLAN(self, *arguments), threshold=1.0 / own)
+        corpus, whole = self._whole_corpus, self._whole_corpus.n_customers
+        corpus.n_customers = self.topology.n_customers
+        found = PLAN(self, *arguments)
+        corpus.n_customers = whole
+        return found
 
     patch.setattr(Slices, "_plan", plan)
 
