@@ -173,7 +173,7 @@ def test_plans_of_sweeps_over_documents():
     huge = np.full_like(plan.slots, 2**30)
     changed = {
         "slots": [plan.slots[:0], plan.slots[::-1].copy(), plan.slots - 1, huge],
-        "weights": [plan.weights[:1]], "tail": [plan.tail[:0]], "threads": [0, -1, 2**20],
+        "weights": [plan.weights[:1]], "least": [-1.0, float("nan")], "threads": [0, -1, 2**20],
         "topics": [np.zeros((1, 1))], "above": [np.zeros((1, 1))], "before": [-1],
     }  # fmt: skip
     for name, values in changed.items():

@@ -38,11 +38,14 @@ cdef int check_plan(object plan, Walk walk, DirichletMultinomialBank bank) excep
     cdef const double[::1] weights = plan.weights
     cdef const double[:, ::1] rows
     cdef int64_t i, n = slots.shape[0]
+    cdef double least = plan.least
     check_numbers32("slots", slots, 0, bank.b.stride - 1)
     for i in range(1, n):
         if slots[i] <= slots[i - 1]:
             refuse("slots", slots[i], f"above {slots[i - 1]}, because slots ascend", "Give each slot once.")
     check_length("weights", weights.shape[0], n)
+    if not least >= 0.0:
+        refuse("least", least, "0 or more", "Labels with less weight are not drawn.")
     whole("threads", plan.threads, 1, MOST_THREADS)
     whole("before", plan.before, 0, 1 << 40)
     if plan.topics is not None:
