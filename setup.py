@@ -90,8 +90,8 @@ extensions.append(
 )
 
 # The fused sweeps once for each instruction set, as modules of their own; one is chosen at import.
-# GCC computes loops with choices in all lanes at once only if comparisons may raise no exceptions; results are
-# the same.
+# GCC computes loops with choices in all lanes at once only if comparisons may raise no exceptions; results
+# are the same.
 no_traps = [] if sys.platform == "win32" else ["-fno-trapping-math"]
 instruction_sets = {"baseline": []}
 if sysconfig.get_platform().rpartition("-")[2] in ("x86_64", "amd64"):

@@ -69,7 +69,7 @@ class Assignment:
 
 
 class Assigned:
-    """A sweep of a move that assigns dishes to labels of a plan that have at least the weight ``plan.least``."""
+    """A sweep of a move that assigns dishes to labels of a plan with at least the weight ``plan.least``."""
 
     def __init__(self, plan: Any, key: tuple[int, int]) -> None:
         self.plan = plan

@@ -119,8 +119,9 @@ class Slices(Blocks):
         """Draw the dish of every customer given drawn topics and the root's weights, then the tables.
 
         Topics are drawn given the state, and the remainder of the root's weights is broken into labels until
-        the rest is below the slice: one for all customers, or with proportions drawn one for each. Given topics and weights, documents are independent.
-        Labels without customers at the end are returned to the remainder.
+        the rest is below the slice: one for all customers, or with proportions drawn one for each. Given
+        topics and weights, documents are independent. Labels without customers at the end are returned to the
+        remainder.
 
         Parameters
         ----------
