@@ -22,6 +22,7 @@ from hdpkit.random import ChoiceSource
 __all__ = ["SplitMerge", "SplitMergeStates"]
 
 Sides = npt.NDArray[np.int8]
+_KINDS = ("split", "merge", "exchange")  # of proposals from candidates
 
 
 @attrs.define
@@ -39,10 +40,10 @@ class SplitMerge(Move):
         ``candidates`` each unit is on the side of the one of the pair to which it is more similar.
     candidates : int, optional
         None: both customers are drawn uniformly. c >= 1: the first is, and c others, at random, are the
-        candidates for the second. Then a fair coin decides between a split, for which the second is one of
-        the candidates in the same dish, drawn uniformly, and a merge, for which it is one of those in other
-        dishes, drawn with weight 1 / rank by similarity to the first. About 100 are enough for mixtures of
-        points.
+        candidates for the second. Three proposals are equally probable: a split, for which the second is one
+        of the candidates in the same dish, drawn uniformly; a merge, for which it is one of those in other
+        dishes, drawn with weight 1 / rank by similarity to the first; and an exchange, with such a pair,
+        which divides the units of the two dishes anew. About 100 are enough for mixtures of points.
 
     Notes
     -----
@@ -54,9 +55,10 @@ class SplitMerge(Move):
     one; after a merge the dish of the first unit remains.
 
     With candidates the ratio also has the probability of drawing the pair after the split, divided by that
-    before it. The similarity of two units is the log ratio of the densities of their values under a common
-    dish and under two dishes of their own. It depends neither on their dishes nor on those of other units, so
-    ranks and launch states are the same for a split and its reverse.
+    before it. The ratio of an exchange is that of two splits of the joined dish: into the proposed division,
+    and into the present one. The similarity of two units is the log ratio of the densities of their values
+    under a common dish and under two dishes of their own. It depends neither on their dishes nor on those of
+    other units, so ranks and launch states are the same for a proposal and its reverse.
     """
 
     needs_tables = True
@@ -94,10 +96,11 @@ class SplitMerge(Move):
             a = rng.index(len(units))
             if self.candidates is not None:
                 choice = self._candidates(state, rng, units, a)
-                split = rng.bernoulli(0.5)
-                b = choice.draw(state.unit_dishes(units), split, rng)
-                tried = MoveInfo(1, int(b is not None and self._propose(state, rng, units, a, b, choice)))
-                return MoveInfo(1, tried.accepted, (("split" if split else "merge", tried),))
+                kind = _KINDS[rng.index(len(_KINDS))]
+                b = choice.draw(state.unit_dishes(units), kind == "split", rng)
+                propose = self._exchange if kind == "exchange" else self._propose
+                tried = MoveInfo(1, int(b is not None and propose(state, rng, units, a, b, choice)))
+                return MoveInfo(1, tried.accepted, ((kind, tried),))
             b = rng.index(len(units) - 1)
             b += b >= a
             return MoveInfo(1, int(self._propose(state, rng, units, a, b)))
@@ -143,6 +146,29 @@ class SplitMerge(Move):
             state.move_units(units, on_b, state.open_dish(rng), rng)
         else:
             state.move_units(units, on_b, int(dishes[a]), rng)
+        return True
+
+    def _exchange(
+        self, state: Franchise, rng: ChoiceSource, units: Any, a: int, b: int, choice: _Candidates
+    ) -> bool:
+        """Divide the units of two dishes anew."""
+        dishes = state.unit_dishes(units)
+        if np.isin(dishes[[a, b]], state.held_dishes()).any():
+            return False
+        members = np.flatnonzero((dishes == dishes[a]) | (dishes == dishes[b])).astype(np.int64)
+        others = members[(members != a) & (members != b)]
+        log_density = []
+        for current in (None, (dishes == dishes[b]).astype(np.int8)):
+            sides, log_q, log_data = self._allocate(state, rng, units, (a, b), others, current)
+            prior = _log_prior_ratio(state, False, len(members), int(np.count_nonzero(sides == 1)))
+            log_density.append(log_data - log_q + prior + choice.log_ratio(b, sides))
+            if current is None:
+                divided = sides
+        if not accepts(log_density[0] - log_density[1], rng):
+            return False
+        for side, unit in ((1, b), (0, a)):
+            moved = others[(divided[others] == side) & (dishes[others] != dishes[unit])]
+            state.move_units(units, moved, int(dishes[unit]), rng)
         return True
 
     def _allocate(

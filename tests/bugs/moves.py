@@ -172,6 +172,31 @@ BUGS: tuple[PlantedBug, ...] = (
         "check_split_merge_of_candidates",
     ),
     PlantedBug(
+        "way back of an exchange left out",
+        "The ratio of an exchange lacks the probability of proposing the present division.",
+        _SPLIT_MERGE,
+        "log_density.append(log_data - log_q + prior + choice.log_ratio(b, sides))",
+        "log_q *= current is None\n"
+        "            log_density.append(log_data - log_q + prior + choice.log_ratio(b, sides))",
+        "check_split_merge_of_candidates",
+    ),
+    PlantedBug(
+        "pair of an exchange left out",
+        "The ratio of an exchange lacks the probabilities of drawing the pair.",
+        _SPLIT_MERGE,
+        " + prior + choice.log_ratio(b, sides))",
+        " + prior)",
+        "check_split_merge_of_candidates",
+    ),
+    PlantedBug(
+        "prior of an exchange left out",
+        "The ratio of an exchange lacks the numbers of units on each side.",
+        _SPLIT_MERGE,
+        " - log_q + prior",
+        " - log_q",
+        "check_split_merge_of_candidates",
+    ),
+    PlantedBug(
         "launch by the dishes",
         "The launch state is by the similarity to the dishes of the pair, not to the units.",
         _SPLIT_MERGE,

@@ -169,8 +169,9 @@ def smaller(shape, move):
 
 
 def has_many_branches(move, shape):
-    """Launches of scans, and groups of five customers that are dealt out in every order."""
-    return bool(getattr(move, "scans", None)) or (isinstance(move, SplitMerge) and shape == "3+2")
+    """Launches of scans, drawn candidates, and five customers that are dealt out in every order."""
+    drawn = getattr(move, "candidates", None) == 2
+    return bool(getattr(move, "scans", None)) or drawn or (isinstance(move, SplitMerge) and shape == "3+2")
 
 
 WITH_INNER = ("2+1 with one at the root", "three levels, inner customers")

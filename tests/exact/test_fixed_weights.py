@@ -127,7 +127,12 @@ def test_every_move_leaves_the_posterior_alone(store, kernel, n_dishes, corner):
     assert franchise.kernel("reseat") == kernel
     check_exact(model, moves.TableGibbs(), reversible=True)
     check_exact(model, moves.DishGibbs(), reversible=True)
-    for move in (moves.SplitMerge(), moves.SplitMerge(scans=0), moves.ReseatGroups(scans=None)):
+    for move in (
+        moves.SplitMerge(),
+        moves.SplitMerge(scans=0),
+        moves.SplitMerge(candidates=9),
+        moves.ReseatGroups(scans=None),
+    ):
         check_exact(model, move)
 
 

@@ -21,7 +21,7 @@ from hdpkit.testing.exact import ExactModel, check_exact
 
 MOVES = [
     moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.SplitMerge(scans=1),
-    moves.ReseatGroups(scans=None),
+    moves.SplitMerge(candidates=9), moves.ReseatGroups(scans=None),
 ]  # fmt: skip
 GIBBS = (moves.TableGibbs, moves.DishGibbs)
 

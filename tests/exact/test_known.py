@@ -16,7 +16,7 @@ from hdpkit.testing.exact_bursts import ExactBurstyModel
 
 MOVES = [
     moves.TableGibbs(), moves.DishGibbs(), moves.SplitMerge(), moves.SplitMerge(scans=0),
-    moves.ReseatGroups(scans=None),
+    moves.SplitMerge(candidates=9), moves.ReseatGroups(scans=None),
 ]  # fmt: skip
 GIBBS = (moves.TableGibbs, moves.DishGibbs)
 PRIOR = hk.Known(TOPICS, counts=[2, 4])

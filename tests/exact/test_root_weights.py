@@ -125,6 +125,7 @@ MOVES = {
     "DishGibbs": moves.DishGibbs(),
     "SplitMerge": moves.SplitMerge(),
     "SplitMerge by scans": moves.SplitMerge(scans=1),
+    "SplitMerge from candidates": moves.SplitMerge(candidates=9),
     "ReseatGroups": moves.ReseatGroups(),
     "RootWeights": moves.RootWeights(),
     "a schedule": [moves.TableGibbs(), moves.SplitMerge(), moves.DishGibbs(), moves.RootWeights()],
