@@ -20,6 +20,7 @@ from hdpkit.checks import (
     check_names,
     check_unmasked,
     hashable,
+    instance,
     is_missing,
     plain,
     whole_number,
@@ -381,6 +382,37 @@ class Groups(GroupedData):
         same = checked.shape[1:] == self.values.shape[1:]
         return type(self)(values=checked, labels=self._labels, columns=self.columns if same else None)
 
+    def plus(self, more: Groups) -> Groups:
+        """Return these observations followed by others of the same kind.
+
+        Parameters
+        ----------
+        more : Groups
+            With values of the same shape. If one of the two doesn't have a label, it is missing for its
+            customers.
+
+        Raises
+        ------
+        DataError
+            If its values have another shape or type.
+        """
+        remedy = "hk.Groups.from_labels(values, labels)."
+        instance("more", more, Groups, "Groups", remedy=remedy)
+        if more.values.shape[1:] != self.values.shape[1:]:
+            raise DataError(
+                "more",
+                f"values of shape {more.values.shape[1:]}",
+                f"values of shape {self.values.shape[1:]}, as these",
+                "Give all observations the same shape.",
+            )
+        values = concatenate([self.values, more.values], "part")
+        names = dict.fromkeys([*self.label_names, *more.label_names])
+        labels = {name: [*_each(self, name), *_each(more, name)] for name in names}
+        made = Groups.from_labels(values, labels)
+        known = {name: self._labels[name][1] for name in self.label_names}
+        every = {name: _with_keys(own, known.get(name, [])) for name, own in made._labels.items()}
+        return attrs.evolve(made, labels=every, columns=self.columns)
+
     def __repr__(self) -> str:
         shape = "x".join(map(str, self.values.shape))
         labels = (
@@ -388,6 +420,26 @@ class Groups(GroupedData):
             or "none"
         )
         return f"<Groups: {len(self)} customers, values {self.values.dtype} {shape}, labels: {labels}>"
+
+
+def _each(data: Groups, name: str) -> list[Any]:
+    """The value of a label of each customer; None where it is missing."""
+    if name not in data.label_names:
+        return [None] * len(data)
+    codes, keys = data._labels[name]
+    return [None if code < 0 else keys[code] for code in codes.tolist()]
+
+
+def _with_keys(own: Codes, first: Sequence[Any]) -> Codes:
+    """A label with the same values, of which ``first`` have the first codes, also those without customers."""
+    codes, keys = own
+    place = {key: i for i, key in enumerate(first)}
+    every = [*first, *(key for key in keys if key not in place)]
+    place = {key: i for i, key in enumerate(every)}
+    to = np.array([*(place[key] for key in keys), -1], dtype=np.int64)
+    moved = to[codes]
+    moved.setflags(write=False)
+    return moved, every
 
 
 def as_values(parameter: str, values: Any) -> npt.NDArray[Any]:

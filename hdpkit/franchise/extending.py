@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hdpkit.arrays import Int64s
 from hdpkit.checks import whole_number
-from hdpkit.data import Corpus, GroupedData, NGrams
+from hdpkit.data import Corpus, GroupedData, Groups, NGrams
 from hdpkit.errors import DataError, DeclarationError
 from hdpkit.franchise.dish_kinds import cloned
 from hdpkit.franchise.freezing import Freezing
@@ -24,15 +24,21 @@ from hdpkit.stores import FrozenSeating
 __all__ = ["Extending"]
 
 
-def _grown(franchise: Any, data: Corpus) -> Any:
+def _grown(franchise: Any, data: Corpus | Groups) -> Any:
     """A franchise like this one with new customers unseated."""
     before = franchise.data
-    if not isinstance(before, Corpus) or not isinstance(franchise.topology, Topology):
+    if not isinstance(before, Corpus | Groups) or not isinstance(franchise.topology, Topology):
         raise DeclarationError(
-            "franchise", franchise, "over a Corpus",
+            "franchise", franchise, "over a Corpus or Groups",
             "N-grams grow by extend; for other data build a new franchise over all of them.",
         )  # fmt: skip
-    if not isinstance(data, Corpus) or not _continues_corpus(data, before):
+    if isinstance(before, Groups):
+        if not isinstance(data, Groups) or not _continues_groups(data, before):
+            raise DataError(
+                "data", data, f"the {len(before)} current customers first",
+                "Build them with franchise.data.plus(groups).",
+            )  # fmt: skip
+    elif not isinstance(data, Corpus) or not _continues_corpus(data, before):
         raise DataError(
             "data", data, f"the {before.n_documents} current documents first, with the same terms",
             "Build them with franchise.data.plus(documents).",
@@ -115,20 +121,36 @@ def _continues_corpus(data: Corpus, before: Corpus) -> bool:
     return True
 
 
+def _continues_groups(data: Groups, before: Groups) -> bool:
+    """Whether the first customers of data, with their labels, are those of the previous data."""
+    n = len(before)
+    if data.values.shape[1:] != before.values.shape[1:] or not np.array_equal(data.values[:n], before.values):
+        return False
+    for name in before.label_names:
+        if name not in data.label_names:
+            return False
+        (old, keys), (new, others) = before.labels[name], data.labels[name]
+        if others[: len(keys)] != keys or not np.array_equal(new[:n], old):
+            return False
+    return True
+
+
 class Extending(Freezing):
-    """Adds documents in a new franchise; adds sentences to a franchise over n-grams, or removes them."""
+    """Adds documents or points in a new franchise; adds and removes sentences of a franchise over n-grams."""
 
     @unguarded
-    def with_documents(self, data: Corpus, rng: ChoiceSource | Seed = None) -> Self:
-        """Return a franchise over more documents. Present seats are kept; new customers are seated in order.
+    def with_documents(self, data: Corpus | Groups, rng: ChoiceSource | Seed = None) -> Self:
+        """Return a franchise over more documents, or more observations in groups.
 
-        Each new customer is seated by its predictive given all seated customers. This is a start for further
-        sweeps, not a draw from the posterior. This franchise doesn't change.
+        Present seats are kept. Each new customer is seated in order by its predictive given all seated
+        customers. This is a start for further sweeps, not a draw from the posterior. This franchise doesn't
+        change.
 
         Parameters
         ----------
-        data : Corpus
-            ``franchise.data.plus(documents)``: the current documents, followed by new ones.
+        data : Corpus or Groups
+            ``franchise.data.plus(documents)``: the current documents, followed by new ones. Of groups the
+            current customers, followed by new ones, in these groups or others.
         rng : seed, Generator or choice source
             For seating the new customers. Calls with a seed are counted as in `extend`.
 
@@ -141,9 +163,9 @@ class Extending(Freezing):
         Raises
         ------
         DataError
-            If the first documents are not the current ones.
+            If the first documents or customers are not the current ones.
         DeclarationError
-            If the data are not documents of words.
+            If the data are neither documents nor groups.
         """
         made: Self = self._lock.call(_grown, (self, data), {}, True)
         n, n_all = self.topology.n_customers, made.topology.n_customers

@@ -23,7 +23,7 @@ from hdpkit.models.mixture_parts import (
     moves_of_mixture,
     restaurants_of_mixture,
 )
-from hdpkit.models.sampled import NotNumbersError, SampledModel, best_chain, seed_of
+from hdpkit.models.sampled import NotNumbersError, SampledModel, best_chain, seed_of, seed_of_chain
 from hdpkit.random import Purpose, as_source
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.trace import last_of_burn_in
@@ -195,6 +195,43 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
 
     def _words(self, franchise: Franchise) -> Any:
         return _WORDS
+
+    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Add new points and continue sampling; the first call is `fit`.
+
+        The new points are seated one by one given the current state. Then `partial_sweeps` sweeps reseat all
+        points, including the old ones, whose labels may change; ``labels_`` has all points in order. The
+        prior doesn't change.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`: points that are not in the model yet. Groups may be new.
+
+        Returns
+        -------
+        MixtureModel
+            This model.
+
+        Raises
+        ------
+        ValueError
+            As for `fit`; the model doesn't change.
+        """
+        if not hasattr(self, "franchises_"):
+            return self.fit(X, y, groups)
+        self._check_parameters()
+        more, label = self._data(X, groups, reset=False)
+        if label is not None:
+            self._places(())  # raises an error if the model has no groups
+        own = self._points.label
+        if label not in (own, None) and own is not None:  # a column instead of an array, or the reverse
+            more = attrs.evolve(more, labels={own: more.labels[label]})
+        data = self.franchise_.data.plus(more)  # type: ignore[attr-defined]
+        grown = [one.with_documents(data, seed_of_chain(one)) for one in self.franchises_]
+        trace, franchises = self._go_on(grown, self.partial_sweeps)
+        self._finish(franchises, trace)
+        return self
 
     def _moves(self, restaurant: Any) -> list[Any]:
         return moves_of_mixture(restaurant)

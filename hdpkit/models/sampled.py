@@ -21,7 +21,7 @@ from hdpkit.record.samples import Samples
 from hdpkit.schedule import Scheduler
 from hdpkit.summaries import Diagnosis, diagnose
 
-__all__ = ["NotNumbersError", "SampledModel", "best_chain", "go_on", "seed_of"]
+__all__ = ["NotNumbersError", "SampledModel", "best_chain", "go_on", "seed_of", "seed_of_chain"]
 
 
 class NotNumbersError(DataError, TypeError):
@@ -116,6 +116,19 @@ class SampledModel(BaseEstimator):
             return made, max(one.sweep for one in made.franchises)
 
         return run_in_rounds(until, 0, step, lambda trace: self._diagnosed(trace, franchise))
+
+    def _go_on(
+        self, franchises: list[Franchise], sweeps: int, record: Mapping[str, Any] | None = None
+    ) -> tuple[Trace | ChainTrace, list[Franchise]]:
+        """Further sweeps of chains from these states: their trace, and the last states."""
+        scheduler = self._scheduler(self.franchise_.declarations[-1])
+        progress = self.progress if len(franchises) == 1 else None
+        swept = Parallel(n_jobs=self.n_jobs)(
+            delayed(go_on)(scheduler, one, sweeps, self.samples or None, progress, (), record)
+            for one in franchises
+        )
+        last, traces = [one for one, _ in swept], [trace for _, trace in swept]
+        return (ChainTrace(traces, None, last) if len(traces) > 1 else traces[0]), last
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle's state."""
@@ -235,6 +248,13 @@ def best_chain(trace: Trace | ChainTrace) -> int:
         return 0
     means = [np.mean(chain["log_joint"][chain.n_draws // 2 :]) for chain in trace.chains]
     return int(np.argmax(means))
+
+
+def seed_of_chain(franchise: Franchise) -> int:
+    """A seed for seating new data, different for each chain."""
+    streams = franchise.streams
+    assert streams is not None  # set, since it has been run
+    return streams.seed + streams.chain
 
 
 def seed_of(random_state: Any) -> Any:

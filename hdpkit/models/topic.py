@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy
-from joblib import Parallel, delayed
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,7 +26,7 @@ from hdpkit.evaluation.fixed_topics import (
 )
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.franchise.fixed_dishes import without_restaurants
-from hdpkit.models.sampled import SampledModel, best_chain, go_on, seed_of
+from hdpkit.models.sampled import SampledModel, best_chain, seed_of, seed_of_chain
 from hdpkit.models.topic_input import are_texts, checked_counts, counter_of, whole_counts
 from hdpkit.models.topic_parts import default_moves, root_of, topic_measure, topic_restaurants
 from hdpkit.priors import Each
@@ -285,22 +284,15 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
         """Add documents to the fitted model, and continue its chains."""
         self._check_parameters()
         counts = self._counts(X, whole=True)
-        scheduler = self._scheduler(self.franchise_.declarations[-1])
         if not counts.data.any():
             grown = self.franchises_  # empty documents have no customers to seat
         else:
             more = Corpus.from_counts(counts, vocabulary=self.terms_)
             before: Any = self.franchise_.data
             corpus = before.plus(more)
-            grown = [one.with_documents(corpus, _seed_of_chain(one)) for one in self.franchises_]
-        progress = self.progress if len(grown) == 1 else None
-        swept = Parallel(n_jobs=self.n_jobs)(
-            delayed(go_on)(scheduler, one, self.partial_sweeps, self.samples or None, progress, (), record)
-            for one in grown
-        )
-        franchises = [franchise for franchise, _ in swept]
-        traces = [trace for _, trace in swept]
-        self._finish(franchises, ChainTrace(traces, None, franchises) if len(traces) > 1 else traces[0])
+            grown = [one.with_documents(corpus, seed_of_chain(one)) for one in self.franchises_]
+        trace, franchises = self._go_on(grown, self.partial_sweeps, record)
+        self._finish(franchises, trace)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
@@ -583,13 +575,6 @@ def _new_topic(franchise: Franchise) -> Floats:
     values = np.full(n_terms, 1.0) if eta is None else np.asarray(eta, dtype=np.float64)
     new: Floats = values / values.sum()
     return new
-
-
-def _seed_of_chain(franchise: Franchise) -> int:
-    """A seed for seating new documents, different for each chain."""
-    streams = franchise.streams
-    assert streams is not None  # set, since it has been run
-    return streams.seed + streams.chain
 
 
 _OF_ALL = inspect.signature(TopicModel.__init__)

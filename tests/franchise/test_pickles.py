@@ -123,6 +123,25 @@ def test_documents_join_authors_who_were_there_and_new_ones():
         corpus.plus(corpus)
 
 
+@pytest.mark.parametrize("store", ["histogram", "counts", "explicit"])
+def test_points_join_groups_that_were_there_and_new_ones(store):
+    data = hk.Groups.from_labels([0.0, 5.0, 0.1, 5.1], {"site": ["b", "a", None, "b"]})
+    root = hk.Restaurant(base=hk.NormalGamma(0, 1, 1, 1), concentration=1.0)
+    site = hk.Restaurant(base=root, each="site", concentration=hk.Each(hk.Gamma(1, 1)))
+    franchise = hk.Franchise(site, data, store=store)
+    hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps=5, rng=0)
+    franchise.set_concentration("site", [2.0, 3.0])
+    more = data.plus(hk.Groups.from_labels([5.2, 0.2, 0.3], {"site": ["c", None, "a"]}))
+    joined = franchise.with_documents(more, rng=1)
+    joined.audit()
+    assert joined.keys("site") == ["b", "a", "c"]
+    assert joined.concentration("site")[:2].tolist() == [2.0, 3.0]
+    assert (joined.dishes >= 0).all()
+    pairs = set(zip(franchise.dishes.tolist(), joined.dishes[:4].tolist(), strict=True))
+    assert len(pairs) == len(set(franchise.dishes.tolist()))
+    assert joined.restaurant("site", "c").n_customers == 1
+
+
 def test_what_cannot_be_joined():
     franchise = made(documents())
     other = hk.Corpus.from_documents([[6]], n_terms=7)
@@ -133,8 +152,14 @@ def test_what_cannot_be_joined():
             franchise.with_documents(data)
     values = hk.Groups.from_labels(np.zeros(3))
     flat = hk.Franchise(hk.Restaurant(base=hk.NormalGamma(0, 1, 1, 1)), values)
-    with pytest.raises(DeclarationError, match="over a Corpus"):
-        flat.with_documents(values)
+    for data in (other, hk.Groups.from_labels(np.ones(3)), hk.Groups.from_labels(np.zeros(2))):
+        with pytest.raises(DataError, match=r"data\.plus"):
+            flat.with_documents(data)
+    root = hk.Restaurant(base=hk.NormalGamma(0, 1, 1, 1))
+    chain = hk.Restaurant(root, each=hk.PreviousDish())
+    sequences = hk.Sequences.from_arrays([[0.0, 1.0]])
+    with pytest.raises(DeclarationError, match="over a Corpus or Groups"):
+        hk.Franchise(chain, sequences).with_documents(sequences)
 
 
 class Ages(hk.Part):

@@ -447,6 +447,20 @@ DATA = {
         {"values": [None, 5, "abc", {}, [], {1, 2}], "labels": NO_GROUPS[:-1]},
         aliases={"labels": ("labels", "label")},
     ),
+    "Groups.plus": Row(
+        plain(groups().plus, more=groups()),
+        {
+            "more": [
+                None,
+                5,
+                "ab",
+                [[0, 1]],
+                {},
+                hk.Groups,
+                Told(hk.Groups.from_labels(np.zeros((2, 3))), "values of shape (3,)"),
+            ]
+        },
+    ),
     "Groups.with_values": Row(
         plain(groups().with_values, values=[1.0, 2.0, 3.0]),
         {"values": [None, 5, "abc", {}, Told([], "0 values"), Told([1.0, 2.0], "2 values"), {1, 2, 3}]},
