@@ -89,9 +89,14 @@ def main():
         print("| --- | --- | --- | --- | --- | --- | --- |")
         print(f"| a solve for each point and dish | | {each:.4f} | 1 | {each / together:.2f} | | |")
         print(f"| the same, once for each dish | | {together:.4f} | {together / each:.2f} | 1 | | |")
-        for measure in (hk.NormalInverseWishart.weakly_informative(X, options.dishes),):
+        unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+        for measure, values in (
+            (hk.NormalInverseWishart.weakly_informative(X, options.dishes), X),
+            (hk.NormalGamma.weakly_informative(X, options.dishes), X),
+            (hk.VonMisesFisher(float(hk.VonMisesFisher.weakly_informative(unit).concentration)), unit),
+        ):
             for name, start in (("settled", which), ("mixing", hk.init.Random(options.dishes))):
-                took, dishes, moved = sweeps(measure, X, start, options.sweeps)
+                took, dishes, moved = sweeps(measure, values, start, options.sweeps)
                 print(
                     f"| {type(measure).__name__} | {name} | {took:.4f} | {took / each:.2f} | "
                     f"{took / together:.2f} | {dishes} | {moved:.2f} |"
