@@ -23,7 +23,7 @@ from hdpkit.io.tables import write_workbook
 from hdpkit.signatures import write_pages, write_signatures
 from hdpkit.signatures.export import signature_tables
 from hdpkit.signatures.runs import POINTS, STATES, TOPICS, nouns_of, signatures_of_run
-from hdpkit.summaries.export import EXPORTS, export_topics, export_trace
+from hdpkit.summaries.export import EXPORTS, export_components, export_topics, export_trace
 from hdpkit.summaries.run_topics import topics_of_run
 
 __all__ = ["export"]
@@ -77,6 +77,9 @@ def export(
     over the samples that have it. Topics of a single chain are those of its newest state, with intervals over
     its samples.
 
+    Of a run of hdpkit mixture csv, parquet, excel and json have tables of the components, their parameters,
+    the weights of groups, and the points with their components.
+
     \b
     Examples:
       hdpkit export run --to csv --out tables
@@ -88,15 +91,23 @@ def export(
     if n_topics is not None and n_topics.about is None:
         raise ParameterError("topics", n_topics.most, "about:N", "All topics are written without it.")
     there = open_corpus_run(run, allow)
-    if to != "arviz" and nouns_of(there.data, run) in (POINTS, STATES):
+    nouns = nouns_of(there.data, run)
+    points = nouns is POINTS and n_topics is None and to in EXPORTS[:4]
+    if to != "arviz" and nouns in (POINTS, STATES) and not points:
         raise ParameterError(
-            "to", to, "arviz, for a run over numbers",
+            "to", to, "arviz, or of points csv, parquet, excel or json, for a run over numbers",
             "hdpkit topics RUN --format csv has the components and their parameters; in Python see "
             "hk.summaries.align_topics(run).to_pandas.",
         )  # fmt: skip
     about = None if n_topics is None else n_topics.about
     if to == "arviz":
         written, told = [export_trace(there.trace, out)], "the trace"
+    elif points:
+        from hdpkit.cli.mixture import points_of_run
+
+        found_points = points_of_run(there, chain)
+        told = f"{len(found_points.aligned)} components of {len(found_points.samples)} states"
+        written = export_components(found_points, to, out, raw=raw)
     elif to in ("signatures", "pdf") or (to == "excel" and nouns_of(there.data, run) is not TOPICS):
         if nouns_of(there.data, run) is TOPICS:
             raise ParameterError(

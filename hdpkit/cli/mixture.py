@@ -42,6 +42,7 @@ from hdpkit.franchise import Franchise
 from hdpkit.io.tables import Columns
 from hdpkit.models.mixture_parts import (
     MEASURES,
+    directions_of,
     measure_of_points,
     moves_of_mixture,
     restaurants_of_mixture,
@@ -82,7 +83,8 @@ __all__ = ["mixture", "new_points", "point_columns", "points_of_run", "read_poin
         type=click.Choice(MEASURES),
         default="normal",
         show_default=True,
-        help="Components: normal distributions with any covariance, or with independent columns.",
+        help="Components: normal distributions with any covariance, or with independent columns, or "
+        "distributions of directions, for which rows are divided by their lengths.",
     ),
     click.option(
         "--concentration",
@@ -152,6 +154,8 @@ def mixture(points: Path, **options: Any) -> None:
         say(f"reading {shown_path(points)}", err=True)
     with reading(points):
         data = read_points(points, options["columns"], options["group"])
+    if options["measure"] == "directions":
+        data = data.with_values(directions_of(data.values))
     if not quiet:
         grouped = f", {len(data.keys(options['group'])):,} groups" if options["group"] else ""
         say(f"{len(data):,} points in {data.values.shape[1]:,} dimensions{grouped}", err=True)
@@ -233,6 +237,8 @@ def new_points(run: Run, path: Path, chain: int | None, quiet: bool) -> Columns:
             place_of(path), f"{data.values.shape[1]} columns", f"the {width} columns of the run",
             "Give the new points the same columns.",
         )  # fmt: skip
+    if found.franchise.measure.support == "sphere":
+        data = data.with_values(directions_of(data.values))
     values = data.values.reshape(len(data), *own.values.shape[1:]).astype(own.values.dtype)
     group = np.full(len(data), -1, dtype=np.int64)
     if label in data.label_names:

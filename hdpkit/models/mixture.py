@@ -19,6 +19,7 @@ from hdpkit.errors import DataError, ParameterError, StateError
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.models.mixture_parts import (
     MEASURES,
+    directions_of,
     measure_of_points,
     moves_of_mixture,
     restaurants_of_mixture,
@@ -51,13 +52,15 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
 
     Parameters
     ----------
-    measure : "normal", "diagonal" or base measure
-        "normal": normal distributions with any covariance; "diagonal": with independent columns. Both have a
-        weak prior from the data: the mean of the data with the weight of 0.01 points, and a guess of the
-        covariance within a component, worth D + 2 points ("diagonal": 3), with which ten components would
-        have together the volume of the data (`NormalInverseWishart.weakly_informative`). If the covariance
-        of the data is singular it is shrunk as by Ledoit & Wolf (2004) before. A measure over numbers is
-        used as it is.
+    measure : "normal", "diagonal", "directions" or base measure
+        "normal": normal distributions with any covariance; "diagonal": with independent columns;
+        "directions": von Mises-Fisher distributions of the rows divided by their lengths, for embeddings that
+        are compared by cosine. The prior comes from the data, by ``weakly_informative`` of
+        `NormalInverseWishart`, `NormalGamma` or `VonMisesFisher`. Of normal ones it has the mean of the data
+        with the weight of 0.01 points, and a guess of the covariance within a component, worth D + 2 points
+        ("diagonal": 3), with which ten components would have together the volume of the data; if columns are
+        constant or functions of others, the correlation matrix is shrunk as by Ledoit & Wolf (2004) before. A
+        measure over numbers is used as it is.
     groups : str, optional
         Column of a data frame X that has the group of each row. None: ``groups`` of `fit`.
     concentration : float or prior, optional
@@ -513,6 +516,8 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
             raise DataError("X", f"NaN in {n:,} of {len(X):,} rows", "points without missing values", _IMPUTE)
         if np.isinf(X).any():
             raise DataError("X", "infinity", "finite numbers", "Leave these rows out, or correct them.")
+        if self.measure == "directions" or getattr(self.measure, "support", None) == "sphere":
+            return directions_of(X)
         if isinstance(self.measure, GammaPoisson):
             whole = X.astype(np.int64)
             if np.any((whole != X) | (whole < 0)):

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from hdpkit.arrays import Floats
-from hdpkit.base_measures import BaseMeasure, NormalGamma, NormalInverseWishart
+from hdpkit.base_measures import BaseMeasure, NormalGamma, NormalInverseWishart, VonMisesFisher
 from hdpkit.checks import choice
-from hdpkit.errors import ParameterError, importing_extra
+from hdpkit.errors import DataError, ParameterError, importing_extra
 from hdpkit.franchise import Restaurant
 from hdpkit.moves import BaseMeasureParameters, Concentration, DishGibbs, Move, SplitMerge, TableGibbs
 from hdpkit.priors import Gamma
 
-__all__ = ["MEASURES", "measure_of_points", "moves_of_mixture", "restaurants_of_mixture"]
+__all__ = ["MEASURES", "directions_of", "measure_of_points", "moves_of_mixture", "restaurants_of_mixture"]
 
-MEASURES = ("normal", "diagonal")
+MEASURES = ("normal", "diagonal", "directions")
 CANDIDATES = 100  # units compared for the second of a pair
 _STRENGTH = 0.01  # of the prior mean, as in `NormalInverseWishart.weakly_informative`
 _DISHES = 10.0  # ellipsoids of the prior guess have together the volume of the data's
@@ -26,8 +26,9 @@ _SINGULAR = 1e-8  # smallest eigenvalue of the correlations of columns that are 
 def measure_of_points(measure: str | BaseMeasure, X: Floats) -> BaseMeasure:
     """The base measure of components of points, shape (n, D).
 
-    "normal": `NormalInverseWishart.weakly_informative`. Where the correlation matrix of the data is singular,
-    it is shrunk as by Ledoit & Wolf (2004). "diagonal": the same prior guesses by column.
+    That of the class method ``weakly_informative`` of the measure: "normal" is `NormalInverseWishart`,
+    "diagonal" `NormalGamma`, "directions" `VonMisesFisher`. If columns are constant or functions of others,
+    the correlation matrix is shrunk as by Ledoit & Wolf (2004), and constant columns have the mean spread.
     """
     if isinstance(measure, BaseMeasure):
         if measure.takes_terms:
@@ -36,13 +37,18 @@ def measure_of_points(measure: str | BaseMeasure, X: Floats) -> BaseMeasure:
             )
         return measure
     choice("measure", measure, MEASURES, remedy="Or a base measure, for instance hk.NormalGamma(...).")
+    if measure == "directions":
+        return VonMisesFisher.weakly_informative(X, _DISHES)
     D, sd = X.shape[1], X.std(axis=0)
-    sd = np.where(sd > 0.0, sd, sd.mean() if sd.any() else 1.0)  # a constant column has the usual spread
+    regular = len(X) > 1 and bool((sd > 0.0).all())
     smaller = _DISHES ** (-2.0 / D)
     if measure == "diagonal":
-        return NormalGamma(X.mean(axis=0), _STRENGTH, 1.5, 0.5 * smaller * sd**2)
+        if regular:
+            return NormalGamma.weakly_informative(X, _DISHES)
+        return NormalGamma(X.mean(axis=0), _STRENGTH, 1.5, 0.5 * smaller * _spread(sd) ** 2)
+    sd = _spread(sd)
     scaled = (X - X.mean(axis=0)) / sd
-    if len(X) > 1 and np.linalg.eigvalsh(np.cov(scaled, rowvar=False).reshape(D, D))[0] > _SINGULAR:
+    if regular and np.linalg.eigvalsh(np.cov(scaled, rowvar=False).reshape(D, D))[0] > _SINGULAR:
         return NormalInverseWishart.weakly_informative(X, _DISHES)
     way_out = " Or leave out columns that are constant or functions of others."
     with importing_extra("scikit-learn", "text", ", for a singular covariance of the data", way_out):
@@ -50,6 +56,20 @@ def measure_of_points(measure: str | BaseMeasure, X: Floats) -> BaseMeasure:
     correlation = ledoit_wolf(scaled, assume_centered=True)[0] if scaled.any() else np.eye(D)
     correlation += _SINGULAR * np.eye(D)
     return NormalInverseWishart(X.mean(axis=0), _STRENGTH, D + 2.0, smaller * correlation * np.outer(sd, sd))
+
+
+def _spread(sd: Floats) -> Floats:
+    """Standard deviations, those of constant columns replaced by the mean."""
+    return np.where(sd > 0.0, sd, sd.mean() if sd.any() else 1.0)
+
+
+def directions_of(X: Floats) -> Floats:
+    """Rows divided by their lengths."""
+    lengths = np.linalg.norm(X, axis=1)
+    if X.shape[1] < 2 or not (lengths > 0.0).all():
+        at = f"row {int(np.argmin(lengths))} of zeros" if X.shape[1] > 1 else "one column"
+        raise DataError("X", at, "rows that have a direction, in two columns or more", "Leave it out.")
+    return np.asarray(X / lengths[:, None], dtype=np.float64)
 
 
 def restaurants_of_mixture(

@@ -9,7 +9,7 @@ import shlex
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,14 @@ from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.files import refusals
 from hdpkit.summaries.run_topics import GroupedTopics, RunTopics
 
+if TYPE_CHECKING:  # exports of topics don't need it
+    from hdpkit.summaries.points import PointComponents
+
 __all__ = [
     "EXPORTS",
+    "component_tables",
     "document_tables",
+    "export_components",
     "export_topics",
     "export_trace",
     "group_table",
@@ -153,6 +158,74 @@ def export_topics(
     with refusals(path, "write a file"), written_aside(path) as out_file:
         _write(out_file, pieces)
     return [path]
+
+
+def component_tables(found: PointComponents) -> dict[str, Columns]:
+    """Tables of a mixture of points: components, parameters, weights by group, and points; from 1."""
+    aligned, data = found.aligned, found.franchise.data
+    k = len(aligned)
+    named = aligned.named_parameters(found.franchise.measure, getattr(data, "columns", None))
+    values = np.array(list(named.values())).reshape(len(named), k, 3)
+    tables: dict[str, Columns] = {
+        "components": {
+            "component": np.arange(1, k + 1),
+            "share": aligned.shares,
+            "share_low": aligned.shares_lower,
+            "share_high": aligned.shares_upper,
+            "occurrence": aligned.occurrence,
+        },
+        "parameters": {
+            "component": np.repeat(np.arange(1, k + 1), len(named)),
+            "parameter": list(named) * k,
+            **{name: values[:, :, i].T.ravel() for i, name in enumerate(("value", "low", "high"))},
+        },
+    }
+    shares = found.memberships()
+    points: dict[str, Any] = {"point": np.arange(1, len(shares) + 1)}
+    if found.label is not None:
+        names, n = list(aligned.names), len(aligned.names)
+        tables["weights"] = {
+            "group": [name for name in names for _ in range(k + 1)],
+            "component": [*map(str, range(1, k + 1)), "other"] * n,
+            "weight": aligned.group_shares.ravel(),
+            "low": aligned.group_shares_lower.ravel(),
+            "high": aligned.group_shares_upper.ravel(),
+        }
+        codes, keys = data.labels[found.label]
+        points["group"] = ["" if code < 0 else keys[code] for code in codes.tolist()]
+    points["component"] = found.labels + 1
+    tables["points"] = points | {f"component_{i + 1}": shares[:, i] for i in range(k)}
+    return tables
+
+
+def export_components(
+    found: PointComponents, to: str, out: str | os.PathLike[str], *, raw: bool = False
+) -> list[Path]:
+    """Write the components of a mixture of points: CSV, Parquet, Excel or JSON."""
+    choice("to", to, EXPORTS[:4], remedy="export_trace writes for ArviZ.")
+    path, tables = Path(out), component_tables(found)
+    if to == "excel":
+        write_workbook(path, {name: [columns] for name, columns in tables.items()})
+        return [path]
+    if to == "json":
+        rows = {
+            name: rows_of({key: _listed(own) for key, own in one.items()}) for name, one in tables.items()
+        }
+        with refusals(path, "write a file"), written_aside(path) as out_file:
+            _write(out_file, iter([json.dumps(rows, ensure_ascii=False, indent=1, default=str), "\n"]))
+        return [path]
+    new_folder(path)
+    files = [path / f"{name}.{to}" for name in tables]
+    for file, columns in zip(files, tables.values(), strict=True):
+        write_blocks(file, [columns], raw=flag("raw", raw))
+    return files
+
+
+def _listed(values: Any) -> list[Any]:
+    """A column as a list; numbers with nine digits."""
+    if not isinstance(values, np.ndarray):
+        return list(values)
+    return [_short(value) for value in values.tolist()] if values.dtype.kind == "f" else list(values.tolist())
 
 
 def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path:

@@ -65,6 +65,31 @@ def test_other_commands_on_the_folder(folder, tmp_path):
     matched = run("match", folder, folder)
     assert matched.exit_code == 0, matched.output
     assert "of the observations of" in matched.stdout
-    exported = run("export", folder, "--to", "csv", "--out", tmp_path / "x")
+    exported = run("export", folder, "--to", "pyldavis", "--out", tmp_path / "x")
     assert exported.exit_code == 2
     assert "arviz" in exported.output
+
+
+def test_exports_have_components_parameters_weights_and_points(folder, tmp_path):
+    assert run("export", folder, "--to", "csv", "--out", tmp_path / "tables").exit_code == 0
+    tables = {path.stem: list(csv.DictReader(path.open())) for path in (tmp_path / "tables").iterdir()}
+    assert set(tables) == {"components", "parameters", "weights", "points"}
+    shown = list(csv.DictReader(io.StringIO(run("topics", folder, "--format", "csv").stdout)))
+    for one, row in zip(shown, tables["components"], strict=True):
+        assert float(one["share"]) == pytest.approx(float(row["share"]))
+    for row in tables["parameters"]:
+        own = shown[int(row["component"]) - 1]
+        assert float(own[row["parameter"]]) == pytest.approx(float(row["value"]))
+        assert float(own[f"{row['parameter']} high"]) == pytest.approx(float(row["high"]))
+    n = len(shown)
+    assert len(tables["weights"]) == 3 * (n + 1)
+    assert sum(float(row["weight"]) for row in tables["weights"]) == pytest.approx(3.0, abs=1e-6)
+    points = tables["points"]
+    assert [row["group"] for row in points[:3]] == ["farm 0", "farm 1", "farm 2"]
+    assert len(points) == 120
+    total = [sum(float(row[f"component_{k + 1}"]) for k in range(n)) for row in points]
+    assert total == pytest.approx([1.0] * 120, abs=1e-6)
+    assert run("export", folder, "--to", "json", "--out", tmp_path / "all.json").exit_code == 0
+    told = json.loads((tmp_path / "all.json").read_text())
+    assert {name: len(rows) for name, rows in told.items()} == {k: len(rows) for k, rows in tables.items()}
+    assert run("export", folder, "--to", "excel", "--out", tmp_path / "all.xlsx").exit_code == 0

@@ -108,6 +108,17 @@ def test_a_mixture_without_groups(data, tmp_path):
     assert len(hk.open_run(tmp_path / "run").franchise().declarations) == 1
 
 
+def test_directions(data, tmp_path):
+    told = call(
+        "mixture", data[0], "--columns", "height,width", "--measure", "directions", "--sweeps", 20, "--out",
+        tmp_path / "run",
+    )  # fmt: skip
+    assert "concentration" in told
+    new = table(tmp_path / "new.csv", ["height,width", "1,0.1", "10,1"])
+    first, second = csv.DictReader(io.StringIO(call("infer", tmp_path / "run", new, "--quiet")))
+    assert float(first["log_density"]) == pytest.approx(float(second["log_density"]))
+
+
 def test_tables(tmp_path):
     rows = ['x,"a,b",id', "1.5,-3e2,u", "2,3,", "0,1,u"]
     given = table(tmp_path / "t.csv", rows)
