@@ -49,24 +49,34 @@ struct document_weights {
     }
 
 #if defined(__GNUC__) && !defined(HDPKIT_PLAIN_LANES)
-    typedef int64_t whole4 __attribute__((vector_size(32), may_alias));
+    /* As many numbers as a register has: GCC compares larger vectors number by number. */
+    static constexpr int WIDTH = REGISTER >= 32 ? 4 : 2, PARTS = COLUMNS / WIDTH;
+    typedef double part __attribute__((vector_size(8 * WIDTH), may_alias));
+    typedef int64_t whole __attribute__((vector_size(8 * WIDTH), may_alias));
 
     HDPKIT_INLINE int32_t count_below(double threshold) const {
-        const double4 *x = (const double4 *)edge, t = {threshold, threshold, threshold, threshold};
-        whole4 n = {};
-        for (int32_t i = 0; i < rows; i++) n -= x[i] <= t;
-        return (int32_t)((n[0] + n[2]) + (n[1] + n[3]));
+        const part *x = (const part *)edge, t = threshold - part{};
+        whole n = {};
+        for (int32_t i = 0; i < rows * PARTS; i++) n -= x[i] <= t;
+        int64_t sum = 0;
+#pragma GCC unroll 4
+        for (int i = 0; i < WIDTH; i++) sum += n[i];
+        return (int32_t)sum;
     }
 
     /* Add to the edges from two ranks on. */
     HDPKIT_INLINE void widen(double first, double x, double second, double y) {
-        double4 at_rank = *(const double4 *)column;
-        const double4 a = {first, first, first, first}, b = {second, second, second, second};
-        const whole4 x4 = (whole4)double4{x, x, x, x}, y4 = (whole4)double4{y, y, y, y};
-        double4 *to = (double4 *)edge;
+        part at_rank[PARTS];
+        memcpy(at_rank, column, sizeof at_rank);
+        const part a = first - part{}, b = second - part{};
+        const whole of_x = (whole)(x - part{}), of_y = (whole)(y - part{});
+        part *to = (part *)edge;
         for (int32_t i = 0; i < rows; i++) {
-            to[i] += (double4)(x4 & (at_rank >= a)) + (double4)(y4 & (at_rank >= b));
-            at_rank += 1.0;
+#pragma GCC unroll 2
+            for (int p = 0; p < PARTS; p++) {
+                to[i * PARTS + p] += (part)(of_x & (at_rank[p] >= a)) + (part)(of_y & (at_rank[p] >= b));
+                at_rank[p] += 1.0;
+            }
         }
     }
 #else
