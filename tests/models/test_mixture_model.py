@@ -1,7 +1,9 @@
 """`hk.MixtureModel`: scikit-learn's rules, components of points, densities, groups, copies, folders."""
 
+import importlib
 import pickle
 import warnings
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -297,6 +299,18 @@ def test_new_points_join(grouped):
     with pytest.raises(HdpkitError, match="features"):
         flat.partial_fit(X[:, :1])
     assert np.array_equal(flat.labels_, before)
+
+
+def test_intervals_of_weights_hold(monkeypatch):
+    """The benchmark with fewer and smaller data sets: its 90 % intervals, with room for 240 of them."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
+    script = importlib.import_module("mixture_weights")
+    shares = []
+    for seed in range(3):
+        points, z, group, weights = script.simulated(seed, 10, 8, 40, 6.0, 3.0, 4.0)
+        found = model(sweeps=120, samples=20, random_state=seed).fit(points, groups=group)
+        shares.append(script.covered(found, z, weights)[1].mean())
+    assert 0.8 < np.mean(shares) < 0.98
 
 
 def test_pickles_copies_and_one_seed(tmp_path, fitted):
