@@ -89,8 +89,8 @@ def test_machine_catches_a_rejected_proposal_that_leaves_a_trace(monkeypatch):
 
     original = SplitMerge._propose
 
-    def propose(self, state, rng, units, a, b):
-        accepted = original(self, state, rng, units, a, b)
+    def propose(self, state, rng, units, a, b, *choice):
+        accepted = original(self, state, rng, units, a, b, *choice)
         if not accepted and state.n_dishes > 1:
             state.move_units(units, np.array([a]), int(state.unit_dishes(units)[b]), rng)
         return accepted
