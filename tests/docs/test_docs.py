@@ -112,6 +112,10 @@ ARGUMENTS = {
     "machine": ("", "| processor |"),
     "mixing_checks": ("{corpus} --fit-sweeps 2 --sweeps 40 --simulated 1", "of 1"),
     "memory": (TOPICS, "| histogram |"),
+    "mixture_comparison": (
+        "--data iris --part 0.4 --sweeps 10 --samples 3",
+        "| iris | hdpkit, both chains |",
+    ),
     "new_documents": (
         f"{{corpus}} {HALVES} --sweeps 4 --samples 2 --calls 1 --infer 2",
         "perplexity, joined",
