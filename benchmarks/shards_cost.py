@@ -16,7 +16,8 @@ Printed: measurements and fit; the coefficients; then, for R ranks on machines w
     (a N + e N S) / (R T) + b V L / (M T) + f V S / T + c V S + d J
     + (4 log2(R) + R) latency + 2 bytes / bandwidth,
 
-where `bytes` is 2.1 per changed count, at most one per term and topic; and the memory of a process. L and S
+where `bytes` is 2.1 per changed count, at most one per term and topic; and the memory of a process. Last come
+seconds a sweep (and millions of tokens a second and core) for 10^5 to 10^9 tokens on 1 to 64 cores. L and S
 are those of the measured run with the most topics, scaled in proportion to topics.
 """
 
@@ -45,6 +46,15 @@ CASES = (  # tokens, terms, topics, ranks, threads of each, ranks on a machine
     (1e11, 90_000, 1_000, 63, 16, 1),
     (1e11, 90_000, 1_000, 1_008, 1, 16),
 )
+SIZES = (
+    (1e5, 5_000, 100),
+    (1e6, 15_000, 300),
+    (1e7, 20_000, 1_000),
+    (1e8, 50_000, 1_000),
+    (1e9, 90_000, 1_000),
+)
+CORES = (1, 2, 16, 20, 64)  # the threads of one process on each machine of at most CORES_OF_A_MACHINE
+CORES_OF_A_MACHINE = 20
 LENGTH = 140  # tokens of a document
 LATENCY, BANDWIDTH = 2e-5, 1.25e9  # seconds, bytes/s: ten-gigabit Ethernet
 BYTES = 2.1  # of a changed count
@@ -170,6 +180,21 @@ def show(rows):
             f"| {case[0]:.3g} | {where} | {sum(seconds.values()):.1f} | {parts} | "
             f"{sum(gigabytes.values()):.1f} | {largest}; of memory {memory} |"
         )
+    show_sizes(coefficients, like)
+
+
+def show_sizes(coefficients, like):
+    """Print seconds a sweep, and tokens a second of each core, by tokens and cores."""
+    print("\n| tokens | terms | topics | " + " | ".join(f"{n} cores" for n in CORES) + " |")
+    print("|" + " --- |" * (3 + len(CORES)))
+    for tokens, terms, topics in SIZES:
+        cells = []
+        for cores in CORES:
+            machines = math.ceil(cores / CORES_OF_A_MACHINE)
+            case = (tokens, terms, topics, machines, cores // machines, 1)
+            seconds = sum(extrapolated(coefficients, case, like)[0].values())
+            cells.append(f"{seconds:.3g} ({1e-6 * tokens / seconds / cores:.2g})")
+        print(f"| {tokens:.0e} | {terms:,} | {topics:,} | {' | '.join(cells)} |")
 
 
 def main():
