@@ -206,8 +206,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "mean direction counted twice",
         "The prior of the mean direction is multiplied into the posterior once more.",
         _DIRECTIONS,
-        "return prior + concentration * statistics.total",
-        "return 2.0 * prior + concentration * statistics.total",
+        "return self._prior + self._concentration_of(statistics) * statistics.total",
+        "return 2.0 * self._prior + self._concentration_of(statistics) * statistics.total",
         "check_direction_measures",
     ),
     PlantedBug(

@@ -385,8 +385,11 @@ def test_a_run_of_groups_has_components_and_no_topics(tmp_path):
     assert result.exit_code == 2
     assert "must be a number, for components" in result.stderr
     result = hdpkit_command("export", tmp_path / "run", "--to", "csv", "--out", tmp_path / "tables")
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / "tables" / "components.csv").exists()
+    result = hdpkit_command("export", tmp_path / "run", "--to", "pyldavis", "--out", tmp_path / "page.json")
     assert result.exit_code == 2
-    assert "must be arviz, for a run over numbers" in result.stderr
+    assert "json, for a run over numbers" in result.stderr
 
 
 # ------------------------------------------------------------------ resume
