@@ -7,7 +7,7 @@
    where the excess is the sum over the block's values of log2 ((n_kv + eta_v) / eta_v) in integer units, rounded up. It
    is kept as a byte for each term and slot, a quarter of the memory of the counts, and follows every change of them. A
    term that occurs r times has log2 ((n + eta)(n + eta + 1) ... (n + eta + r - 1)), which is r log2 (n + eta) plus a sum
-   that decreases with n: a repeated term has its values for n = 0 and for the least n beyond 0, r/8, r and 8 r.
+   that decreases with n: a repeated term has its values for n = 0 and for the least n beyond 0, r/2 and 6 r.
 
    A dish whose bound is BITS bits below the weight of the block's own dish is not computed. All of these together have
    at most the weight `missing`, by the largest of their bounds. The uniform number of the draw is known before: if it
@@ -101,7 +101,7 @@ struct BlockBounds {
             if (d->times == 1) continue;
             d->absent = repeated(s, d->times, f[j].eta);
             for (int i = 0; i < HDPKIT_LEVELS; i++) {
-                const int32_t n = i == 0 ? 0 : (int32_t)((((int64_t)d->times << (3 * i)) + 63) >> 6);   /* r/8, r, 8 r */
+                const int32_t n = i == 0 ? 0 : i == 1 || d->times > INT32_MAX / 6 ? d->times / 2 : 6 * d->times;
                 d->above[i] = excess_of(s, n, f[j].eta);
                 d->present[i] = repeated(s, d->times, (double)n + 1.0 + f[j].eta);
             }
@@ -133,12 +133,13 @@ struct BlockBounds {
         }
         for (int64_t j = once; j < n; j++) {
             const uint8_t *row = s->excess + d[j].row + slot;
+            const bool few = d[j].times < 1 << 15;
 #pragma GCC unroll 16
             for (int i = 0; i < N * EACH; i++) {
                 const words_piece one = from_bytes(row + i * WORDS_WIDE);
                 words_piece more = words_piece{} + d[j].absent;
                 for (int l = 0; l < HDPKIT_LEVELS; l++) more = where_larger(one, d[j].above[l], d[j].present[l], more);
-                sum[i] += one * d[j].times + more;
+                sum[i] += (few ? times_few(one, d[j].times) : one * d[j].times) + more;
             }
         }
 #pragma GCC unroll 16

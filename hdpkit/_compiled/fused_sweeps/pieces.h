@@ -75,6 +75,19 @@ inline words_piece from_bytes(const uint8_t *n) {
 
 inline floats_piece as_floats(const words_piece &n) { return __builtin_convertvector(n, floats_piece); }
 
+/* n times a number, both from 0 to 2**15 - 1: faster than a product of 32-bit numbers. */
+inline words_piece times_few(const words_piece &n, int32_t times) {
+#if defined(__AVX512BW__)
+    return (words_piece)_mm512_madd_epi16((__m512i)n, _mm512_set1_epi32(times));
+#elif defined(__AVX2__) && !defined(__AVX512F__)
+    return (words_piece)_mm256_madd_epi16((__m256i)n, _mm256_set1_epi32(times));
+#elif defined(__SSE2__) && !defined(__AVX2__)
+    return (words_piece)_mm_madd_epi16((__m128i)n, _mm_set1_epi32(times));
+#else
+    return n * times;
+#endif
+}
+
 /* Whether any number isn't 0. */
 inline bool any_of(const words_piece &n) {
 #if defined(__AVX512F__)
@@ -112,6 +125,7 @@ typedef float floats_piece;
 
 inline words_piece from_bytes(const uint8_t *n) { return *n; }
 inline floats_piece as_floats(const words_piece &n) { return (float)n; }
+inline words_piece times_few(const words_piece &n, int32_t times) { return n * times; }
 inline bool any_of(const words_piece &n) { return n != 0; }
 inline words_piece above_limit(const floats_piece &x, float limit) { return x > limit; }
 inline floats_piece larger_of(const floats_piece &x, const floats_piece &y) { return x > y ? x : y; }

@@ -65,7 +65,7 @@ typedef struct hdpkit_block_words {
     int64_t n_met;
 } hdpkit_block_words;
 
-enum { HDPKIT_LEVELS = 4 };
+enum { HDPKIT_LEVELS = 3 };
 
 /* A term of a block: the row of its bounds, and what repetitions add to them. */
 typedef struct hdpkit_distinct {
