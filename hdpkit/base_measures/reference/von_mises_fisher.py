@@ -432,7 +432,7 @@ class VonMisesFisherReference(VectorMeasure):
         return self._prior + self._concentration_of(statistics) * statistics.total
 
     def log_predictive(self, value: Any, many: Sequence[Resultant]) -> Floats:
-        """log C(c) C(|r|) / C(|r + c x|) under each dish, r its resultant, c the concentration: (n,)."""
+        """``log C(c) C(|r|) / C(|r + c x|)`` under each dish, r its resultant, c the concentration: (n,)."""
         concentrations = np.array([self._concentration_of(statistics) for statistics in many])
         resultants = np.array([self._resultant(statistics) for statistics in many])
         before = np.linalg.norm(resultants, axis=1)
@@ -443,7 +443,7 @@ class VonMisesFisherReference(VectorMeasure):
         return logs
 
     def log_marginal(self, statistics: Resultant) -> float:
-        """log C(c)^n C(|prior|) / C(|r|), in nats."""
+        """``log C(c)^n C(|prior|) / C(|r|)``, in nats."""
         return float(
             statistics.n * self._log_normaliser(self._concentration_of(statistics))
             + self._log_normaliser(np.linalg.norm(self._prior))
