@@ -160,7 +160,7 @@ def test_ranks_keep_others_out_of_their_folder(chain, client, tmp_path):
     """Ranks that hang after a checkpoint hold the folder until the first gives up."""
     pids = [chain[0] / f"pid-{rank}" for rank in range(2)]
     with ThreadPoolExecutor() as pool:
-        for attempt in range(3):  # a machine with too much to do may not start two ranks that find each other
+        for attempt in range(3):  # ranks that ended before the others could be refused are started again
             kept = tmp_path / f"run-{attempt}"
             for pid in pids:
                 pid.unlink(missing_ok=True)
