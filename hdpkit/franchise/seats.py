@@ -37,25 +37,53 @@ from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.franchise.state import State, measure_of
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
-from hdpkit.stores import Compacts, Detail, ExplicitReference, ExplicitStore, FrozenSeating, detail_of
+from hdpkit.stores import (
+    Compacts,
+    Detail,
+    ExplicitReference,
+    ExplicitStore,
+    FrozenSeating,
+    HistogramStore,
+    detail_of,
+)
 from hdpkit.stores.frozen import Draws
 from hdpkit.stores.reference import labelled_seating as reference
 
 __all__ = ["KernelChoice", "Seats", "Statistics", "unserved"]
 
-for _verb in ("draw_sizes", "seat_out"):
+
+def _draw_seats(state: Any, labelled: Any, source: ChoiceSource) -> None:
+    """Draw the seats that a store doesn't keep, in a labelled store."""
+    frozen = state.store.freeze()
+    labelled.thaw(state._in_detail(frozen, Detail.SEATS, source, state.hyperparameters.d))
+
+
+def _lump_seats(state: Any, labelled: Any) -> None:
+    """Replace the seating of the store by a labelled one."""
+    state.store.thaw(state._in_detail(labelled.freeze(), detail_of(state.store)))
+
+
+def _draw_seats_at_once(state: Any, labelled: Any, source: ChoiceSource) -> None:
+    tree = state.topology
+    compiled.draw_seats(state.store, labelled, tree.home, tree.parent, tree.level, source)
+
+
+def _lump_seats_at_once(state: Any, labelled: Any) -> None:
+    compiled.lump_seats(labelled, state.store)
+
+
+for _verb in ("draw_sizes", "seat_out", "draw_seats", "lump_seats"):
     register_verb(_verb)
-register_kernel(
-    Row(
-        "generic",
-        SimpleNamespace(draw_sizes=compiled.draw_sizes, seat_out=compiled.seat_out),
-        COMPILED_STORES,
-        COMPILED_BANKS,
+for _name, _draws, _stores, _banks in (
+    ("generic", compiled, COMPILED_STORES, COMPILED_BANKS),
+    ("reference", reference, None, None),
+):
+    _verbs = SimpleNamespace(
+        draw_sizes=_draws.draw_sizes, seat_out=_draws.seat_out, draw_seats=_draw_seats, lump_seats=_lump_seats
     )
-)
-register_kernel(
-    Row("reference", SimpleNamespace(draw_sizes=reference.draw_sizes, seat_out=reference.seat_out))
-)
+    register_kernel(Row(_name, _verbs, _stores, _banks))
+_at_once = SimpleNamespace(draw_seats=_draw_seats_at_once, lump_seats=_lump_seats_at_once)
+register_kernel(Row("generic", _at_once, {HistogramStore}, COMPILED_BANKS, detail=Detail.SIZES))
 
 
 class KernelChoice(State):
@@ -228,16 +256,15 @@ class Seats(KernelChoice):
         if detail_of(self.store) >= enough or self._lent is not None:
             return False
         self.expand_cells()
-        labelled = self._in_detail(self.store.freeze(), Detail.SEATS, source, self.hyperparameters.d)
         working = self._own(self._table_store_type(self.topology.n_all, self.topology.n_nodes))
-        working.thaw(labelled)
+        self._kernel_of("draw_seats")[1](self, working, source)
         self._lent = working
         return True
 
     def _give_back(self, lent: bool) -> None:
         """End a block, unless a state was thawed meanwhile."""
         if lent and self._lent is not None:
-            self.store.thaw(self._in_detail(self._lent.freeze(), detail_of(self.store)))
+            self._kernel_of("lump_seats")[1](self, self._lent)
             self._walks = {key: kept for key, kept in self._walks.items() if key[1]}
             self._lent = None
 

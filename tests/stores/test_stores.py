@@ -4,10 +4,19 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hdpkit._compiled.stores.labelled_seating import draw_seats, lump_seats
 
 import hdpkit as hk
 from hdpkit.random import RandomStream
-from hdpkit.stores import ExplicitReference, HistogramReference, HistogramStore, stores
+from hdpkit.stores import (
+    Detail,
+    ExplicitReference,
+    ExplicitStore,
+    FrozenSeating,
+    HistogramReference,
+    HistogramStore,
+    stores,
+)
 from hdpkit.stores.frozen import lump
 from hdpkit.stores.reference import labelled_seating as readable
 from hdpkit.testing.cases import SHAPES, tiny_franchise
@@ -206,6 +215,33 @@ def test_lumping_has_a_readable_twin(shape):
             expected, found = readable.lump(arrays), lump(arrays)
             assert list(expected) == list(found)
             assert all(np.array_equal(expected[name], found[name]) for name in expected)
+
+
+@pytest.mark.parametrize("shape", ["2+2", "three levels", "2+1 with one at the root"])
+@pytest.mark.parametrize("observed", [False, True])
+def test_seats_pass_between_stores_as_by_their_frozen_forms(shape, observed):
+    measure = hk.Categorical([0.5, 0.25, 0.25]) if observed else hk.DirichletMultinomial(0.5, n_terms=3)
+    franchise = tiny_franchise(shape, measure, store="histogram")
+    t, source, store = franchise.topology, RandomStream((4, 6)), franchise.store
+    for sweep in range(30):
+        franchise.reseat(0, SHAPES[shape].n_customers, source)
+        sizes = FrozenSeating.of(store.freeze())
+        seats = sizes.to(Detail.SEATS, t, RandomStream((4, sweep)))
+        expected, labelled = ExplicitStore(t.n_all, t.n_nodes), ExplicitStore(t.n_all, t.n_nodes)
+        expected.thaw(seats.arrays())
+        draw_seats(store, labelled, t.home, t.parent, t.level, RandomStream((4, sweep)))
+        assert_equal(labelled.freeze(), expected.freeze())
+        for table in range(len(seats.table_node)):  # the tables of a dish may be in any order
+            labelled.serve_dish(table, int(seats.table_dish[table]))
+        store.clear()
+        lump_seats(labelled, store)
+        assert_equal(store.freeze(), sizes.arrays())
+        assert all(np.array_equal(*pair) for pair in zip(store.totals(), labelled.totals(), strict=True))
+
+
+def assert_equal(found, expected):
+    assert list(found) == list(expected)
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
 
 @pytest.mark.parametrize("shape", ["2+2", "three levels", "2+1 with one at the root"])

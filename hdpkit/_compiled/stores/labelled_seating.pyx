@@ -7,9 +7,13 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 from hdpkit.vectors cimport vector
 
+from hdpkit._compiled.stores.explicit cimport ExplicitStore, Table
 from hdpkit._compiled.stores.frozen_arrays import LARGEST, columns
+from hdpkit._compiled.stores.histogram cimport HistogramStore
+from hdpkit._compiled.stores.seating cimport Entry
 from hdpkit._compiled.stores.stirling cimport Ratios, clear_ratios, cover_ratios, one_alone
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
+from hdpkit._compiled.support.guarded import guarded
 from hdpkit.errors import StateError
 from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source, shuffle
@@ -213,6 +217,40 @@ def lump(labelled):
     return {"dish": eaten, **bin_columns(&bins)}
 
 
+@guarded
+def lump_seats(ExplicitStore labelled not None, HistogramStore store not None):
+    """Replace the seating of a store by the dishes and histograms of a labelled one. Nothing is drawn."""
+    cdef vector[int32_t] sizes, counts
+    cdef int64_t i, j, first
+    cdef int32_t node, place
+    cdef Entry *entry
+    cdef Entry *made
+    check_length("customers of the store", store.n_customers, labelled.n_customers)
+    check_length("restaurants of the store", <int64_t>store.nodes.size(), <int64_t>labelled.nodes.size())
+    store.clear()
+    with nogil:
+        for i in range(store.n_customers):
+            store.label(<int32_t>i, labelled.dish_at(<int32_t>i))
+        for node in range(<int32_t>store.nodes.size()):
+            store.nodes[node].customers = labelled.nodes[node].customers
+            store.nodes[node].tables = labelled.nodes[node].tables
+            for place in range(labelled.nodes[node].n_entries):
+                entry = labelled.entries(node) + place
+                made = store.entries(node) + store.find_or_insert(node, entry.dish)
+                made.customers = entry.customers
+                made.tables = entry.tables
+                if entry.tables == 1:
+                    continue
+                sizes.clear()
+                labelled.sizes_of(node, place, &sizes, &counts)
+                sort(sizes.data(), sizes.data() + sizes.size())
+                first = 0
+                for j in range(1, <int64_t>sizes.size() + 1):
+                    if j == <int64_t>sizes.size() or sizes[j] != sizes[first]:
+                        store.change(made, sizes[first], <int32_t>(j - first))
+                        first = j
+
+
 cdef dict bin_columns(vector[int32_t] *bins):
     """The columns of rows of four numbers."""
     cdef int64_t i
@@ -397,21 +435,60 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
     cdef const int32_t[::1] bin_dish = found[2]
     cdef const int32_t[::1] bin_size = found[3]
     cdef const int32_t[::1] bin_count = found[4]
-    cdef int64_t n = home.shape[0], n_bins = bin_node.shape[0], n_nodes = parent.shape[0]
-    cdef int64_t n_dishes = 0, n_levels = 0, n_tables = 0, i, j, b, end, size, left
-    cdef int32_t at_level, node
-    cdef bint deepest = True
+    cdef int64_t n = home.shape[0], n_bins = bin_node.shape[0]
     check_length("dish", dish.shape[0], n)
-    check_length("level", level.shape[0], n_nodes)
     check_length("bin_dish", bin_dish.shape[0], n_bins)
     check_length("bin_size", bin_size.shape[0], n_bins)
     check_length("bin_count", bin_count.shape[0], n_bins)
-    check_numbers32("home", home, 0, n_nodes - 1)
-    check_numbers32("bin_node", bin_node, 0, n_nodes - 1)
+    check_numbers32("bin_node", bin_node, 0, parent.shape[0] - 1)
     check_numbers32("bin_dish", bin_dish, 0, LARGEST - 1)
     check_numbers32("bin_size", bin_size, 1, n)
     check_numbers32("bin_count", bin_count, 1, n)
     check_numbers32("dish", dish, -1, LARGEST - 1)
+    seats = seats_of(start_of(dish), start_of(bin_node), start_of(bin_dish), start_of(bin_size), start_of(bin_count),
+                     n_bins, home, parent, level, source)
+    return dict(zip(("seat", "table_node", "table_dish", "table_seat"), seats))
+
+
+@guarded
+def draw_seats(HistogramStore store not None, ExplicitStore labelled not None, const int32_t[::1] home not None,
+               const int32_t[::1] parent not None, const int32_t[::1] level not None, ChoiceSource source not None):
+    """Replace a labelled seating by one that is drawn by `seat_out` for the dishes and histograms of a store."""
+    cdef vector[int32_t] dish, nodes, dishes, sizes, counts
+    cdef int64_t i
+    cdef int32_t node, place
+    cdef Table fresh
+    check_length("home", home.shape[0], store.n_customers)
+    check_length("parent", parent.shape[0], <int64_t>store.nodes.size())
+    check_length("customers of the labelled seating", labelled.n_customers, store.n_customers)
+    check_length("restaurants of the labelled seating", <int64_t>labelled.nodes.size(), parent.shape[0])
+    with nogil:
+        dish.resize(store.n_customers)
+        for i in range(store.n_customers):
+            dish[i] = store.dish_at(<int32_t>i)
+        for node in range(<int32_t>store.nodes.size()):
+            for place in range(store.nodes[node].n_entries):
+                store.sizes_of(node, place, &sizes, &counts)
+                nodes.resize(sizes.size(), node)
+                dishes.resize(sizes.size(), store.entries(node)[place].dish)
+    seats = seats_of(dish.data(), nodes.data(), dishes.data(), sizes.data(), counts.data(), nodes.size(), home, parent,
+                     level, source)
+    labelled.clear()
+    fresh.size = 0
+    labelled.pool.assign(len(seats[1]), fresh)
+    labelled.fill(seats[0], seats[1], seats[2], seats[3])
+
+
+cdef tuple seats_of(const int32_t *dish, const int32_t *bin_node, const int32_t *bin_dish, const int32_t *bin_size,
+                    const int32_t *bin_count, int64_t n_bins, const int32_t[::1] home, const int32_t[::1] parent,
+                    const int32_t[::1] level, ChoiceSource source):
+    """The arrays of a labelled seating that is drawn, given the dish of each customer of ``home`` and the bins."""
+    cdef int64_t n = home.shape[0], n_nodes = parent.shape[0]
+    cdef int64_t n_dishes = 0, n_levels = 0, n_tables = 0, i, j, b, end, size, left
+    cdef int32_t at_level, node
+    cdef bint deepest = True
+    check_length("level", level.shape[0], n_nodes)
+    check_numbers32("home", home, 0, n_nodes - 1)
     for i in range(n_bins):
         if i > 0 and bin_node[i] < bin_node[i - 1]:
             refuse("bin_node", bin_node[i], f"{bin_node[i - 1]} or more, because bins are sorted by restaurant",
@@ -427,14 +504,16 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
     for i in range(n):
         n_dishes = max(n_dishes, dish[i] + 1)
         deepest = deepest and level[home[i]] == n_levels - 1
-    seat = np.full(n, -1, dtype=np.int32)
+    seat = np.empty(n, dtype=np.int32)
     table_node = np.empty(n_tables, dtype=np.int32)
     table_dish = np.empty(n_tables, dtype=np.int32)
-    table_seat = np.full(n_tables, -1, dtype=np.int32)
+    table_seat = np.empty(n_tables, dtype=np.int32)
     cdef int32_t[::1] s = seat
     cdef int32_t[::1] tn = table_node
     cdef int32_t[::1] td = table_dish
     cdef int32_t[::1] ts = table_seat
+    s[:] = -1
+    ts[:] = -1
     # Customers of the current level: number, restaurant, dish. Tables of this level are customers of the
     # next.
     cdef vector[int32_t] who, where, what
@@ -448,9 +527,9 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
     dealt.dish = data_of(td)
     dealt.above = data_of(ts)
     dealt.n_tables = 0
-    dealt.bin_dish = start_of(bin_dish)
-    dealt.bin_size = start_of(bin_size)
-    dealt.bin_count = start_of(bin_count)
+    dealt.bin_dish = bin_dish
+    dealt.bin_size = bin_size
+    dealt.bin_count = bin_count
     with nogil:
         for i in range(n_bins):
             first_bin[bin_node[i] + 1] += 1
@@ -461,8 +540,7 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
             before = dealt.n_tables
             if deepest:           # all data customers are in restaurants of the deepest level
                 if at_level == n_levels - 1:
-                    done = by_restaurant(&dealt, False, 0, n, start_of(home), start_of(parent), start_of(dish), n_dishes,
-                                         &source.c)
+                    done = by_restaurant(&dealt, False, 0, n, start_of(home), start_of(parent), dish, n_dishes, &source.c)
                 else:
                     done = by_restaurant(&dealt, True, first_table, before, dealt.node, start_of(parent), dealt.dish,
                                          n_dishes, &source.c)
@@ -526,4 +604,4 @@ def seat_out(frozen, const int32_t[::1] home not None, const int32_t[::1] parent
                             i += 1
                         dealt.open(node, bin_dish[b])
                     b += 1
-    return {"seat": seat, "table_node": table_node, "table_dish": table_dish, "table_seat": table_seat}
+    return seat, table_node, table_dish, table_seat
