@@ -149,8 +149,16 @@ def check_bounds_of_units(franchise):
         assert np.all(np.log2(weights[others] / weights[own]) <= bound[live][others]), unit
 
 
+def long_blocks():
+    """Tables with more terms, and with more repetitions of one, than sums of 16 bits have room for."""
+    documents = [[*np.repeat([j % 2, 2, 3], [200, 24, 600]), *range(4, 1204)] for j in range(6)]
+    data = hk.Corpus.from_documents(documents, n_terms=1204)
+    return state_of(data, 1204, 0.01, (1.0, 0.0), (0.01, 0.0), "explicit")
+
+
 def check_block_bounds():
     """Bounds of dish Gibbs hold whatever happens between its draws, births and deaths of dishes among it."""
+    check_bounds_of_units(long_blocks())
     for seed in (0, 2, 3, 6):
         franchise, source = state_number(seed, "explicit"), RandomStream((seed, 8))
         eta = franchise.measure.eta_vector

@@ -9,11 +9,14 @@
    term that occurs r times has log2 ((n + eta)(n + eta + 1) ... (n + eta + r - 1)), which is r log2 (n + eta) plus a sum
    that decreases with n: a repeated term has its values for n = 0 and for the least n beyond 0, r/2 and 6 r.
 
+   Bytes are added in pairs, as 16-bit numbers: their sum, and the sum of the second bytes alone. A block of few customers
+   is compared in these numbers, too; for many customers they are widened before they can overflow.
+
    A dish whose bound is BITS bits below the weight of the block's own dish is not computed. All of these together have
    at most the weight `missing`, by the largest of their bounds. The uniform number of the draw is known before: if it
-   selects the same dish wherever in this margin the other dishes' weights are, that dish is drawn; otherwise all dishes
-   are computed. So the drawn dish is always that of the complete computation. Most blocks of many customers fit no other
-   dish: then no product is computed. */
+   selects the same dish wherever in this margin the other dishes' weights are, that dish is drawn; otherwise more dishes
+   are computed, with MOST_BITS bits, and then all of them. So the drawn dish is always that of the complete computation.
+   Most blocks of many customers fit no other dish: then no product is computed. */
 
 #include <math.h>
 
@@ -22,11 +25,16 @@
 
 namespace {
 
-constexpr int BITS = 18;
-constexpr int64_t FEWEST = 3;                                  /* customers of a block for which bounds pay */
-constexpr int64_t MANY = 16;                                   /* customers for which their own number matters in totals */
-constexpr int64_t FARTHEST = 22;                               /* more bits than BITS: beyond it sums are rounded */
+constexpr int64_t BITS = 18, MORE_BITS = 18, MOST_BITS = 36;
+constexpr int64_t FEWEST = HDPKIT_FEWEST;                      /* customers of a block for which bounds pay */
+constexpr int64_t MANY = HDPKIT_MANY;                          /* customers for which their own number matters in totals */
+constexpr int64_t FARTHEST = 22;                               /* more bits of the margin: beyond it sums are rounded */
 constexpr float NEVER = -1e30f;
+constexpr int64_t TERMS_AHEAD = 16;                            /* terms whose rows are prefetched */
+constexpr double LOWEST = -20000.0;                            /* limit in units: below it, sums of slots without dishes */
+constexpr int WORDS_EACH = BYTES_WIDE / WORDS_WIDE;            /* registers of 32-bit numbers for a register of bytes */
+constexpr int FEWEST_REGISTERS = BYTES_WIDE < LANES ? LANES / BYTES_WIDE : 1;
+constexpr int MOST_REGISTERS = BYTES_WIDE == 64 || BYTES_WIDE < LANES ? 8 : 4;
 constexpr double LN_2 = 0.69314718055994530942;
 constexpr double ROUNDING = 1e-3;                              /* of the floats, in bits: at most that for each value */
 
@@ -76,9 +84,31 @@ struct BlockBounds {
     }
 
     static void refresh(hdpkit_blocks *s, int32_t k) {
-        s->log_share[k] = s->share[k] > 0.0 ? (float)log2_above(s->share[k]) : NEVER;
+        const float share = s->share[k] > 0.0 ? (float)log2_above(s->share[k]) : NEVER, base = (float)log2(s->base[k]);
+        int16_t *start = s->starts + place_of(k);
+        s->log_share[k] = share;
         s->near_base[k] = (float)s->base[k];
-        s->log_base[k] = (float)log2(s->base[k]);
+        s->log_base[k] = base;
+        for (int64_t c = FEWEST; c < MANY; c++, start += s->starts_stride) *start = in_units(s, share - base * (float)c);
+    }
+
+    /* Of a slot, in a row of `starts`. */
+    static int64_t place_of(int64_t k) { return k - k % BYTES_WIDE + k % 2 * (BYTES_WIDE / 2) + k % BYTES_WIDE / 2; }
+
+    /* The sum of the units of terms and this is an upper bound; it is the largest number if they overflow. */
+    static int16_t in_units(const hdpkit_blocks *s, float bits) {
+        const float units = bits * s->steps;
+        if (units <= (float)INT16_MIN) return INT16_MIN;
+        if (units >= (float)INT16_MAX) return INT16_MAX;
+        const int32_t whole = (int32_t)units;
+        return (int16_t)(whole + ((float)whole < units));
+    }
+
+    /* Of the places without slots at the end of a row. */
+    static void start(hdpkit_blocks *s) {
+        for (int64_t c = FEWEST; c < MANY; c++)
+            for (int64_t k = s->n_all; k < s->starts_stride; k++)
+                s->starts[(c - FEWEST) * s->starts_stride + place_of(k)] = INT16_MIN;
     }
 
     /* Units for log2 of (1 + 1/x) (1 + 2/x) ... (1 + (r - 1)/x), rounded up: of a concave function, the sum is at most
@@ -88,23 +118,47 @@ struct BlockBounds {
         return (int32_t)((double)s->steps * ((x + last + 0.5) * bits - last / LN_2) * (1.0 + 1e-9)) + 1;
     }
 
+    /* A term that occurs several times in a block. */
+    static hdpkit_distinct of_repeated(const hdpkit_blocks *s, int32_t times, double eta) {
+        hdpkit_distinct d = {};
+        d.times = times;
+        d.eta = eta;
+        d.absent = repeated(s, times, eta);
+        for (int i = 0; i < HDPKIT_LEVELS; i++) {
+            const int32_t n = i == 0 ? 0 : i == 1 || times > INT32_MAX / 6 ? times / 2 : 6 * times;
+            d.above[i] = excess_of(s, n, eta);
+            d.present[i] = repeated(s, times, (double)n + 1.0 + eta);
+        }
+        return d;
+    }
+
+    /* An upper bound of the sum of log2 eta over the block's values. */
+    static double log2_of_eta(const hdpkit_blocks *s) {
+        double sum = 0.0, eta = 1.0, of_one = log2_above(1.0);
+        for (int64_t j = 0; j < s->n_now; j++) {
+            if (s->now[j].eta != eta) {
+                eta = s->now[j].eta;
+                of_one = log2_above(eta);
+            }
+            sum += of_one;
+        }
+        return sum;
+    }
+
     /* The terms of the current block: those that occur once come first. Returns the number of these. */
-    static int64_t collect(const hdpkit_blocks *s, int64_t *n_distinct) {
+    static int64_t collect(hdpkit_blocks *s, int64_t *n_distinct) {
         const hdpkit_factor *f = s->now;
-        const double steps = s->steps;
         int64_t once = 0, end = s->n_now;
         for (int64_t j = 0; j < s->n_now; j++) {
             if (f[j].earlier > 0) continue;
-            hdpkit_distinct *d = s->distinct + (f[j].times == 1 ? once++ : --end);
-            d->row = f[j].row;
-            d->times = f[j].times;
-            if (d->times == 1) continue;
-            d->absent = repeated(s, d->times, f[j].eta);
-            for (int i = 0; i < HDPKIT_LEVELS; i++) {
-                const int32_t n = i == 0 ? 0 : i == 1 || d->times > INT32_MAX / 6 ? d->times / 2 : 6 * d->times;
-                d->above[i] = excess_of(s, n, f[j].eta);
-                d->present[i] = repeated(s, d->times, (double)n + 1.0 + f[j].eta);
+            if (f[j].times == 1) {
+                s->distinct[once++].row = f[j].row;
+                continue;
             }
+            hdpkit_distinct *kept = s->repeated + f[j].times % HDPKIT_REPEATED;
+            if (kept->times != f[j].times || kept->eta != f[j].eta) *kept = of_repeated(s, f[j].times, f[j].eta);
+            s->distinct[--end] = *kept;
+            s->distinct[end].row = f[j].row;
         }
         *n_distinct = once + (s->n_now - end);
         memmove(s->distinct + once, s->distinct + end, (s->n_now - end) * sizeof(hdpkit_distinct));
@@ -117,72 +171,209 @@ struct BlockBounds {
         return where_above(ratio, 0.0625f, last * ((1.0f + 1.0f / ratio) * log2_of(1.0f + ratio) - (float)(1.0 / LN_2)));
     }
 
-    /* Append those of N lines whose bounds are above the limit to `looked`, and take the bounds of the others into
-       account in the largest, `left`; with `kept`, store the bounds. */
-    template <int N> static void look(hdpkit_blocks *s, int64_t once, int64_t n, int64_t slot, float limit, float *kept,
-                                      floats_piece *left) {
-        constexpr int EACH = LANES / WORDS_WIDE;               /* registers of a line */
-        const hdpkit_distinct *d = s->distinct;
-        const float per_step = 1.0f / s->steps, c = (float)s->n_now;
-        words_piece sum[N * EACH] = {}, above[N] = {}, any = {};
-        floats_piece bound[N * EACH];
-        for (int64_t j = 0; j < once; j++) {
-            const uint8_t *row = s->excess + d[j].row + slot;
+    /* Prefetch what is added some terms later: of n terms, N registers of bytes from a slot on, then the next ones. */
+    template <int N> HDPKIT_INLINE static void fetch_later(const hdpkit_blocks *s, int64_t j, int64_t n, int64_t slot) {
+        const bool here = j + TERMS_AHEAD < n;
+        const int64_t later = here ? j + TERMS_AHEAD : j + TERMS_AHEAD - n;
+        if (later >= n) return;
+        const uint8_t *row = s->excess + s->distinct[later].row + slot + (here ? 0 : N * BYTES_WIDE);
+        for (int i = 0; i < N * BYTES_WIDE; i += 64) HDPKIT_PREFETCH(row + i);
+    }
+
+    /* Add the terms begin .. end - 1 of n, which occur once in the block, with N registers of bytes from a slot on. */
+    template <int N> HDPKIT_INLINE static void add_once(const hdpkit_blocks *s, int64_t begin, int64_t end, int64_t n,
+                                                        int64_t slot, pairs_piece *even, pairs_piece *odd) {
+        pairs_piece both[N] = {}, second[N] = {};
+        for (int64_t j = begin; j < end; j++) {
+            const uint8_t *row = s->excess + s->distinct[j].row + slot;
+            if (n >= MANY) fetch_later<N>(s, j, n, slot);
 #pragma GCC unroll 16
-            for (int i = 0; i < N * EACH; i++) sum[i] += from_bytes(row + i * WORDS_WIDE);
-        }
-        for (int64_t j = once; j < n; j++) {
-            const uint8_t *row = s->excess + d[j].row + slot;
-            const bool few = d[j].times < 1 << 15;
-#pragma GCC unroll 16
-            for (int i = 0; i < N * EACH; i++) {
-                const words_piece one = from_bytes(row + i * WORDS_WIDE);
-                words_piece more = words_piece{} + d[j].absent;
-                for (int l = 0; l < HDPKIT_LEVELS; l++) more = where_larger(one, d[j].above[l], d[j].present[l], more);
-                sum[i] += (few ? times_few(one, d[j].times) : one * d[j].times) + more;
+            for (int i = 0; i < N; i++) {
+                const pairs_piece pairs = pairs_at(row + i * BYTES_WIDE);
+                both[i] += pairs;
+                second[i] += pairs >> 8;
             }
         }
 #pragma GCC unroll 16
-        for (int i = 0; i < N * EACH; i++) {
-            const floats_piece share = ((const floats_piece *)(s->log_share + slot))[i];
-            const floats_piece base = ((const floats_piece *)(s->log_base + slot))[i];
-            bound[i] = as_floats(sum[i]) * per_step + (share - base * c);
-            if (s->n_now >= MANY) bound[i] -= rising(((const floats_piece *)(s->near_base + slot))[i], c - 1.0f);
-            above[i / EACH] |= above_limit(bound[i], limit);
-            if (kept != 0) memcpy(kept + slot + i * WORDS_WIDE, bound + i, sizeof bound[i]);
+        for (int i = 0; i < N; i++) {
+            even[i] += both[i] - (second[i] << 8);
+            odd[i] += second[i];
         }
-        for (int i = 0; i < N; i++) any |= above[i];
-        if (any_of(any))
-            for (int i = 0; i < N; i++)
-                if (any_of(above[i])) {
-                    s->looked[s->n_looked++] = (int32_t)(slot / LANES) + i;
-                    for (int j = i * EACH; j < (i + 1) * EACH; j++) bound[j] = floats_piece{} + NEVER;
-                }
-        for (int i = 1; i < N * EACH; i++) bound[0] = larger_of(bound[0], bound[i]);
-        *left = larger_of(*left, bound[0]);
     }
 
-    /* Find the lines with dishes other than `own` whose weights may matter beside a weight of its; with `kept`, store
-       the bounds of all slots. Returns an upper bound of the sum of the other weights, as a multiple of this weight. */
-    static double look_for(hdpkit_blocks *s, int32_t own, double weight, int64_t exponent, float *kept) {
-        constexpr int LINES = 8 * WORDS_WIDE / LANES > 0 ? 8 * WORDS_WIDE / LANES : 1;
-        int64_t n, slot = 0;
+    /* The same for one that is repeated. */
+    template <int N> HDPKIT_INLINE static void add_repeated(const hdpkit_blocks *s, const hdpkit_distinct &d, int64_t slot,
+                                                            pairs_piece *even, pairs_piece *odd) {
+        const uint8_t *row = s->excess + d.row + slot;
+        const uint16_t times = (uint16_t)d.times, absent = (uint16_t)d.absent;
+        int step[HDPKIT_LEVELS];
+        for (int l = 0; l < HDPKIT_LEVELS; l++) step[l] = d.present[l] - (l > 0 ? d.present[l - 1] : d.absent);
+#pragma GCC unroll 16
+        for (int i = 0; i < N; i++) {
+            const pairs_piece pairs = pairs_at(row + i * BYTES_WIDE), second = pairs >> 8, first = pairs - (second << 8);
+            even[i] += first * times + absent;
+            odd[i] += second * times + absent;
+#pragma GCC unroll 16
+            for (int l = 0; l < HDPKIT_LEVELS; l++) {
+                even[i] += where_larger(first, d.above[l], step[l]);
+                odd[i] += where_larger(second, d.above[l], step[l]);
+            }
+        }
+    }
+
+    /* Add all terms of a block of many customers in 32-bit numbers. */
+    template <int N> HDPKIT_INLINE static void add_many(const hdpkit_blocks *s, int64_t once, int64_t n, int64_t slot,
+                                                        words_piece *sum) {
+        const hdpkit_distinct *d = s->distinct;
+        for (int64_t j = 0; j < n;) {
+            pairs_piece even[N] = {}, odd[N] = {};
+            int64_t left = UINT16_MAX;
+            if (j < once) {
+                const int64_t more = once - j < left / UINT8_MAX ? once - j : left / UINT8_MAX;
+                add_once<N>(s, j, j + more, n, slot, even, odd);
+                j += more;
+                left -= more * UINT8_MAX;
+            }
+            for (; j >= once && j < n && most_of(d[j]) <= left; j++) {
+                fetch_later<N>(s, j, n, slot);
+                add_repeated<N>(s, d[j], slot, even, odd);
+                left -= most_of(d[j]);
+            }
+            for (int i = 0; i < N; i++) widen(even[i], odd[i], sum + i * WORDS_EACH);
+            for (; j >= once && j < n && most_of(d[j]) > UINT16_MAX; j++)
+                for (int i = 0; i < N * WORDS_EACH; i++) {
+                    const words_piece one = from_bytes(s->excess + d[j].row + slot + i * WORDS_WIDE);
+                    words_piece more = words_piece{} + d[j].absent;
+                    for (int l = 0; l < HDPKIT_LEVELS; l++) more = where_larger(one, d[j].above[l], d[j].present[l], more);
+                    sum[i] += one * d[j].times + more;
+                }
+        }
+    }
+
+    /* An upper bound of what a repeated term adds. */
+    static int64_t most_of(const hdpkit_distinct &d) { return (int64_t)UINT8_MAX * d.times + d.absent; }
+
+    /* Bounds in N registers of bytes from a slot on: append the lines with bounds above the limit to `looked`, and take
+       the bounds of the others into account in the largest, `left`; with `kept`, store the bounds. The growth of the
+       denominators takes more time than the rest: it is computed for lines above the limit without it, and for all
+       lines if bounds must be `close`. */
+    template <int N> static void look_many(hdpkit_blocks *s, int64_t once, int64_t n, int64_t slot, float limit, bool close,
+                                           float *kept, floats_piece *left) {
+        constexpr int EACH = LANES / WORDS_WIDE;               /* registers of 32-bit numbers of a line */
+        const int64_t lines = (s->n_all - slot) / LANES;
+        const float per_step = 1.0f / s->steps, c = (float)s->n_now;
+        words_piece sum[N * WORDS_EACH] = {};
+        add_many<N>(s, once, n, slot, sum);
+        for (int l = 0; l < N * BYTES_WIDE / LANES && l < lines; l++) {
+            const int64_t from = slot + l * LANES;
+            floats_piece bound[EACH], largest = floats_piece{} + NEVER;
+            words_piece above = {};
+            for (int i = 0; i < EACH; i++) {
+                const floats_piece share = ((const floats_piece *)(s->log_share + from))[i];
+                const floats_piece base = ((const floats_piece *)(s->log_base + from))[i];
+                bound[i] = as_floats(sum[l * EACH + i]) * per_step + (share - base * c);
+                above |= above_limit(bound[i], limit);
+                largest = larger_of(largest, bound[i]);
+            }
+            if (close || any_of(above)) {
+                largest = floats_piece{} + NEVER;
+                above = words_piece{};
+                for (int i = 0; i < EACH; i++) {
+                    bound[i] -= rising(((const floats_piece *)(s->near_base + from))[i], c - 1.0f);
+                    above |= above_limit(bound[i], limit);
+                    largest = larger_of(largest, bound[i]);
+                }
+            }
+            if (kept != 0) memcpy(kept + from, bound, sizeof bound);
+            if (any_of(above)) s->looked[s->n_looked++] = (int32_t)(from / LANES);
+            else *left = larger_of(*left, largest);
+        }
+    }
+
+    /* The same for few customers, in units: `start` has the bounds without the terms, first of all even slots of a
+       register, then of the odd ones. */
+    template <int N> static void look_few(hdpkit_blocks *s, int64_t once, int64_t n, int64_t slot, const int16_t *start,
+                                          int16_t limit, float *kept, halves_piece *left) {
+        const hdpkit_distinct *d = s->distinct;
+        pairs_piece even[N] = {}, odd[N] = {};
+        halves_piece bound[2][N], above[N], any = {};
+        add_once<N>(s, 0, once, 0, slot, even, odd);
+        for (int64_t j = once; j < n; j++) add_repeated<N>(s, d[j], slot, even, odd);
+#pragma GCC unroll 16
+        for (int i = 0; i < N; i++) {
+            const halves_piece *without = (const halves_piece *)(start + slot) + 2 * i;
+            bound[0][i] = add_within((halves_piece)even[i], without[0]);
+            bound[1][i] = add_within((halves_piece)odd[i], without[1]);
+            above[i] = above_limit(bound[0][i], limit) | above_limit(bound[1][i], limit);
+            any |= above[i];
+        }
+        if (kept != 0)
+            for (int64_t k = slot; k < slot + N * BYTES_WIDE && k < s->n_all; k++)
+                kept[k] = (float)((const int16_t *)bound[(k - slot) % 2])[(k - slot) / 2] / s->steps;
+        if (!any_of(any)) {
+            for (int i = 0; i < N; i++) *left = larger_of(*left, larger_of(bound[0][i], bound[1][i]));
+            return;
+        }
+        for (int l = 0; l < N * BYTES_WIDE / LANES; l++) {
+            int64_t in_line[LANES / 8];
+            memcpy(in_line, (const int16_t *)above + l * LANES / 2, sizeof in_line);
+            if ((in_line[0] | in_line[1]) != 0) {
+                s->looked[s->n_looked++] = (int32_t)(slot / LANES) + l;
+                for (int i = 0; i < 2; i++)
+                    for (int j = l * LANES / 2; j < (l + 1) * LANES / 2; j++) ((int16_t *)bound[i])[j] = INT16_MIN;
+            }
+        }
+        for (int i = 0; i < N; i++) *left = larger_of(*left, larger_of(bound[0][i], bound[1][i]));
+    }
+
+    /* All slots, as many registers at a time as there are places in the processor. */
+    template <int N> static void look_at(hdpkit_blocks *s, int64_t once, int64_t n, int64_t slot, float limit, bool close,
+                                         float *kept, floats_piece *left) {
+        for (; slot + (N - 1) * BYTES_WIDE < s->n_all; slot += N * BYTES_WIDE)
+            look_many<N>(s, once, n, slot, limit, close, kept, left);
+        if constexpr (N > FEWEST_REGISTERS) look_at<N / 2>(s, once, n, slot, limit, close, kept, left);
+    }
+    template <int N> static void look_at(hdpkit_blocks *s, int64_t once, int64_t n, int64_t slot, const int16_t *start,
+                                         int16_t limit, float *kept, halves_piece *left) {
+        for (; slot + (N - 1) * BYTES_WIDE < s->n_all; slot += N * BYTES_WIDE)
+            look_few<N>(s, once, n, slot, start, limit, kept, left);
+        if constexpr (N > FEWEST_REGISTERS) look_at<N / 2>(s, once, n, slot, start, limit, kept, left);
+    }
+
+    /* Find the lines with dishes other than `own` whose bounds are less than some bits below a weight of its; with
+       `kept`, store the bounds of all slots. Returns an upper bound of the sum of the other weights, as a multiple of this
+       weight. */
+    static double look_for(hdpkit_blocks *s, int32_t own, double weight, int64_t exponent, int64_t bits, float *kept) {
+        int64_t n;
         const int64_t once = collect(s, &n);
-        const float share = s->log_share[own];
-        floats_piece left = floats_piece{} + NEVER;
-        float all_left[sizeof left / sizeof(float)], highest = NEVER;
-        double limit = log2_below(weight) + (double)exponent - (double)BITS - ROUNDING * (1.0 + (double)s->n_now);
-        for (int64_t j = 0; j < s->n_now; j++) limit -= log2_above(s->now[j].eta);
-        s->log_share[own] = NEVER;
+        double limit = log2_below(weight) + (double)exponent - (double)bits - ROUNDING * (1.0 + (double)s->n_now);
+        limit -= log2_of_eta(s);
+        const double units = floor(limit * (double)s->steps);
+        float highest = NEVER;
         s->n_looked = 0;
-        for (; slot + LINES * LANES <= s->n_all; slot += LINES * LANES)
-            look<LINES>(s, once, n, slot, (float)limit, kept, &left);
-        for (; slot < s->n_all; slot += LANES) look<1>(s, once, n, slot, (float)limit, kept, &left);
-        s->log_share[own] = share;
-        memcpy(all_left, &left, sizeof left);
-        for (const float one : all_left) highest = one > highest ? one : highest;
+        if (s->n_now >= FEWEST && s->n_now < MANY && units > LOWEST && units < (double)INT16_MAX) {
+            int16_t *start = s->starts + (s->n_now - FEWEST) * s->starts_stride, *of_own = start + place_of(own);
+            const int16_t kept_of_own = *of_own;
+            halves_piece left = halves_piece{} + INT16_MIN;
+            int16_t all_left[sizeof left / sizeof(int16_t)], most = INT16_MIN;
+            *of_own = INT16_MIN;
+            look_at<MOST_REGISTERS>(s, once, n, 0, start, (int16_t)units, kept, &left);
+            *of_own = kept_of_own;
+            memcpy(all_left, &left, sizeof left);
+            for (const int16_t one : all_left) most = one > most ? one : most;
+            highest = (float)most / s->steps;
+        } else {
+            const float share = s->log_share[own];
+            floats_piece left = floats_piece{} + NEVER;
+            float all_left[sizeof left / sizeof(float)];
+            s->log_share[own] = NEVER;
+            look_at<MOST_REGISTERS>(s, once, n, 0, (float)limit, kept != 0 || bits > BITS, kept, &left);
+            s->log_share[own] = share;
+            memcpy(all_left, &left, sizeof left);
+            for (const float one : all_left) highest = one > highest ? one : highest;
+        }
         const double below = limit - (double)highest;          /* bits, of the dish that is nearest to the limit */
-        const int64_t bits = BITS + (int64_t)(below < (double)FARTHEST ? below : (double)FARTHEST);
+        bits += (int64_t)(below < (double)FARTHEST ? below : (double)FARTHEST);
         return (double)s->n_all * power_of_two(-bits);
     }
 };

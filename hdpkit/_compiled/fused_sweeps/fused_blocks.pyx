@@ -10,7 +10,7 @@ import numpy as np
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport ilogb, log2
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t
 from hdpkit.vectors cimport vector
 
 from hdpkit._compiled.measures.bursty cimport BurstyBank
@@ -44,6 +44,10 @@ cdef extern from "topic_sweep.h":
         HDPKIT_BLOCK_BIRTH
         HDPKIT_BLOCK_FAILED
         HDPKIT_BLOCK_RATIOS
+    enum:
+        HDPKIT_FEWEST
+        HDPKIT_MANY
+        HDPKIT_PLACES
     ctypedef struct hdpkit_factor:
         int32_t customer
     ctypedef struct hdpkit_distinct:
@@ -119,6 +123,8 @@ cdef extern from "topic_sweep.h":
         float *log_share
         float *near_base
         float *log_base
+        int16_t *starts
+        int64_t starts_stride
         hdpkit_distinct *distinct
         int64_t passes
         const int64_t *order
@@ -333,14 +339,19 @@ cdef class Blocks:
     cdef int lay_out(self) except -1 nogil:
         """Allocate arrays by slot, each beginning on a cache line, and fill them from the root's entries."""
         cdef hdpkit_blocks *s = &self.s
-        cdef int64_t wide, narrow
+        cdef int64_t wide, narrow, more
         cdef int8_t *at
         self.refresh()
         if s.stride != self.stride:
             wide = s.stride * sizeof(double)
             narrow = s.stride * sizeof(float)
-            self.arrays.assign(9 * wide + 4 * narrow + 3 * LINE_BYTES
-                               + (0 if self.words == NULL else wide + 3 * narrow + LINE_BYTES), 0)
+            s.starts_stride = (s.stride + HDPKIT_PLACES - 1) // HDPKIT_PLACES * HDPKIT_PLACES
+            more = 0
+            if self.words != NULL:
+                more = wide + 3 * narrow + LINE_BYTES
+            elif self.bounds is not None:
+                more = (HDPKIT_MANY - HDPKIT_FEWEST) * s.starts_stride * sizeof(int16_t)
+            self.arrays.assign(9 * wide + 4 * narrow + 3 * LINE_BYTES + more, 0)
             at = self.arrays.data()
             at += (LINE_BYTES - <size_t>at % LINE_BYTES) % LINE_BYTES
             s.share = <double *>at
@@ -357,15 +368,16 @@ cdef class Blocks:
             s.log_base = <float *>(at + narrow)
             s.near_base = <float *>(at + 2 * narrow)
             s.looked = <int32_t *>(at + 3 * narrow)
+            at += 4 * narrow
+            s.starts = <int16_t *>at
             if self.words != NULL:
-                at += 4 * narrow
                 self.bursts.here = <int32_t *>at
                 self.bursts.here_tables = <int32_t *>(at + narrow)
                 self.bursts.present = <int32_t *>(at + 2 * narrow)
                 self.bursts.edges = <double *>(at + 3 * narrow)       # one longer
             self.stride = s.stride
         if self.bounds is not None and self.bounds.stride != s.stride:
-            self.bounds.excess.resize(s.n_terms * s.stride)
+            self.bounds.excess.resize(s.n_terms * s.stride + HDPKIT_PLACES)      # read in registers of bytes
             s.excess = self.bounds.excess.data()
             functions.blocks_fill(s)
             self.bounds.stride = s.stride

@@ -75,16 +75,71 @@ inline words_piece from_bytes(const uint8_t *n) {
 
 inline floats_piece as_floats(const words_piece &n) { return __builtin_convertvector(n, floats_piece); }
 
-/* n times a number, both from 0 to 2**15 - 1: faster than a product of 32-bit numbers. */
-inline words_piece times_few(const words_piece &n, int32_t times) {
+/* As many bytes as fit into one register, in pairs: a 16-bit number has its first byte in its low bits. Sums of the
+   first and of the second bytes of all pairs are 16-bit numbers, too. */
+constexpr int BYTES_WIDE = REGISTER;
+typedef uint16_t pairs_piece __attribute__((vector_size(REGISTER), may_alias));
+typedef int16_t halves_piece __attribute__((vector_size(REGISTER), may_alias));
+
+inline pairs_piece pairs_at(const uint8_t *n) {
+    pairs_piece pairs;
+    memcpy(&pairs, n, sizeof pairs);
+    return pairs;
+}
+
+/* `yes` where n is larger than a limit, else 0; both are less than 2**15. */
+inline pairs_piece where_larger(const pairs_piece &n, int limit, int yes) {
+    return (pairs_piece)((halves_piece)n > (int16_t)limit) & (uint16_t)yes;
+}
+
+/* Sum, or the number that is nearest to it. */
+inline halves_piece add_within(const halves_piece &x, const halves_piece &y) {
 #if defined(__AVX512BW__)
-    return (words_piece)_mm512_madd_epi16((__m512i)n, _mm512_set1_epi32(times));
+    return (halves_piece)_mm512_adds_epi16((__m512i)x, (__m512i)y);
 #elif defined(__AVX2__) && !defined(__AVX512F__)
-    return (words_piece)_mm256_madd_epi16((__m256i)n, _mm256_set1_epi32(times));
+    return (halves_piece)_mm256_adds_epi16((__m256i)x, (__m256i)y);
 #elif defined(__SSE2__) && !defined(__AVX2__)
-    return (words_piece)_mm_madd_epi16((__m128i)n, _mm_set1_epi32(times));
+    return (halves_piece)_mm_adds_epi16((__m128i)x, (__m128i)y);
 #else
-    return n * times;
+    const halves_piece sum = (halves_piece)((pairs_piece)x + (pairs_piece)y), both = (x ^ sum) & (y ^ sum);
+    return both < 0 ? (x < 0 ? halves_piece{} + INT16_MIN : halves_piece{} + INT16_MAX) : sum;
+#endif
+}
+
+inline halves_piece above_limit(const halves_piece &x, int16_t limit) { return (halves_piece)(x > limit); }
+inline halves_piece larger_of(const halves_piece &x, const halves_piece &y) { return x > y ? x : y; }
+
+/* Add 16-bit numbers of first and of second bytes to numbers in the order of the bytes. */
+inline void widen(const pairs_piece &first, const pairs_piece &second, words_piece *sum) {
+#if defined(__AVX512BW__)
+    const __m512i low = _mm512_unpacklo_epi16((__m512i)first, (__m512i)second);
+    const __m512i high = _mm512_unpackhi_epi16((__m512i)first, (__m512i)second);
+    const __m512i from = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0), to = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+    const __m512i ordered[2] = {_mm512_permutex2var_epi64(low, from, high), _mm512_permutex2var_epi64(low, to, high)};
+    for (int i = 0; i < 2; i++) {
+        sum[2 * i] += (words_piece)_mm512_cvtepu16_epi32(_mm512_castsi512_si256(ordered[i]));
+        sum[2 * i + 1] += (words_piece)_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(ordered[i], 1));
+    }
+#elif defined(__AVX2__) && !defined(__AVX512F__)
+    const __m256i low = _mm256_unpacklo_epi16((__m256i)first, (__m256i)second);
+    const __m256i high = _mm256_unpackhi_epi16((__m256i)first, (__m256i)second);
+    sum[0] += (words_piece)_mm256_cvtepu16_epi32(_mm256_castsi256_si128(low));
+    sum[1] += (words_piece)_mm256_cvtepu16_epi32(_mm256_castsi256_si128(high));
+    sum[2] += (words_piece)_mm256_cvtepu16_epi32(_mm256_extracti128_si256(low, 1));
+    sum[3] += (words_piece)_mm256_cvtepu16_epi32(_mm256_extracti128_si256(high, 1));
+#elif defined(__SSE2__) && !defined(__AVX2__)
+    const __m128i zero = _mm_setzero_si128();
+    const __m128i low = _mm_unpacklo_epi16((__m128i)first, (__m128i)second);
+    const __m128i high = _mm_unpackhi_epi16((__m128i)first, (__m128i)second);
+    sum[0] += (words_piece)_mm_unpacklo_epi16(low, zero);
+    sum[1] += (words_piece)_mm_unpackhi_epi16(low, zero);
+    sum[2] += (words_piece)_mm_unpacklo_epi16(high, zero);
+    sum[3] += (words_piece)_mm_unpackhi_epi16(high, zero);
+#else
+    for (int i = 0; i < BYTES_WIDE / 2; i++) {
+        sum[2 * i / WORDS_WIDE][2 * i % WORDS_WIDE] += first[i];
+        sum[(2 * i + 1) / WORDS_WIDE][(2 * i + 1) % WORDS_WIDE] += second[i];
+    }
 #endif
 }
 
@@ -100,6 +155,7 @@ inline bool any_of(const words_piece &n) {
     return (n[0] | n[1] | n[2] | n[3]) != 0;
 #endif
 }
+inline bool any_of(const halves_piece &n) { return any_of((words_piece)n); }
 
 /* Not 0 where x is above a limit. */
 inline words_piece above_limit(const floats_piece &x, float limit) { return (words_piece)(x > limit); }
@@ -125,7 +181,24 @@ typedef float floats_piece;
 
 inline words_piece from_bytes(const uint8_t *n) { return *n; }
 inline floats_piece as_floats(const words_piece &n) { return (float)n; }
-inline words_piece times_few(const words_piece &n, int32_t times) { return n * times; }
+constexpr int BYTES_WIDE = 2;
+typedef uint16_t pairs_piece;
+typedef int16_t halves_piece;
+
+inline pairs_piece pairs_at(const uint8_t *n) { return (pairs_piece)(n[0] | n[1] << 8); }
+inline pairs_piece where_larger(const pairs_piece &n, int limit, int yes) {
+    return (pairs_piece)(n > limit ? yes : 0);
+}
+inline halves_piece add_within(const halves_piece &x, const halves_piece &y) {
+    const int sum = x + y;
+    return (halves_piece)(sum < INT16_MIN ? INT16_MIN : sum > INT16_MAX ? INT16_MAX : sum);
+}
+inline halves_piece above_limit(const halves_piece &x, int16_t limit) { return (halves_piece)(x > limit ? -1 : 0); }
+inline halves_piece larger_of(const halves_piece &x, const halves_piece &y) { return x > y ? x : y; }
+inline void widen(const pairs_piece &first, const pairs_piece &second, words_piece *sum) {
+    sum[0] += first;
+    sum[1] += second;
+}
 inline bool any_of(const words_piece &n) { return n != 0; }
 inline words_piece above_limit(const floats_piece &x, float limit) { return x > limit; }
 inline floats_piece larger_of(const floats_piece &x, const floats_piece &y) { return x > y ? x : y; }

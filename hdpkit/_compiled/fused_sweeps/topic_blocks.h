@@ -65,14 +65,16 @@ typedef struct hdpkit_block_words {
     int64_t n_met;
 } hdpkit_block_words;
 
-enum { HDPKIT_LEVELS = 3 };
+enum { HDPKIT_LEVELS = 3, HDPKIT_FEWEST = 3, HDPKIT_MANY = 16, HDPKIT_PLACES = 64, HDPKIT_REPEATED = 64 };
 
 /* A term of a block: the row of its bounds, and what repetitions add to them. */
 typedef struct hdpkit_distinct {
     int64_t row;                 /* place of the row */
+    /* if the term is repeated: */
     int32_t times;               /* customers of the block with the term */
     int32_t absent;              /* added for a dish without the term */
     int32_t above[HDPKIT_LEVELS], present[HDPKIT_LEVELS];      /* where its byte is larger than `above`: ascending */
+    double eta;
 } hdpkit_distinct;
 
 typedef struct hdpkit_blocks {
@@ -124,7 +126,11 @@ typedef struct hdpkit_blocks {
     float steps;                 /* units of `excess` a bit */
     float *log_share;            /* by slot: an upper bound of log2 of `share` */
     float *near_base, *log_base; /* `base` and its log2, rounded */
+    int16_t *starts;             /* for HDPKIT_FEWEST to HDPKIT_MANY - 1 customers, by place of the slot, in units: bounds
+                                    of log2 of the share divided by the denominators */
+    int64_t starts_stride;       /* a multiple of HDPKIT_PLACES */
     hdpkit_distinct *distinct;   /* of the current unit */
+    hdpkit_distinct repeated[HDPKIT_REPEATED];      /* of the numbers of customers that were needed last */
     int64_t passes;              /* units for which all dishes were computed */
     /* split-merge */
     const int64_t *order;

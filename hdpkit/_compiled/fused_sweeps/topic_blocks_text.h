@@ -224,10 +224,14 @@ template <bool Scripted> struct Blocks {
 
     static bool looks_at_all(const hdpkit_blocks *s) { return s->n_looked == s->n_all / LANES; }
 
-    /* The weights of all dishes for a short block. */
+    /* The weights of the dishes that are looked at for a short block. */
     static void weigh_few(const hdpkit_blocks *s) {
         const int64_t n = s->n_all;
         int64_t slot = 0;
+        if (!looks_at_all(s)) {
+            for (int64_t i = 0; i < s->n_looked; i++) multiply_few<LANES / PIECE>(s, s->looked[i] * LANES);
+            return;
+        }
         for (; slot + GROUP * PIECE <= n; slot += GROUP * PIECE) multiply_few<GROUP>(s, slot);
         for (; slot < n; slot += LANES) multiply_few<LANES / PIECE>(s, slot);
     }
@@ -284,7 +288,7 @@ template <bool Scripted> struct Blocks {
     static double weigh(hdpkit_blocks *s, int32_t own, const double *ratio, const int64_t *of_two) {
         const double share = own < 0 ? 0.0 : s->share[own];
         double fresh = share_of_new(s) * ratio[1];
-        if (looks_at_all(s) && is_short(s, s->n_now)) {
+        if (is_short(s, s->n_now)) {
             weigh_few(s);
             if (!s->outside) s->weights[own] = share_without(s, own) * ratio[0] * power_of_two(of_two[0]);
             return fresh * power_of_two(of_two[1]);
@@ -357,15 +361,19 @@ template <bool Scripted> struct Blocks {
         own_and_new(s, own, ratio, exponent);
         if (s->excess != 0 && !s->outside && s->n_now >= FEWEST) {
             const double of_own = share_without(s, own) * ratio[0];
-            const double missing = BlockBounds::look_for(s, own, of_own, exponent[0], 0);
-            int64_t k = -2;
-            if (s->n_looked == 0) {
-                k = own_or_new(s, own, ratio, exponent, uniform, missing);
-            } else if (4 * s->n_looked <= s->n_all / LANES) {
-                add_line(s, own / LANES);
-                k = draw(s, weigh(s, own, ratio, exponent), uniform, missing);
+            for (int64_t bits = BITS; bits <= MOST_BITS; bits += MORE_BITS) {
+                const double missing = BlockBounds::look_for(s, own, of_own, exponent[0], bits, 0);
+                int64_t k;
+                if (s->n_looked == 0) {
+                    k = own_or_new(s, own, ratio, exponent, uniform, missing);
+                } else if (2 * s->n_looked <= s->n_all / LANES) {
+                    add_line(s, own / LANES);
+                    k = draw(s, weigh(s, own, ratio, exponent), uniform, missing);
+                } else {
+                    break;
+                }
+                if (k >= 0) return k;
             }
-            if (k >= 0) return k;
         }
         s->passes += 1;
         look_at_all(s);
@@ -404,14 +412,14 @@ template <bool Scripted> struct Blocks {
     /* Upper bounds of log2 of the weights of all slots, relative to the unit's own dish. */
     static int bounds(hdpkit_blocks *s, float *kept) {
         const int32_t own = s->pool[~s->code[s->unit]].dish;
-        double ratio[2], more = 0.0;
+        double ratio[2];
         int64_t exponent[2];
         s->n_now = collect(s, s->unit, s->now);
         own_and_new(s, own, ratio, exponent);
         const double weight = share_without(s, own) * ratio[0];
-        for (int64_t j = 0; j < s->n_now; j++) more += log2_above(s->now[j].eta);
+        double more = BlockBounds::log2_of_eta(s);
         more += ROUNDING * (1.0 + (double)s->n_now) - log2_below(weight) - (double)exponent[0];
-        BlockBounds::look_for(s, own, weight, exponent[0], kept);
+        BlockBounds::look_for(s, own, weight, exponent[0], BITS, kept);
         for (int64_t k = 0; k < s->n_all; k++) kept[k] += (float)more;
         return 0;
     }
@@ -424,6 +432,7 @@ template <bool Scripted> struct Blocks {
         memset(s->tables, 0, s->stride * sizeof(int32_t));
         for (int32_t i = 0; i < n; i++) s->tables[entry[i].dish] = entry[i].customers;
         for (int64_t k = 0; k < s->stride; k++) refresh(s, (int32_t)k);
+        if (s->excess != 0) BlockBounds::start(s);
         return 0;
     }
 
