@@ -20,17 +20,21 @@ __all__ = ["NormalGamma"]
 class NormalGamma(NormalGammaReference):
     """Normal values with unknown mean and precision; compiled.
 
-    x ~ N(mu, 1/tau), tau ~ Gamma(shape, rate), mu | tau ~ N(mean, 1/(strength tau)); for vectors
+    x ~ N(mu, 1/tau), tau ~ Gamma(shape, multiplier rate), mu | tau ~ N(mean, 1/(strength tau)); for vectors
     independently in each dimension (a diagonal covariance).
 
     Parameters
     ----------
-    mean : float or array of shape (D,)
+    mean : float, array of shape (D,) or prior
         Prior mean of mu.
-    strength : float or array of shape (D,)
+    strength : float, array of shape (D,) or prior
         Weight of the prior mean, as a number of observations.
-    shape, rate : float or array of shape (D,)
-        Parameters of the Gamma prior of the precision tau; the prior guess of a variance is rate / shape.
+    shape, rate : float, array of shape (D,) or prior
+        Parameters of the Gamma prior of the precision tau; the prior guess of a variance is multiplier rate /
+        shape. A prior is that of one value for all dimensions.
+    multiplier : float, array of shape (D,) or prior
+        Factor of the rate. With a prior it is resampled: ``rate`` then has the variances of the dimensions
+        relative to each other, and the chain finds their size.
     """
 
     def bank(self, data: GroupedData) -> StatisticsBank:

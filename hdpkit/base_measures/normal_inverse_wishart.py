@@ -20,18 +20,22 @@ __all__ = ["NormalInverseWishart"]
 class NormalInverseWishart(NormalInverseWishartReference):
     """Normal vectors with unknown mean and covariance; compiled.
 
-    x ~ N(mu, Sigma), Sigma ~ inverse-Wishart(dof, scale), mu | Sigma ~ N(mean, Sigma / strength).
+    x ~ N(mu, Sigma), Sigma ~ inverse-Wishart(dof, multiplier scale), mu | Sigma ~ N(mean, Sigma / strength).
 
     Parameters
     ----------
     mean : array, shape (D,)
         Prior mean of mu.
-    strength : float
+    strength : float or prior
         Weight of the prior mean, as a number of observations.
-    dof : float
+    dof : float or prior
         Degrees of freedom of the inverse-Wishart, above D - 1.
     scale : array, shape (D, D)
-        Scale matrix of the inverse-Wishart; E[Sigma] = scale / (dof - D - 1).
+        Scale matrix of the inverse-Wishart, up to the multiplier; E[Sigma] = multiplier scale /
+        (dof - D - 1).
+    multiplier : float or prior
+        Factor of the scale matrix. With a prior it is resampled: ``scale`` then has the shape of the
+        covariances, and the chain finds their size.
     """
 
     def bank(self, data: GroupedData) -> StatisticsBank:

@@ -22,6 +22,7 @@ __all__ = [
     "VectorMeasure",
     "diagonal",
     "finite_numbers",
+    "is_one",
     "positive",
     "positive_numbers",
     "real",
@@ -71,6 +72,11 @@ def positive_numbers(name: str, value: Any) -> Any:
     """Return a positive float or a read-only vector of them, or raise a ParameterError."""
     allowed = f"a positive number, or one per dimension, each from {SMALLEST} to {LARGEST}"
     return _numbers(name, value, allowed, lambda x: (x >= SMALLEST) & (x <= LARGEST))
+
+
+def is_one(multiplier: Any) -> bool:
+    """Whether a multiplier is the number 1, as if there were none."""
+    return not isinstance(multiplier, Resampled) and np.ndim(multiplier) == 0 and multiplier == 1.0
 
 
 def _check_n_dims(instance: Any, attribute: Any, value: Any) -> None:

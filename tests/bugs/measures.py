@@ -144,6 +144,14 @@ BUGS: tuple[PlantedBug, ...] = (
         "generator.standard_t(shape)",
         "check_contract_of_normals",
     ),
+    PlantedBug(
+        "multiplier divides the rate",
+        "The prior guess of a variance falls as the multiplier grows.",
+        _NORMAL,
+        "multiplier[0] * rate",
+        "rate / multiplier[0]",
+        "check_normal_measures",
+    ),
     # ------------------------------------------------------------------ normal-inverse-Wishart
     PlantedBug(
         "degrees of freedom off by one",
@@ -175,6 +183,14 @@ BUGS: tuple[PlantedBug, ...] = (
         _WISHART,
         "scale + statistics.scatter + ",
         "(scale if n == 0 else scale / n) + statistics.scatter + ",
+        "check_wishart_measures",
+    ),
+    PlantedBug(
+        "multiplier left out",
+        "The posterior scale has the scale matrix without its multiplier.",
+        _WISHART,
+        "self.multiplier * self.scale",
+        "self.scale",
         "check_wishart_measures",
     ),
     PlantedBug(

@@ -268,11 +268,11 @@ def check_chain_rule():
 
 NORMALS = {
     NormalGammaReference(0.2, 0.5, 1.5, 0.8): normal_gamma_log_marginal,
-    NormalGammaReference([0.2, -0.4], 0.7, [1.5, 2.0], 0.8): normal_gamma_log_marginal,
+    NormalGammaReference([0.2, -0.4], 0.7, [1.5, 2.0], 0.8, 1.7): normal_gamma_log_marginal,
 }
 WISHARTS = {
     NormalInverseWishartReference(
-        [0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]]
+        [0.2, -0.4], 0.7, 3.5, [[1.2, 0.4], [0.4, 0.9]], 1.7
     ): normal_inverse_wishart_log_marginal
 }
 DIRECTIONS = {VonMisesFisherReference(2.5, [0.6, -0.8], 0.7): von_mises_fisher_log_marginal}

@@ -39,8 +39,10 @@ PARAMETERS = [
     ("normal-gamma", (0.2, 0.5, 1.5, 0.8), 0),
     ("normal-gamma", (0.2, 0.5, 1.5, 0.8), 3),
     ("normal-gamma", ([0.2, -3.0], [0.5, 7.0], [1.5, 30.0], [0.8, 100.0]), 2),
+    ("normal-gamma", (0.2, 0.5, [1.5, 2.0], [0.8, 3.0], 2.5), 2),
     ("normal-inverse-wishart", ([0.2], 0.5, 1.3, [[0.8]]), 1),
     ("normal-inverse-wishart", ([0.2, -0.4], 0.7, 3.5, SCALE), 2),
+    ("normal-inverse-wishart", ([0.2, -0.4], 0.7, 3.5, SCALE, 0.3), 2),
     ("normal-inverse-wishart", (np.arange(5.0), 2.0, 6.2, np.eye(5) + 0.3), 5),
     ("gamma-poisson", (1.5, 0.8), 0),
     ("gamma-poisson", ([1.5, 0.01, 300.0], [0.8, 0.2, 60.0]), 3),
@@ -88,7 +90,7 @@ def predictive_by_scipy(measure, values, x):
         mean, k = np.asarray(p["mean"]), p["strength"]
         middle = values.mean(axis=0) if n else mean
         centre = (k * mean + values.sum(axis=0)) / (k + n)
-        scale = p["scale"] + (values - middle).T @ (values - middle)
+        scale = p.get("multiplier", 1.0) * p["scale"] + (values - middle).T @ (values - middle)
         scale = scale + k * n / (k + n) * np.outer(middle - mean, middle - mean)
         df = p["dof"] + n - len(mean) + 1
         shape = scale * (k + n + 1) / ((k + n) * df)
@@ -99,7 +101,7 @@ def predictive_by_scipy(measure, values, x):
         a = np.asarray(p["shape"]) + n / 2
         # Complete the square over prior and data at once: rate + (sum x^2 + k mean^2 - (k + n) centre^2) / 2.
         square = (values**2).sum(axis=0) + k * np.square(p["mean"]) - (k + n) * centre**2
-        b = p["rate"] + square / 2
+        b = np.multiply(p["rate"], p.get("multiplier", 1.0)) + square / 2
         return stats.t.logpdf(x, 2 * a, centre, np.sqrt(b * (k + n + 1) / (a * (k + n)))).sum()
     if isinstance(measure, GammaPoissonReference):
         rate = np.asarray(p["rate"]) + n

@@ -54,13 +54,25 @@ def both(name, good, bad, aliases=None):
 MEASURES = {
     **both(
         "NormalGamma",
-        {"mean": [0.0, 1.0], "strength": 0.5, "shape": [1.5, 2.0], "rate": 1.0, "n_dims": 2},
-        {"mean": NUMBERS, "strength": POSITIVES, "shape": POSITIVES, "rate": POSITIVES, "n_dims": DIMS},
+        {
+            "mean": [0.0, 1.0], "strength": 0.5, "shape": [1.5, 2.0], "rate": 1.0, "multiplier": 2.0,
+            "n_dims": 2,
+        },
+        {
+            "mean": NUMBERS, "strength": POSITIVES, "shape": POSITIVES, "rate": POSITIVES,
+            "multiplier": POSITIVES, "n_dims": DIMS,
+        },
     ),
     **both(
         "NormalInverseWishart",
-        {"mean": [0.0, 1.0], "strength": 0.5, "dof": 4.0, "scale": np.eye(2), "n_dims": 2},
-        {"mean": MEAN, "strength": SINGLE, "dof": [*SINGLE, 1.0], "scale": SCALE, "n_dims": DIMS},
+        {
+            "mean": [0.0, 1.0], "strength": 0.5, "dof": 4.0, "scale": np.eye(2), "multiplier": 2.0,
+            "n_dims": 2,
+        },
+        {
+            "mean": MEAN, "strength": SINGLE, "dof": [*SINGLE, 1.0], "scale": SCALE, "multiplier": SINGLE,
+            "n_dims": DIMS,
+        },
     ),
     **both(
         "VonMisesFisher",

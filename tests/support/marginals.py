@@ -161,7 +161,9 @@ def _by_dimension(one: Callable[..., float], *parameters: Any) -> LogMarginal:
     return log_marginal
 
 
-def normal_gamma_log_marginal(mean: Any, strength: Any, shape: Any, rate: Any) -> LogMarginal:
+def normal_gamma_log_marginal(
+    mean: Any, strength: Any, shape: Any, rate: Any, multiplier: Any = 1.0
+) -> LogMarginal:
     """Marginal of normal values whose mean and precision have a normal-gamma prior, by dimension.
 
     Given tau the n values are normal with covariance (I + 11'/strength) / tau; with tau integrated out they
@@ -182,11 +184,11 @@ def normal_gamma_log_marginal(mean: Any, strength: Any, shape: Any, rate: Any) -
             - (shape + n / 2) * math.log1p(quadratic / (2 * rate))
         )
 
-    return _by_dimension(one, mean, strength, shape, rate)
+    return _by_dimension(one, mean, strength, shape, np.multiply(rate, multiplier))
 
 
 def normal_inverse_wishart_log_marginal(
-    mean: npt.ArrayLike, strength: float, dof: float, scale: npt.ArrayLike
+    mean: npt.ArrayLike, strength: float, dof: float, scale: npt.ArrayLike, multiplier: float = 1.0
 ) -> LogMarginal:
     """Marginal of normal vectors whose mean and covariance have a normal-inverse-Wishart prior.
 
@@ -197,7 +199,7 @@ def normal_inverse_wishart_log_marginal(
 
     where G_D is the multivariate gamma function (Dawid 1981, "Some matrix-variate distribution theory").
     """
-    centre, prior = np.asarray(mean, dtype=float), np.asarray(scale, dtype=float)
+    centre, prior = np.asarray(mean, dtype=float), multiplier * np.asarray(scale, dtype=float)
 
     def log_marginal(values: Sequence[Any]) -> float:
         n, D = len(values), len(centre)

@@ -18,7 +18,10 @@ MEASURES = {
         hk.Normal(0.3, 1.0), hk.Gamma(3.0, 3.0), shape=hk.Gamma(8.0, 2.0), rate=hk.Gamma(3.0, 3.0)
     ),
     "normal-inverse-wishart": hk.NormalInverseWishart(
-        [0.0, 0.5], strength=hk.Gamma(3.0, 6.0), dof=hk.Gamma(20.0, 2.0), scale=[[2.0, 0.3], [0.3, 1.0]]
+        [0.0, 0.5], hk.Gamma(3.0, 6.0), hk.Gamma(20.0, 2.0), [[2.0, 0.3], [0.3, 1.0]], hk.Gamma(3.0, 3.0)
+    ),
+    "normal-gamma, multiplier": hk.NormalGamma(
+        [0.3, -0.5], 0.7, shape=[4.0, 5.0], rate=[3.0, 6.0], multiplier=hk.Gamma(3.0, 3.0)
     ),
     "von-mises-fisher": hk.VonMisesFisher(hk.Gamma(4.0, 1.0), [0.6, 0.8], 1.5),
     "gamma-poisson": hk.GammaPoisson(hk.Gamma(3.0, 2.0), hk.Gamma(3.0, 3.0)),

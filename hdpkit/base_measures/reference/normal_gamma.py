@@ -17,6 +17,7 @@ from hdpkit.base_measures.vectors import (
     LARGEST_VALUE,
     VectorMeasure,
     diagonal,
+    is_one,
     positive,
     positive_numbers,
     real,
@@ -30,28 +31,37 @@ __all__ = ["NormalGammaReference"]
 LOG_ENDS = 600.0  # limit of drawn log variances, so that their squares are in the range of floats
 
 
+def _multiplier(value: Any) -> Any:
+    return positive_numbers("multiplier", value)
+
+
 @attrs.frozen(eq=False)
 class NormalGammaReference(VectorMeasure):
     """Normal values with unknown mean and precision, in Python, as a readable reference.
 
-    x ~ N(mu, 1/tau), tau ~ Gamma(shape, rate), mu | tau ~ N(mean, 1/(strength tau)); for vectors
+    x ~ N(mu, 1/tau), tau ~ Gamma(shape, multiplier rate), mu | tau ~ N(mean, 1/(strength tau)); for vectors
     independently in each dimension (a diagonal covariance). The predictive is Student's t with 2 * shape
     degrees of freedom (Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution", section 3).
 
     Parameters
     ----------
-    mean : float or array of shape (D,)
+    mean : float, array of shape (D,) or prior
         Prior mean of mu.
-    strength : float or array of shape (D,)
+    strength : float, array of shape (D,) or prior
         Weight of the prior mean, as a number of observations.
-    shape, rate : float or array of shape (D,)
-        Parameters of the Gamma prior of the precision tau; the prior guess of a variance is rate / shape.
+    shape, rate : float, array of shape (D,) or prior
+        Parameters of the Gamma prior of the precision tau; the prior guess of a variance is multiplier rate /
+        shape. A prior is that of one value for all dimensions.
+    multiplier : float, array of shape (D,) or prior
+        Factor of the rate. With a prior it is resampled: ``rate`` then has the variances of the dimensions
+        relative to each other, and the chain finds their size.
     """
 
     mean: Any = real("mean", default=0.0)
     strength: Any = positive("strength", default=1.0)
     shape: Any = positive("shape", default=1.0)
     rate: Any = positive("rate", default=1.0)
+    multiplier: Any = attrs.field(default=1.0, converter=_multiplier)
 
     _legal = staticmethod(finite)
 
@@ -93,8 +103,15 @@ class NormalGammaReference(VectorMeasure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters by name."""
-        return {"mean": self.mean, "strength": self.strength, "shape": self.shape, "rate": self.rate}
+        """Parameters by name, without a multiplier that is 1."""
+        named = {"mean": self.mean, "strength": self.strength, "shape": self.shape, "rate": self.rate}
+        return named if is_one(self.multiplier) else named | {"multiplier": self.multiplier}
+
+    @property
+    def vectors(self) -> tuple[Floats, ...]:
+        """Mean, strength, shape and the multiplied rate by dimension, each of shape (D,)."""
+        mean, strength, shape, rate, *multiplier = super().vectors
+        return mean, strength, shape, multiplier[0] * rate if multiplier else rate
 
     @property
     def legal_values(self) -> str:

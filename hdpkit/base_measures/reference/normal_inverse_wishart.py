@@ -13,7 +13,13 @@ import scipy
 from hdpkit.arrays import Floats
 from hdpkit.base_measures.moments import Moments, finite
 from hdpkit.base_measures.protocol import by_entry
-from hdpkit.base_measures.vectors import LARGEST_VALUE, VectorMeasure, finite_numbers, positive_numbers
+from hdpkit.base_measures.vectors import (
+    LARGEST_VALUE,
+    VectorMeasure,
+    finite_numbers,
+    is_one,
+    positive_numbers,
+)
 from hdpkit.checks import number_array
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.random import ChoiceSource
@@ -83,30 +89,39 @@ def _dof(value: Any) -> float:
     return _number("dof", value)
 
 
+def _multiplier(value: Any) -> float:
+    return _number("multiplier", value)
+
+
 @attrs.frozen(eq=False)
 class NormalInverseWishartReference(VectorMeasure):
     """Normal vectors with unknown mean and covariance, in Python, as a readable reference.
 
-    x ~ N(mu, Sigma), Sigma ~ inverse-Wishart(dof, scale), mu | Sigma ~ N(mean, Sigma / strength). The
-    predictive is a multivariate t with dof - D + 1 degrees of freedom (Murphy 2007, "Conjugate Bayesian
+    x ~ N(mu, Sigma), Sigma ~ inverse-Wishart(dof, multiplier scale), mu | Sigma ~ N(mean, Sigma / strength).
+    The predictive is a multivariate t with dof - D + 1 degrees of freedom (Murphy 2007, "Conjugate Bayesian
     analysis of the Gaussian distribution", section 9; Gelman et al., "Bayesian Data Analysis", section 3.6).
 
     Parameters
     ----------
     mean : array, shape (D,)
         Prior mean of mu.
-    strength : float
+    strength : float or prior
         Weight of the prior mean, as a number of observations.
-    dof : float
+    dof : float or prior
         Degrees of freedom of the inverse-Wishart, above D - 1.
     scale : array, shape (D, D)
-        Scale matrix of the inverse-Wishart; E[Sigma] = scale / (dof - D - 1).
+        Scale matrix of the inverse-Wishart, up to the multiplier; E[Sigma] = multiplier scale /
+        (dof - D - 1).
+    multiplier : float or prior
+        Factor of the scale matrix. With a prior it is resampled: ``scale`` then has the shape of the
+        covariances, and the chain finds their size.
     """
 
     mean: Any = attrs.field(converter=_mean)
     strength: Any = attrs.field(converter=_strength)
     dof: Any = attrs.field(converter=_dof)
     scale: Any = attrs.field(converter=_scale)
+    multiplier: Any = attrs.field(default=1.0, converter=_multiplier)
 
     _legal = staticmethod(finite)
 
@@ -153,13 +168,14 @@ class NormalInverseWishartReference(VectorMeasure):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters by name."""
-        return {"mean": self.mean, "strength": self.strength, "dof": self.dof, "scale": self.scale}
+        """Parameters by name, without a multiplier that is 1."""
+        named = {"mean": self.mean, "strength": self.strength, "dof": self.dof, "scale": self.scale}
+        return named if is_one(self.multiplier) else named | {"multiplier": self.multiplier}
 
     @property
     def numbers(self) -> tuple[Floats, float, float, Floats]:
-        """Values of the parameters: mean (D,), strength, dof, scale (D, D)."""
-        return self.mean, self.strength, self.dof, self.scale
+        """Values of the parameters: mean (D,), strength, dof, and the multiplied scale (D, D)."""
+        return self.mean, self.strength, self.dof, self.multiplier * self.scale
 
     @property
     def legal_values(self) -> str:
