@@ -21,20 +21,14 @@ import time
 import heldout
 import machine
 import numpy as np
+from contest.contestants import start_of
 
 import hdpkit as hk
 from hdpkit.cli.options import parse_moves
 from hdpkit.franchise.scores import log_joint_of_counts
 
 MOVES = "table-gibbs,dish-gibbs:until=20,dish-gibbs:after=20:every=5,split-merge:until=50,concentration"
-STARTS = {
-    "one": "one",
-    "sequential": "sequential",
-    "Random(100)": hk.init.Random(100),
-    "Random(300)": hk.init.Random(300),
-    "TermClusters(100)": hk.init.TermClusters(100),
-    "TermClusters()": hk.init.TermClusters(),
-}
+STARTS = ("one", "sequential", "Random(100)", "Random(300)", "TermClusters(100)", "TermClusters()")
 COLUMNS = ("seconds", "sweeps", "K", "log joint", "held-out perplexity")
 
 
@@ -106,7 +100,9 @@ def main():
         "--documents", type=int, help="the first so many, if there are no files of test documents"
     )
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--starts", nargs="+", choices=STARTS, default=list(STARTS))
+    parser.add_argument(
+        "--starts", nargs="+", default=STARTS, help=f"default: {' '.join(STARTS)}; with any other number, too"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--store", default="histogram")
     parser.add_argument("--figure", help="where the plot goes")
@@ -124,7 +120,7 @@ def main():
         for schedule in options.moves:
             label = start if len(options.moves) == 1 else f"{start}: {schedule}"
             print(f"\n{start}, a sweep: {schedule}")
-            curves[label] = curve(corpus, observed, held, STARTS[start], schedule, options)
+            curves[label] = curve(corpus, observed, held, start_of(start)["init"], schedule, options)
             show(curves[label])
     compare(curves, options.times or [options.seconds / 2**k for k in range(5, -1, -1)])
     if options.figure:

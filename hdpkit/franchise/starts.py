@@ -47,6 +47,7 @@ __all__ = [
 PLACED = 1 << 14  # terms that are compared with each other, those of most documents
 ROUNDS = 5  # of k-means; more have no benefit
 COPIED = 0.8  # share of customers that begin with the cluster of another customer of their document
+_TERMS_EACH = 10  # terms of a cluster, on average, if there are more clusters than 3 sqrt(terms)
 _COUNTS = 1 << 26  # most counts of terms in topics at the start, unless there are few topics
 _FEWEST_LIMITED = 64  # topics that may have more counts
 STATES = 30  # of a hidden Markov model at the start: chains leave too many states sooner than too few
@@ -77,9 +78,11 @@ class TermClusters:
     Parameters
     ----------
     n_dishes : int, optional
-        K, at least 1; by default the minimum of the square root of the number of customers, three times the
-        square root of the number of terms that occur, the K of `hdpkit.FixedWeights` and, for many terms,
-        the larger of 64 and 2^26 divided by the number of terms, since each topic has a count of every term.
+        K, at least 1. By default it is three times the square root of the number of terms that occur, or, if
+        that is more, half the square root of the number of customers, but at most a tenth of these terms. It
+        is at most the square root of the number of customers, the K of `hdpkit.FixedWeights` and, for many
+        terms, the larger of 64 and 2^26 divided by the number of terms, since each topic has a count of every
+        term.
     """
 
     n_dishes: int | None = attrs.field(
@@ -171,6 +174,13 @@ def term_clusters(
     return found
 
 
+def usual_clusters(n_tokens: int, n_used: int, n_terms: int) -> int:
+    """Number of clusters by default, for this many tokens and terms, of which some occur (startup.md)."""
+    root = n_tokens**0.5
+    wanted = min(root, max(3 * n_used**0.5, min(root / 2, n_used / _TERMS_EACH)))
+    return max(1, round(min(wanted, max(_FEWEST_LIMITED, _COUNTS // max(1, n_terms)))))
+
+
 def labels_of_terms(
     start: TermClusters, franchise: Any, source: RandomStream, threads: int = 1
 ) -> npt.NDArray[np.int32]:
@@ -182,8 +192,7 @@ def labels_of_terms(
     if len(used) > n_placed:
         used = used[np.argsort(-documents[used], kind="stable")]
     del documents
-    most = max(_FEWEST_LIMITED, _COUNTS // max(1, counts.shape[1]))
-    default = max(1, round(min(len(franchise.data) ** 0.5, 3 * len(used) ** 0.5, most)))
+    default = usual_clusters(len(franchise.data), len(used), counts.shape[1])
     n_dishes = start.n_dishes or min(default, franchise.root.most_dishes or default)
     generator = source.generator
     first = generator.choice(n_placed, min(n_dishes, n_placed), replace=False)

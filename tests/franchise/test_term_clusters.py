@@ -193,6 +193,21 @@ def test_many_terms_begin_with_fewer_topics():
     assert labels(corpus).max() < 2**26 / n
 
 
+@pytest.mark.parametrize(
+    ("n_tokens", "n_used", "expected"),
+    [
+        (348_884, 10_391, 306),  # 3 sqrt(terms)
+        (10_000, 10_391, 100),  # no more than sqrt(tokens)
+        (7_170_400, 15_061, 1_339),  # half of sqrt(tokens)
+        (100_000_000, 15_061, 1_506),  # ten terms each
+        (764_425, 96, 29),  # few terms: 3 sqrt(terms) again
+        (1, 1, 1),
+    ],
+)
+def test_long_corpora_begin_with_more_topics(n_tokens, n_used, expected):
+    assert starts.usual_clusters(n_tokens, n_used, n_used) == expected
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the largest size of a process is read from /proc")
 def test_memory_of_the_start_does_not_grow_with_terms_times_clusters():
     program = """if True:
