@@ -202,23 +202,24 @@ class Verbs(Held):
         first = whole_number("first", first, remedy="The begin of the range.")
         last = whole_number("last", last, remedy="The end of the range, excluded.")
         start, total, size = first, max(last - first, 1), 256
-        # Over counts each piece ends with draws of tables, and the chain must not depend on the machine's
-        # speed.
-        largest = LARGEST_CHUNK[self._kernel_of("reseat")[0]] if self.draws_tables else 0
         while start < last:
             began = time.perf_counter()
             end = min(start + size, last)
             verb(start, end)
-            took = time.perf_counter() - began
-            if largest:
-                size = min(2 * size, largest)
-            elif took < CHUNK_SECONDS / 2:
-                size *= 2
-            elif took > CHUNK_SECONDS:
-                size = max(1, size // 2)
+            if end < last:
+                size = self._next_size(size, time.perf_counter() - began)
             start = end
             if self._on_pulse is not None:
                 self._on_pulse((start - first) / total)
+
+    def _next_size(self, size: int, took: float) -> int:
+        """Number of customers in the piece after one of this size, which took so many seconds."""
+        if self.draws_tables:
+            # Each piece ends with draws of tables, and the chain must not depend on the machine's speed.
+            return min(2 * size, LARGEST_CHUNK[self._kernel_of("reseat")[0]])
+        if took < CHUNK_SECONDS / 2:
+            return 2 * size
+        return max(1, size // 2) if took > CHUNK_SECONDS else size
 
     @changes
     def enter(self, first: int, last: int, source: ChoiceSource) -> None:

@@ -6,8 +6,8 @@ import abc
 import functools
 import math
 import numbers
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import attrs
@@ -107,22 +107,19 @@ def _checked(name: str, function: Any) -> Any:
             if first > last:
                 raise ParameterError("steps", steps, f"first <= last <= {n}", "Give (first, last).")
             steps = first, last
-        with _checking(self, state):
-            return function(self, state, rng, steps)
+        return _call(function, self, state, rng, steps)
 
     @functools.wraps(function)
     def begin(self: Any, state: Any, rng: Any) -> None:
         _franchise(state)
         instance("rng", rng, ChoiceSource, "a choice source", remedy="Pass a RandomStream.")
-        with _checking(self, state):
-            function(self, state, rng)
+        _call(function, self, state, rng)
 
     @functools.wraps(function)
     def sweep(self: Any, state: Any, n_blocks: Any) -> Any:
         _franchise(state)
         n_blocks = whole_number("n_blocks", n_blocks, remedy="0 for none.")
-        with _checking(self, state):
-            return function(self, state, n_blocks)
+        return _call(function, self, state, n_blocks)
 
     @functools.wraps(function)
     def needs_lengths(self: Any, restaurant: Any) -> Any:
@@ -133,11 +130,10 @@ def _checked(name: str, function: Any) -> Any:
     return checked.get(name, of_state)
 
 
-@contextmanager
-def _checking(move: Any, state: Any) -> Iterator[None]:
+def _call(function: Any, move: Any, state: Any, *arguments: Any) -> Any:
     """Let a move that fails say whether it fits the franchise, which only a scheduler checks before."""
     try:
-        yield
+        return function(move, state, *arguments)
     except MISUSE as error:
         if not isinstance(error, HdpkitError) and not of_user_code(error):
             move.check(state)

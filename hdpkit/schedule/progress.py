@@ -9,14 +9,16 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import attrs
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from hdpkit.checks import as_float, function, instance, text
 from hdpkit.errors import ParameterError
+
+if TYPE_CHECKING:  # a tenth of the time that importing hdpkit takes, for who draws a bar
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
 
 __all__ = [
     "Clock",
@@ -309,6 +311,9 @@ class ProgressBar:
             bar.stop()
 
     def _start(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
         self._tasks, self._last_line, self._finished = {}, {}, set()
         self._console = Console(file=self._file or sys.stderr)
         self._notebook = notebook_bars(self._format) if self._file is None else None

@@ -50,9 +50,18 @@ def kernels_of(
     store: type, measure: BaseMeasure, values: Sequence[Any] | None = None, shape: str | TinyShape = "2+2"
 ) -> list[str]:
     """Kernels that can be forced for a store and a measure in a franchise of this shape."""
+    return _kernels_over(_tiny(measure, values, shape), store)
+
+
+def _tiny(measure: BaseMeasure, values: Sequence[Any] | None, shape: str | TinyShape) -> Franchise:
+    """A franchise of this shape."""
     tiny_shape = SHAPES[shape] if isinstance(shape, str) else shape
     these = None if values is None else repeated(values, tiny_shape.n_customers)
-    tiny = tiny_franchise(tiny_shape, measure, values=these)
+    return tiny_franchise(tiny_shape, measure, values=these)
+
+
+def _kernels_over(tiny: Franchise, store: type) -> list[str]:
+    """Kernels that can be forced over this store."""
     return available_kernels(store, tiny.bank, tiny.topology.n_levels)
 
 
@@ -60,8 +69,9 @@ def stores_and_kernels(
     measure: BaseMeasure, values: Sequence[Any] | None = None, shape: str | TinyShape = "2+2"
 ) -> Iterator[tuple[str, str]]:
     """Every store that supports a root restaurant, with its kernels for this measure (and such values)."""
+    tiny = _tiny(measure, values, shape)
     for name in serving_stores(measure.atomic):
-        for kernel in kernels_of(stores[name].thing, measure, values, shape):
+        for kernel in _kernels_over(tiny, stores[name].thing):
             yield name, kernel
 
 
@@ -78,8 +88,7 @@ def serving_stores(observed: bool = False) -> list[str]:
 
 def every_cell(measure: BaseMeasure, shape: str | TinyShape = "2+2") -> Iterator[tuple[str, str, str]]:
     """Every store, kernel and kind of root that combine over this measure in a franchise of this shape."""
-    tree = SHAPES[shape] if isinstance(shape, str) else shape
-    tiny = tiny_franchise(tree, measure)
+    tiny = _tiny(measure, None, shape)
     for root in ("restaurant", "weights"):
         if root == "weights" and measure.atomic:
             continue

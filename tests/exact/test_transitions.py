@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 from lumping import lump_matrix
 
+from hdpkit import DirichletMultinomial
 from hdpkit.errors import ParameterError
+from hdpkit.moves import TableGibbs
 from hdpkit.testing import enumeration as en
 from hdpkit.testing import histogram_states as hs
+from hdpkit.testing.cases import tiny_franchise
+from hdpkit.testing.exact import ExactFailure, ExactModel
 from hdpkit.testing.transitions import (
     detailed_balance_error,
     is_irreducible,
@@ -147,3 +151,19 @@ def test_lump_matrix_refuses_what_it_cannot_answer():
         lump_matrix(np.eye(2), ["a"])
     with pytest.raises(ParameterError, match="every class"):
         lump_matrix(np.eye(2), ["a", "b"], pi=[1.0, 0.0])
+
+
+def test_the_first_rows_that_are_wrong_end_a_check():
+    model = ExactModel(tiny_franchise("2+1", DirichletMultinomial(0.5, n_terms=3), store="explicit"))
+
+    def right(franchise, source):
+        TableGibbs().apply(franchise, source, (1, 2))
+
+    assert np.array_equal(model._invariant_matrix(right, reversible=True), model.matrix(right))
+    assert len(model.states) > 5
+    with pytest.raises(ExactFailure, match="states 0 to 1: no more flows"):
+        model._invariant_matrix(lambda franchise, source: model.enter(0))
+    with pytest.raises(ExactFailure, match=r"states 0 to [01]: "):
+        model._invariant_matrix(
+            lambda franchise, source: model.enter((model.read() + 1) % len(model.states)), reversible=True
+        )

@@ -49,8 +49,9 @@ def exact_steps(model, move, *, reversible=False):
 
         return apply
 
-    # One after the other: the first that is wrong ends the check.
-    matrices = (model.matrix(step(number)) for number in range(move.n_steps(model.franchise)))
+    # One after the other: the first rows that are wrong end the check.
+    steps = range(move.n_steps(model.franchise))
+    matrices = (model._invariant_matrix(step(number), reversible) for number in steps)
     return check_exact(model, move, matrices=matrices, reversible=reversible)
 
 

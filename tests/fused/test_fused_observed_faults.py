@@ -47,8 +47,9 @@ def audited_steps(model):
 
         return apply
 
-    # One after the other: the first that is wrong ends the check.
-    return (model.matrix(step(number)) for number in range(TableGibbs().n_steps(model.franchise)))
+    # One after the other: the first rows that are wrong end the check.
+    steps = range(TableGibbs().n_steps(model.franchise))
+    return (model._invariant_matrix(step(number), reversible=True) for number in steps)
 
 
 def check_steps():

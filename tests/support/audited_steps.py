@@ -38,8 +38,8 @@ class Audits:
             self.seen.add(form)
 
 
-def audited_steps(model, move):
-    """Transition matrix of each step, one at a time: the first that is wrong ends a check."""
+def audited_steps(model, move, reversible=False):
+    """Transition matrix of each step, one at a time: the first rows that are wrong end a check."""
     audits = Audits(model.franchise)
 
     def step(number):
@@ -49,4 +49,5 @@ def audited_steps(model, move):
 
         return apply
 
-    return (model.matrix(step(number)) for number in range(move.n_steps(model.franchise)))
+    steps = range(move.n_steps(model.franchise))
+    return (model._invariant_matrix(step(number), reversible) for number in steps)

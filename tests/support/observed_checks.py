@@ -165,7 +165,7 @@ def check_observed_rows():
 
 def enumerate_steps(model, move):
     """The exact-kernel test of every step, every branch of it audited."""
-    check_exact(model, move, matrices=audited_steps(model, move), reversible=True)
+    check_exact(model, move, matrices=audited_steps(model, move, True), reversible=True)
 
 
 def check_observed_table_gibbs():

@@ -252,6 +252,7 @@ class StateHomesModel(ExactModel):
         weights = np.array([math.fsum(map(math.exp, logs[state])) for state in self.states])
         self.pi = weights / math.fsum(weights)
         self._number = {state: i for i, state in enumerate(self.states)}
+        self._seen = {}
         self._version = -1
         template = self.franchise.freeze()
         self._frozen = [self._frozen_state(template, *where[state], detail) for state in self.states]
@@ -296,7 +297,15 @@ class StateHomesModel(ExactModel):
         return {**template, "seating": seating, **dishes, "components": components}
 
     def _recalled(self):
-        return self._understood(self.franchise.store.freeze())
+        """The understood state, kept: it depends on the rows and the override tables of dishes, too."""
+        arrays, parts = self.franchise.store.freeze(), self.franchise._parts.by_name
+        numbers = [parts["rows"].freeze()["rows"]]
+        if self.kappa:
+            numbers.append(parts["sticky"].freeze()["overrides"])
+        form = tuple([array.tobytes() for array in (*arrays.values(), *numbers)])
+        if form not in self._seen:
+            self._seen[form] = self._understood(arrays)
+        return self._seen[form]
 
     def _key(self, arrays):
         slots = FrozenSeating.of(arrays).dishes.tolist()
