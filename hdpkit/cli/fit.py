@@ -13,26 +13,19 @@ from hdpkit.cli.fit_shards import fit_shards
 from hdpkit.cli.folders import check_new_folder, held_for_a_run
 from hdpkit.cli.options import (
     Command,
-    Parsed,
     above_zero,
     base_measure_of,
-    chains_type,
-    checkpoint_seconds_option,
-    checkpoint_sweeps_option,
-    config_option,
     group,
+    init_option,
+    kept_options,
     model_options,
-    not_negative,
+    moves_option,
     option_of,
-    parse_init,
-    parse_moves,
-    path_type,
+    out_option,
     positive,
-    quiet_option,
     restaurants_of,
     root_of,
-    seed_option,
-    until_options,
+    run_options,
 )
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
 from hdpkit.errors import ParameterError
@@ -53,16 +46,9 @@ _COMMON = (
 
 @click.command(cls=Command, first=_COMMON)
 @corpus_argument
-@click.option(
-    "--out", required=True, type=path_type, metavar="RUN", help="Folder for the run; must be new or empty."
-)
-@option_of(Scheduler.run, "sweeps", positive, default=500, show_default=True)
-@until_options
-@seed_option
-@option_of(Scheduler.run, "chains", chains_type, default=1, show_default=True)
+@out_option
+@run_options()
 @click.option("--terms", type=positive, default=10, show_default=True, help="Top terms of each topic.")
-@config_option
-@quiet_option
 @corpus_options
 @model_options
 @group(
@@ -74,16 +60,11 @@ _COMMON = (
 )  # fmt: skip
 @group(
     "Sampler",
-    click.option(
-        "--moves",
-        type=Parsed("MOVE[:KEY=VALUE]...,...", parse_moves),
-        help="Moves of a sweep.  [default: table-gibbs,dish-gibbs:until=20,dish-gibbs:after=20:every=5,"
-        "split-merge:until=50, and updates of all parameters with a prior]",
+    moves_option(
+        "table-gibbs,dish-gibbs:until=20,dish-gibbs:after=20:every=5,split-merge:until=50, "
+        "and updates of all parameters with a prior"
     ),
-    option_of(
-        Scheduler.run, "init", Parsed("auto|sequential|one|random:K|clusters:K|factors:K", parse_init),
-        help="The start of a chain.",
-    ),
+    init_option("clusters:K", "factors:K"),
     option_of(Franchise, "store", click.Choice(sorted(stores)), help="How seating is stored."),
     option_of(
         Franchise, "root", click.Choice(["restaurant", "weights"]),
@@ -92,16 +73,7 @@ _COMMON = (
     option_of(Franchise, "kernel", click.Choice(["auto", "fused", "generic", "reference"])),
     option_of(Scheduler, "threads", positive),
 )  # fmt: skip
-@group(
-    "What is kept",
-    click.option(
-        "--samples", type=not_negative, default=10, show_default=True,
-        help="States to keep of each chain for summaries, from the second half of its sweeps.",
-    ),
-    option_of(Scheduler.run, "thin", positive),
-    checkpoint_sweeps_option,
-    checkpoint_seconds_option,
-)  # fmt: skip
+@kept_options(samples=10)
 @group(
     "Corpora in shards",
     click.option(

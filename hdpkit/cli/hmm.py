@@ -15,22 +15,17 @@ from hdpkit.cli.folders import check_new_folder, held_for_a_run
 from hdpkit.cli.options import (
     Command,
     Parsed,
-    chains_type,
-    checkpoint_seconds_option,
-    checkpoint_sweeps_option,
-    config_option,
     group,
-    not_negative,
+    init_option,
+    kept_options,
+    moves_option,
     option_of,
-    parse_init,
-    parse_moves,
+    out_option,
     parse_number_or_prior,
     path_type,
     positive,
     prior_type,
-    quiet_option,
-    seed_option,
-    until_options,
+    run_options,
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
@@ -68,9 +63,7 @@ def hmm() -> None:
 
 @hmm.command(cls=Command)
 @click.argument("data", type=path_type)
-@click.option(
-    "--out", required=True, type=path_type, metavar="RUN", help="Folder for the run; must be new or empty."
-)
+@out_option
 @click.option(
     "--column",
     "columns",
@@ -83,12 +76,7 @@ def hmm() -> None:
     metavar="NAME",
     help="Column that says which sequence a row belongs to.  [default: all rows are one sequence]",
 )
-@option_of(Scheduler.run, "sweeps", positive, default=500, show_default=True)
-@until_options
-@seed_option
-@option_of(Scheduler.run, "chains", chains_type, default=1, show_default=True)
-@config_option
-@quiet_option
+@run_options()
 @group(
     "Model",
     click.option(
@@ -126,29 +114,11 @@ def hmm() -> None:
 )
 @group(
     "Sampler",
-    click.option(
-        "--moves",
-        type=Parsed("MOVE[:KEY=VALUE]...,...", parse_moves),
-        help="Moves of a sweep.  [default: beam-sampler, table-gibbs:every=10, and updates of parameters]",
-    ),
-    option_of(
-        Scheduler.run,
-        "init",
-        Parsed("auto|sequential|one|random:K", parse_init),
-        help="The start of a chain.",
-    ),
+    moves_option("beam-sampler, table-gibbs:every=10, and updates of parameters"),
+    init_option(),
     option_of(Scheduler, "threads", positive),
 )
-@group(
-    "What is kept",
-    click.option(
-        "--samples", type=not_negative, default=20, show_default=True,
-        help="States to keep of each chain for summaries, from the second half of its sweeps.",
-    ),
-    option_of(Scheduler.run, "thin", positive),
-    checkpoint_sweeps_option,
-    checkpoint_seconds_option,
-)  # fmt: skip
+@kept_options(samples=20)
 def fit(data: Path, **options: Any) -> None:
     """Find the states of sequences in a table and save the run in a folder.
 

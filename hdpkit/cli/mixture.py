@@ -15,22 +15,14 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.cli.folders import check_new_folder, held_for_a_run
 from hdpkit.cli.options import (
     Command,
-    Parsed,
-    chains_type,
-    checkpoint_seconds_option,
-    checkpoint_sweeps_option,
-    config_option,
     group,
-    not_negative,
-    option_of,
-    parse_init,
-    parse_moves,
+    init_option,
+    kept_options,
+    moves_option,
+    out_option,
     path_type,
-    positive,
     prior_type,
-    quiet_option,
-    seed_option,
-    until_options,
+    run_options,
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
@@ -56,9 +48,7 @@ __all__ = ["mixture", "new_points", "point_columns", "points_of_run", "read_poin
 
 @click.command(cls=Command)
 @click.argument("points", type=path_type)
-@click.option(
-    "--out", required=True, type=path_type, metavar="RUN", help="Folder for the run; must be new or empty."
-)
+@out_option
 @click.option(
     "--columns",
     multiple=True,
@@ -70,12 +60,7 @@ __all__ = ["mixture", "new_points", "point_columns", "points_of_run", "read_poin
     metavar="NAME",
     help="Column with the group of each point.  [default: a mixture without groups]",
 )
-@option_of(Scheduler.run, "sweeps", positive, default=500, show_default=True)
-@until_options
-@seed_option
-@option_of(Scheduler.run, "chains", chains_type, default=1, show_default=True)
-@config_option
-@quiet_option
+@run_options()
 @group(
     "Model",
     click.option(
@@ -101,29 +86,10 @@ __all__ = ["mixture", "new_points", "point_columns", "points_of_run", "read_poin
 )
 @group(
     "Sampler",
-    click.option(
-        "--moves",
-        type=Parsed("MOVE[:KEY=VALUE]...,...", parse_moves),
-        help="Moves of a sweep.  [default: table-gibbs, split-merge, with groups dish-gibbs, and updates of "
-        "parameters]",
-    ),
-    option_of(
-        Scheduler.run,
-        "init",
-        Parsed("auto|sequential|one|random:K", parse_init),
-        help="The start of a chain.",
-    ),
+    moves_option("table-gibbs, split-merge, with groups dish-gibbs, and updates of parameters"),
+    init_option(),
 )
-@group(
-    "What is kept",
-    click.option(
-        "--samples", type=not_negative, default=40, show_default=True,
-        help="States to keep of each chain for summaries, from the second half of its sweeps.",
-    ),
-    option_of(Scheduler.run, "thin", positive),
-    checkpoint_sweeps_option,
-    checkpoint_seconds_option,
-)  # fmt: skip
+@kept_options(samples=40)
 def mixture(points: Path, **options: Any) -> None:
     """Find the components of points in a table and save the run in a folder.
 

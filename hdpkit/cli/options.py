@@ -30,6 +30,7 @@ from hdpkit.models.topic_parts import topic_measure, topic_restaurants
 from hdpkit.moves import Move
 from hdpkit.moves.registry import moves
 from hdpkit.priors import Beta, Each, Gamma, Shifted
+from hdpkit.schedule import Scheduler
 
 __all__ = [
     "ARGUMENTS",
@@ -45,11 +46,15 @@ __all__ = [
     "config_option",
     "given_limits",
     "group",
+    "init_option",
+    "kept_options",
     "limit_options",
     "model_options",
+    "moves_option",
     "not_negative",
     "option_of",
     "options_of",
+    "out_option",
     "parse_init",
     "parse_levels",
     "parse_moves",
@@ -63,6 +68,7 @@ __all__ = [
     "read_config",
     "restaurants_of",
     "root_of",
+    "run_options",
     "seed_option",
     "text_type",
     "topics_type",
@@ -408,6 +414,57 @@ TIME_TABLES = ("until", "after", "every", "repeat")
 _GAMMA = re.compile(r"gamma\(([^(),]+),([^(),]+)\)", re.IGNORECASE)
 
 _EACH = re.compile(r"each\((.*)\)", re.IGNORECASE)
+
+
+out_option = click.option(
+    "--out", required=True, type=path_type, metavar="RUN", help="Folder for the run; must be new or empty."
+)
+
+
+def run_options(sweeps: int = 500, chains: int = 1) -> Decorator:
+    """Options of every command that samples into a run folder, with these defaults."""
+
+    def add(command: Any) -> Any:
+        for option in reversed((
+            option_of(Scheduler.run, "sweeps", positive, default=sweeps, show_default=True),
+            until_options,
+            seed_option,
+            option_of(Scheduler.run, "chains", chains_type, default=chains, show_default=True),
+            config_option,
+            quiet_option,
+        )):  # fmt: skip
+            command = option(command)
+        return command
+
+    return add
+
+
+def kept_options(samples: int) -> Decorator:
+    """What a run keeps beside its trace."""
+    return group(
+        "What is kept",
+        click.option(
+            "--samples", type=not_negative, default=samples, show_default=True,
+            help="States to keep of each chain for summaries, from the second half of its sweeps.",
+        ),
+        option_of(Scheduler.run, "thin", positive),
+        checkpoint_sweeps_option,
+        checkpoint_seconds_option,
+    )  # fmt: skip
+
+
+def moves_option(default: str) -> Decorator:
+    """``--moves``."""
+    return click.option(
+        "--moves", type=Parsed("MOVE[:KEY=VALUE]...,...", parse_moves),
+        help=f"Moves of a sweep.  [default: {default}]",
+    )  # fmt: skip
+
+
+def init_option(*more: str) -> Decorator:
+    """``--init``, with starts beside those that all data have."""
+    names = "|".join(("auto", "sequential", "one", "random:K", *more))
+    return option_of(Scheduler.run, "init", Parsed(names, parse_init), help="The start of a chain.")
 
 
 def closest(name: str, known: Iterable[str]) -> str:

@@ -13,20 +13,17 @@ from hdpkit.cli.options import (
     Command,
     Parsed,
     above_zero,
-    chains_type,
-    config_option,
     given_limits,
     group,
     limit_options,
     not_negative,
     option_of,
+    out_option,
     parse_init,
     path_type,
     positive,
     prior_type,
-    quiet_option,
-    seed_option,
-    until_options,
+    run_options,
 )
 from hdpkit.cli.output import echo_ranks, echo_signatures, say, shown_path
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
@@ -57,15 +54,8 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 
 @click.command(cls=Command)
 @click.argument("matrix", type=path_type)
-@click.option(
-    "--out", required=True, type=path_type, metavar="RUN", help="Folder for the run; must be new or empty."
-)
-@option_of(Scheduler.run, "sweeps", positive, default=1000, show_default=True)
-@until_options
-@seed_option
-@option_of(Scheduler.run, "chains", chains_type, default=4, show_default=True)
-@config_option
-@quiet_option
+@out_option
+@run_options(sweeps=1000, chains=4)
 @group(
     "Counts of mutations",
     click.option(
