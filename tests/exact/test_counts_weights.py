@@ -12,6 +12,7 @@ from counts_checks import (
     leave_and_enter,
     matrix,
 )
+from montecarlo import swept
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -67,8 +68,8 @@ def test_the_number_of_dishes_has_its_posterior():
     franchise = hk.Franchise(restaurant, corpus, store="counts", root="weights")
     schedule = [moves.TableGibbs(), moves.TableCounts("binomial"), moves.RootWeights()]
     found = np.zeros(8)
-    for _ in hk.Scheduler(schedule).sample(franchise, 4000, 11):
-        found[franchise.n_dishes] += 1
+    for state in swept(schedule, franchise, 4000, 11):
+        found[state.n_dishes] += 1
     assert 0.5 * np.abs(found[1:6] / 4000 - expected).sum() < 0.05
 
 

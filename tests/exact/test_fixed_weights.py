@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from long_cases import some_long
 from marginals import dirichlet_multinomial_log_marginal
+from montecarlo import swept
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -211,13 +212,10 @@ def test_the_number_of_dishes_has_its_law(name):
 
     def run(more, seed):
         franchise = of_documents(store, kernel=kernel)
-        trace = hk.Scheduler(SCHEDULES[schedule]).run(franchise, sweeps=3000 * more, rng=seed % 2**31)
+        chain = swept(SCHEDULES[schedule], franchise, 3000 * more, seed % 2**31)
+        numbers = [state.n_dishes for state in chain]
         franchise.audit()
-        return [
-            one_sample_p(
-                np.bincount(trace["n_dishes"].astype(int)[10::10], minlength=4)[1:4], np.array(LAW) / sum(LAW)
-            )
-        ]
+        return [one_sample_p(np.bincount(numbers[10::10], minlength=4)[1:4], np.array(LAW) / sum(LAW))]
 
     FAMILY.check(name, run)
 

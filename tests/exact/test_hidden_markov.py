@@ -9,6 +9,7 @@ import pytest
 from exact_points import check_balance, one_step_of_points
 from hdpkit._compiled.fused_sweeps.state_sequences import PIECE, StateSequences
 from marginals import dirichlet_multinomial_log_marginal
+from montecarlo import swept
 from scipy import special, stats
 from state_homes_checks import (
     SplitWeightsModel,
@@ -307,8 +308,16 @@ def long_run(arrays, kappa, schedule, sweeps, measure=None):
     above = hk.Restaurant(measure or hk.DirichletMultinomial(0.4), concentration=1.5)
     rows = hk.Restaurant(above, concentration=0.8, each=hk.PreviousDish(sticky=kappa))
     franchise = hk.Franchise(rows, data, store="counts", root="weights")
-    trace = hk.Scheduler(schedule).run(franchise, sweeps=sweeps, rng=4)
-    return np.asarray(trace["n_dishes"])
+    return np.array([state.n_dishes for state in swept(schedule, franchise, sweeps, 4)])
+
+
+def test_a_chain_without_its_trace_is_that_of_a_run():
+    schedule, data = [moves.BeamSampler(), moves.TableGibbs().every(2), moves.RootWeights()], [[0, 1, 0], [1]]
+    one, other = (sticky_franchise("weights", data=hk.Sequences.from_arrays(data)) for _ in range(2))
+    numbers = [(state.n_dishes, state.n_tables) for state in swept(schedule, one, 30, 4)]
+    trace = hk.Scheduler(schedule).run(other, sweeps=30, rng=4)
+    assert numbers == list(zip(trace["n_dishes"].tolist(), trace["n_tables"].tolist(), strict=True))
+    assert one.log_joint() == other.log_joint()
 
 
 def check_numbers(numbers, arrays, kappa):

@@ -11,6 +11,7 @@ from exact_points import check_balance, one_step_of_points
 from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
 from long_cases import some_long
 from marginals import dirichlet_multinomial_log_marginal
+from montecarlo import swept
 from scipy.stats import dirichlet
 
 import hdpkit as hk
@@ -220,8 +221,8 @@ def test_the_number_of_dishes_has_its_law(name):
     def run(more, seed):
         # Every tenth sweep, so that successive numbers of dishes depend little on each other.
         franchise = hk.Franchise(document, corpus, store=store, root="weights")
-        trace = hk.Scheduler(SCHEDULES[schedule]).run(franchise, sweeps=1000 * more, rng=seed % 2**31)
-        counts = np.bincount(trace["n_dishes"].astype(int)[10::10], minlength=8)[1:8]
+        chain = swept(SCHEDULES[schedule], franchise, 1000 * more, seed % 2**31)
+        counts = np.bincount([state.n_dishes for state in chain][10::10], minlength=8)[1:8]
         law = np.append(LAW, 1.0 - LAW.sum())
         return [one_sample_p(np.append(counts[:5], counts[5:].sum()), law)]
 

@@ -14,6 +14,7 @@ from exact_points import check_balance, one_step_of_points
 from exact_selection import SELECTION_P_VALUES, ExactSelectionModel
 from long_cases import some_long
 from marginals import selected_numbers, sparse_dirichlet_multinomial_log_marginal
+from montecarlo import swept
 from scipy.special import betainc
 
 import hdpkit as hk
@@ -91,10 +92,10 @@ def of_five_words(scheme, store, schedule, more, seed):
     """Every tenth sweep, so that successive states depend little on each other."""
     update = [moves.Selectors()] if scheme == "stored" else []
     franchise = five_words(hk.SparseDirichletMultinomial(0.5, UNIFORM, scheme), store)
-    trace = hk.Scheduler([*schedule, *update]).run(franchise, sweeps=1500 * more, rng=seed % 2**31)
-    kept = slice(10, None, 10)
-    dishes = np.bincount(trace["n_dishes"].astype(int)[kept], minlength=6)[1:6]
-    tables = np.bincount(trace["n_tables"].astype(int)[kept], minlength=6)[2:6]
+    chain = swept([*schedule, *update], franchise, 1500 * more, seed % 2**31)
+    numbers = np.array([(state.n_dishes, state.n_tables) for state in chain])[10::10]
+    dishes = np.bincount(numbers[:, 0], minlength=6)[1:6]
+    tables = np.bincount(numbers[:, 1], minlength=6)[2:6]
     return {
         "dishes": one_sample_p(dishes, np.append(DISHES, 1.0 - DISHES.sum())),
         "tables": one_sample_p(tables, TABLES / TABLES.sum()),

@@ -9,6 +9,7 @@ from marginals import (
     normal_inverse_wishart_log_marginal,
     von_mises_fisher_log_marginal,
 )
+from montecarlo import swept
 
 import hdpkit as hk
 from hdpkit import moves
@@ -83,12 +84,9 @@ def test_a_chain_visits_partitions_as_often_as_they_are_probable(name, more):
     expected = np.append(np.einsum("s,sij->ij", p, together).ravel(), [p[own].sum() for own in sizes])
     franchise, seen = franchise_of(name), []
 
-    def after(draw):
-        dishes = draw.franchise.dishes
-        of_size = [draw.franchise.n_dishes == k for k in range(1, 7)]
-        seen.append(np.append((dishes[:, None] == dishes).ravel(), of_size))
-
-    hk.Scheduler([moves.TableGibbs(), *more]).run(franchise, sweeps=3000, rng=5, callbacks=[after])
+    for state in swept([moves.TableGibbs(), *more], franchise, 3000, 5):
+        of_size = [state.n_dishes == k for k in range(1, 7)]
+        seen.append(np.append((state.dishes[:, None] == state.dishes).ravel(), of_size))
     batches = np.array(seen, dtype=float).reshape(30, 100, -1).mean(axis=1)
     error = batches.std(axis=0, ddof=1) / math.sqrt(30)
     assert np.all(np.abs(batches.mean(axis=0) - expected) <= 5.0 * error + 0.002)

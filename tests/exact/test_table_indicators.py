@@ -10,6 +10,7 @@ from indicator_checks import (
     model_of,
 )
 from marginals import dirichlet_multinomial_log_marginal
+from montecarlo import swept
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -105,8 +106,8 @@ def documents(root="restaurant", store="counts", **options):
 def test_the_number_of_dishes_has_its_posterior(schedule):
     expected = np.array([0.03815, 0.31058, 0.43317, 0.18609, 0.03011])
     franchise, found = documents(), np.zeros(8)
-    for _ in hk.Scheduler(schedule).sample(franchise, 6000, 11):
-        found[franchise.n_dishes] += 1
+    for state in swept(schedule, franchise, 6000, 11):
+        found[state.n_dishes] += 1
     assert 0.5 * np.abs(found[1:6] / 6000 - expected).sum() < 0.05
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hdpkit._compiled.fused_sweeps.fused_cells import binomial, multinomial
 from hdpkit._compiled.walk.table_counts import tables_drawn
+from montecarlo import swept
 from scipy import stats
 
 import hdpkit as hk
@@ -114,9 +115,9 @@ def test_the_number_of_topics_used_has_its_law_in_a_finite_model():
 
     def run(more, seed):
         # Every tenth sweep: what comes between makes them nearly independent.
-        trace = hk.Scheduler([moves.CountGibbs()]).run(fr, sweeps=3000 * more, rng=seed % 2**31, init="one")
+        chain = swept([moves.CountGibbs()], fr, 3000 * more, seed % 2**31, init="one")
+        used = np.bincount([state.n_dishes for state in chain][::10], minlength=4)[1:]
         assert isinstance(fr.store, KeepsCells)
-        used = np.bincount(trace["n_dishes"].astype(int)[::10], minlength=4)[1:]
         return one_sample_p(used, USED / USED.sum())
 
     FAMILY.check("topics used in a finite model", run)
@@ -128,6 +129,15 @@ def test_a_small_eta_is_swept_by_cell():
     assert isinstance(fr.store, KeepsCells)
 
 
+def every_15th(chain, read):
+    """What is read of every fifteenth state of a chain: what comes between makes them nearly independent."""
+    found = {name: [] for name in read}
+    for number, state in enumerate(chain):
+        for name, reading in read.items() if number % 15 == 0 else ():
+            found[name].append(reading(state))
+    return {name: np.array(numbers) for name, numbers in found.items()}
+
+
 def test_chains_over_cells_and_over_customers_have_one_law():
     """Infinite model: numbers of topics and tables, and how many topics three customers of a cell have."""
     counts = [[3, 1, 0], [0, 1, 3]]
@@ -137,9 +147,9 @@ def test_chains_over_cells_and_over_customers_have_one_law():
     def chain(move, seed, sweeps):
         fr = franchise(counts)
         schedule = [move, moves.TableCounts(), moves.RootWeights()]
-        trace = hk.Scheduler(schedule).run(fr, sweeps=sweeps, rng=seed % 2**31, init="one", record=read)
+        found = every_15th(swept(schedule, fr, sweeps, seed % 2**31, init="one"), read)
         assert isinstance(fr.store, KeepsCells) == move.by_cell
-        return {name: trace[name][::15].astype(int) for name in WHAT}
+        return found
 
     @functools.cache  # the same chains for all that is read of them
     def pair(more, seed):
@@ -167,9 +177,9 @@ def test_chains_over_terms_that_repeat_have_one_law(kind):
     def chain(move, seed, sweeps):
         fr = franchise(counts, burst=burst)
         schedule = [move, moves.TableCounts(), moves.RootWeights()]
-        trace = hk.Scheduler(schedule).run(fr, sweeps=sweeps, rng=seed % 2**31, init="one", record=read)
+        found = every_15th(swept(schedule, fr, sweeps, seed % 2**31, init="one"), read)
         assert isinstance(fr.store, KeepsCells) == move.by_cell
-        return {name: trace[name][::15].astype(int) for name in read}
+        return found
 
     @functools.cache  # the same chains for all that is read of them
     def pair(more, seed):

@@ -10,6 +10,7 @@ import pytest
 from exact_points import one_step_of_points
 from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
 from marginals import dirichlet_multinomial_log_marginal
+from montecarlo import swept
 
 import hdpkit as hk
 from hdpkit import moves
@@ -110,9 +111,8 @@ def test_cells_of_known_dishes_have_their_law(case):
         *([moves.TableCounts()] if types is None else ()),
         *(() if finite else [moves.RootWeights()]),
     ]
-    schedule = hk.Scheduler(schedule)
     begin = hk.Franchise(document, corpus, store="counts", root=root, known=KNOWN)
-    schedule.run(begin, sweeps=1, rng=1)
+    hk.Scheduler(schedule).run(begin, sweeps=1, rng=1)
     if hold:
         begin.hold([0])
         start(exact, begin.dishes, Streams(0).source(STARTS))
@@ -127,13 +127,9 @@ def test_cells_of_known_dishes_have_their_law(case):
     def run(more, seed):
         found = dict.fromkeys(keys, 0)
         init = None if hold else "auto"
-
-        def seen(franchise):
-            eaten = franchise.dishes
-            found[int(np.sum(eaten == 0)), int(np.sum(eaten == 1))] += franchise.sweep % 6 == 0
-            return 0.0
-
-        schedule.run(begin.copy(), sweeps=1800 * more, rng=seed % 2**31, init=init, record={"seen": seen})
+        for state in swept(schedule, begin.copy(), 1800 * more, seed % 2**31, init):
+            eaten = state.dishes
+            found[int(np.sum(eaten == 0)), int(np.sum(eaten == 1))] += state.sweep % 6 == 0
         return one_sample_p(np.array([found[key] for key in keys]), np.array([law[key] for key in keys]))
 
     FAMILY.check(case, run)
@@ -151,9 +147,9 @@ def test_terms_of_known_dishes_that_repeat_have_their_law(case):
     single = {"store": "counts", "kernel": "generic" if kernel == "auto" else kernel}  # not by cell
     exact = hk.Franchise(document, corpus, **single, known=KNOWN, root=root if finite else "restaurant")
     start(exact, "one", Streams(0).source(STARTS))
-    schedule = hk.Scheduler([move, moves.TableCounts(), *(() if finite else [moves.RootWeights()])])
+    schedule = [move, moves.TableCounts(), *(() if finite else [moves.RootWeights()])]
     begin = hk.Franchise(document, corpus, store="counts", root=root, known=KNOWN, kernel=kernel)
-    schedule.run(begin, sweeps=1, rng=1)
+    hk.Scheduler(schedule).run(begin, sweeps=1, rng=1)
     model, law = ExactBurstyModel(exact, WITNESS), defaultdict(float)
     for p, ((dishes, _), opens, _) in zip(model.pi, model.states, strict=True):
         eaten = np.array(dishes[:-2])
@@ -162,15 +158,11 @@ def test_terms_of_known_dishes_that_repeat_have_their_law(case):
 
     def run(more, seed):
         found = dict.fromkeys(keys, 0)
-
-        def seen(franchise):
-            eaten, tables = franchise.dishes, int(franchise.totals_in_dishes()[1].sum())
-            key = int(np.sum(eaten == 0)), int(np.sum(eaten == 1)), tables
-            found[key] += franchise.sweep % 6 == 0
-            return 0.0
-
         sweeps = 600 if kernel == "reference" else 1800
-        schedule.run(begin.copy(), sweeps=sweeps * more, rng=seed % 2**31, record={"seen": seen})
+        for state in swept(schedule, begin.copy(), sweeps * more, seed % 2**31):
+            eaten, tables = state.dishes, int(state.totals_in_dishes()[1].sum())
+            key = int(np.sum(eaten == 0)), int(np.sum(eaten == 1)), tables
+            found[key] += state.sweep % 6 == 0
         return one_sample_p(np.array([found[key] for key in keys]), np.array([law[key] for key in keys]))
 
     FAMILY.check(case, run)
@@ -202,11 +194,9 @@ def test_tables_of_held_documents_have_their_law(case):
     assert law[1:].min() > 0.05
 
     def run(more, seed):
-        schedule = hk.Scheduler([move, moves.RootWeights()])
-        trace = schedule.run(
-            begin.copy(), sweeps=1200 * more, rng=seed % 2**31, init=None, record={"tables": tables}
-        )
+        chain = swept([move, moves.RootWeights()], begin.copy(), 1200 * more, seed % 2**31, init=None)
         # Every sixth sweep: what comes between makes them nearly independent.
-        return one_sample_p(np.bincount(trace["tables"][::6].astype(int), minlength=4)[1:], law[1:])
+        numbers = [tables(state) for number, state in enumerate(chain) if number % 6 == 0]
+        return one_sample_p(np.bincount(numbers, minlength=4)[1:], law[1:])
 
     FAMILY.check(case, run)

@@ -8,6 +8,7 @@ import pytest
 from exact_points import one_step_of_points
 from exact_weights import WEIGHT_P_VALUES, ExactWeightModel
 from marginals import dirichlet_multinomial_log_marginal
+from montecarlo import swept
 from scipy import stats
 
 import hdpkit as hk
@@ -144,8 +145,8 @@ def test_the_number_of_topics_used_has_its_law_in_a_finite_model(move):
 
     def run(more, seed):
         # Every tenth sweep: what comes between makes them nearly independent.
-        trace = hk.Scheduler([FINITE[move]]).run(franchise, sweeps=4000 * more, rng=seed % 2**31)
-        used = np.bincount(trace["n_dishes"].astype(int)[::10], minlength=4)[1:]
+        numbers = [state.n_dishes for state in swept([FINITE[move]], franchise, 4000 * more, seed % 2**31)]
+        used = np.bincount(numbers[::10], minlength=4)[1:]
         return one_sample_p(used, USED / USED.sum())
 
     FAMILY.check(f"topics used: {move}", run)

@@ -8,7 +8,8 @@ burn-in and no thinning: draws are independent, and p-values are valid.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,17 +17,43 @@ from lumping import lump_matrix
 
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise
+from hdpkit.franchise.starts import start
 from hdpkit.moves import Move
-from hdpkit.random import ScriptedSource, Streams
+from hdpkit.random import STARTS, ScriptedSource, Streams
 from hdpkit.stores import Detail
 from hdpkit.testing.exact import ExactFailure, ExactModel, check_exact
 from hdpkit.testing.geweke import apply_moves
 from hdpkit.testing.histogram_states import lump_to_histograms
 from hdpkit.testing.pvalues import one_sample_p
 
-__all__ = ["exact_row", "one_step", "one_step_counts", "sweep_matrix"]
+__all__ = ["exact_row", "one_step", "one_step_counts", "sweep_matrix", "swept"]
 
 _STARTS, _FROM_POSTERIOR, _FROM_STATE = 1, 2, 3  # places of the streams
+
+
+def swept(
+    schedule: Sequence[Move], franchise: Franchise, sweeps: int, seed: int, init: Any = "auto"
+) -> Iterator[Franchise]:
+    """Yield the franchise after every sweep of the chain of `Scheduler.run`.
+
+    There is no trace, and nothing is kept to go back to: for a handful of customers a sweep takes half the
+    time.
+    """
+    streams = Streams(seed)
+    if not all(move.by_cell for move in schedule):
+        franchise.expand_cells()
+    with franchise.lock():
+        if init is not None:
+            start(franchise, init, streams.source(STARTS))
+        franchise.streams = Streams(seed)
+        for _ in range(sweeps):
+            sweep = franchise.sweep + 1
+            for place, move in enumerate(schedule, start=1):
+                if move.runs_in(sweep):
+                    move.apply(franchise, streams.source(place, sweep))
+            franchise.settle()
+            franchise.sweep = sweep
+            yield franchise
 
 
 def one_step_counts(
