@@ -129,8 +129,7 @@ class Search:
                 self.clear()
                 for i in self._order(np.arange(self.n)):
                     self.enter(i)
-            self._improve()
-            self._take_apart(attempts)
+            self._take_apart(attempts, settled=not self._improve())
             now = self.expected()
             if now < least * (1.0 - _LEAST):
                 found, least = self.labels.copy(), now
@@ -148,19 +147,23 @@ class Search:
                 best, least = labels, now
         self.seat(np.zeros(self.n, dtype=np.int64) if best is None else best)
 
-    def _improve(self) -> None:
-        """Move single items until no move lowers the expected loss."""
+    def _improve(self) -> bool:
+        """Move single items until no move lowers the expected loss; says whether the last pass moved any."""
         now = self.expected()
         while True:
+            labels = self.labels.copy()
             for i in self._order(np.arange(self.n)):
                 self.leave(i)
                 self.enter(i)
             before, now = now, self.expected()
             if not now < before * (1.0 - _LEAST):
-                return
+                return not _are_one_partition(labels, self.labels)
 
-    def _take_apart(self, attempts: int) -> None:
-        """Reassign the items of random clusters, until ``attempts`` clusters in a row gave no improvement."""
+    def _take_apart(self, attempts: int, settled: bool) -> None:
+        """Reassign the items of random clusters, until ``attempts`` clusters in a row gave no improvement.
+
+        ``settled``: a pass over all items moves none.
+        """
         failed, least = 0, self.expected()
         assert self.source is not None
         while failed < attempts:
@@ -170,10 +173,16 @@ class Search:
                 self.leave(i)
             for i in self._order(members):
                 self.enter(i)
-            self._improve()
+            if settled and _are_one_partition(kept, self.labels):
+                # Clusters that are apart come back as they were. Numbers are drawn as for the pass left out.
+                self._order(np.arange(self.n))
+                failed += 1
+                self.seat(kept)
+                continue
+            moved = self._improve()
             now = self.expected()
             if now < least * (1.0 - _LEAST):
-                failed, least = 0, now
+                failed, least, settled = 0, now, not moved
             else:
                 failed += 1
                 self.seat(kept)
@@ -181,3 +190,10 @@ class Search:
     def _order(self, items: Int64s) -> list[int]:
         assert self.source is not None
         return [int(i) for i in items[self.source.permutation(len(items))]]
+
+
+def _are_one_partition(labels: Int64s, others: Int64s) -> bool:
+    """Whether two partitions of the same items are one, however their clusters are numbered."""
+    n = int(others.max()) + 1
+    pairs = len(np.unique(labels * n + others))
+    return pairs == len(np.unique(labels)) == len(np.unique(others))

@@ -6,7 +6,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
-from hdpkit.summaries import co_clustering, point_partition
+from hdpkit.summaries import co_clustering, point_partition, salso
 from hdpkit.summaries.salso import canonical, expected_loss
 
 RNG = np.random.default_rng(1)
@@ -68,6 +68,32 @@ def test_it_is_never_worse_than_the_best_sample(loss):
     assert found.n_clusters == len(found.sizes)
     again = point_partition(samples + 7, loss, runs=2)  # names of clusters mean nothing
     assert np.array_equal(found.labels, again.labels)
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.3])
+def test_passes_that_are_left_out_would_move_no_item(noise, monkeypatch):
+    """Where clusters that were taken apart come back as they were."""
+    rng, passes = np.random.default_rng(3), []
+    centre = rng.integers(0, 6, 50)
+    samples = np.where(rng.random((20, 50)) < noise, rng.integers(0, 9, (20, 50)), centre)
+    improve = salso.Search._improve
+
+    def counted(self):
+        passes[-1] += 1
+        return improve(self)
+
+    def never(labels, others):
+        return False
+
+    monkeypatch.setattr(salso.Search, "_improve", counted)
+    found = []
+    for function in (salso._are_one_partition, never):
+        monkeypatch.setattr(salso, "_are_one_partition", function)
+        passes.append(0)
+        found.append(point_partition(samples, runs=3))
+    assert passes[0] < passes[1]
+    assert np.array_equal(found[0].labels, found[1].labels)
+    assert found[0].expected_loss == found[1].expected_loss
 
 
 def test_samples_that_agree_are_the_answer():
