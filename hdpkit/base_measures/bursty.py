@@ -16,21 +16,22 @@ from hdpkit._compiled.measures.dirichlet_multinomial import DirichletMultinomial
 from hdpkit._compiled.measures.sparse_dirichlet_multinomial import SparseDirichletMultinomialBank
 from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.arrays import Floats, Int32s, Int64s, IntsOrList
-from hdpkit.base_measures.bank import FixedBank, StatisticsBank
+from hdpkit.base_measures.bank import FixedBank, PythonBank, StatisticsBank
 from hdpkit.base_measures.by_restaurant import ByRestaurant, NewRestaurants, Placed, PlacedValues, Repeats
+from hdpkit.base_measures.kept_parameters import KeptParameters, ParameterBank, ParametersOfDishes
 from hdpkit.base_measures.protocol import BaseMeasure, Resampled, as_parameter, parameter
 from hdpkit.base_measures.reference.dirichlet_multinomial import DirichletMultinomialReference
 from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDirichletMultinomialReference
 from hdpkit.checks import as_float, instance, text, validator
 from hdpkit.data import GroupedData
-from hdpkit.errors import DeclarationError, ParameterError, StateError
+from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
 from hdpkit.numerics import add_up, exp, exp_each, log, rising_sum
 from hdpkit.parts import Part
 from hdpkit.priors import Each, Gamma, Shifted, draw_from, log_density_at, support_of
 from hdpkit.random import ChoiceSource
 from hdpkit.stirling import one_alone
 
-__all__ = ["Bursts", "Bursty", "BurstyReferenceBank", "DishBurstsReferenceBank"]
+__all__ = ["Bursts", "Bursty", "BurstyReferenceBank"]
 
 _NEW = -1  # a new dish, among slots
 _LARGEST = 1e100
@@ -246,11 +247,7 @@ class Bursty(ByRestaurant):
 
     def parts(self, state: Any) -> Mapping[str, Part]:
         """The concentrations of dishes, if each has one; the inner measure may have no parts."""
-        if self.conjugate:
-            return {}
-        from hdpkit.base_measures.dish_bursts import BurstsOfDishes
-
-        return {"bursts": BurstsOfDishes(state)}
+        return {} if self.conjugate else {"bursts": BurstsOfDishes(state)}
 
     # ------------------------------------------------------------------ concentrations of dishes
 
@@ -426,7 +423,6 @@ class Bursty(ByRestaurant):
             values = np.asarray(data.values, dtype=np.int32)
             if not self.conjugate:
                 from hdpkit._compiled.measures.dish_bursts import DishBurstsBank
-                from hdpkit.base_measures.dish_bursts import DishConcentrations
 
                 return DishBurstsBank(self, values, inner, kept=DishConcentrations(self, values))
             return BurstyBank(self, values, inner, n_earlier=_n_earlier(data))
@@ -491,7 +487,7 @@ class _Exchange:
         return tuple(opens for _, opens in found) if all(at == slot for at, _ in found) else None
 
 
-class BurstyReferenceBank:
+class BurstyReferenceBank(PythonBank):
     """Customers and tables of terms in each restaurant, for all dishes; the inner bank has the tables.
 
     Where a customer sits is drawn: a new one given the others, in `add`, and in `remove` whether it sat alone
@@ -517,15 +513,14 @@ class BurstyReferenceBank:
     """
 
     needs_dishes = False
+    measure: Any
 
     def __init__(self, measure: Bursty, data: GroupedData) -> None:
-        self.measure = measure
+        super().__init__(measure, data.values)
         self.inner: Any = measure.measure.bank(data)
-        self.values = data.values
         self._placed_values = PlacedValues(data.values, _n_earlier(data))
         self._slot = np.full(len(data.values), -1, dtype=np.int32)
         self._opens = np.zeros(len(data.values), dtype=np.int8)  # from `thaw` to `rebuild`
-        self._of: dict[int, Bursts] = {}
         self._log_seating: dict[int, float] = {}  # by slot, until its customers or tables change
         self._source: ChoiceSource | None = None
         self._exchange: _Exchange | None = None
@@ -693,8 +688,8 @@ class BurstyReferenceBank:
         self._offered = offered
         return np.array([path.log_p for path in offered.values()])
 
-    def _empty(self, slot: int) -> Bursts:
-        """Statistics of a new dish."""
+    def _new_dish(self) -> Bursts:
+        """Statistics of a new dish of a block."""
         return self.measure.make()
 
     def _draw(self, block: tuple[int, ...], slot: int, known: tuple[bool, ...] | None = None) -> _Path:
@@ -702,7 +697,7 @@ class BurstyReferenceBank:
         if slot == _NEW:
             slot = max(self._of, default=-1) + 1
             self.inner.born(slot)
-            self._of[slot] = self._empty(slot)
+            self._of[slot] = self._new_dish()
             path = self._draw(block, slot)
             self.inner.died(slot)
             del self._of[slot]
@@ -831,7 +826,7 @@ class BurstyReferenceBank:
             one.terms, one.total = row, int(row.sum())
         return found
 
-    def adopt(self, measure: Bursty) -> bool:
+    def adopt(self, measure: Any) -> bool:
         """Replace the parameter values; the numbers of tables are kept."""
         kept: bool = self.inner.adopt(measure.measure)
         same = (self.measure.concentration, self.measure.discount)
@@ -899,84 +894,76 @@ class BurstyReferenceBank:
         return int(self.inner.memory_bytes() + self._slot.nbytes + self._opens.nbytes)
 
 
-class DishBurstsReferenceBank(BurstyReferenceBank):
+class DishConcentrations(KeptParameters):
+    """The concentration b_k of each dish, independently distributed as the prior.
+
+    The first customer of a dish opens a table whatever b_k is. So a dish born for one customer draws b_k from
+    the prior, which is also the posterior; for a block, b_k is that of an auxiliary dish.
+    """
+
+    def check_parameter(self, key: str, parameter: Any, remedy: str) -> None:
+        """Raise a DataError unless this can be the concentration of a dish."""
+        array = np.array(parameter)
+        if (
+            array.shape != ()
+            or array.dtype.kind not in "iuf"
+            or not self.measure.is_concentration(float(array))
+        ):
+            raise DataError(key, parameter, "the concentration of a dish, above 0 and up to 1e100", remedy)
+
+    def set_parameter(self, slot: int, parameter: Any) -> None:
+        """Change the concentration of a dish."""
+        value = float(parameter)
+        if not self.measure.is_concentration(value):
+            raise ParameterError(
+                "concentration of a dish", parameter, "above 0 and up to 1e100", "Give a positive number."
+            )
+        super().set_parameter(slot, value)
+
+    @staticmethod
+    def without_tables(frozen: Any) -> Any:
+        """The concentrations of what a bank froze; None if it has none."""
+        if not isinstance(frozen, Mapping):
+            return frozen
+        return {name: value for name, value in frozen.items() if name != "opens"} or None
+
+
+class DishBurstsReferenceBank(ParameterBank, BurstyReferenceBank):
     """Customers and tables of terms in each restaurant, with a separate concentration for each dish.
 
     `log_block` draws the concentration of the new dish, or takes that of the dish that the block has left,
     and draws the tables of the block given it.
     """
 
-    def __init__(self, measure: Bursty, data: GroupedData) -> None:
-        from hdpkit.base_measures.dish_bursts import DishConcentrations
-
-        self.kept: Any = DishConcentrations(measure, data.values)
-        super().__init__(measure, data)
-
-    def prepare(self, source: ChoiceSource) -> None:
-        """Use this source for draws until the end of a verb."""
-        self.kept.prepare(source)
-        super().prepare(source)
-
-    # ------------------------------------------------------------------ dishes
+    held = "concentration"
+    kind = DishConcentrations
+    kept: DishConcentrations
+    log_marginals = BurstyReferenceBank.log_marginals  # statistics have the concentration from the birth on
+    statistics = BurstyReferenceBank.statistics
 
     def born(self, slot: int) -> None:
         """Empty statistics, and a concentration."""
-        self.kept.born(slot)
         super().born(slot)
-        self._of[int(slot)].concentration = float(self.kept.parameter(slot))
-
-    def died(self, slot: int) -> None:
-        """Remove the concentration of the dish, except for the current step."""
-        self.kept.died(slot)
-        super().died(slot)
-
-    def remove(self, slot: int, customers: IntsOrList) -> None:
-        """Remove these customers from a slot, the last one first."""
-        self.kept.left(slot, int(customers[0]))
-        super().remove(slot, customers)
-
-    def add(self, slot: int, customers: IntsOrList) -> None:
-        """Seat these customers in a slot, at the tables that were drawn for them if `log_block` was asked."""
-        self.kept.seated(customers)
-        super().add(slot, customers)
+        self._of[int(slot)].concentration = self.parameter(slot)
 
     def log_block(self, customers: IntsOrList, slots: IntsOrList) -> Floats:
         """Log of an unbiased estimate of the probability of a block under each slot and, last, a new dish."""
         if len(customers) == 1:  # the same whatever the concentration of the new dish
-            return super().log_block(customers, slots)
+            return BurstyReferenceBank.log_block(self, customers, slots)
         offered = self.kept.offered(customers)
         self._next = float(offered[0])
-        logs = super().log_block(customers, slots)
+        logs = BurstyReferenceBank.log_block(self, customers, slots)
         self.kept.weighed(offered, logs[-1:])
         return logs
 
-    def _empty(self, slot: int) -> Bursts:
-        made = self.measure.make()
+    def _new_dish(self) -> Bursts:
+        made = super()._new_dish()
         made.concentration = self._next
         return made
 
-    def adopt(self, measure: Bursty) -> bool:
-        """Replace the parameter values; the numbers of tables and the concentrations are kept."""
-        self.kept.measure = measure
-        return super().adopt(measure)
-
-    # ------------------------------------------------------------------ concentrations
-
-    def bring_back(self, customer: int) -> None:
-        """Give the next new dish the concentration recorded for this customer, if there is one."""
-        self.kept.bring_back(customer)
-
-    def parameter(self, slot: int) -> float:
-        """Concentration of a dish."""
-        return float(self.kept.parameter(slot))
-
-    def has_parameter(self, slot: int) -> bool:
-        """Whether the dish already has a concentration."""
-        return bool(self.kept.has_parameter(slot))
-
     def set_parameter(self, slot: int, parameter: Any) -> None:
         """Change the concentration of a dish."""
-        self.kept.set_parameter(slot, parameter)
+        super().set_parameter(slot, parameter)
         self._of[int(slot)].concentration = self.parameter(slot)
         self._log_seating.pop(int(slot), None)
 
@@ -991,33 +978,39 @@ class DishBurstsReferenceBank(BurstyReferenceBank):
         found = np.array(list(self._of[int(slot)].totals.values()), dtype=np.int64).reshape(-1, 2)
         return found[:, 0], found[:, 1]
 
-    # ------------------------------------------------------------------ saved with the state
-
     def rebuild(self, dishes: Int32s, slots: IntsOrList) -> None:
         """Recount everything from each customer's dish (-1: unseated) and the tables of `thaw`."""
-        self.kept.rebuild(dishes, slots)
         super().rebuild(dishes, slots)
         for slot, statistics in self._of.items():
             statistics.concentration = self.parameter(slot)
 
-    def relabelled(self, mapping: Int32s) -> None:
-        """Slots have new numbers."""
-        self.kept.relabelled(mapping)
-        super().relabelled(mapping)
-
     def freeze(self) -> dict[str, Any]:
         """The numbers of tables and the concentrations."""
-        return {**super().freeze(), **self.kept.freeze()}
+        return {**BurstyReferenceBank.freeze(self), **super().freeze()}
 
     def check_frozen(self, frozen: Any, slots: Any) -> None:
         """Raise a DataError unless these are concentrations, one per dish; None is accepted."""
-        self.kept.check_frozen(self.kept.without_tables(frozen), slots)
+        super().check_frozen(self.kept.without_tables(frozen), slots)
 
     def thaw(self, frozen: Any) -> None:
         """Restore frozen numbers of tables and concentrations."""
-        super().thaw(frozen)
-        self.kept.thaw(self.kept.without_tables(frozen))
+        BurstyReferenceBank.thaw(self, frozen)
+        super().thaw(self.kept.without_tables(frozen))
 
-    def memory_bytes(self) -> int:
-        """Bytes of the arrays, of the inner bank and of the concentrations."""
-        return super().memory_bytes() + int(self.kept.memory_bytes())
+
+class BurstsOfDishes(ParametersOfDishes):
+    """The concentrations of dishes as a part of the state. The bank of the measure stores them."""
+
+    name = "concentration"
+
+    def concentrations(self) -> Floats:
+        """Return the concentration of each dish, in the order of the dishes."""
+        return self.values()
+
+    def is_legal(self, value: float) -> bool:
+        """Whether this can be a concentration."""
+        return bool(self.state.measure.is_concentration(value))
+
+    def scalars(self, state: Any) -> Mapping[str, float]:
+        """The median over the dishes."""
+        return {"median": float(np.median(self.values()))}

@@ -243,13 +243,14 @@ class ParameterBank(PythonBank):
 
     def __init__(self, measure: Any, values: Any) -> None:
         super().__init__(measure, values)
-        self.kept = self.kind(measure, values)
+        self.kept = self.kind(measure, self.values)
 
     # ------------------------------------------------------------------ dishes
 
     def prepare(self, source: ChoiceSource) -> None:
         """Use this source for draws until the end of a verb."""
         self.kept.prepare(source)
+        super().prepare(source)
 
     def born(self, slot: int) -> None:
         """Empty statistics, and a parameter."""

@@ -252,13 +252,12 @@ def test_what_needs_one_concentration_is_refused():
 
 # ---------------------------------------------------------------------- mistakes that are caught
 
-PLACE = "hdpkit.base_measures.bursty"
 BUGS = [
-    ("the old concentration of a block's dish", PLACE, "made.concentration = self._next",
-     "made.concentration = 1.0", moves.DishGibbs()),
-    ("a fresh draw for the dish a block left", PLACE, "self.kept.left(slot, int(customers[0]))", "pass",
-     moves.DishGibbs()),
-    ("b of the dish", PLACE,
+    ("the old concentration of a block's dish", "hdpkit.base_measures.bursty",
+     "made.concentration = self._next", "made.concentration = 1.0", moves.DishGibbs()),
+    ("a fresh draw for the dish a block left", "hdpkit.base_measures.kept_parameters",
+     "self.kept.left(slot, int(customers[0]))", "pass", moves.DishGibbs()),
+    ("b of the dish", "hdpkit.base_measures.bursty",
      "return 1.0 if statistics.concentration is None else statistics.concentration", "return 1.0",
      moves.TableGibbs()),
 ]  # fmt: skip
