@@ -368,8 +368,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         float64 array, shape (n, K)
             Rows sum to one.
         """
-        values, group = self._new(X, groups)
-        return self._points.new(values, group)[1]
+        return self._new(X, groups)[1]
 
     def score_samples(self, X: Any, groups: Any = None) -> Floats:
         """Log posterior predictive density of each point, averaged over the samples, in nats.
@@ -385,8 +384,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
             The log of the average over ``samples_`` of the density of the point by itself, new components
             included.
         """
-        values, group = self._new(X, groups)
-        return self._points.new(values, group)[0]
+        return self._new(X, groups)[0]
 
     def score(self, X: Any, y: Any = None, groups: Any = None) -> float:
         """Mean of `score_samples`, in nats: higher is better.
@@ -429,14 +427,15 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
 
     # ------------------------------------------------------------------ input
 
-    def _new(self, X: Any, groups: Any) -> tuple[npt.NDArray[Any], Int64s]:
-        """Values of new points, and the numbers of their groups; -1 for a new one."""
+    def _new(self, X: Any, groups: Any) -> tuple[Floats, Floats]:
+        """Log predictive densities of new points, shape (n,), and their components, shape (n, K)."""
         check_is_fitted(self)
         data, label = self._data(X, groups, reset=False)
-        if label is None:
-            return data.values, np.full(len(data), -1, dtype=np.int64)
-        codes, keys = data.labels[label]
-        return data.values, np.append(self._places(keys), -1)[codes]
+        group = np.full(len(data), -1, dtype=np.int64)
+        if label is not None:
+            codes, keys = data.labels[label]
+            group = np.append(self._places(keys), -1)[codes]
+        return self._points.new(data.values, group)
 
     def _numbers_of(self, groups: Any, n: int) -> Int64s:
         """Numbers of the groups of n points; -1 for a new one."""
