@@ -67,7 +67,7 @@ CASES = {
     "slices": (topics("counts", "weights"), "corpus", ("SliceGibbs", "RootWeights"), 1),
     "cells": (cells, "counts", ("CountGibbs", "RootWeights"), 1),
     "ngrams": (ngrams, "sentences", ("TableGibbs",), 1),
-    "five tokens": (tiny, None, ("TableGibbs",), 1000),
+    "five tokens": (tiny, None, ("TableGibbs", "DishGibbs"), 1000),
 }
 
 

@@ -247,8 +247,12 @@ def broadcast(size: Any, **arrays: npt.NDArray[Any]) -> tuple[tuple[int, ...], l
     `size` is None (the parameters' own shape), a whole number or a tuple of them.
     """
     lengths = {array.shape for array in arrays.values() if array.ndim > 0}
-    if size is None and len(lengths) == 1 and len(next(iter(lengths))) == 1:
-        (row,) = lengths  # numbers and arrays of one length, as in updates of hyperparameters: faster
+    row: tuple[int, ...] = ()
+    if size is None and len(lengths) == 1:
+        (row,) = lengths
+    elif size is not None and not lengths:
+        row = shape_of("size", size)
+    if len(row) == 1:  # numbers and arrays of one length, as in updates of hyperparameters: faster
         filled = (np.full(row, one) if one.ndim == 0 else one for one in arrays.values())
         return row, [np.ascontiguousarray(one) for one in filled]
     try:

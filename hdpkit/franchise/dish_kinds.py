@@ -142,7 +142,7 @@ class LatentDishes(Attached):
     def open(self) -> list[int]:
         """Dishes without customers."""
         state = self.state
-        if state.seating.node_tables(0) == len(state.slots):
+        if state._seating.node_tables(0) == len(state.slots):
             return []
         served = {int(dish) for dish in state.seating.node_dishes(0)}
         return [slot for slot in state.slots.occupied_slots().tolist() if slot not in served]

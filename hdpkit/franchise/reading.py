@@ -531,7 +531,7 @@ class Reading(Drawn):
         return self._log_seating()
 
     def _log_seating(self) -> float:
-        store, current = self.seating, self.hyperparameters
+        store, current = self._seating, self.hyperparameters
         own = log_seating(store, current.theta, current.d) + self.root._log_of_dishes(store)
         return own + self.topology.sticky.log_seating(store, current.theta)
 

@@ -13,7 +13,7 @@ from hdpkit._compiled.stores.stirling import sum_of_logs
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
-from hdpkit.stores import CountsInBulk, CountsSizes, ScoresSeating, TotalsInBulk
+from hdpkit.stores import CountsDishes, CountsInBulk, CountsSizes, ScoresSeating, TotalsInBulk
 
 __all__ = [
     "INTEGRATED_OUT",
@@ -230,6 +230,9 @@ def dish_sizes(franchise: Any) -> Int64s:
 
 def data_sizes(store: Any, n_nodes: int) -> Int64s:
     """Data customers of each dish that has any, from a store; int64."""
+    if isinstance(store, CountsDishes):
+        sizes: Int64s = store.dish_sizes()
+        return sizes
     node, dish, customers, tables = columns_of(store, n_nodes)
     # A table is a customer of the parent; the others are data.
     found = np.bincount(dish, weights=customers - tables * (node > 0)).astype(np.int64)

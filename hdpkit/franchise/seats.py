@@ -123,19 +123,20 @@ class KernelChoice(State):
             self._kernels = {}
             self._kernels_for = numbers, numbers.version, bank, measure
         integrated = getattr(self.root._weights, "integrated", None) is not None
-        key = verb, type(self.store if self._lent is None else self._lent), type(bank), integrated
-        if not isinstance(verb, str) or key not in self._kernels:
+        key = verb, type(self._seating), type(bank), integrated
+        kernel = self._kernels.get(key) if isinstance(verb, str) else None
+        if kernel is None:
             if not isinstance(verb, str) or key not in self._rows:
                 self._rows[key] = self._rows_for(verb)
-            self._kernels[key] = choose_kernel(self._rows[key], verb, bank, numbers)
-        return self._kernels[key]
+            kernel = self._kernels[key] = choose_kernel(self._rows[key], verb, bank, numbers)
+        return kernel
 
     def _rows_for(self, verb: str) -> list[Row]:
         """Rows of the kernel table that serve a verb, whatever the hyperparameters are."""
         choice("verb", verb, VERBS, remedy="See docs/extending.md.")
         root, levels = self.root._kind(), self.topology.n_levels
         if VERBS[verb].draws_tables:
-            check_weights(self.seating, kind_of_root(self.root.declared), root, verb, levels)
+            check_weights(self._seating, kind_of_root(self.root.declared), root, verb, levels)
         store = self._table_store_type if VERBS[verb].needs_tables else self._store_type
         return serving_rows(verb, self._forced_kernel, store, self.bank, levels, root, self.topology.kind)
 
@@ -167,7 +168,7 @@ class Seats(KernelChoice):
         if self.topology.kind in BY_STATE:  # compiled walks need homes that don't change
             kernel = "reference"
         readable, integrated = kernel == "reference", getattr(self.root._weights, "integrated", None)
-        seating = self.store if self._lent is None else self._lent
+        seating = self._seating
         key = readable, self._lent is None, integrated is None
         kept = self._walks.get(key)
         if kept is None or kept[0] is not seating or kept[1] is not self.hyperparameters:
@@ -411,7 +412,7 @@ class Statistics(Seats):
             raise unserved(empty, "the end of a sweep")
         mapping = self.slots.compaction()
         if mapping is not None:
-            self.seating.relabel_dishes(mapping)
+            self._seating.relabel_dishes(mapping)
             self.bank.relabelled(mapping)
             self.slots.relabel(mapping)
         if isinstance(self.store, Compacts):

@@ -139,6 +139,11 @@ class State(Locked):
     @property
     def seating(self) -> Any:
         """The store that holds the seating: the franchise's own, or that of a `labelled_seating` block."""
+        return self._seating
+
+    @property
+    def _seating(self) -> Any:
+        """`seating`, within the lock: every verb uses it several times."""
         return self.store if self._lent is None else self._lent
 
     # ------------------------------------------------------------------ who may use it

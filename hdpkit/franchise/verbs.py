@@ -109,9 +109,9 @@ class Verbs(Held):
             arguments = tuple(self.bank if one is counted else one for one in arguments)
         kernel, function = self._kernel_of(verb)
         if kernel != "reference":
-            if getattr(self.seating, "touched", False):  # changed by methods of the store
+            if getattr(self._seating, "touched", False):  # changed by methods of the store
                 audit(self, self._parts)
-                self.seating.touched = False
+                self._seating.touched = False
         elif source is not None and source.overridden:
             source = Asked(source)
         given = (self._walk_of(kernel), *arguments) if walk else arguments
@@ -308,7 +308,7 @@ class Verbs(Held):
 
         True for a store of counts with two levels, unless the root is a restaurant.
         """
-        return tables_at_end(self.seating, kind_of_root(self.root.declared), self.topology.n_levels)
+        return tables_at_end(self._seating, kind_of_root(self.root.declared), self.topology.n_levels)
 
     @property
     def counts_tables(self) -> bool:
@@ -316,7 +316,7 @@ class Verbs(Held):
 
         True for a store of counts under a restaurant, or with more than two levels.
         """
-        return detail_of(self.seating) is Detail.COUNTS and not self.draws_tables
+        return detail_of(self._seating) is Detail.COUNTS and not self.draws_tables
 
     @changes
     def draw_tables(self, first: int, last: int, source: ChoiceSource) -> None:
@@ -427,7 +427,7 @@ class Verbs(Held):
     def _need_counts(self) -> None:
         if not self.draws_tables:
             raise StateError(
-                "store", type(self.seating).__name__, "one of counts, two levels, root='weights'",
+                "store", type(self._seating).__name__, "one of counts, two levels, root='weights'",
                 "With any other, tables are part of the state: leave the call out.",
             )  # fmt: skip
 
@@ -472,7 +472,7 @@ class Blocks(Verbs):
         whole_number("level", level, 1, max(t.n_levels - 1, 1), remedy="1 is that of the root's children.")
         return self._run(
             "index_units",
-            self.seating,
+            self._seating,
             t.home,
             t.parent,
             t.level,
@@ -791,7 +791,7 @@ class Blocks(Verbs):
         instance(
             "units", units, kind, "what units(level) returned", remedy="Index them: franchise.units(level)."
         )
-        units.check(self.seating)
+        units.check(self._seating)
 
     def _check_reserved(self, name: str, slot: Any) -> None:
         if not self.slots.is_reserved(whole_number(name, slot, 0, 2**31 - 2)):
@@ -800,7 +800,7 @@ class Blocks(Verbs):
             )
 
     def _need_tables(self) -> None:
-        if detail_of(self.seating) is not Detail.SEATS:
+        if detail_of(self._seating) is not Detail.SEATS:
             raise StateError(
                 "store", self._store_type.__name__, "a store with the table of every customer",
                 "Call this verb inside `with franchise.labelled_seating(rng):`.",

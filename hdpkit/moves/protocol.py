@@ -79,6 +79,8 @@ class MoveInfo:
     details: tuple[tuple[str, MoveInfo], ...] = ()
 
     def __add__(self, other: MoveInfo) -> MoveInfo:
+        if not other.details:
+            return MoveInfo(self.tried + other.tried, self.accepted + other.accepted, self.details)
         details = dict(self.details)
         for kind, info in other.details:
             details[kind] = details.get(kind, MoveInfo()) + info
@@ -148,11 +150,7 @@ def check_arguments(kind: type, package: str = str(__package__)) -> None:
 def checked_info(move: Move, info: Any, method: str = "apply") -> MoveInfo:
     """Return the value returned by a method of a move if it is a valid MoveInfo; otherwise raise an error."""
     one_of_kind(move, method, info, MoveInfo, "a MoveInfo")
-    counts = (info.tried, info.accepted)
-    whole = all(
-        type(n) is int or (isinstance(n, numbers.Integral) and not isinstance(n, bool)) for n in counts
-    )
-    if not whole or not 0 <= info.accepted <= info.tried:
+    if not (_is_whole(info.tried) and _is_whole(info.accepted) and 0 <= info.accepted <= info.tried):
         raise refuse(
             move, method, info, "a MoveInfo of whole numbers, 0 <= accepted <= tried",
             "Count the updates that were tried, and those that took effect.",
@@ -166,6 +164,10 @@ def checked_info(move: Move, info: Any, method: str = "apply") -> MoveInfo:
             "For instance (('split', MoveInfo(1, 0)),).",
         )  # fmt: skip
     return info
+
+
+def _is_whole(n: Any) -> bool:
+    return type(n) is int or (isinstance(n, numbers.Integral) and not isinstance(n, bool))
 
 
 class Move(abc.ABC):

@@ -128,7 +128,7 @@ class SplitMerge(Move):
         split = bool(dishes[a] == dishes[b])
         if split and state.n_dishes == state.root.most_dishes:
             return False  # no unused dish is left
-        if np.isin(dishes[[a, b]], state.held_dishes()).any():
+        if not {int(dishes[a]), int(dishes[b])}.isdisjoint(state.held_dishes().tolist()):
             return False  # the reverse move would not be possible either
         members = np.flatnonzero((dishes == dishes[a]) | (dishes == dishes[b])).astype(np.int64)
         others = members[(members != a) & (members != b)]
@@ -153,7 +153,7 @@ class SplitMerge(Move):
     ) -> bool:
         """Divide the units of two dishes anew."""
         dishes = state.unit_dishes(units)
-        if np.isin(dishes[[a, b]], state.held_dishes()).any():
+        if not {int(dishes[a]), int(dishes[b])}.isdisjoint(state.held_dishes().tolist()):
             return False
         members = np.flatnonzero((dishes == dishes[a]) | (dishes == dishes[b])).astype(np.int64)
         others = members[(members != a) & (members != b)]

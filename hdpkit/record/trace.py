@@ -118,13 +118,15 @@ class Trace(Mapping[str, npt.NDArray[Any]]):
     def _append_row(self, row: Mapping[str, Any]) -> None:
         """Record the values of a sweep by their keys."""
         columns = self._values
-        if self.n_draws and row.keys() != columns.keys():
+        if not self.n_draws:
+            columns |= {key: [] for key in row}
+        elif row.keys() != columns.keys():
             raise StateError(
                 "recorded numbers", sorted(row.keys() ^ columns.keys()), "those of the sweeps before",
                 "The scalars of a part have the same names in every sweep.",
             )  # fmt: skip
         for key, value in row.items():
-            columns.setdefault(key, []).append(value)
+            columns[key].append(value)
 
     def append_moves(self, draw: Draw) -> None:
         """Record the statistics of the moves (also in sweeps that thinning leaves out)."""
@@ -315,23 +317,22 @@ def scalars(franchise: Franchise) -> dict[str, Any]:
 
 
 def _scalars(franchise: Franchise) -> dict[str, Any]:
-    store, topology = franchise.seating, franchise.topology
+    store, topology = franchise._seating, franchise.topology
     _, tables = totals(store, topology.n_nodes)
-    n_tables = {
-        f"n_tables/{declaration.name}": int(np.add.reduce(tables[topology.nodes(number)]))
-        for number, declaration in enumerate(franchise.declarations)
-    }
+    names = [f"n_tables/{declaration.name}" for declaration in franchise.declarations]
+    below = (np.add.reduce(tables[topology.nodes(number)]) for number in range(1, len(names)))
+    n_tables = [int(tables[0]), *map(int, below)]
     log_likelihood, parts = franchise._dish_kind.log_likelihood(), franchise._parts
     seated, prior = franchise._log_seating(), franchise._log_prior()
     values: dict[str, Any] = {
         "n_dishes": franchise._dish_kind.number(),
-        "n_tables": int(np.add.reduce(tables[1:] if len(tables) > 1 else tables)),
+        "n_tables": sum(n_tables[1:]) if len(tables) > 1 else n_tables[0],
         "log_likelihood": log_likelihood,
         "log_joint": seated + log_likelihood + prior + parts.log_density(franchise),
     }
     if not franchise.measure.atomic:
         values["largest_shares"] = largest_shares(data_sizes(store, topology.n_nodes))
-    values |= n_tables
+    values |= zip(names, n_tables, strict=True)
     values |= hyperparameter_values(franchise)
     for name, part in parts.by_name.items():
         for key, scalar in part.scalars(franchise).items():
@@ -346,7 +347,6 @@ def last_of_burn_in(sweeps: npt.NDArray[np.int64]) -> int:
 
 def largest_shares(dish_sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Shares of the data of the largest dishes, in descending order; 0 if there are fewer dishes."""
-    shares = np.zeros(_SHARES)
-    largest = np.sort(dish_sizes)[-1 : -1 - _SHARES : -1]
-    shares[: len(largest)] = largest / max(int(dish_sizes.sum()), 1)
-    return shares
+    sizes = dish_sizes.tolist()
+    largest, total = sorted(sizes, reverse=True)[:_SHARES], max(sum(sizes), 1)
+    return np.array([n / total for n in largest] + [0.0] * (_SHARES - len(largest)))

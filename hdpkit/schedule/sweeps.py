@@ -55,9 +55,7 @@ class Ensemble:
 
     def __iter__(self) -> Iterator[Franchise]:
         """All franchises, the run's own first."""
-        yield self.franchise
-        for other, _ in self.others:
-            yield other
+        return iter((self.franchise, *[other for other, _ in self.others]))
 
     def start(self, init: Any, streams: Streams, threads: int) -> None:
         """Put all franchises into their initial states."""
@@ -202,16 +200,17 @@ def _sweep(
     sweep = franchise.sweep + 1
     records = list[MoveRecord]()
     places = [place for place, move in enumerate(moves) if move.runs_in(sweep)]
-    for done, place in enumerate(places):
-        move = moves[place]
+    done = 0
 
-        def pulse(fraction: float, done: int = done) -> None:
-            franchise.data.check_unchanged()
-            clock.pulse((done + fraction) / len(places), franchise._dish_kind.number)
-            answer()
-
+    def pulse(fraction: float) -> None:
         franchise.data.check_unchanged()
-        ensemble.on_pulse(pulse)
+        clock.pulse((done + fraction) / len(places), franchise._dish_kind.number)
+        answer()
+
+    ensemble.on_pulse(pulse)
+    for done, place in enumerate(places):  # noqa: B007
+        move = moves[place]
+        franchise.data.check_unchanged()
         began = time.perf_counter()
         info = ensemble.apply(move, place + 1, sweep, streams)
         records += _records(move, sweep, info, time.perf_counter() - began)

@@ -13,6 +13,7 @@ from hdpkit._compiled.stores.histogram import HistogramStore
 from hdpkit.stores.frozen import FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, FrozenSizes
 from hdpkit.stores.optional import (
     Compacts,
+    CountsDishes,
     CountsInBulk,
     CountsSizes,
     KeepsCells,
@@ -37,6 +38,7 @@ from hdpkit.stores.registry import at_least, stores
 
 __all__ = [
     "Compacts",
+    "CountsDishes",
     "CountsInBulk",
     "CountsReference",
     "CountsSizes",

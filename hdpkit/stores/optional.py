@@ -12,6 +12,7 @@ from hdpkit.checks import ByClass
 
 __all__ = [
     "Compacts",
+    "CountsDishes",
     "CountsInBulk",
     "CountsSizes",
     "KeepsCells",
@@ -34,6 +35,14 @@ class CountsInBulk(Protocol, metaclass=ByClass):
         node, dish, customers, tables : int32 arrays, shape (n_entries,)
             Sorted by restaurant and dish.
         """
+
+
+@runtime_checkable
+class CountsDishes(Protocol, metaclass=ByClass):
+    """A store that counts the data customers of its dishes."""
+
+    def dish_sizes(self) -> Int64s:
+        """Data customers of each dish that has any, in the order of dishes: int64."""
 
 
 @runtime_checkable

@@ -15,6 +15,7 @@ from hdpkit.errors import ParameterError, StateError
 from hdpkit.franchise.scores import log_seating_of_restaurant
 from hdpkit.random import RandomStream, ScriptedSource
 from hdpkit.stores import (
+    CountsDishes,
     CountsReference,
     CountsSizes,
     Detail,
@@ -345,6 +346,10 @@ def _check_continuation(store_class: type) -> str:
         require(all(np.array_equal(a[k], b[k]) for k in a), "a thawed copy ends in another state")
         for name, array in frozen.items():
             require(array.dtype == np.int32 and array.flags.c_contiguous, f"{name} must be int32, contiguous")
+    dishes = store.dishes()
+    if isinstance(store, CountsDishes):
+        expected = np.bincount(dishes[dishes >= 0])
+        require(np.array_equal(store.dish_sizes(), expected[expected > 0]), "dish_sizes: others than counted")
     (_check_score if detail is Detail.COUNTS else _check_optional)(store, len(parent))
     return f"freeze and thaw: a copy made of the {FORMS[detail]} goes on exactly"
 

@@ -329,11 +329,8 @@ cdef class HistogramStore(Seating):
         cdef Entry *entry
         cdef Bin *bin
         # A run freezes after each sweep, so this is one pass. Pages that it doesn't write take no memory.
-        arrays = [np.empty(most, dtype=np.int32) for _ in range(4)]
-        cdef int32_t[::1] nodes = arrays[0]
-        cdef int32_t[::1] dishes = arrays[1]
-        cdef int32_t[::1] sizes = arrays[2]
-        cdef int32_t[::1] counts = arrays[3]
+        rows = np.empty((4, most), dtype=np.int32)
+        cdef int32_t[:, ::1] to = rows
         with nogil:
             for node in range(n_nodes):
                 if node + AHEAD < n_nodes:
@@ -341,16 +338,15 @@ cdef class HistogramStore(Seating):
                 entry = self.entries(node)
                 for place in range(self.nodes[node].n_entries):
                     if entry[place].tables == 1:
-                        nodes[n], dishes[n] = node, entry[place].dish
-                        sizes[n], counts[n] = entry[place].customers, 1
+                        to[0, n], to[1, n], to[2, n], to[3, n] = node, entry[place].dish, entry[place].customers, 1
                         n += 1
                         continue
                     bin = self.block(entry[place].extra)
                     for i in range(1, bin[0].size + 1):
-                        nodes[n], dishes[n], sizes[n], counts[n] = node, entry[place].dish, bin[i].size, bin[i].count
+                        to[0, n], to[1, n], to[2, n], to[3, n] = node, entry[place].dish, bin[i].size, bin[i].count
                         n += 1
-        names = "bin_node", "bin_dish", "bin_size", "bin_count"
-        return {"dish": self.dishes(empty), **{name: array[:n] for name, array in zip(names, arrays)}}
+        of_node, of_dish, size, count = rows[:, :n]
+        return {"dish": self.dishes(empty), "bin_node": of_node, "bin_dish": of_dish, "bin_size": size, "bin_count": count}
 
     def thaw(self, frozen):
         """Replace the state by frozen dishes and histograms. If it fails after the checks, the store is empty."""

@@ -35,6 +35,7 @@ cdef extern from *:
 
 cdef int64_t LARGEST = 2**31 - 1
 cdef int MUCH = 1 << 20   # bytes from which memory is returned to the system
+cdef int FEW = 256       # customers with less of whom a sweep would only allocate again what is released
 cdef int SMALL = 4096    # sizes of tables below this are counted, or tabulated, in an array
 
 
@@ -360,6 +361,30 @@ cdef class Seating(Guarded):
             t[node] = self.nodes[node].tables
         return customers, tables
 
+    def dish_sizes(self):
+        """Data customers of each dish that has any, in the order of dishes: int64."""
+        cdef vector[int64_t] sizes
+        cdef int64_t i, n = 0
+        cdef int32_t node, place
+        cdef Entry *entry
+        with nogil:
+            for node in range(<int32_t>self.nodes.size()):
+                for place in range(self.nodes[node].n_entries):
+                    entry = self.entries(node) + place
+                    if entry.dish >= <int64_t>sizes.size():
+                        sizes.resize(entry.dish + 1, 0)
+                    # A table is a customer of the parent; the others are data.
+                    sizes[entry.dish] += entry.customers - (entry.tables if node > 0 else 0)
+            for i in range(<int64_t>sizes.size()):
+                if sizes[i] > 0:
+                    sizes[n] = sizes[i]
+                    n += 1
+        found = np.empty(n, dtype=np.int64)
+        cdef int64_t[::1] to = found
+        for i in range(n):
+            to[i] = sizes[i]
+        return found
+
     def log_seating(self, const double[::1] concentration not None, const double[::1] discount not None):
         """Log probability of the labelled seating in nats, given theta and d of each restaurant."""
         return log_seating_of(self, concentration, discount)
@@ -454,6 +479,8 @@ cdef class Seating(Guarded):
         if not 0.0 <= share <= 1.0:
             refuse("share", share, "a number from 0 to 1", "0.5 shrinks arrays that are half empty.")
         self.begin_change()
+        if share > 0.0 and self.n_customers < FEW and <int64_t>self.nodes.size() < FEW:
+            return False
         held = self.memory_bytes()
         with nogil:
             moved = self.squeeze_entries(share)

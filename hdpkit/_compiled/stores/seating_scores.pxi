@@ -20,7 +20,7 @@ cdef double log_seating_of(Seating self, const double[::1] concentration, const 
             total += log_rising_by(theta + d, d, record.tables - 1)
             total -= log_rising(theta + 1.0, record.customers - 1)
             if d != tabulated:       # restaurants of a level are adjacent and usually share a discount
-                shared.assign(SMALL, 0.0)
+                shared.clear()
                 tabulated = d
             for place in range(record.n_entries):
                 sizes.clear()
@@ -30,6 +30,8 @@ cdef double log_seating_of(Seating self, const double[::1] concentration, const 
                     if sizes[i] >= SMALL:
                         total += counts[i] * log_rising(1.0 - d, sizes[i] - 1)
                     elif sizes[i] > 1:
+                        if sizes[i] >= <int32_t>shared.size():
+                            shared.resize(sizes[i] + 1, 0.0)
                         if shared[sizes[i]] == 0.0:
                             shared[sizes[i]] = log_rising(1.0 - d, sizes[i] - 1)
                         total += counts[i] * shared[sizes[i]]

@@ -418,14 +418,20 @@ cdef class DishSlots(Guarded):
     def compaction(self):
         """New number of each slot after compaction: int32, -1 for free slots; None if there are no gaps."""
         cdef int32_t slot, fresh = 0
-        mapping = np.full(self.status.size(), -1, dtype=np.int32)
+        cdef bint gap = False, gaps = False
         for slot in range(<int32_t>self.status.size()):
             if self.status[slot] == SCRATCH:
                 raise StateError("slots", "reserved", "free, or those of dishes", "Finish the proposal first.")
+            gaps = gaps or (gap and self.status[slot] != FREE)
+            gap = gap or self.status[slot] == FREE
+        if not gaps:
+            return None
+        mapping = np.full(self.status.size(), -1, dtype=np.int32)
+        for slot in range(<int32_t>self.status.size()):
             if self.status[slot] != FREE:
                 mapping[slot] = fresh
                 fresh += 1
-        return None if (fresh == 0 or mapping[fresh - 1] == fresh - 1) else mapping
+        return mapping
 
     def relabel(self, mapping):
         """Carry out a compaction and notify the parts."""
