@@ -73,7 +73,7 @@ from hdpkit.franchise import (
 )
 from hdpkit.models import ESTIMATORS, NGramModel, Spelling, estimator
 from hdpkit.prior_expectations import expected_tables
-from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
+from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record import ChainTrace, Draw, Samples, Trace
 from hdpkit.schedule import Checkpoint, Mixture, Run, Scheduler, Tick, open_run
 from hdpkit.schedule.progress import ProgressBar
@@ -94,6 +94,7 @@ def get_include() -> str:
 
 
 __all__ = [
+    "Above",
     "AtomicMeasure",
     "BaseMeasure",
     "Beta",

@@ -1,4 +1,4 @@
-"""Priors of hyperparameters: `Gamma`, `Beta` (discounts), `Normal` (locations); markers `Each`, `Shifted`.
+"""Priors: `Gamma`, `Beta` (discounts), `Normal` (locations), `Above` (a bound); markers `Each`, `Shifted`.
 
 A number in a declaration is fixed; a hyperparameter with a prior is resampled by the moves that update it. A
 user-defined prior needs the methods of the protocol `Prior` and, unless its values are the positive numbers,
@@ -30,6 +30,7 @@ from hdpkit.numerics import gamma_ratio, lgamma, log, log1p
 from hdpkit.random import ChoiceSource
 
 __all__ = [
+    "Above",
     "Beta",
     "Each",
     "Gamma",
@@ -347,9 +348,91 @@ def draw_from(prior: Prior, source: ChoiceSource, size: int | None = None) -> An
     """
     if size is None and callable(getattr(prior, "choose", None)):
         return real_values(prior, "choose", prior.choose(source), ())  # type: ignore[attr-defined]
-    own = getattr(type(prior), "draw", None) in (Gamma.draw, Beta.draw, Normal.draw)
-    drawn = prior.draw(source if own else source.generator, size)
+    drawn = prior.draw(source if _takes_sources(prior) else source.generator, size)
     return real_values(prior, "draw", drawn, () if size is None else (size,))
+
+
+@attrs.frozen(init=False)
+class Above:
+    """A prior of numbers above a bound: that of a number of which the bound has been subtracted.
+
+    For instance, ``Above(Gamma(1, 1), 0.25)`` is the distribution of 0.25 plus a draw from Gamma(1, 1).
+
+    Parameters
+    ----------
+    prior : Prior
+        Of what is above the bound: positive numbers.
+    low : float
+        The bound, 0 or more.
+
+    Raises
+    ------
+    ParameterError
+        If ``prior`` is not a prior of positive numbers, or the bound is negative or not finite.
+    """
+
+    prior: Prior
+    low: float
+
+    def __init__(self, prior: Prior, low: float) -> None:
+        fits = isinstance(prior, Prior) and not isinstance(prior, type)
+        if not fits or support_of(prior)[0] < 0.0:
+            raise ParameterError(
+                "prior", prior, "a prior of positive numbers", "For instance Above(Gamma(1, 1), 0.25)."
+            )
+        bound = real_number("low", low)
+        if bound < 0.0:
+            raise ParameterError("low", low, "a finite number, 0 or more", "0 is Gamma itself.")
+        self.__attrs_init__(prior, bound)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The open interval of possible values."""
+        low, high = support_of(self.prior)
+        return (self.low + low, self.low + high)
+
+    @property
+    def mean(self) -> float:
+        """Expectation."""
+        return self.low + mean_of(self.prior)
+
+    def log_density(self, x: float) -> float:
+        """Log density at `x` in nats; -inf up to the bound, NaN at NaN."""
+        x = _number(x)
+        if math.isnan(x):
+            return x
+        return log_density_at(self.prior, x - self.low) if x > self.low else -math.inf
+
+    def draw(
+        self,
+        generator: ChoiceSource | np.random.Generator,
+        size: int | tuple[int, ...] | None = None,
+    ) -> float | npt.NDArray[np.float64]:
+        """Draw from the distribution.
+
+        Parameters
+        ----------
+        generator : ChoiceSource or numpy.random.Generator
+            Source of randomness; it advances.
+        size : int or tuple of int, optional
+            Shape of the answer; None for one float.
+
+        Returns
+        -------
+        float or ndarray
+            Draws; one that would round to the bound is the next double.
+        """
+        size = _source_and_size(generator, size)
+        if isinstance(generator, ChoiceSource) and not _takes_sources(self.prior):
+            generator = generator.generator
+        drawn = np.asarray(self.prior.draw(generator, size))
+        found = np.maximum(self.low + drawn, np.nextafter(self.low, math.inf))
+        return float(found) if size is None else found
+
+
+def _takes_sources(prior: Prior) -> bool:
+    """Whether this prior draws from choice sources, too."""
+    return getattr(type(prior), "draw", None) in (Gamma.draw, Beta.draw, Normal.draw, Above.draw)
 
 
 def draw_beta(a: float, b: float, source: ChoiceSource | np.random.Generator, size: Any = None) -> Any:

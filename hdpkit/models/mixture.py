@@ -55,12 +55,12 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
     measure : "normal", "diagonal", "directions" or base measure
         "normal": normal distributions with any covariance; "diagonal": with independent columns;
         "directions": von Mises-Fisher distributions of the rows divided by their lengths, for embeddings that
-        are compared by cosine. The prior comes from the data, by ``weakly_informative`` of
-        `NormalInverseWishart`, `NormalGamma` or `VonMisesFisher`. Of normal ones it has the mean of the data
-        with the weight of 0.01 points, and a guess of the covariance within a component, worth D + 2 points
-        ("diagonal": 3), with which ten components would have together the volume of the data; if columns are
-        constant or functions of others, the correlation matrix is shrunk as by Ledoit & Wolf (2004) before. A
-        measure over numbers is used as it is.
+        are compared by cosine. The prior comes from the data, by ``hierarchical`` of `NormalInverseWishart`
+        or `NormalGamma`, or ``weakly_informative`` of `VonMisesFisher`. Of normal ones it has the mean of the
+        data, whose weight is resampled, and a guess of the covariance within a component, worth D + 2 points
+        ("diagonal": 3), with the shape of the differences of near points and a size that is resampled. If
+        columns are constant or functions of others, the shape is that of all points, with correlations shrunk
+        as by Ledoit & Wolf (2004). A measure over numbers is used as it is.
     groups : str, optional
         Column of a data frame X that has the group of each row. None: ``groups`` of `fit`.
     concentration : float or prior, optional

@@ -18,7 +18,7 @@ __all__ = ["MEASURES", "directions_of", "measure_of_points", "moves_of_mixture",
 
 MEASURES = ("normal", "diagonal", "directions")
 CANDIDATES = 100  # units compared for the second of a pair
-_STRENGTH = 0.01  # of the prior mean, as in `NormalInverseWishart.weakly_informative`
+PROPOSALS = 5  # of each kind of split and merge in a sweep
 _DISHES = 10.0  # ellipsoids of the prior guess have together the volume of the data's
 _SINGULAR = 1e-8  # smallest eigenvalue of the correlations of columns that are not functions of each other
 
@@ -26,9 +26,10 @@ _SINGULAR = 1e-8  # smallest eigenvalue of the correlations of columns that are 
 def measure_of_points(measure: str | BaseMeasure, X: Floats) -> BaseMeasure:
     """The base measure of components of points, shape (n, D).
 
-    That of the class method ``weakly_informative`` of the measure: "normal" is `NormalInverseWishart`,
-    "diagonal" `NormalGamma`, "directions" `VonMisesFisher`. If columns are constant or functions of others,
-    the correlation matrix is shrunk as by Ledoit & Wolf (2004), and constant columns have the mean spread.
+    "normal" is `NormalInverseWishart.hierarchical`, "diagonal" `NormalGamma.hierarchical`, "directions"
+    `VonMisesFisher.weakly_informative`. If columns are constant or functions of others, the guess of a
+    covariance has the shape of that of all points: the correlation matrix is shrunk as by Ledoit & Wolf
+    (2004), and constant columns have the mean spread.
     """
     if isinstance(measure, BaseMeasure):
         if measure.takes_terms:
@@ -44,18 +45,19 @@ def measure_of_points(measure: str | BaseMeasure, X: Floats) -> BaseMeasure:
     smaller = _DISHES ** (-2.0 / D)
     if measure == "diagonal":
         if regular:
-            return NormalGamma.weakly_informative(X, _DISHES)
-        return NormalGamma(X.mean(axis=0), _STRENGTH, 1.5, 0.5 * smaller * _spread(sd) ** 2)
+            return NormalGamma.hierarchical(X, _DISHES)
+        return NormalGamma(X.mean(axis=0))._resampled(smaller * _spread(sd) ** 2)
     sd = _spread(sd)
     scaled = (X - X.mean(axis=0)) / sd
     if regular and np.linalg.eigvalsh(np.cov(scaled, rowvar=False).reshape(D, D))[0] > _SINGULAR:
-        return NormalInverseWishart.weakly_informative(X, _DISHES)
+        return NormalInverseWishart.hierarchical(X, _DISHES)
     way_out = " Or leave out columns that are constant or functions of others."
     with importing_extra("scikit-learn", "text", ", for a singular covariance of the data", way_out):
         from sklearn.covariance import ledoit_wolf
     correlation = ledoit_wolf(scaled, assume_centered=True)[0] if scaled.any() else np.eye(D)
     correlation += _SINGULAR * np.eye(D)
-    return NormalInverseWishart(X.mean(axis=0), _STRENGTH, D + 2.0, smaller * correlation * np.outer(sd, sd))
+    plain = NormalInverseWishart(X.mean(axis=0), 1.0, D + 2.0, smaller * correlation * np.outer(sd, sd))
+    return plain._resampled(plain.scale)
 
 
 def _spread(sd: Floats) -> Floats:
@@ -97,8 +99,8 @@ def moves_of_mixture(restaurant: Restaurant) -> list[Move]:
     moves: list[Move] = [TableGibbs()]
     if restaurant.measure.conjugate:
         moves += [
-            SplitMerge(candidates=CANDIDATES).repeat(2),
-            SplitMerge(scans=2, candidates=CANDIDATES).repeat(2),
+            SplitMerge(candidates=CANDIDATES).repeat(PROPOSALS),
+            SplitMerge(scans=2, candidates=CANDIDATES).repeat(PROPOSALS),
         ]
     if len(chain) > 1:
         moves.append(DishGibbs())

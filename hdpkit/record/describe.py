@@ -19,7 +19,7 @@ from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues, Part, 
 from hdpkit.init import Factors, Random, TermClusters
 from hdpkit.moves import Move, Scheduled
 from hdpkit.moves.registry import moves
-from hdpkit.priors import Beta, Each, Gamma, Normal, Shifted
+from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Shifted
 from hdpkit.record.files import pack, to_json
 from hdpkit.registry import Registry
 from hdpkit.stores import missing_verbs, stores
@@ -53,7 +53,7 @@ _HOUSES = (
 )
 """Modules of the package whose classes may be named in a run folder; no other part of it is called."""
 
-_PRIORS = (Gamma, Beta, Normal, Each, Shifted)
+_PRIORS = (Gamma, Beta, Normal, Above, Each, Shifted)
 _STARTS = (Random, TermClusters, Factors)
 _DECLARED = (Move, BaseMeasure, Restaurant, Part, *_PRIORS, *_STARTS, Finite)
 _PLACES: dict[str, tuple[type, ...]] = {
@@ -258,7 +258,7 @@ def _place_of(kind: type, argument: str) -> str:
         return {**of_restaurants, **both}.get(argument, "number")
     if issubclass(kind, StateHomes):
         return "hyperparameter"
-    if kind in (Each, Shifted, Beta):
+    if kind in (Above, Beta, Each, Shifted):
         return "hyperparameter"
     if issubclass(kind, BaseMeasure):
         return "base measure" if argument == "measure" else "part of a base measure"

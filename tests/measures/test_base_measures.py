@@ -478,6 +478,59 @@ def test_the_weak_prior_follows_the_data():
         hk.NormalInverseWishart.weakly_informative(X, n_dishes=0)
 
 
+def clusters(n_each=60, seed=3):
+    """Points of six clusters far apart, and the covariance within each of them."""
+    generator = np.random.default_rng(seed)
+    root = np.array([[1.0, 0.0, 0.0], [0.8, 0.5, 0.0], [0.0, 0.5, 1.5]])
+    means = 8.0 * generator.normal(size=(6, 3))
+    X = np.concatenate([mean + generator.normal(size=(n_each, 3)) @ root.T for mean in means])
+    return X, root @ root.T
+
+
+def test_a_hierarchical_prior_has_the_shape_of_the_clusters():
+    X, within = clusters()
+    measure = hk.NormalInverseWishart.hierarchical(X, n_dishes=4)
+    plain = hk.NormalInverseWishart.weakly_informative(X, n_dishes=4)
+    assert {"strength", "multiplier"} == set(measure.priors)
+    guess = measure.multiplier * measure.scale / (measure.dof - 3 - 1)  # E[Sigma] where chains begin
+    assert np.linalg.slogdet(guess)[1] == pytest.approx(np.linalg.slogdet(plain.scale)[1])
+
+    def spread(covariance):  # of the logarithms of relative variances, 0 for the same shape
+        return np.log(np.linalg.eigvals(np.linalg.solve(within, covariance)).real).std()
+
+    assert spread(guess) < 0.3 < 2.0 < spread(plain.scale)
+    # Other units and axes, and the readable twin.
+    turned = np.array([[2.0, 1.0, 0.0], [0.0, -3.0, 1.0], [0.5, 0.0, 0.1]])
+    there = NormalInverseWishartReference.hierarchical(X @ turned.T + 7.0, n_dishes=4)
+    assert type(there) is NormalInverseWishartReference
+    assert there.scale == pytest.approx(turned @ measure.scale @ turned.T, rel=1e-6)
+    # 2,000 points at most are compared.
+    many = hk.NormalInverseWishart.hierarchical(np.repeat(X, 10, axis=0) + 1e-3 * np.arange(3600)[:, None], 4)
+    assert np.isfinite(many.scale).all()
+    with pytest.raises(DataError):
+        hk.NormalInverseWishart.hierarchical(X[:, [0, 0]])
+
+
+def test_a_hierarchical_prior_of_independent_dimensions():
+    X, within = clusters()
+    measure = hk.NormalGamma.hierarchical(X, n_dishes=4)
+    plain = hk.NormalGamma.weakly_informative(X, n_dishes=4)
+    assert {"strength", "multiplier"} == set(measure.priors)
+    guess = measure.multiplier * measure.rate / (measure.shape - 1.0)
+    assert np.log(guess).sum() == pytest.approx(np.log(2.0 * plain.rate).sum())
+    assert 2.0 * np.log(guess / np.diag(within)).std() < np.log(plain.rate / np.diag(within)).std()
+    numbers = hk.NormalGamma.hierarchical(X[:, 1])
+    assert numbers.n_dims is None
+    assert numbers.rate == pytest.approx(hk.NormalGamma.weakly_informative(X[:, 1]).rate)
+
+
+def test_near_points_that_are_equal_say_nothing_of_a_shape():
+    """Each value is there twenty times: the shape is that of all points."""
+    X = np.repeat(np.random.default_rng(2).normal(size=(8, 2)), 20, axis=0)
+    plain = hk.NormalInverseWishart.weakly_informative(X)
+    assert hk.NormalInverseWishart.hierarchical(X).scale == pytest.approx(plain.scale)
+
+
 def test_three_clusters_are_found():
     generator = np.random.default_rng(1)
     truth = np.repeat([0, 1, 2], 40)

@@ -106,9 +106,11 @@ def test_new_points(fitted):
 
 
 def test_densities_are_averages_over_samples_of_predictives_by_hand(fitted):
-    reference = NormalInverseWishartReference(*fitted.franchise_.measure.numbers)
-    found = []
+    measure, found = fitted.franchise_.measure, []
     for sample in fitted.samples_:
+        own = {name: sample.hyperparameters[f"base/{name}"] for name in ("strength", "multiplier")}
+        numbers = measure.mean, own["strength"], measure.dof, own["multiplier"] * measure.scale
+        reference = NormalInverseWishartReference(*numbers)
         dishes = [reference.make() for _ in range(sample.n_dishes + 1)]
         for x, dish in zip(X, sample.dishes.tolist(), strict=True):
             reference.add(dishes[dish], x)
@@ -245,7 +247,7 @@ def test_the_prior_of_singular_data(values):
 
 
 def test_the_prior_of_regular_data():
-    own = hk.NormalInverseWishart.weakly_informative(X)
+    own = hk.NormalInverseWishart.hierarchical(X)
     made = measure_of_points("normal", X)
     np.testing.assert_array_equal(made.scale, own.scale)
     alone, diagonal = measure_of_points("normal", X[:, :1]), measure_of_points("diagonal", X[:, :1])
@@ -258,9 +260,15 @@ def test_the_prior_of_regular_data():
 def test_default_schedules():
     measure = measure_of_points("normal", X)
     flat = moves_of_mixture(restaurants_of_mixture(measure, None, None, None))
-    assert [move.name for move in flat] == ["TableGibbs", "SplitMerge", "SplitMerge", "Concentration"]
-    assert isinstance(flat[-1], moves.Concentration)
-    fixed = moves_of_mixture(restaurants_of_mixture(measure, "site", 1.0, 1.0))
+    assert [move.name for move in flat] == [
+        "TableGibbs",
+        "SplitMerge",
+        "SplitMerge",
+        "Concentration",
+        "BaseMeasureParameters",
+    ]
+    plain = hk.NormalInverseWishart.weakly_informative(X)
+    fixed = moves_of_mixture(restaurants_of_mixture(plain, "site", 1.0, 1.0))
     assert isinstance(fixed[-1], moves.DishGibbs)
 
 

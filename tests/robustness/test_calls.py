@@ -86,7 +86,9 @@ def test_arguments_that_do_not_fit_a_record():
         summaries.AlignedTopics("a")
 
 
-@pytest.mark.parametrize("prior", [hk.Gamma(1.0, 1.0), hk.Beta(1.0, 1.0), hk.Normal(0.0, 1.0)])
+@pytest.mark.parametrize(
+    "prior", [hk.Gamma(1.0, 1.0), hk.Beta(1.0, 1.0), hk.Normal(0.0, 1.0), hk.Above(hk.Gamma(1.0, 1.0), 0.5)]
+)
 def test_draws_of_a_prior(prior):
     for source in (RandomStream((1, 2)), np.random.default_rng(0)):
         assert np.shape(prior.draw(source, (2, 3))) == (2, 3)

@@ -84,17 +84,20 @@ MEASURES = {
             "n_dims": DIMS,
         },
     ),
-    "NormalGammaReference.weakly_informative": Row(
-        plain(hk.NormalGamma.weakly_informative, values=[[1.0, 0.0], [0.5, 2.0]], n_dishes=5.0),
-        {
-            "values": [
-                None, 5, "values", [], [1.0], [[1.0, 2.0]], [[[1.0]]], [[1.0], [1.0, 2.0]],
-                Told([[1.0, 2.0], [1.0, 3.0]], "column 0 is constant"),
-                np.full((5, 2), NAN), [["1", "2"], ["3", "4"]],
-            ],
-            "n_dishes": SINGLE,
-        },
-    ),
+    **{
+        f"NormalGammaReference.{name}": Row(
+            plain(getattr(hk.NormalGamma, name), values=[[1.0, 0.0], [0.5, 2.0]], n_dishes=5.0),
+            {
+                "values": [
+                    None, 5, "values", [], [1.0], [[1.0, 2.0]], [[[1.0]]], [[1.0], [1.0, 2.0]],
+                    Told([[1.0, 2.0], [1.0, 3.0]], "column 0 is constant"),
+                    np.full((5, 2), NAN), [["1", "2"], ["3", "4"]],
+                ],
+                "n_dishes": SINGLE,
+            },
+        )
+        for name in ("weakly_informative", "hierarchical")
+    },
     "VonMisesFisherReference.weakly_informative": Row(
         plain(
             hk.VonMisesFisher.weakly_informative,
@@ -111,21 +114,24 @@ MEASURES = {
             "n_dishes": SINGLE,
         },
     ),
-    "NormalInverseWishartReference.weakly_informative": Row(
-        plain(
-            hk.NormalInverseWishart.weakly_informative,
-            values=np.random.default_rng(0).normal(size=(9, 2)),
-            n_dishes=5.0,
-        ),
-        {
-            "values": [
-                None, 5, "values", [], [1.0, 2.0], [[1.0, 2.0]],
-                Told(np.ones((5, 2)), "5 vectors of 2 numbers"),
-                np.full((5, 2), NAN), [[1.0], [1.0, 2.0]], [["1", "2"], ["3", "4"]],
-            ],
-            "n_dishes": SINGLE,
-        },
-    ),
+    **{
+        f"NormalInverseWishartReference.{name}": Row(
+            plain(
+                getattr(hk.NormalInverseWishart, name),
+                values=np.random.default_rng(0).normal(size=(9, 2)),
+                n_dishes=5.0,
+            ),
+            {
+                "values": [
+                    None, 5, "values", [], [1.0, 2.0], [[1.0, 2.0]],
+                    Told(np.ones((5, 2)), "5 vectors of 2 numbers"),
+                    np.full((5, 2), NAN), [[1.0], [1.0, 2.0]], [["1", "2"], ["3", "4"]],
+                ],
+                "n_dishes": SINGLE,
+            },
+        )
+        for name in ("weakly_informative", "hierarchical")
+    },
     **both(
         "GammaPoisson",
         {"shape": [1.5, 2.0], "rate": 1.0, "n_dims": 2},

@@ -108,6 +108,13 @@ MODEL = {
         {"a": [*POSITIVE, Told(1e300, "(a, b)")], "b": [*POSITIVE, Told(1e-320, "(a, b)")]},
     ),
     "Normal": Row(plain(hk.Normal, mean=0.0, deviation=1.0), {"mean": REAL, "deviation": POSITIVE}),
+    "Above": Row(
+        plain(hk.Above, prior=hk.Gamma(1.0, 1.0), low=0.5),
+        {
+            "prior": [None, 1.0, NAN, *PRIORS, hk.Above, hk.Normal(1.0, 1.0), hk.Each(hk.Gamma(1.0, 1.0))],
+            "low": [*REAL, -0.5],
+        },
+    ),
     "Shifted": Row(
         plain(hk.Shifted, prior=hk.Gamma(1.0, 1.0)),
         {"prior": [None, 1.0, NAN, *PRIORS, hk.Shifted, hk.Normal(1.0, 1.0), hk.Each(hk.Gamma(1.0, 1.0))]},

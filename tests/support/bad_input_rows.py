@@ -51,9 +51,9 @@ EXCLUDED = {
         for name in (kind, f"{kind}Reference")
     },
     "NormalGamma.*": "a measure's side of its protocol: the franchise checks what goes in",
-    "NormalGammaReference.[!w]*": "the same, but for its constructor from data",
+    "NormalGammaReference.[!wh]*": "the same, but for its constructors from data",
     "NormalInverseWishart.*": "a measure's side of its protocol: the franchise checks what goes in",
-    "NormalInverseWishartReference.[!w]*": "the same, but for its constructor from data",
+    "NormalInverseWishartReference.[!wh]*": "the same, but for its constructors from data",
     "VonMisesFisher.*": "a measure's side of its protocol: the franchise checks what goes in",
     "VonMisesFisherReference.[!w]*": "the same, but for its constructor from data",
     **{

@@ -337,6 +337,7 @@ OBJECTS = {
     "Beta": lambda: hk.Beta(2.0, 1.0),
     "Gamma": lambda: hk.Gamma(2.0, 1.0),
     "Normal": lambda: hk.Normal(0.0, 1.0),
+    "Above": lambda: hk.Above(hk.Gamma(2.0, 1.0), 0.5),
     "Finite": lambda: hk.Finite([0.2, 0.7]),
     "Mixture": lambda: hk.Mixture([(moves.TableGibbs(), 1.0)]),
     "Spelling": lambda: hk.Spelling(2, words=["a", "ab"], sweeps=2, samples=1),

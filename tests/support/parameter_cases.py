@@ -21,7 +21,7 @@ MEASURES = {
         [0.0, 0.5], hk.Gamma(3.0, 6.0), hk.Gamma(20.0, 2.0), [[2.0, 0.3], [0.3, 1.0]], hk.Gamma(3.0, 3.0)
     ),
     "normal-gamma, multiplier": hk.NormalGamma(
-        [0.3, -0.5], 0.7, shape=[4.0, 5.0], rate=[3.0, 6.0], multiplier=hk.Gamma(3.0, 3.0)
+        [0.3, -0.5], 0.7, shape=[4.0, 5.0], rate=[3.0, 6.0], multiplier=hk.Above(hk.Gamma(3.0, 4.0), 0.25)
     ),
     "von-mises-fisher": hk.VonMisesFisher(hk.Gamma(4.0, 1.0), [0.6, 0.8], 1.5),
     "gamma-poisson": hk.GammaPoisson(hk.Gamma(3.0, 2.0), hk.Gamma(3.0, 3.0)),

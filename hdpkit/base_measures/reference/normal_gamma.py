@@ -24,6 +24,7 @@ from hdpkit.base_measures.vectors import (
 )
 from hdpkit.checks import number_array
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.priors import Above, Gamma
 from hdpkit.random import ChoiceSource
 
 __all__ = ["NormalGammaReference"]
@@ -100,6 +101,50 @@ class NormalGammaReference(VectorMeasure):
             )  # fmt: skip
         rate = 0.5 * variance / float(number) ** (2.0 / (X.shape[1] if X.ndim == 2 else 1))
         return cls(X.mean(axis=0), 0.01, 1.5, rate)
+
+    @classmethod
+    def hierarchical(cls, values: npt.ArrayLike, n_dishes: float = 10.0) -> Self:
+        """A prior from the data whose size and strength are resampled.
+
+        As `NormalInverseWishart.hierarchical`, for independent columns: the guess of a variance is that of
+        the differences of near points in its column, and shape is 3/2. The multiplier is 0.25 plus
+        Gamma(1, 4/3), with mean 1, and strength ~ Gamma(1, 10), both the same for all dimensions.
+
+        Parameters
+        ----------
+        values : array-like, shape (n,) or (n, D)
+            Two or more values, not all the same in any dimension. At most 2,000, evenly spaced, are compared.
+        n_dishes : float
+            Approximate number of dishes, for the guess.
+
+        Raises
+        ------
+        DataError
+            If a dimension is constant.
+        """
+        from hdpkit.base_measures.near_pairs import near_variances  # not needed to import the package
+
+        plain = cls.weakly_informative(values, n_dishes)
+        guess = np.atleast_1d(plain.rate / (plain.shape - 1.0))
+        X = np.asarray(values, dtype=np.float64).reshape(-1, len(guess))
+        return plain._resampled(near_variances(X, guess))
+
+    def _resampled(self, variances: Floats) -> Self:
+        """Return the prior with these guesses of variances, whose multiplier and strength have priors.
+
+        The priors are those of `hierarchical`.
+
+        Parameters
+        ----------
+        variances : array, shape (D,); (1,) for single numbers
+        """
+        return attrs.evolve(
+            self,
+            strength=Gamma(1.0, 10.0),
+            shape=1.5,
+            rate=0.5 * variances if self.n_dims else 0.5 * float(variances[0]),
+            multiplier=Above(Gamma(1.0, 4.0 / 3.0), 0.25),
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from hdpkit.base_measures.vectors import (
 )
 from hdpkit.checks import number_array
 from hdpkit.errors import DataError, ParameterError
+from hdpkit.priors import Above, Gamma
 from hdpkit.random import ChoiceSource
 
 __all__ = ["DrawnNormal", "NormalInverseWishartReference"]
@@ -65,6 +66,14 @@ def _scale(value: Any) -> Floats:
         raise error from None
     matrix.setflags(write=False)
     return matrix
+
+
+def _singular(X: Floats) -> DataError:
+    """The error for data whose covariance matrix is singular."""
+    return DataError(
+        "values", f"{len(X)} vectors of {X.shape[1]} numbers", "with a positive definite covariance matrix",
+        "Drop dimensions that are constant or linear functions of others, or give scale.",
+    )  # fmt: skip
 
 
 def _mean(value: Any) -> Any:
@@ -161,10 +170,55 @@ class NormalInverseWishartReference(VectorMeasure):
         try:
             return cls(X.mean(axis=0), 0.01, D + 2.0, covariance / number ** (2.0 / D))
         except ParameterError as error:
-            raise DataError(
-                "values", f"{len(X)} vectors of {D} numbers", "with a positive definite covariance matrix",
-                "Drop dimensions that are constant or linear functions of others, or give scale.",
-            ) from error  # fmt: skip
+            raise _singular(X) from error
+
+    @classmethod
+    def hierarchical(cls, values: npt.ArrayLike, n_dishes: float = 10.0) -> Self:
+        """A prior from the data whose size and strength are resampled.
+
+        The guess of the covariance of a dish has the shape of the differences of near points (Art,
+        Gnanadesikan & Kettenring 1982, "Data-based metrics for cluster analysis"), and the determinant of
+        that of `weakly_informative`; dof is D + 2. The multiplier is 0.25 plus Gamma(1, 4/3), with mean 1,
+        and strength ~ Gamma(1, 10). So chains begin where E[Sigma] is the guess. Without a bound of the
+        multiplier values that are in the data several times could draw it to 0.
+
+        Parameters
+        ----------
+        values : array-like, shape (n, D)
+            More than D values, in general position. At most 2,000 of them, evenly spaced, are compared.
+        n_dishes : float
+            Approximate number of dishes, for the guess.
+
+        Raises
+        ------
+        DataError
+            If the data's covariance matrix is not positive definite.
+        """
+        from hdpkit.base_measures.near_pairs import near_covariance  # not needed to import the package
+
+        plain = cls.weakly_informative(values, n_dishes)
+        X = np.asarray(values, dtype=np.float64)
+        try:
+            return plain._resampled(near_covariance(X, plain.scale))
+        except np.linalg.LinAlgError as error:
+            raise _singular(X) from error
+
+    def _resampled(self, covariance: Floats) -> Self:
+        """Return the prior with this guess of a covariance, whose multiplier and strength have priors.
+
+        The priors are those of `hierarchical`.
+
+        Parameters
+        ----------
+        covariance : array, shape (D, D)
+        """
+        return attrs.evolve(
+            self,
+            strength=Gamma(1.0, 10.0),
+            dof=len(self.mean) + 2.0,
+            scale=covariance,
+            multiplier=Above(Gamma(1.0, 4.0 / 3.0), 0.25),
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:
