@@ -181,18 +181,25 @@ def check_bounded_chain():
     passes = 12
     for above in ("restaurant", "weights"):
         bounded = many_topics("explicit", above)
-        complete = bounded.copy()
-        sources = [RandomStream((3, 9)) for _ in range(2)]
+        by_line, complete = bounded.copy(), bounded.copy()
+        settings = {
+            "bounded": {"by_line": 0},
+            "by_line": {"by_line": 1},
+            "complete": {"bounded": False},
+        }
+        franchises = dict(zip(settings, (bounded, by_line, complete), strict=True))
+        sources = {name: RandomStream((3, 9)) for name in settings}
         for _ in range(passes):
-            for franchise, source in zip((bounded, complete), sources, strict=True):
+            for name, franchise in franchises.items():
                 assert franchise.kernel("resample_dish") == "fused"
-                if franchise is complete:
-                    without = partial(fused_blocks.resample_dish, bounded=False)
-                    key = next(key for key in franchise._kernels if key[0] == "resample_dish")
-                    franchise._kernels[key] = ("fused", without)
+                key = next(key for key in franchise._kernels if key[0] == "resample_dish")
+                franchise._kernels[key] = ("fused", partial(fused_blocks.resample_dish, **settings[name]))
                 units = franchise.units(1)
-                franchise.resample_dish(units, 0, len(units), source)
+                franchise.resample_dish(units, 0, len(units), sources[name])
             assert same(bounded.seating.freeze(), complete.seating.freeze())
+            assert same(by_line.seating.freeze(), complete.seating.freeze())
+        of_slots, of_lines = fused_blocks.bytes_of_bounds(by_line.units(1), 1503)
+        assert np.all(of_slots.reshape(*of_lines.shape, -1) <= of_lines[..., None])
         assert fused_blocks.computed_units(complete.units(1)) == 0
         units = bounded.units(1)
         assert 0 < fused_blocks.computed_units(units) < passes * len(units) / 2

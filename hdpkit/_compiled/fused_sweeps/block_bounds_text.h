@@ -33,8 +33,10 @@ constexpr float NEVER = -1e30f;
 constexpr int64_t TERMS_AHEAD = 16;                            /* terms whose rows are prefetched */
 constexpr double LOWEST = -20000.0;                            /* limit in units: below it, sums of slots without dishes */
 constexpr int WORDS_EACH = BYTES_WIDE / WORDS_WIDE;            /* registers of 32-bit numbers for a register of bytes */
-constexpr int FEWEST_REGISTERS = BYTES_WIDE < LANES ? LANES / BYTES_WIDE : 1;
-constexpr int MOST_REGISTERS = BYTES_WIDE == 64 || BYTES_WIDE < LANES ? 8 : 4;
+constexpr int PLACE = BYTES_WIDE < LANES ? LANES : BYTES_WIDE; /* slots that are looked at together: lines, and registers */
+constexpr int PER_PLACE = PLACE / BYTES_WIDE;
+constexpr int MOST_PLACES = BYTES_WIDE < LANES ? 1 : BYTES_WIDE == 64 ? 8 : 4;
+constexpr int LINES_PAY = PLACE == LANES ? 8 : 0;              /* a wide register has several lines: few can be left out */
 constexpr double LN_2 = 0.69314718055994530942;
 constexpr double ROUNDING = 1e-3;                              /* of the floats, in bits: at most that for each value */
 
@@ -60,17 +62,23 @@ struct BlockBounds {
         return (uint8_t)(units < 255.0 ? units : 255.0);
     }
 
+    template <class Number> static void raise(Number *top, Number to) { *top = to > *top ? to : *top; }
+
     /* The rows of all terms. */
     static void fill(hdpkit_blocks *s) {
         for (int64_t v = 0; v < s->n_terms; v++) {
             const int32_t *count = s->counts + v * s->stride;
-            uint8_t *excess = s->excess + v * s->stride;
+            uint8_t *excess = s->excess + v * s->stride, *top = s->tops + v * s->stride / LANES;
             const double eta = s->eta[v];
             for (int64_t b = 0; b < s->stride; b += LANES) {
                 int32_t any = 0;
                 for (int i = 0; i < LANES; i++) any |= count[b + i];
-                if (any == 0) memset(excess + b, 0, LANES);
-                else for (int i = 0; i < LANES; i++) excess[b + i] = excess_of(s, count[b + i], eta);
+                top[b / LANES] = 0;
+                memset(excess + b, 0, LANES);
+                for (int i = 0; i < LANES && any != 0; i++) {
+                    excess[b + i] = excess_of(s, count[b + i], eta);
+                    if (s->by_line != 0) raise(top + b / LANES, excess[b + i]);
+                }
             }
         }
     }
@@ -79,36 +87,36 @@ struct BlockBounds {
     static void recount(hdpkit_blocks *s, int32_t k) {
         for (int64_t j = 0; j < s->n_now; j++) {
             const hdpkit_factor *f = s->now + j;
-            if (f->earlier == 0) s->excess[f->row + k] = excess_of(s, s->counts[f->row + k], f->eta);
+            if (f->earlier > 0) continue;
+            s->excess[f->row + k] = excess_of(s, s->counts[f->row + k], f->eta);
+            if (s->by_line != 0) raise(s->tops + (f->row + k) / LANES, s->excess[f->row + k]);
         }
     }
 
     static void refresh(hdpkit_blocks *s, int32_t k) {
         const float share = s->share[k] > 0.0 ? (float)log2_above(s->share[k]) : NEVER, base = (float)log2(s->base[k]);
-        int16_t *start = s->starts + place_of(k);
+        int16_t *start = s->starts + place_of(k), *top = s->top_starts + k / LANES;
         s->log_share[k] = share;
         s->near_base[k] = (float)s->base[k];
         s->log_base[k] = base;
-        for (int64_t c = FEWEST; c < MANY; c++, start += s->starts_stride) *start = in_units(s, share - base * (float)c);
+        /* In units of 2**-16 units, rounded up. Logarithms of numbers from 1e-300 to 1e30 have room in 16 bits. */
+        const double fine = (double)s->steps * 65536.0;
+        const int64_t each = (int64_t)((double)base * fine) - 1;
+        const int64_t from = s->share[k] > 0.0 ? (int64_t)((double)share * fine) + 65536 : 0;
+        for (int64_t c = FEWEST; c < MANY; c++, start += s->starts_stride, top += s->starts_stride / LANES) {
+            *start = s->share[k] > 0.0 ? (int16_t)((from - c * each) >> 16) : INT16_MIN;
+            if (s->by_line != 0) raise(top, *start);
+        }
     }
 
     /* Of a slot, in a row of `starts`. */
     static int64_t place_of(int64_t k) { return k - k % BYTES_WIDE + k % 2 * (BYTES_WIDE / 2) + k % BYTES_WIDE / 2; }
 
-    /* The sum of the units of terms and this is an upper bound; it is the largest number if they overflow. */
-    static int16_t in_units(const hdpkit_blocks *s, float bits) {
-        const float units = bits * s->steps;
-        if (units <= (float)INT16_MIN) return INT16_MIN;
-        if (units >= (float)INT16_MAX) return INT16_MAX;
-        const int32_t whole = (int32_t)units;
-        return (int16_t)(whole + ((float)whole < units));
-    }
-
-    /* Of the places without slots at the end of a row. */
+    /* Rows of slots without dishes. */
     static void start(hdpkit_blocks *s) {
-        for (int64_t c = FEWEST; c < MANY; c++)
-            for (int64_t k = s->n_all; k < s->starts_stride; k++)
-                s->starts[(c - FEWEST) * s->starts_stride + place_of(k)] = INT16_MIN;
+        const int64_t n = (MANY - FEWEST) * s->starts_stride;
+        for (int64_t i = 0; i < n; i++) s->starts[i] = INT16_MIN;
+        for (int64_t i = 0; i < n / LANES; i++) s->top_starts[i] = INT16_MIN;
     }
 
     /* Units for log2 of (1 + 1/x) (1 + 2/x) ... (1 + (r - 1)/x), rounded up: of a concave function, the sum is at most
@@ -171,25 +179,34 @@ struct BlockBounds {
         return where_above(ratio, 0.0625f, last * ((1.0f + 1.0f / ratio) * log2_of(1.0f + ratio) - (float)(1.0 / LN_2)));
     }
 
-    /* Prefetch what is added some terms later: of n terms, N registers of bytes from a slot on, then the next ones. */
-    template <int N> HDPKIT_INLINE static void fetch_later(const hdpkit_blocks *s, int64_t j, int64_t n, int64_t slot) {
-        const bool here = j + TERMS_AHEAD < n;
-        const int64_t later = here ? j + TERMS_AHEAD : j + TERMS_AHEAD - n;
-        if (later >= n) return;
-        const uint8_t *row = s->excess + s->distinct[later].row + slot + (here ? 0 : N * BYTES_WIDE);
-        for (int i = 0; i < N * BYTES_WIDE; i += 64) HDPKIT_PREFETCH(row + i);
+    /* Rows of bytes: of slots, or of lines. */
+    struct Bytes {
+        const uint8_t *bytes;
+        const hdpkit_distinct *terms;
+        int64_t n, once;         /* terms, and how many of them occur once in the block */
+        int shift;               /* log2 of the slots for a byte */
+        HDPKIT_INLINE const uint8_t *row(int64_t j) const { return bytes + (terms[j].row >> shift); }
+    };
+
+    /* Prefetch what is added some terms later: with N registers, the first `at` a place. */
+    template <int N> HDPKIT_INLINE static void fetch_later(const Bytes &of, int64_t j, const int64_t *at) {
+        if (j + TERMS_AHEAD >= of.n) return;
+        const uint8_t *row = of.row(j + TERMS_AHEAD);
+        for (int i = 0; i < N; i += i + 1 < N && at[i + 1] == at[i] + BYTES_WIDE && BYTES_WIDE < 64 ? 2 : 1)
+            HDPKIT_PREFETCH(row + at[i]);
     }
 
-    /* Add the terms begin .. end - 1 of n, which occur once in the block, with N registers of bytes from a slot on. */
-    template <int N> HDPKIT_INLINE static void add_once(const hdpkit_blocks *s, int64_t begin, int64_t end, int64_t n,
-                                                        int64_t slot, pairs_piece *even, pairs_piece *odd) {
+    /* Add the terms begin .. end - 1, which occur once in the block, in N registers of bytes at these places. */
+    template <int N> HDPKIT_INLINE static void add_once(const Bytes &of, int64_t begin, int64_t end, const int64_t *at,
+                                                        pairs_piece *even, pairs_piece *odd) {
         pairs_piece both[N] = {}, second[N] = {};
+        const bool many = of.n >= MANY;
         for (int64_t j = begin; j < end; j++) {
-            const uint8_t *row = s->excess + s->distinct[j].row + slot;
-            if (n >= MANY) fetch_later<N>(s, j, n, slot);
+            const uint8_t *row = of.row(j);
+            if (many) fetch_later<N>(of, j, at);
 #pragma GCC unroll 16
             for (int i = 0; i < N; i++) {
-                const pairs_piece pairs = pairs_at(row + i * BYTES_WIDE);
+                const pairs_piece pairs = pairs_at(row + at[i]);
                 both[i] += pairs;
                 second[i] += pairs >> 8;
             }
@@ -202,15 +219,17 @@ struct BlockBounds {
     }
 
     /* The same for one that is repeated. */
-    template <int N> HDPKIT_INLINE static void add_repeated(const hdpkit_blocks *s, const hdpkit_distinct &d, int64_t slot,
+    template <int N> HDPKIT_INLINE static void add_repeated(const Bytes &of, int64_t j, const int64_t *at,
                                                             pairs_piece *even, pairs_piece *odd) {
-        const uint8_t *row = s->excess + d.row + slot;
+        const hdpkit_distinct &d = of.terms[j];
+        const uint8_t *row = of.row(j);
         const uint16_t times = (uint16_t)d.times, absent = (uint16_t)d.absent;
         int step[HDPKIT_LEVELS];
+        if (of.n >= MANY) fetch_later<N>(of, j, at);
         for (int l = 0; l < HDPKIT_LEVELS; l++) step[l] = d.present[l] - (l > 0 ? d.present[l - 1] : d.absent);
 #pragma GCC unroll 16
         for (int i = 0; i < N; i++) {
-            const pairs_piece pairs = pairs_at(row + i * BYTES_WIDE), second = pairs >> 8, first = pairs - (second << 8);
+            const pairs_piece pairs = pairs_at(row + at[i]), second = pairs >> 8, first = pairs - (second << 8);
             even[i] += first * times + absent;
             odd[i] += second * times + absent;
 #pragma GCC unroll 16
@@ -221,28 +240,27 @@ struct BlockBounds {
         }
     }
 
-    /* Add all terms of a block of many customers in 32-bit numbers. */
-    template <int N> HDPKIT_INLINE static void add_many(const hdpkit_blocks *s, int64_t once, int64_t n, int64_t slot,
-                                                        words_piece *sum) {
-        const hdpkit_distinct *d = s->distinct;
-        for (int64_t j = 0; j < n;) {
+    /* Add all terms in 32-bit numbers. */
+    template <int N> HDPKIT_INLINE static void add_many(const Bytes &of, const int64_t *at, words_piece *sum) {
+        const hdpkit_distinct *d = of.terms;
+        for (int64_t j = 0; j < of.n;) {
             pairs_piece even[N] = {}, odd[N] = {};
             int64_t left = UINT16_MAX;
-            if (j < once) {
-                const int64_t more = once - j < left / UINT8_MAX ? once - j : left / UINT8_MAX;
-                add_once<N>(s, j, j + more, n, slot, even, odd);
+            if (j < of.once) {
+                const int64_t more = of.once - j < left / UINT8_MAX ? of.once - j : left / UINT8_MAX;
+                add_once<N>(of, j, j + more, at, even, odd);
                 j += more;
                 left -= more * UINT8_MAX;
             }
-            for (; j >= once && j < n && most_of(d[j]) <= left; j++) {
-                fetch_later<N>(s, j, n, slot);
-                add_repeated<N>(s, d[j], slot, even, odd);
+            for (; j >= of.once && j < of.n && most_of(d[j]) <= left; j++) {
+                add_repeated<N>(of, j, at, even, odd);
                 left -= most_of(d[j]);
             }
             for (int i = 0; i < N; i++) widen(even[i], odd[i], sum + i * WORDS_EACH);
-            for (; j >= once && j < n && most_of(d[j]) > UINT16_MAX; j++)
+            for (; j >= of.once && j < of.n && most_of(d[j]) > UINT16_MAX; j++)
                 for (int i = 0; i < N * WORDS_EACH; i++) {
-                    const words_piece one = from_bytes(s->excess + d[j].row + slot + i * WORDS_WIDE);
+                    const uint8_t *from = of.row(j) + at[i / WORDS_EACH] + i % WORDS_EACH * WORDS_WIDE;
+                    const words_piece one = from_bytes(from);
                     words_piece more = words_piece{} + d[j].absent;
                     for (int l = 0; l < HDPKIT_LEVELS; l++) more = where_larger(one, d[j].above[l], d[j].present[l], more);
                     sum[i] += one * d[j].times + more;
@@ -253,19 +271,25 @@ struct BlockBounds {
     /* An upper bound of what a repeated term adds. */
     static int64_t most_of(const hdpkit_distinct &d) { return (int64_t)UINT8_MAX * d.times + d.absent; }
 
-    /* Bounds in N registers of bytes from a slot on: append the lines with bounds above the limit to `looked`, and take
-       the bounds of the others into account in the largest, `left`; with `kept`, store the bounds. The growth of the
-       denominators takes more time than the rest: it is computed for lines above the limit without it, and for all
-       lines if bounds must be `close`. */
-    template <int N> static void look_many(hdpkit_blocks *s, int64_t once, int64_t n, int64_t slot, float limit, bool close,
+    /* The registers of M places. */
+    template <int M> HDPKIT_INLINE static void registers_at(const int32_t *places, int64_t *at) {
+        for (int i = 0; i < M * PER_PLACE; i++) at[i] = places[i / PER_PLACE] + i % PER_PLACE * BYTES_WIDE;
+    }
+
+    /* Bounds at M places: append the lines with bounds above the limit to `looked`, and take the bounds of the others
+       into account in the largest, `left`; with `kept`, store the bounds. The growth of the denominators takes more time
+       than the rest: it is computed for lines above the limit without it, and for all lines if bounds must be `close`. */
+    template <int M> static void look_many(hdpkit_blocks *s, const Bytes &of, const int32_t *places, float limit, bool close,
                                            float *kept, floats_piece *left) {
-        constexpr int EACH = LANES / WORDS_WIDE;               /* registers of 32-bit numbers of a line */
-        const int64_t lines = (s->n_all - slot) / LANES;
+        constexpr int EACH = LANES / WORDS_WIDE, LINES = PLACE / LANES;
         const float per_step = 1.0f / s->steps, c = (float)s->n_now;
-        words_piece sum[N * WORDS_EACH] = {};
-        add_many<N>(s, once, n, slot, sum);
-        for (int l = 0; l < N * BYTES_WIDE / LANES && l < lines; l++) {
-            const int64_t from = slot + l * LANES;
+        int64_t at[M * PER_PLACE];
+        words_piece sum[M * PER_PLACE * WORDS_EACH] = {};
+        registers_at<M>(places, at);
+        add_many<M * PER_PLACE>(of, at, sum);
+        for (int l = 0; l < M * LINES; l++) {
+            const int64_t from = places[l / LINES] + l % LINES * LANES;
+            if (from >= s->n_all) break;
             floats_piece bound[EACH], largest = floats_piece{} + NEVER;
             words_piece above = {};
             for (int i = 0; i < EACH; i++) {
@@ -292,52 +316,102 @@ struct BlockBounds {
 
     /* The same for few customers, in units: `start` has the bounds without the terms, first of all even slots of a
        register, then of the odd ones. */
-    template <int N> static void look_few(hdpkit_blocks *s, int64_t once, int64_t n, int64_t slot, const int16_t *start,
+    template <int M> static void look_few(hdpkit_blocks *s, const Bytes &of, const int32_t *places, const int16_t *start,
                                           int16_t limit, float *kept, halves_piece *left) {
-        const hdpkit_distinct *d = s->distinct;
+        constexpr int N = M * PER_PLACE, LINES = PLACE / LANES;
+        int64_t at[N];
         pairs_piece even[N] = {}, odd[N] = {};
         halves_piece bound[2][N], above[N], any = {};
-        add_once<N>(s, 0, once, 0, slot, even, odd);
-        for (int64_t j = once; j < n; j++) add_repeated<N>(s, d[j], slot, even, odd);
+        registers_at<M>(places, at);
+        add_once<N>(of, 0, of.once, at, even, odd);
+        for (int64_t j = of.once; j < of.n; j++) add_repeated<N>(of, j, at, even, odd);
 #pragma GCC unroll 16
         for (int i = 0; i < N; i++) {
-            const halves_piece *without = (const halves_piece *)(start + slot) + 2 * i;
+            const halves_piece *without = (const halves_piece *)(start + at[i]);
             bound[0][i] = add_within((halves_piece)even[i], without[0]);
             bound[1][i] = add_within((halves_piece)odd[i], without[1]);
             above[i] = above_limit(bound[0][i], limit) | above_limit(bound[1][i], limit);
             any |= above[i];
         }
         if (kept != 0)
-            for (int64_t k = slot; k < slot + N * BYTES_WIDE && k < s->n_all; k++)
-                kept[k] = (float)((const int16_t *)bound[(k - slot) % 2])[(k - slot) / 2] / s->steps;
-        if (!any_of(any)) {
-            for (int i = 0; i < N; i++) *left = larger_of(*left, larger_of(bound[0][i], bound[1][i]));
-            return;
-        }
-        for (int l = 0; l < N * BYTES_WIDE / LANES; l++) {
-            int64_t in_line[LANES / 8];
-            memcpy(in_line, (const int16_t *)above + l * LANES / 2, sizeof in_line);
-            if ((in_line[0] | in_line[1]) != 0) {
-                s->looked[s->n_looked++] = (int32_t)(slot / LANES) + l;
+            for (int i = 0; i < M * PLACE; i++) {
+                const int64_t k = places[i / PLACE] + i % PLACE;
+                if (k < s->n_all) kept[k] = (float)((const int16_t *)bound[i % 2])[i / 2] / s->steps;
+            }
+        if (any_of(any))
+            for (int l = 0; l < M * LINES; l++) {
+                int64_t in_line[LANES / 8];
+                memcpy(in_line, (const int16_t *)above + l * LANES / 2, sizeof in_line);
+                if ((in_line[0] | in_line[1]) == 0) continue;
+                s->looked[s->n_looked++] = places[l / LINES] / LANES + l % LINES;
                 for (int i = 0; i < 2; i++)
                     for (int j = l * LANES / 2; j < (l + 1) * LANES / 2; j++) ((int16_t *)bound[i])[j] = INT16_MIN;
             }
-        }
         for (int i = 0; i < N; i++) *left = larger_of(*left, larger_of(bound[0][i], bound[1][i]));
     }
 
-    /* All slots, as many registers at a time as there are places in the processor. */
-    template <int N> static void look_at(hdpkit_blocks *s, int64_t once, int64_t n, int64_t slot, float limit, bool close,
-                                         float *kept, floats_piece *left) {
-        for (; slot + (N - 1) * BYTES_WIDE < s->n_all; slot += N * BYTES_WIDE)
-            look_many<N>(s, once, n, slot, limit, close, kept, left);
-        if constexpr (N > FEWEST_REGISTERS) look_at<N / 2>(s, once, n, slot, limit, close, kept, left);
+    /* All places, as many at a time as the processor has registers for. */
+    template <int M> static void look_at(hdpkit_blocks *s, const Bytes &of, int64_t i, float limit, bool close, float *kept,
+                                         floats_piece *left) {
+        for (; i + M <= s->n_places; i += M) look_many<M>(s, of, s->places + i, limit, close, kept, left);
+        if constexpr (M > 1) look_at<M / 2>(s, of, i, limit, close, kept, left);
     }
-    template <int N> static void look_at(hdpkit_blocks *s, int64_t once, int64_t n, int64_t slot, const int16_t *start,
-                                         int16_t limit, float *kept, halves_piece *left) {
-        for (; slot + (N - 1) * BYTES_WIDE < s->n_all; slot += N * BYTES_WIDE)
-            look_few<N>(s, once, n, slot, start, limit, kept, left);
-        if constexpr (N > FEWEST_REGISTERS) look_at<N / 2>(s, once, n, slot, start, limit, kept, left);
+    template <int M> static void look_at(hdpkit_blocks *s, const Bytes &of, int64_t i, const int16_t *start, int16_t limit,
+                                         float *kept, halves_piece *left) {
+        for (; i + M <= s->n_places; i += M) look_few<M>(s, of, s->places + i, start, limit, kept, left);
+        if constexpr (M > 1) look_at<M / 2>(s, of, i, start, limit, kept, left);
+    }
+
+    /* ---------------------------------------------------------------- lines */
+
+    /* Sums of the largest bytes of lines. */
+    template <int N> static void add_lines(hdpkit_blocks *s, const Bytes &of, int64_t first) {
+        const int64_t n = s->n_all / LANES;
+        for (; first + (N - 1) * BYTES_WIDE < n; first += N * BYTES_WIDE) {
+            int64_t at[N];
+            words_piece sum[N * WORDS_EACH] = {};
+            for (int i = 0; i < N; i++) at[i] = first + i * BYTES_WIDE;
+            add_many<N>(of, at, sum);
+            memcpy(s->line_sums + first, sum, sizeof sum);
+        }
+        if constexpr (N > 1) add_lines<N / 2>(s, of, first);
+    }
+
+    static void add_place(hdpkit_blocks *s, int64_t line) {
+        const int32_t place = (int32_t)(line * LANES / PLACE * PLACE);
+        if (s->n_places == 0 || s->places[s->n_places - 1] != place) s->places[s->n_places++] = place;
+    }
+
+    /* The places of lines that may have bounds above the limit, by the largest byte of each line for each term. Returns
+       an upper bound of the other lines' bounds; in units if there are few customers. */
+    static int32_t find_few(hdpkit_blocks *s, const Bytes &of, const int16_t *top, int32_t limit) {
+        int32_t left = INT16_MIN;
+        add_lines<4>(s, of, 0);
+        for (int64_t l = 0; l < s->n_all / LANES; l++) {
+            const int32_t bound = s->line_sums[l] + top[l];
+            if (bound > limit) add_place(s, l);
+            else raise(&left, bound);
+        }
+        return left;
+    }
+    static float find_many(hdpkit_blocks *s, const Bytes &of, float limit) {
+        constexpr int EACH = LANES / WORDS_WIDE;
+        const float per_step = 1.0f / s->steps, c = (float)s->n_now;
+        float left = NEVER;
+        add_lines<4>(s, of, 0);
+        for (int64_t l = 0; l < s->n_all / LANES; l++) {
+            const floats_piece *share = (const floats_piece *)(s->log_share + l * LANES);
+            const floats_piece *base = (const floats_piece *)(s->log_base + l * LANES);
+            floats_piece most = floats_piece{} + NEVER;
+            float each[WORDS_WIDE], start = NEVER;
+            for (int i = 0; i < EACH; i++) most = larger_of(most, share[i] - base[i] * c);
+            memcpy(each, &most, sizeof each);
+            for (int i = 0; i < WORDS_WIDE; i++) raise(&start, each[i]);
+            const float bound = (float)s->line_sums[l] * per_step + start;
+            if (bound > limit) add_place(s, l);
+            else raise(&left, bound);
+        }
+        return left;
     }
 
     /* Find the lines with dishes other than `own` whose bounds are less than some bits below a weight of its; with
@@ -348,29 +422,35 @@ struct BlockBounds {
         const int64_t once = collect(s, &n);
         double limit = log2_below(weight) + (double)exponent - (double)bits - ROUNDING * (1.0 + (double)s->n_now);
         limit -= log2_of_eta(s);
+        const Bytes slots = {s->excess, s->distinct, n, once, 0}, lines = {s->tops, s->distinct, n, once, 4};
+        const bool by_line = s->by_line != 0 && n >= s->by_line && kept == 0 && bits == BITS;
         const double units = floor(limit * (double)s->steps);
         float highest = NEVER;
-        s->n_looked = 0;
+        s->n_looked = s->n_places = 0;
+        for (int64_t l = 0; l < s->n_all / LANES && !by_line; l++) add_place(s, l);
         if (s->n_now >= FEWEST && s->n_now < MANY && units > LOWEST && units < (double)INT16_MAX) {
-            int16_t *start = s->starts + (s->n_now - FEWEST) * s->starts_stride, *of_own = start + place_of(own);
+            const int64_t row = (s->n_now - FEWEST) * s->starts_stride;
+            int16_t *start = s->starts + row, *of_own = start + place_of(own);
             const int16_t kept_of_own = *of_own;
             halves_piece left = halves_piece{} + INT16_MIN;
             int16_t all_left[sizeof left / sizeof(int16_t)], most = INT16_MIN;
+            if (by_line) most = (int16_t)find_few(s, lines, s->top_starts + row / LANES, (int32_t)units);
             *of_own = INT16_MIN;
-            look_at<MOST_REGISTERS>(s, once, n, 0, start, (int16_t)units, kept, &left);
+            look_at<MOST_PLACES>(s, slots, 0, start, (int16_t)units, kept, &left);
             *of_own = kept_of_own;
             memcpy(all_left, &left, sizeof left);
-            for (const int16_t one : all_left) most = one > most ? one : most;
+            for (const int16_t one : all_left) raise(&most, one);
             highest = (float)most / s->steps;
         } else {
             const float share = s->log_share[own];
             floats_piece left = floats_piece{} + NEVER;
             float all_left[sizeof left / sizeof(float)];
             s->log_share[own] = NEVER;
-            look_at<MOST_REGISTERS>(s, once, n, 0, (float)limit, kept != 0 || bits > BITS, kept, &left);
+            if (by_line) highest = find_many(s, lines, (float)limit);
+            look_at<MOST_PLACES>(s, slots, 0, (float)limit, kept != 0 || bits > BITS, kept, &left);
             s->log_share[own] = share;
             memcpy(all_left, &left, sizeof left);
-            for (const float one : all_left) highest = one > highest ? one : highest;
+            for (const float one : all_left) raise(&highest, one);
         }
         const double below = limit - (double)highest;          /* bits, of the dish that is nearest to the limit */
         bits += (int64_t)(below < (double)FARTHEST ? below : (double)FARTHEST);

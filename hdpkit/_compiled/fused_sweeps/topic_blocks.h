@@ -65,7 +65,15 @@ typedef struct hdpkit_block_words {
     int64_t n_met;
 } hdpkit_block_words;
 
-enum { HDPKIT_LEVELS = 3, HDPKIT_FEWEST = 3, HDPKIT_MANY = 16, HDPKIT_PLACES = 64, HDPKIT_REPEATED = 64 };
+enum {
+    HDPKIT_LEVELS = 3,
+    HDPKIT_SHORT = 4,            /* most customers of a block with `absent` */
+    HDPKIT_FEWEST = 3,
+    HDPKIT_MANY = 16,
+    HDPKIT_PLACES = 64,          /* bytes of the widest register */
+    HDPKIT_LANES = 16,
+    HDPKIT_REPEATED = 64,
+};
 
 /* A term of a block: the row of its bounds, and what repetitions add to them. */
 typedef struct hdpkit_distinct {
@@ -118,6 +126,7 @@ typedef struct hdpkit_blocks {
     double *running, *weights;
     int64_t *exponent;
     int64_t *depth;              /* initial exponent: very low for a slot without a dish */
+    double *absent;              /* rows for 1 to HDPKIT_SHORT customers: weights for different terms that a dish lacks */
     int64_t n_all;               /* slots in use, in complete lines */
     int32_t *looked;             /* lines whose dishes are computed */
     int64_t n_looked;
@@ -129,6 +138,12 @@ typedef struct hdpkit_blocks {
     int16_t *starts;             /* for HDPKIT_FEWEST to HDPKIT_MANY - 1 customers, by place of the slot, in units: bounds
                                     of log2 of the share divided by the denominators */
     int64_t starts_stride;       /* a multiple of HDPKIT_PLACES */
+    int32_t by_line;             /* fewest terms for which bounds of lines are computed first, 0: never */
+    uint8_t *tops;               /* the largest byte of each line of `excess`, or more: n_terms rows of stride / 16 */
+    int16_t *top_starts;         /* the same of `starts` */
+    int32_t *line_sums;          /* scratch by line */
+    int32_t *places;             /* slots from which bounds are computed */
+    int64_t n_places;
     hdpkit_distinct *distinct;   /* of the current unit */
     hdpkit_distinct repeated[HDPKIT_REPEATED];      /* of the numbers of customers that were needed last */
     int64_t passes;              /* units for which all dishes were computed */

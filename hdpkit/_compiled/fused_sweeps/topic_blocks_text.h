@@ -161,18 +161,21 @@ template <bool Scripted> struct Blocks {
         const hdpkit_factor *f = s->now;
         const int64_t c = s->n_product;
         for (int i = 0; i < N; i++) {
-            const piece base = ((const piece *)(s->base + slot))[i], square = base * (base + (double)(c - 1));
-            piece top = from_ints(s->counts + f[0].row + slot + i * PIECE) + f[0].plus, bottom;
+            const piece base = ((const piece *)(s->base + slot))[i];
+            piece top = from_ints(s->counts + f[0].row + slot + i * PIECE) + f[0].plus;
             for (int64_t j = 1; j < c; j++) top *= from_ints(s->counts + f[j].row + slot + i * PIECE) + f[j].plus;
-            if (c == 1) {
-                bottom = base + middle_of(s, c);
-            } else {
-                bottom = square + pair_of(s, 0, c);
-                for (int64_t j = 1; j < c / 2; j++) bottom *= square + pair_of(s, j, c);
-                if (c % 2 == 1) bottom *= base + middle_of(s, c);
-            }
-            ((piece *)(s->weights + slot))[i] = ((const piece *)(s->share + slot))[i] * (top / bottom);
+            ((piece *)(s->weights + slot))[i] = ((const piece *)(s->share + slot))[i] * (top / bottom_of(s, base, c));
         }
+    }
+
+    /* The denominator of a short block, of one dish or of several in lanes. */
+    template <class Real> HDPKIT_INLINE static Real bottom_of(const hdpkit_blocks *s, const Real &base, int64_t c) {
+        if (c == 1) return base + middle_of(s, c);
+        const Real square = base * (base + (double)(c - 1));
+        Real bottom = square + pair_of(s, 0, c);
+        for (int64_t j = 1; j < c / 2; j++) bottom = bottom * (square + pair_of(s, j, c));
+        if (c % 2 == 1) bottom = bottom * (base + middle_of(s, c));
+        return bottom;
     }
 
     static bool is_short(const hdpkit_blocks *s, int64_t c) { return c <= s->every / 4; }
@@ -186,7 +189,7 @@ template <bool Scripted> struct Blocks {
     /* What the next block needs first. */
     HDPKIT_INLINE static void fetch_next(const hdpkit_blocks *s) {
         const int64_t end = s->every < s->n_next ? s->every : s->n_next;
-        if (s->excess == 0 || s->n_next < FEWEST) return fetch(s, s->next, 0, end);
+        if (s->excess == 0 || s->n_next == 0) return fetch(s, s->next, 0, end);
         const int32_t own = s->pool[~s->code[s->unit + 1]].dish;
         for (int64_t j = 0; j < end; j++) {
             if (s->next[j].earlier > 0) continue;
@@ -224,12 +227,42 @@ template <bool Scripted> struct Blocks {
 
     static bool looks_at_all(const hdpkit_blocks *s) { return s->n_looked == s->n_all / LANES; }
 
+    /* Whether a short block has different terms, with the eta of the first term of all: then dishes without any of them
+       have weights that are kept. */
+    static bool are_different(const hdpkit_blocks *s) {
+        if (s->n_now > HDPKIT_SHORT) return false;
+        for (int64_t j = 0; j < s->n_now; j++)
+            if (s->now[j].plus != s->eta[0]) return false;
+        return true;
+    }
+
+    /* Whether a line has a term: not 0. */
+    static uint64_t any_in(const uint8_t *line) {
+        uint64_t parts[LANES / 8];
+        memcpy(parts, line, sizeof parts);
+        return parts[0] | parts[1];
+    }
+
     /* The weights of the dishes that are looked at for a short block. */
     static void weigh_few(const hdpkit_blocks *s) {
         const int64_t n = s->n_all;
         int64_t slot = 0;
         if (!looks_at_all(s)) {
             for (int64_t i = 0; i < s->n_looked; i++) multiply_few<LANES / PIECE>(s, s->looked[i] * LANES);
+            return;
+        }
+        if (s->excess != 0 && are_different(s)) {
+            int64_t n_lines = 0;
+            for (int64_t k = 0; k < n; k += LANES) {
+                uint64_t any = 0;
+                for (int64_t j = 0; j < s->n_now; j++) any |= any_in(s->excess + s->now[j].row + k);
+                s->places[n_lines] = (int32_t)k;
+                n_lines += any != 0;
+            }
+            for (int64_t i = 0; i < n_lines; i++)
+                for (int64_t j = 0; j < s->n_now; j++) HDPKIT_PREFETCH(s->counts + s->now[j].row + s->places[i]);
+            memcpy(s->weights, s->absent + (s->n_now - 1) * s->stride, n * sizeof(double));
+            for (int64_t i = 0; i < n_lines; i++) multiply_few<LANES / PIECE>(s, s->places[i]);
             return;
         }
         for (; slot + GROUP * PIECE <= n; slot += GROUP * PIECE) multiply_few<GROUP>(s, slot);
@@ -406,6 +439,11 @@ template <bool Scripted> struct Blocks {
         s->share[k] = s->tables[k] > 0 ? share_of(s, k, s->tables[k]) : 0.0;
         s->base[k] = (double)s->totals[k] + s->eta_sum;
         s->depth[k] = s->tables[k] > 0 ? 0 : NOWHERE;
+        double top = 1.0;
+        for (int64_t c = 1; c <= HDPKIT_SHORT; c++) {
+            top *= s->eta[0];
+            if (s->excess != 0) s->absent[(c - 1) * s->stride + k] = s->share[k] * (top / bottom_of(s, s->base[k], c));
+        }
         if (s->excess != 0) BlockBounds::refresh(s, k);
     }
 
@@ -431,8 +469,8 @@ template <bool Scripted> struct Blocks {
         s->n_all = n > 0 ? ((int64_t)entry[n - 1].dish / LANES + 1) * LANES : 0;
         memset(s->tables, 0, s->stride * sizeof(int32_t));
         for (int32_t i = 0; i < n; i++) s->tables[entry[i].dish] = entry[i].customers;
-        for (int64_t k = 0; k < s->stride; k++) refresh(s, (int32_t)k);
         if (s->excess != 0) BlockBounds::start(s);
+        for (int64_t k = 0; k < s->stride; k++) refresh(s, (int32_t)k);
         return 0;
     }
 

@@ -17,7 +17,7 @@ static const hdpkit_topic_functions functions = {
     sweep_of<WeightedCounts, Dirichlet>(), sweep_of<RestaurantRoot, Sparse>(),
     bursty_sweep_of<RestaurantRoot>(), bursty_sweep_of<WeightedRoot>(), bursty_sweep_of<WeightedCounts>(),
     blocks_start, blocks_next, blocks_fill, blocks_recount, blocks_bounds, resample_dish, scan_units,
-    bursty_blocks_start, bursty_blocks_next, bursty_resample_dish,
+    bursty_blocks_start, bursty_blocks_next, bursty_resample_dish, LINES_PAY,
 };
 
 static const hdpkit_slice_functions slices = {

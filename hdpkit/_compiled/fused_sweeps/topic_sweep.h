@@ -151,6 +151,7 @@ typedef struct hdpkit_topic_functions {
     int (*bursty_blocks_start)(hdpkit_blocks *);       /* the same with bursts */
     int (*bursty_blocks_next)(hdpkit_blocks *);
     int (*bursty_resample_dish)(hdpkit_blocks *);
+    int32_t lines_pay;                                 /* `by_line` of blocks that takes the least time */
 } hdpkit_topic_functions;
 
 #ifdef __cplusplus
