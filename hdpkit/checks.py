@@ -127,6 +127,8 @@ def seed_number(name: str, value: Any) -> int:
 
 def as_float(value: Any) -> float:
     """Return a real number as a float, infinite if it is too large; NaN for anything else."""
+    if type(value) is float:  # without the check of an abstract class
+        return value
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         return math.nan
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -111,15 +111,25 @@ def check_balance(model: PointModel, move: Move, *, tolerance: float = TOLERANCE
     """
     pairs = 0
     for step in range(move.n_steps(model.franchise)):
+        known: dict[Any, Any] = {}  # many ways back begin at one point
+
+        def transitions(
+            state: int, numbers: Numbers, drawn: float, step: int = step, known: Any = known
+        ) -> Any:
+            point = state, *np.round([*numbers, drawn], DIGITS).tolist()
+            if point not in known:
+                known[point] = model.transitions(move, step, state, numbers, drawn)
+            return known[point]
+
         for state in range(len(model.states)):
             given = model.generic_numbers(state)
             here: Point = state, tuple(np.round(given, DIGITS).tolist())
-            for (after, _), (flow, ends) in model.transitions(move, step, state, given, DRAWN).items():
+            for (after, _), (flow, ends) in transitions(state, given, DRAWN).items():
                 if after < state:  # the pair was checked in the other direction
                     continue
                 # On the way back, a dish that died is born again with the number that it had.
                 drawn = model.drawn(given, ends)
-                back = model.transitions(move, step, after, ends, DRAWN if drawn is None else drawn)
+                back = transitions(after, ends, DRAWN if drawn is None else drawn)
                 there = model.density(state, given) * flow
                 again = model.density(after, ends) * back.get(here, (0.0, ends))[0]
                 if not abs(there - again) <= tolerance * max(1.0, there):
