@@ -60,7 +60,7 @@ class Model:
 
     def __init__(self, documents, kernel, integrated, least=0.0):
         self.least = least
-        self.franchise, self.seated = franchise(documents, kernel), {}
+        self.franchise = franchise(documents, kernel)
         self.integrated = integrated
         self.terms = [x for d in documents for x in d]
         self.home = [j for j, d in enumerate(documents) for _ in d]
@@ -80,15 +80,6 @@ class Model:
         return p
 
     def enter(self, z):
-        """Put the franchise into a state; returns the slot of each label."""
-        if z not in self.seated:
-            slot = self.seat(z)
-            self.seated[z] = slot, self.franchise.freeze()
-        slot, frozen = self.seated[z]
-        self.franchise._take_over(frozen)
-        return slot
-
-    def seat(self, z):
         """Seat everybody; returns the slot of each label."""
         fr, source = self.franchise, Streams(1).source(1)
         fr.clear()
@@ -160,7 +151,7 @@ class BurstyModel(Model):
     def __init__(self, documents, kernel, integrated, bursts, least=0.0):
         self.labels = range(4) if sum(map(len, documents)) < 3 else (1, 2)
         super().__init__(documents, kernel, integrated, least)
-        self.franchise, self.seated = franchise(documents, kernel, bursts=bursts), {}
+        self.franchise = franchise(documents, kernel, bursts=bursts)
         self.b, self.a = bursts
         labels = self.states
         self.states = [
