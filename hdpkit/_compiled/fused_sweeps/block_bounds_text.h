@@ -10,7 +10,8 @@
    that decreases with n: a repeated term has its values for n = 0 and for the least n beyond 0, r/2 and 6 r.
 
    Bytes are added in pairs, as 16-bit numbers: their sum, and the sum of the second bytes alone. A block of few customers
-   is compared in these numbers, too; for many customers they are widened before they can overflow.
+   is compared in these numbers, too; for many customers they are widened before they can overflow. Where registers are
+   narrow, the sums of the largest bytes of lines of sixteen slots show first which lines can have such a dish.
 
    A dish whose bound is BITS bits below the weight of the block's own dish is not computed. All of these together have
    at most the weight `missing`, by the largest of their bounds. The uniform number of the draw is known before: if it
@@ -66,6 +67,8 @@ struct BlockBounds {
 
     /* The rows of all terms. */
     static void fill(hdpkit_blocks *s) {
+        uint8_t of_few[64];                                    /* of small counts under the eta of the first term */
+        for (int32_t n = 0; n < 64; n++) of_few[n] = excess_of(s, n, s->eta[0]);
         for (int64_t v = 0; v < s->n_terms; v++) {
             const int32_t *count = s->counts + v * s->stride;
             uint8_t *excess = s->excess + v * s->stride, *top = s->tops + v * s->stride / LANES;
@@ -73,10 +76,11 @@ struct BlockBounds {
             for (int64_t b = 0; b < s->stride; b += LANES) {
                 int32_t any = 0;
                 for (int i = 0; i < LANES; i++) any |= count[b + i];
-                top[b / LANES] = 0;
+                if (s->by_line != 0) top[b / LANES] = 0;
                 memset(excess + b, 0, LANES);
                 for (int i = 0; i < LANES && any != 0; i++) {
-                    excess[b + i] = excess_of(s, count[b + i], eta);
+                    const int32_t n = count[b + i];
+                    excess[b + i] = n < 64 && eta == s->eta[0] ? of_few[n] : excess_of(s, n, eta);
                     if (s->by_line != 0) raise(top + b / LANES, excess[b + i]);
                 }
             }

@@ -175,10 +175,10 @@ cdef double LOG_2 = 0.69314718055994530942
 cdef class Bounds:
     """Bounds by term and slot (block_bounds_text.h), which follow the counts as long as only the verb changes them."""
 
-    cdef vector[uint8_t] excess      # n_terms rows of stride slots, and of their lines
+    cdef vector[uint8_t] excess      # n_terms rows of stride slots, and of their lines if `by_line`
     cdef int64_t stride
     cdef int64_t version, eta_version    # of the counts and of eta for which they are valid
-    cdef bint by_line                # whether those of lines are valid, too
+    cdef bint by_line                # whether those of lines are kept, too
     cdef int64_t passes              # units for which all dishes were computed
 
 
@@ -399,7 +399,7 @@ cdef class Blocks:
                 self.bursts.edges = <double *>(at + 3 * narrow)       # one longer
             self.stride = s.stride
         if self.bounds is not None and self.bounds.stride != s.stride:
-            lines = s.n_terms * s.stride // HDPKIT_LANES
+            lines = s.n_terms * s.stride // HDPKIT_LANES if s.by_line != 0 else 0
             # Both are read in registers of bytes.
             self.bounds.excess.resize(s.n_terms * s.stride + HDPKIT_PLACES + lines + 4 * HDPKIT_PLACES)
             s.excess = self.bounds.excess.data()
@@ -672,7 +672,7 @@ def computed_units(Units units not None):
 
 
 def bytes_of_bounds(Units units not None, int64_t n_terms):
-    """Bytes of the bounds that are kept: by term and slot, and by term and line of sixteen slots."""
+    """Bytes of the bounds that were kept ``by_line``: by term and slot, and by term and line of sixteen slots."""
     cdef Bounds bounds = <Bounds?>units.bounds
     kept = np.empty(bounds.excess.size(), dtype=np.uint8)
     cdef uint8_t[::1] to = kept
