@@ -726,7 +726,7 @@ def hyperparameter_values(state: State) -> dict[str, Any]:
     """Hyperparameters by their keys in a trace."""
     values = state.hyperparameters.current()
     for name, value in state.measure.parameters.items():
-        shared = not isinstance(value, np.ndarray) or value.ndim == 0
+        shared = isinstance(value, float) or np.ndim(value) == 0
         values[parameter_key(name)] = float(value) if shared else value
     if state.topology.sticky.kappa > 0.0:
         values[KAPPA] = state.topology.sticky.kappa

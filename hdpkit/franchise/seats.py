@@ -51,6 +51,10 @@ from hdpkit.stores.reference import labelled_seating as reference
 
 __all__ = ["KernelChoice", "Seats", "Statistics", "unserved"]
 
+_FEW = (
+    256  # customers or restaurants with fewer of which memory is kept: the next sweep would allocate it again
+)
+
 
 def _draw_seats(state: Any, labelled: Any, source: ChoiceSource) -> None:
     """Draw the seats that a store doesn't keep, in a labelled store."""
@@ -415,7 +419,7 @@ class Statistics(Seats):
             self._seating.relabel_dishes(mapping)
             self.bank.relabelled(mapping)
             self.slots.relabel(mapping)
-        if isinstance(self.store, Compacts):
+        if isinstance(self.store, Compacts) and max(self.topology.n_customers, self.topology.n_nodes) >= _FEW:
             self.store.compact()
         if not self.measure.exact_statistics:
             self._recount()

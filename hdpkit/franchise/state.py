@@ -143,7 +143,7 @@ class State(Locked):
 
     @property
     def _seating(self) -> Any:
-        """`seating`, within the lock: every verb uses it several times."""
+        """The same, for methods that run within the lock."""
         return self.store if self._lent is None else self._lent
 
     # ------------------------------------------------------------------ who may use it

@@ -16,7 +16,7 @@ import attrs
 from hdpkit.checks import as_float, function, instance, text
 from hdpkit.errors import ParameterError
 
-if TYPE_CHECKING:  # a tenth of the time that importing hdpkit takes, for who draws a bar
+if TYPE_CHECKING:  # only progress bars need them, and they take a tenth of the time of importing hdpkit
     from rich.console import Console
     from rich.progress import Progress, TaskID
 

@@ -208,13 +208,14 @@ def _sweep(
         answer()
 
     ensemble.on_pulse(pulse)
-    for done, place in enumerate(places):  # noqa: B007
+    for place in places:
         move = moves[place]
         franchise.data.check_unchanged()
         began = time.perf_counter()
         info = ensemble.apply(move, place + 1, sweep, streams)
         records += _records(move, sweep, info, time.perf_counter() - began)
         answer()
+        done += 1
     franchise.data.check_unchanged()  # a sweep over changed data isn't valid
     ensemble.on_pulse(None)
     ensemble.settle(sweep)

@@ -11,6 +11,7 @@ from hdpkit import moves
 from hdpkit.base_measures import DirichletMultinomialReference, SparseDirichletMultinomialReference
 from hdpkit.errors import StateError
 from hdpkit.franchise import SeatingSample
+from hdpkit.franchise.sample import hyperparameter_values
 from hdpkit.random import as_source
 from hdpkit.summaries.merging import merged_sample
 
@@ -272,3 +273,13 @@ def test_drawn_topics_have_the_posterior_mean(base, known):
         assert np.allclose(drawn[:, 1].var(axis=0), mean * (1 - mean) / (n + 1), rtol=0.25)
     restored = pickle.loads(pickle.dumps(sample))
     assert np.array_equal(restored.draw_topics(3), sample.draw_topics(3))
+
+
+def test_parameters_of_a_measure_may_be_lists():
+    class Listed(DirichletMultinomialReference):
+        @property
+        def parameters(self):
+            return {"shape": [1.0, 2.0], "eta": 0.5, "whole": 3}
+
+    found = hyperparameter_values(two_levels(Listed(0.5), kernel="reference"))
+    assert (found["base/shape"], found["base/eta"], found["base/whole"]) == ([1.0, 2.0], 0.5, 3.0)

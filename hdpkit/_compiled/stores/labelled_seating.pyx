@@ -219,15 +219,27 @@ def lump(labelled):
 
 @guarded
 def lump_seats(ExplicitStore labelled not None, HistogramStore store not None):
-    """Replace the seating of a store by the dishes and histograms of a labelled one. Nothing is drawn."""
+    """Replace the seating of a store by the dishes and histograms of a labelled one. Nothing is drawn.
+
+    If memory runs out, the store is empty.
+    """
+    check_length("customers of the store", store.n_customers, labelled.n_customers)
+    check_length("restaurants of the store", <int64_t>store.nodes.size(), <int64_t>labelled.nodes.size())
+    store.clear()
+    try:
+        count_seats(labelled, store)
+    except BaseException:
+        store.clear()
+        raise
+
+
+cdef int count_seats(ExplicitStore labelled, HistogramStore store) except -1:
+    """Count the customers of a labelled store in an empty one."""
     cdef vector[int32_t] sizes, counts
     cdef int64_t i, j, first
     cdef int32_t node, place
     cdef Entry *entry
     cdef Entry *made
-    check_length("customers of the store", store.n_customers, labelled.n_customers)
-    check_length("restaurants of the store", <int64_t>store.nodes.size(), <int64_t>labelled.nodes.size())
-    store.clear()
     with nogil:
         for i in range(store.n_customers):
             store.label(<int32_t>i, labelled.dish_at(<int32_t>i))
@@ -242,6 +254,7 @@ def lump_seats(ExplicitStore labelled not None, HistogramStore store not None):
                 if entry.tables == 1:
                     continue
                 sizes.clear()
+                counts.clear()
                 labelled.sizes_of(node, place, &sizes, &counts)
                 sort(sizes.data(), sizes.data() + sizes.size())
                 first = 0
@@ -249,6 +262,7 @@ def lump_seats(ExplicitStore labelled not None, HistogramStore store not None):
                     if j == <int64_t>sizes.size() or sizes[j] != sizes[first]:
                         store.change(made, sizes[first], <int32_t>(j - first))
                         first = j
+    return 0
 
 
 cdef dict bin_columns(vector[int32_t] *bins):

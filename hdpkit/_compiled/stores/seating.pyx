@@ -35,7 +35,6 @@ cdef extern from *:
 
 cdef int64_t LARGEST = 2**31 - 1
 cdef int MUCH = 1 << 20   # bytes from which memory is returned to the system
-cdef int FEW = 256       # customers with less of whom a sweep would only allocate again what is released
 cdef int SMALL = 4096    # sizes of tables below this are counted, or tabulated, in an array
 
 
@@ -479,8 +478,6 @@ cdef class Seating(Guarded):
         if not 0.0 <= share <= 1.0:
             refuse("share", share, "a number from 0 to 1", "0.5 shrinks arrays that are half empty.")
         self.begin_change()
-        if share > 0.0 and self.n_customers < FEW and <int64_t>self.nodes.size() < FEW:
-            return False
         held = self.memory_bytes()
         with nogil:
             moved = self.squeeze_entries(share)
