@@ -339,8 +339,8 @@ def log_density_at(prior: Prior, x: float) -> float:
     return log_density(prior, "log_density", prior.log_density(x))
 
 
-def draw_from(prior: Prior, source: ChoiceSource, size: int | None = None) -> Any:
-    """Draw one number from a prior, or an array of shape ``(size,)``.
+def draw_from(prior: Prior, source: ChoiceSource, size: int | tuple[int, ...] | None = None) -> Any:
+    """Draw one number from a prior, or an array of this shape.
 
     A user-defined prior draws from the NumPy generator on the source's stream. A prior with finitely many
     values and a method ``choose(source)`` draws a single number by that method, so that moves can be
@@ -349,7 +349,12 @@ def draw_from(prior: Prior, source: ChoiceSource, size: int | None = None) -> An
     if size is None and callable(getattr(prior, "choose", None)):
         return real_values(prior, "choose", prior.choose(source), ())  # type: ignore[attr-defined]
     drawn = prior.draw(source if _takes_sources(prior) else source.generator, size)
-    return real_values(prior, "draw", drawn, () if size is None else (size,))
+    return real_values(prior, "draw", drawn, _shape_of_draws(size))
+
+
+def _shape_of_draws(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """The shape of draws."""
+    return () if size is None else (size,) if isinstance(size, int) else size
 
 
 @attrs.frozen(init=False)
@@ -382,7 +387,7 @@ class Above:
             )
         bound = real_number("low", low)
         if bound < 0.0:
-            raise ParameterError("low", low, "a finite number, 0 or more", "0 is Gamma itself.")
+            raise ParameterError("low", low, "a finite number, 0 or more", "With 0 it is the prior itself.")
         self.__attrs_init__(prior, bound)
 
     @property
@@ -423,9 +428,10 @@ class Above:
             Draws; one that would round to the bound is the next double.
         """
         size = _source_and_size(generator, size)
-        if isinstance(generator, ChoiceSource) and not _takes_sources(self.prior):
-            generator = generator.generator
-        drawn = np.asarray(self.prior.draw(generator, size))
+        if isinstance(generator, ChoiceSource):
+            drawn = np.asarray(draw_from(self.prior, generator, size))
+        else:
+            drawn = real_values(self.prior, "draw", self.prior.draw(generator, size), _shape_of_draws(size))
         found = np.maximum(self.low + drawn, np.nextafter(self.low, math.inf))
         return float(found) if size is None else found
 

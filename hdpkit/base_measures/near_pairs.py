@@ -26,7 +26,8 @@ def near_covariance(X: Floats, covariance: Floats, independent: bool = False) ->
     Art, Gnanadesikan & Kettenring 1982, "Data-based metrics for cluster analysis": the mean product of the
     differences of near points, where distances are measured by the covariance found in the step before.
     Points of one normal cluster that are near by this measure differ in all directions alike, so its shape
-    doesn't change. Results are the same in all units and rotations.
+    doesn't change. If no two distances are equal, the result is the same in all units and, unless columns are
+    independent, rotations.
 
     Parameters
     ----------

@@ -15,10 +15,12 @@ from hdpkit.base_measures.protocol import BaseMeasure, Resampled
 from hdpkit.checks import number_array, whole_number
 from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.priors import Prior, mean_of
+from hdpkit.priors import Above, Gamma, Prior, mean_of
 
 __all__ = [
     "LARGEST_VALUE",
+    "MULTIPLIER",
+    "STRENGTH",
     "VectorMeasure",
     "diagonal",
     "finite_numbers",
@@ -29,6 +31,7 @@ __all__ = [
 ]
 
 SMALLEST, LARGEST = 1e-50, 1e50  # range of positive parameters
+MULTIPLIER, STRENGTH = Above(Gamma(1.0, 4.0 / 3.0), 0.25), Gamma(1.0, 10.0)  # of `hierarchical` priors
 LARGEST_VALUE = 1e100  # so that squares of values, multiplied or divided by parameters, don't overflow
 
 

@@ -46,7 +46,7 @@ def measure_of_points(measure: str | BaseMeasure, X: Floats) -> BaseMeasure:
     if measure == "diagonal":
         if regular:
             return NormalGamma.hierarchical(X, _DISHES)
-        return NormalGamma(X.mean(axis=0))._resampled(smaller * _spread(sd) ** 2)
+        return NormalGamma.hierarchical(X, variances=smaller * _spread(sd) ** 2)
     sd = _spread(sd)
     scaled = (X - X.mean(axis=0)) / sd
     if regular and np.linalg.eigvalsh(np.cov(scaled, rowvar=False).reshape(D, D))[0] > _SINGULAR:
@@ -56,8 +56,8 @@ def measure_of_points(measure: str | BaseMeasure, X: Floats) -> BaseMeasure:
         from sklearn.covariance import ledoit_wolf
     correlation = ledoit_wolf(scaled, assume_centered=True)[0] if scaled.any() else np.eye(D)
     correlation += _SINGULAR * np.eye(D)
-    plain = NormalInverseWishart(X.mean(axis=0), 1.0, D + 2.0, smaller * correlation * np.outer(sd, sd))
-    return plain._resampled(plain.scale)
+    guess = smaller * correlation * np.outer(sd, sd)
+    return NormalInverseWishart.hierarchical(X, covariance=guess)
 
 
 def _spread(sd: Floats) -> Floats:

@@ -509,6 +509,16 @@ def test_a_hierarchical_prior_has_the_shape_of_the_clusters():
     assert np.isfinite(many.scale).all()
     with pytest.raises(DataError):
         hk.NormalInverseWishart.hierarchical(X[:, [0, 0]])
+    # A guess that is given, for any values.
+    given = hk.NormalInverseWishart.hierarchical(X[:, [0, 0]], covariance=np.eye(2))
+    assert np.array_equal(given.scale, np.eye(2))
+    assert given.priors == measure.priors
+
+
+def test_a_multiplied_scale_may_not_underflow_or_overflow():
+    for multiplier, size in ((1e-50, 1e-250), (1e50, 1e250), (hk.Gamma(2.0, 2e-50), 1e250)):
+        with pytest.raises(ParameterError, match="multiplier"):
+            hk.NormalInverseWishart(np.zeros(2), 1.0, 4.0, size * np.eye(2), multiplier)
 
 
 def test_a_hierarchical_prior_of_independent_dimensions():
@@ -522,6 +532,8 @@ def test_a_hierarchical_prior_of_independent_dimensions():
     numbers = hk.NormalGamma.hierarchical(X[:, 1])
     assert numbers.n_dims is None
     assert numbers.rate == pytest.approx(hk.NormalGamma.weakly_informative(X[:, 1]).rate)
+    given = hk.NormalGamma.hierarchical(np.zeros(3), variances=4.0)
+    assert (given.rate, given.priors) == (2.0, measure.priors)
 
 
 def test_near_points_that_are_equal_say_nothing_of_a_shape():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from hdpkit.errors import ParameterError
-from hdpkit.priors import Beta, Each, Gamma, Normal, Prior, draw_from
+from hdpkit.priors import Above, Beta, Each, Gamma, Normal, Prior, draw_from
 from hdpkit.random import RandomStream
 
 positive = st.floats(1e-3, 1e3)
@@ -192,3 +192,28 @@ def test_draws_at_the_ends_of_the_shapes(shape):
     source = RandomStream((5, 6))
     assert 0.0 < Gamma(shape, shape).draw(source) < math.inf
     assert 0.0 < Beta(shape, shape).draw(source) < 1.0
+
+
+def test_a_bound_moves_a_prior():
+    """Also one with finitely many values, which a move enumerates by its `choose`."""
+    above, inner = Above(Gamma(2.0, 3.0), 0.5), Gamma(2.0, 3.0)
+    assert above.mean == inner.mean + 0.5
+    assert above.log_density(1.25) == inner.log_density(0.75)
+    assert above.log_density(0.5) == -math.inf
+    assert (
+        above.draw(RandomStream((1, 2)), 3).tolist() == (0.5 + inner.draw(RandomStream((1, 2)), 3)).tolist()
+    )
+
+    class Two:
+        mean, support = 1.5, (0.0, 3.0)
+
+        def log_density(self, x):
+            return math.log(0.5) if x in (1.0, 2.0) else -math.inf
+
+        def draw(self, generator, size=None):
+            return generator.choice([1.0, 2.0], size=size)
+
+        def choose(self, source):
+            return [1.0, 2.0][source.index(2)]
+
+    assert {draw_from(Above(Two(), 0.5), RandomStream((seed, 2))) for seed in range(20)} == {1.5, 2.5}

@@ -15,6 +15,8 @@ from hdpkit.base_measures.moments import Moments, finite
 from hdpkit.base_measures.protocol import by_entry
 from hdpkit.base_measures.vectors import (
     LARGEST_VALUE,
+    MULTIPLIER,
+    STRENGTH,
     VectorMeasure,
     diagonal,
     is_one,
@@ -24,7 +26,6 @@ from hdpkit.base_measures.vectors import (
 )
 from hdpkit.checks import number_array
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.priors import Above, Gamma
 from hdpkit.random import ChoiceSource
 
 __all__ = ["NormalGammaReference"]
@@ -103,7 +104,9 @@ class NormalGammaReference(VectorMeasure):
         return cls(X.mean(axis=0), 0.01, 1.5, rate)
 
     @classmethod
-    def hierarchical(cls, values: npt.ArrayLike, n_dishes: float = 10.0) -> Self:
+    def hierarchical(
+        cls, values: npt.ArrayLike, n_dishes: float = 10.0, variances: npt.ArrayLike | None = None
+    ) -> Self:
         """A prior from the data whose size and strength are resampled.
 
         As `NormalInverseWishart.hierarchical`, for independent columns: the guess of a variance is that of
@@ -116,35 +119,26 @@ class NormalGammaReference(VectorMeasure):
             Two or more values, not all the same in any dimension. At most 2,000, evenly spaced, are compared.
         n_dishes : float
             Approximate number of dishes, for the guess.
+        variances : array-like, shape (D,), optional
+            The guess, instead; values may then be any. A number for values of shape (n,).
 
         Raises
         ------
         DataError
             If a dimension is constant.
         """
-        from hdpkit.base_measures.near_pairs import near_variances  # not needed to import the package
+        X = number_array(values)
+        if X is None or X.ndim not in (1, 2) or X.size == 0 or not np.all(finite(X)):
+            raise DataError("values", values, "finite numbers, shape (n,) or (n, D)", "Give an array.")
+        if variances is None:
+            from hdpkit.base_measures.near_pairs import near_variances  # not needed to import the package
 
-        plain = cls.weakly_informative(values, n_dishes)
-        guess = np.atleast_1d(plain.rate / (plain.shape - 1.0))
-        X = np.asarray(values, dtype=np.float64).reshape(-1, len(guess))
-        return plain._resampled(near_variances(X, guess))
-
-    def _resampled(self, variances: Floats) -> Self:
-        """Return the prior with these guesses of variances, whose multiplier and strength have priors.
-
-        The priors are those of `hierarchical`.
-
-        Parameters
-        ----------
-        variances : array, shape (D,); (1,) for single numbers
-        """
-        return attrs.evolve(
-            self,
-            strength=Gamma(1.0, 10.0),
-            shape=1.5,
-            rate=0.5 * variances if self.n_dims else 0.5 * float(variances[0]),
-            multiplier=Above(Gamma(1.0, 4.0 / 3.0), 0.25),
-        )
+            plain = cls.weakly_informative(values, n_dishes)
+            guess = np.atleast_1d(plain.rate / (plain.shape - 1.0))
+            near = near_variances(X.reshape(-1, len(guess)), guess)
+            variances = near if plain.n_dims else near[0]
+        guessed = positive_numbers("variances", variances)
+        return cls(X.mean(axis=0), STRENGTH, 1.5, 0.5 * guessed, MULTIPLIER)
 
     @property
     def parameters(self) -> dict[str, Any]:

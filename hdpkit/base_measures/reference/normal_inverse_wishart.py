@@ -15,6 +15,8 @@ from hdpkit.base_measures.moments import Moments, finite
 from hdpkit.base_measures.protocol import by_entry
 from hdpkit.base_measures.vectors import (
     LARGEST_VALUE,
+    MULTIPLIER,
+    STRENGTH,
     VectorMeasure,
     finite_numbers,
     is_one,
@@ -22,11 +24,11 @@ from hdpkit.base_measures.vectors import (
 )
 from hdpkit.checks import number_array
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.priors import Above, Gamma
 from hdpkit.random import ChoiceSource
 
 __all__ = ["DrawnNormal", "NormalInverseWishartReference"]
 
+_LEAST = 1e-290  # of the diagonal of a multiplied scale, so that it doesn't underflow
 LOG_LEAST = -300.0  # smallest log of square roots of chi-square variates, so that none of them is 0
 
 
@@ -123,7 +125,7 @@ class NormalInverseWishartReference(VectorMeasure):
         (dof - D - 1).
     multiplier : float or prior
         Factor of the scale matrix. With a prior it is resampled: ``scale`` then has the shape of the
-        covariances, and the chain finds their size.
+        covariances up to a factor.
     """
 
     mean: Any = attrs.field(converter=_mean)
@@ -140,6 +142,14 @@ class NormalInverseWishartReference(VectorMeasure):
             raise ParameterError(
                 "dof", self.dof, f"above D - 1 = {len(self.mean) - 1}", "D + 2 gives E[Sigma] = scale."
             )
+        if not is_one(self.multiplier):
+            variances = float(self.multiplier) * np.diag(self.scale)
+            if not (variances.min() > _LEAST and variances.max() < 1.0 / _LEAST):
+                raise ParameterError(
+                    "multiplier", self.multiplier,
+                    f"such that the diagonal of multiplier scale is from {_LEAST} to {1.0 / _LEAST}",
+                    "Change the unit of the scale.",
+                )  # fmt: skip
 
     @classmethod
     def weakly_informative(cls, values: npt.ArrayLike, n_dishes: float = 10.0) -> Self:
@@ -173,14 +183,16 @@ class NormalInverseWishartReference(VectorMeasure):
             raise _singular(X) from error
 
     @classmethod
-    def hierarchical(cls, values: npt.ArrayLike, n_dishes: float = 10.0) -> Self:
+    def hierarchical(
+        cls, values: npt.ArrayLike, n_dishes: float = 10.0, covariance: npt.ArrayLike | None = None
+    ) -> Self:
         """A prior from the data whose size and strength are resampled.
 
         The guess of the covariance of a dish has the shape of the differences of near points (Art,
         Gnanadesikan & Kettenring 1982, "Data-based metrics for cluster analysis"), and the determinant of
         that of `weakly_informative`; dof is D + 2. The multiplier is 0.25 plus Gamma(1, 4/3), with mean 1,
-        and strength ~ Gamma(1, 10). So chains begin where E[Sigma] is the guess. Without a bound of the
-        multiplier values that are in the data several times could draw it to 0.
+        and strength ~ Gamma(1, 10). So chains begin where E[Sigma] is the guess. The multiplier has a bound,
+        because with values that occur several times in the data its posterior could otherwise be near 0.
 
         Parameters
         ----------
@@ -188,37 +200,26 @@ class NormalInverseWishartReference(VectorMeasure):
             More than D values, in general position. At most 2,000 of them, evenly spaced, are compared.
         n_dishes : float
             Approximate number of dishes, for the guess.
+        covariance : array-like, shape (D, D), optional
+            The guess, instead; values may then be any.
 
         Raises
         ------
         DataError
             If the data's covariance matrix is not positive definite.
         """
-        from hdpkit.base_measures.near_pairs import near_covariance  # not needed to import the package
+        X = number_array(values)
+        if X is None or X.ndim != 2 or len(X) == 0 or not np.all(finite(X)):
+            raise DataError("values", values, "finite vectors, shape (n, D)", "Give an array.")
+        if covariance is None:
+            from hdpkit.base_measures.near_pairs import near_covariance  # not needed to import the package
 
-        plain = cls.weakly_informative(values, n_dishes)
-        X = np.asarray(values, dtype=np.float64)
-        try:
-            return plain._resampled(near_covariance(X, plain.scale))
-        except np.linalg.LinAlgError as error:
-            raise _singular(X) from error
-
-    def _resampled(self, covariance: Floats) -> Self:
-        """Return the prior with this guess of a covariance, whose multiplier and strength have priors.
-
-        The priors are those of `hierarchical`.
-
-        Parameters
-        ----------
-        covariance : array, shape (D, D)
-        """
-        return attrs.evolve(
-            self,
-            strength=Gamma(1.0, 10.0),
-            dof=len(self.mean) + 2.0,
-            scale=covariance,
-            multiplier=Above(Gamma(1.0, 4.0 / 3.0), 0.25),
-        )
+            plain = cls.weakly_informative(values, n_dishes)
+            try:
+                covariance = near_covariance(X, plain.scale)
+            except np.linalg.LinAlgError as error:
+                raise _singular(X) from error
+        return cls(X.mean(axis=0), STRENGTH, X.shape[1] + 2.0, covariance, MULTIPLIER)
 
     @property
     def parameters(self) -> dict[str, Any]:
