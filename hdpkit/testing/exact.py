@@ -206,10 +206,26 @@ class ExactModel:
             P[before, after] += probability
         return P
 
-    def _invariant_matrix(
-        self, apply: Apply, reversible: bool = False, tolerance: float = TOLERANCE
-    ) -> Floats:
-        """`matrix`, with an error at the first rows that no matrix has that passes `check_exact`."""
+    def checked_matrix(self, apply: Apply, reversible: bool = False, tolerance: float = TOLERANCE) -> Floats:
+        """Return `matrix`, or raise at the first rows that show that it can't pass `check_exact`.
+
+        Parameters
+        ----------
+        apply : callable
+            As for `matrix`.
+        reversible : bool
+            Whether detailed balance is checked, too.
+        tolerance : float
+            Of `check_exact`; here the error may be twice as large.
+
+        Raises
+        ------
+        ExactFailure
+            If a row doesn't sum to one, more flows into a state than its probability, or detailed balance
+            doesn't hold between two rows.
+        """
+        flag("reversible", reversible)
+        positive_number("tolerance", tolerance)
         P, into, complete = np.zeros((len(self.states), len(self.states))), np.zeros(len(self.states)), 0
         for before, after, probability in self.branches(apply):
             if before > complete:
@@ -282,7 +298,7 @@ def check_exact(
     positive_number("tolerance", tolerance)
     whole = np.eye(len(model.states))
     # One matrix at a time, so that the first wrong rows end a check.
-    found = (model._invariant_matrix(step, reversible, tolerance) for step in _steps(model, move))
+    found = (model.checked_matrix(step, reversible, tolerance) for step in _steps(model, move))
     for number, P in enumerate(found if matrices is None else _square(matrices, model)):
         errors = {
             "rows sum to one": row_error(P),

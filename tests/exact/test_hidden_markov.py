@@ -311,15 +311,6 @@ def long_run(arrays, kappa, schedule, sweeps, measure=None):
     return np.array([state.n_dishes for state in swept(schedule, franchise, sweeps, 4)])
 
 
-def test_a_chain_without_its_trace_is_that_of_a_run():
-    schedule, data = [moves.BeamSampler(), moves.TableGibbs().every(2), moves.RootWeights()], [[0, 1, 0], [1]]
-    one, other = (sticky_franchise("weights", data=hk.Sequences.from_arrays(data)) for _ in range(2))
-    numbers = [(state.n_dishes, state.n_tables) for state in swept(schedule, one, 30, 4)]
-    trace = hk.Scheduler(schedule).run(other, sweeps=30, rng=4)
-    assert numbers == list(zip(trace["n_dishes"].tolist(), trace["n_tables"].tolist(), strict=True))
-    assert one.log_joint() == other.log_joint()
-
-
 def check_numbers(numbers, arrays, kappa):
     """Compare batches of a chain with the law."""
     expected = by_number(law_of_states(arrays, 0.8, 1.5, 0.4, kappa))

@@ -121,7 +121,7 @@ def check_dish_gibbs():
 def check_dish_gibbs_sweep():
     # A whole application: the order of its steps is part of it.
     model = witnessed("2+2")
-    whole = model._invariant_matrix(lambda franchise, source: moves.DishGibbs().apply(franchise, source))
+    whole = model.checked_matrix(lambda franchise, source: moves.DishGibbs().apply(franchise, source))
     check_exact(model, moves.DishGibbs(), matrices=[whole])
     assert np.abs(whole - enumerate_steps(model, moves.DishGibbs())).max() <= 1e-12
 

@@ -159,11 +159,11 @@ def test_the_first_rows_that_are_wrong_end_a_check():
     def right(franchise, source):
         TableGibbs().apply(franchise, source, (1, 2))
 
-    assert np.array_equal(model._invariant_matrix(right, reversible=True), model.matrix(right))
+    assert np.array_equal(model.checked_matrix(right, reversible=True), model.matrix(right))
     assert len(model.states) > 5
     with pytest.raises(ExactFailure, match="states 0 to 1: no more flows"):
-        model._invariant_matrix(lambda franchise, source: model.enter(0))
+        model.checked_matrix(lambda franchise, source: model.enter(0))
     with pytest.raises(ExactFailure, match=r"states 0 to [01]: "):
-        model._invariant_matrix(
+        model.checked_matrix(
             lambda franchise, source: model.enter((model.read() + 1) % len(model.states)), reversible=True
         )

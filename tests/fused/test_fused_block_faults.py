@@ -51,7 +51,7 @@ def exact_steps(model, move, *, reversible=False):
 
     # One after the other: the first rows that are wrong end the check.
     steps = range(move.n_steps(model.franchise))
-    matrices = (model._invariant_matrix(step(number), reversible) for number in steps)
+    matrices = (model.checked_matrix(step(number), reversible) for number in steps)
     return check_exact(model, move, matrices=matrices, reversible=reversible)
 
 

@@ -97,7 +97,7 @@ def check_blocks_in_three_dishes():
     """
     model = tiny_words([0, 0, 0, 0, 1], TinyShape({"document": [0, 0, 0, 1, 2]}, 5))
     for number in (0, 1):
-        check_exact(model, moves.DishGibbs(), matrices=[model._invariant_matrix(step_of(number))])
+        check_exact(model, moves.DishGibbs(), matrices=[model.checked_matrix(step_of(number))])
 
 
 def step_of(number):

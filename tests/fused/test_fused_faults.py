@@ -35,9 +35,7 @@ def exact_steps(model):
     """Every step against the posterior, every branch of it audited."""
     n = moves.TableGibbs().n_steps(model.franchise)
     # One after the other: the first rows that are wrong end the check.
-    matrices = (
-        model._invariant_matrix(lambda f, source, i=i: audited(f, source, (i, i + 1))) for i in range(n)
-    )
+    matrices = (model.checked_matrix(lambda f, source, i=i: audited(f, source, (i, i + 1))) for i in range(n))
     return check_exact(model, moves.TableGibbs(), matrices=matrices)
 
 

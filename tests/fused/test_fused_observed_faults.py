@@ -49,7 +49,7 @@ def audited_steps(model):
 
     # One after the other: the first rows that are wrong end the check.
     steps = range(TableGibbs().n_steps(model.franchise))
-    return (model._invariant_matrix(step(number), reversible=True) for number in steps)
+    return (model.checked_matrix(step(number), reversible=True) for number in steps)
 
 
 def check_steps():

@@ -8,11 +8,14 @@ import time
 
 import numpy as np
 import pytest
+from montecarlo import swept
 from states import same_state
 
 import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
+from hdpkit.franchise.starts import start
+from hdpkit.random import STARTS, Streams
 
 
 def corpus():
@@ -683,3 +686,54 @@ def test_runs_outside_the_main_thread_leave_signals_alone():
     thread.start()
     thread.join()
     assert traces[0].n_draws == 5
+
+
+def _chains(measure=None, init="auto", **options):
+    return lambda: (hk.Franchise(two_levels(measure=measure), corpus(), **options), init)
+
+
+def _of_known_dishes():
+    known = hk.Known([[0.7, 0.3, 0.0], [0.2, 0.2, 0.6]], counts=5)
+    state = hk.Franchise(two_levels(), corpus(), store="counts", root="weights", known=known)
+    start(state, "one", Streams(1).source(STARTS))
+    state.hold([0])
+    return state, None
+
+
+def _of_three_dishes():
+    documents = hk.Restaurant(hk.Restaurant(hk.DirichletMultinomial(0.5)), concentration=0.7, each="document")
+    return hk.Franchise(documents, corpus(), store="counts", root=hk.FixedWeights(3)), "auto"
+
+
+def _of_states():
+    root = hk.Restaurant(hk.DirichletMultinomial(0.4), concentration=1.5)
+    rows = hk.Restaurant(root, concentration=0.8, each=hk.PreviousDish(sticky=1.2))
+    data = hk.Sequences.from_arrays([[0, 1, 0], [1]], n_terms=2)
+    return hk.Franchise(rows, data, store="counts", root="weights"), "auto"
+
+
+WEIGHTS = {"store": "counts", "root": "weights"}
+CHAINS = {
+    "explicit": (_chains(store="explicit", init="one"), [moves.TableGibbs(), moves.SplitMerge()]),
+    "histogram": (_chains(), [moves.TableGibbs(), moves.DishGibbs().every(2), moves.Concentration()]),
+    "slices": (_chains(**WEIGHTS), [moves.SliceGibbs(), moves.RootWeights()]),
+    "cells": (_chains(**WEIGHTS), [moves.CountGibbs(), moves.TableCounts(), moves.RootWeights()]),
+    "a finite model": (_of_three_dishes, [moves.TableGibbs()]),
+    "bursts": (
+        _chains(hk.Bursty(hk.DirichletMultinomial(0.5), 2.0)),
+        [moves.TableGibbs(), moves.DishGibbs()],
+    ),
+    "known dishes, a document held": (_of_known_dishes, [moves.TableGibbs(), moves.RootWeights()]),
+    "states": (_of_states, [moves.BeamSampler(), moves.TableGibbs().every(2), moves.RootWeights()]),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_run_has_the_chain_of_its_moves(name):
+    """So laws of long chains are tested without the time of traces."""
+    made, schedule = CHAINS[name]
+    (one, init), (other, _) = made(), made()
+    numbers = [(state.n_dishes, state.n_tables) for state in swept(schedule, one, 20, 4, init)]
+    trace = hk.Scheduler(schedule).run(other, sweeps=20, rng=4, init=init)
+    assert numbers == list(zip(trace["n_dishes"].tolist(), trace["n_tables"].tolist(), strict=True))
+    assert same_state(one.freeze(), other.freeze())

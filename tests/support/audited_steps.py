@@ -50,4 +50,4 @@ def audited_steps(model, move, reversible=False):
         return apply
 
     steps = range(move.n_steps(model.franchise))
-    return (model._invariant_matrix(step(number), reversible) for number in steps)
+    return (model.checked_matrix(step(number), reversible) for number in steps)

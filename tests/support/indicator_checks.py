@@ -59,7 +59,7 @@ def check_indicators():
     for shape, corner in (("4", "middle"), ("3+1", "discounts"), ("three levels", "discounts")):
         model = model_of(shape, corner)
         n = model.franchise.topology.n_customers
-        matrices = (model._invariant_matrix(audited(i, i + 1)) for i in range(n))
+        matrices = (model.checked_matrix(audited(i, i + 1)) for i in range(n))
         check_exact(model, TableGibbs(), matrices=matrices)
 
 
@@ -73,7 +73,7 @@ def check_leaving_counts(twin="readable"):
                 franchise.leave(i, i + 1, source)
                 franchise.enter(i, i + 1, source)
 
-            P = model._invariant_matrix(leave_and_enter)
+            P = model.checked_matrix(leave_and_enter)
             assert np.abs(P.sum(axis=1) - 1.0).max() <= TOLERANCE
             assert np.abs(model.pi @ P - model.pi).max() <= TOLERANCE
 
