@@ -34,7 +34,7 @@ class NormalGamma(NormalGammaReference):
         shape. A prior is that of one value for all dimensions.
     multiplier : float, array of shape (D,) or prior
         Factor of the rate. With a prior it is resampled: ``rate`` then has the variances of the dimensions
-        relative to each other, and the chain finds their size.
+        up to a factor.
     """
 
     def bank(self, data: GroupedData) -> StatisticsBank:

@@ -35,7 +35,7 @@ class NormalInverseWishart(NormalInverseWishartReference):
         (dof - D - 1).
     multiplier : float or prior
         Factor of the scale matrix. With a prior it is resampled: ``scale`` then has the shape of the
-        covariances, and the chain finds their size.
+        covariances up to a factor.
     """
 
     def bank(self, data: GroupedData) -> StatisticsBank:

@@ -174,7 +174,7 @@ class Search:
             for i in self._order(members):
                 self.enter(i)
             if settled and _are_one_partition(kept, self.labels):
-                # Clusters that are apart come back as they were. Numbers are drawn as for the pass left out.
+                # Without ties the pass would move none. Numbers are drawn as for it.
                 self._order(np.arange(self.n))
                 failed += 1
                 self.seat(kept)

@@ -21,6 +21,9 @@
 
 namespace {
 
+/* A line of bounds is that of a block of lanes. */
+static_assert(LANES == HDPKIT_LANES && LANES == 16, "lines of sixteen slots");
+
 constexpr int GROUP = 32 / PIECE < 8 ? 32 / PIECE : 8;          /* pieces in parallel: products in registers */
 constexpr int64_t NOWHERE = -((int64_t)1 << 40);
 constexpr int ROWS = 16;                                       /* rows that are prefetched */

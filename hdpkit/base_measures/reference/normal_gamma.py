@@ -56,7 +56,7 @@ class NormalGammaReference(VectorMeasure):
         shape. A prior is that of one value for all dimensions.
     multiplier : float, array of shape (D,) or prior
         Factor of the rate. With a prior it is resampled: ``rate`` then has the variances of the dimensions
-        relative to each other, and the chain finds their size.
+        up to a factor.
     """
 
     mean: Any = real("mean", default=0.0)
