@@ -94,9 +94,13 @@ MEASURES = {
                     np.full((5, 2), NAN), [["1", "2"], ["3", "4"]],
                 ],
                 "n_dishes": SINGLE,
+                **more,
             },
         )
-        for name in ("weakly_informative", "hierarchical")
+        for name, more in (
+            ("weakly_informative", {}),
+            ("hierarchical", {"variances": [5.0, "x", [], [1.0], [1.0, 0.0], [1.0, NAN], [[1.0, 1.0]]]}),
+        )
     },
     "VonMisesFisherReference.weakly_informative": Row(
         plain(
@@ -128,9 +132,13 @@ MEASURES = {
                     np.full((5, 2), NAN), [[1.0], [1.0, 2.0]], [["1", "2"], ["3", "4"]],
                 ],
                 "n_dishes": SINGLE,
+                **more,
             },
         )
-        for name in ("weakly_informative", "hierarchical")
+        for name, more in (
+            ("weakly_informative", {}),
+            ("hierarchical", {"covariance": [5.0, "x", [], np.eye(3), -np.eye(2), [[1.0, 2.0], [0.0, 1.0]]]}),
+        )
     },
     **both(
         "GammaPoisson",

@@ -138,6 +138,13 @@ class NormalGammaReference(VectorMeasure):
             near = near_variances(X.reshape(-1, len(guess)), guess)
             variances = near if plain.n_dims else near[0]
         guessed = positive_numbers("variances", variances)
+        if np.shape(guessed) != X.shape[1:]:
+            raise ParameterError(
+                "variances",
+                variances,
+                f"positive numbers, shape {X.shape[1:]}",
+                "Leave it out, for the differences of near points.",
+            )
         return cls(X.mean(axis=0), STRENGTH, 1.5, 0.5 * guessed, MULTIPLIER)
 
     @property

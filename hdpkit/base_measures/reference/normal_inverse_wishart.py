@@ -219,7 +219,17 @@ class NormalInverseWishartReference(VectorMeasure):
                 covariance = near_covariance(X, plain.scale)
             except np.linalg.LinAlgError as error:
                 raise _singular(X) from error
-        return cls(X.mean(axis=0), STRENGTH, X.shape[1] + 2.0, covariance, MULTIPLIER)
+        D = X.shape[1]
+        try:
+            guess = _scale(covariance)
+        except ParameterError:
+            guess = None
+        if guess is None or guess.shape != (D, D):
+            raise ParameterError(
+                "covariance", covariance, f"a symmetric positive definite matrix of shape ({D}, {D})",
+                "Leave it out for the shape of near points.",
+            )  # fmt: skip
+        return cls(X.mean(axis=0), STRENGTH, D + 2.0, guess, MULTIPLIER)
 
     @property
     def parameters(self) -> dict[str, Any]:
