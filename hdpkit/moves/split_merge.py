@@ -128,7 +128,7 @@ class SplitMerge(Move):
         split = bool(dishes[a] == dishes[b])
         if split and state.n_dishes == state.root.most_dishes:
             return False  # no unused dish is left
-        if not {int(dishes[a]), int(dishes[b])}.isdisjoint(state.held_dishes().tolist()):
+        if _is_held(state, dishes, a, b):
             return False  # the reverse move would not be possible either
         members = np.flatnonzero((dishes == dishes[a]) | (dishes == dishes[b])).astype(np.int64)
         others = members[(members != a) & (members != b)]
@@ -153,7 +153,7 @@ class SplitMerge(Move):
     ) -> bool:
         """Divide the units of two dishes anew."""
         dishes = state.unit_dishes(units)
-        if not {int(dishes[a]), int(dishes[b])}.isdisjoint(state.held_dishes().tolist()):
+        if _is_held(state, dishes, a, b):
             return False
         members = np.flatnonzero((dishes == dishes[a]) | (dishes == dishes[b])).astype(np.int64)
         others = members[(members != a) & (members != b)]
@@ -241,6 +241,11 @@ class _Candidates:
         place = int(np.flatnonzero(self.units == second)[0])
         apart = add_up((1.0 / self.ranks[sides[self.units] != 0]).tolist())
         return log(int(np.count_nonzero(sides[self.units] >= 0))) - log(int(self.ranks[place])) - log(apart)
+
+
+def _is_held(state: Franchise, dishes: Any, a: int, b: int) -> bool:
+    """Whether the dish of one of two units is held. (Sets, because `np.isin` is slow for two numbers.)"""
+    return not {int(dishes[a]), int(dishes[b])}.isdisjoint(state.held_dishes().tolist())
 
 
 def _ranks(similarities: Floats) -> Int64s:
