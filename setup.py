@@ -3,7 +3,9 @@
 ``HDPKIT_DEBUG=1 pip install .`` compiles with bounds checks on memory views (by Cython) and on vectors (by
 the standard library). ``HDPKIT_SANITIZE=1`` compiles for AddressSanitizer and UndefinedBehaviorSanitizer (GCC
 or Clang; `.ci/sanitize` runs tests with it). ``HDPKIT_OPTIMIZE=0`` compiles slow code in a third of the time,
-for checks of the package's contents.
+for checks of the package's contents. The fused sweeps are compiled for any processor and for the widest
+instruction set of this machine; with ``HDPKIT_WHEEL=1`` for all of them, and with ``HDPKIT_ISA=baseline`` for
+any processor only.
 """
 
 import os
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from Cython.Build import cythonize
+from numpy._core._multiarray_umath import __cpu_features__ as cpu_features
 from setuptools import Extension, setup
 
 debug = os.environ.get("HDPKIT_DEBUG", "0") not in ("", "0")
@@ -25,7 +28,7 @@ if sys.platform == "win32":
 else:
     # No contraction: a fused multiply-add rounds once where two operations round twice, so that the chain
     # would depend on the processor.
-    compile_args = ["-O3", "-std=c++17", "-ffp-contract=off", "-fno-fast-math", "-pthread"]
+    compile_args = ["-O2", "-std=c++17", "-ffp-contract=off", "-fno-fast-math", "-pthread"]
     if not (debug or sanitize):
         # Python's own flags ask for debugging information: compiling then takes 1.4 to 1.7 times as long.
         compile_args.append("-g0")
@@ -33,12 +36,20 @@ if debug:
     macros.append(("_GLIBCXX_ASSERTIONS", "1"))
     compile_args += [] if sys.platform == "win32" else ["-O1", "-g"]
 if not optimize:
-    compile_args = ["-O0" if flag == "-O3" else "/Od" if flag == "/O2" else flag for flag in compile_args]
+    compile_args = ["-O0" if flag == "-O2" else "/Od" if flag == "/O2" else flag for flag in compile_args]
 # The sweep over observed dishes is compiled for streams and for scripts. GCC would merge functions that are
 # the same in both, and so not inline them: 1.4 % more instructions.
 compilers = [os.environ.get(name) or sysconfig.get_config_var(name) or "" for name in ("CC", "CXX")]
 gcc = all(("gcc" in name or "g++" in name) and "clang" not in name for name in compilers)
 own_args = {"fused_observed": ["-fno-ipa-icf"]} if gcc else {}
+if optimize and sys.platform != "win32":
+    # No loops over customers or counts: compiled in two thirds of the time. The last option counts.
+    cold = """
+        arguments atomic bursty change_blocks dish_bursts dish_smoothing franchise_lock frozen_arrays
+        fused_slices guarded interrupt measure processor random_stream scripted_source selection_nodes
+        sparse_dirichlet_multinomial topic_workspace weighing
+    """
+    own_args |= {name: ["-O1"] for name in cold.split()}
 link_args = [] if sys.platform == "win32" else ["-pthread"]
 if sanitize:
     # The vector macro reports access to memory between a vector's size and its capacity.
@@ -89,24 +100,31 @@ extensions.append(
     )
 )
 
-# The fused sweeps once for each instruction set, as modules of their own; one is chosen at import.
+# The fused sweeps once for each instruction set, as modules of their own; one is chosen at import, and the
+# baseline serves scripts.
 # GCC computes loops with choices in all lanes at once only if comparisons may raise no exceptions; results
 # are the same.
 no_traps = [] if sys.platform == "win32" else ["-fno-trapping-math"]
 instruction_sets = {"baseline": []}
-if sysconfig.get_platform().rpartition("-")[2] in ("x86_64", "amd64"):
+wheel = os.environ.get("HDPKIT_WHEEL", "0") not in ("", "0")
+if (
+    sysconfig.get_platform().rpartition("-")[2] in ("x86_64", "amd64")
+    and os.environ.get("HDPKIT_ISA") != "baseline"
+):
     if sys.platform == "win32":
-        instruction_sets |= {"avx2": ["/arch:AVX2"], "avx512": ["/arch:AVX512"]}
+        wide = {"avx2": ["/arch:AVX2"], "avx512": ["/arch:AVX512"]}
     else:
-        wide = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"]
-        instruction_sets |= {"avx2": ["-mavx2"], "avx512": ["-mavx2", *wide]}
+        bits = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"]
+        wide = {"avx2": ["-mavx2"], "avx512": ["-mavx2", *bits]}
+    widest = "avx512" if cpu_features.get("AVX512_SKX") else "avx2" if cpu_features.get("AVX2") else ""
+    instruction_sets |= {name: flags for name, flags in wide.items() if wheel or name == widest}
 fused = [
     Extension(
         f"hdpkit._compiled.fused_sweeps.isa_{name}",
         [f"hdpkit/_compiled/fused_sweeps/isa_{name}.cpp"],
         include_dirs=folders,
         # Loops to unroll are marked. With -O3 others are unrolled too, which takes 7 % more time.
-        extra_compile_args=[*("-O2" if flag == "-O3" else flag for flag in compile_args), *no_traps, *flags],
+        extra_compile_args=[*compile_args, *no_traps, *flags],
         extra_link_args=link_args,
         language="c++",
         depends=headers,

@@ -66,6 +66,7 @@ from planted_sweeps.instruction_set import chosen
 
 cdef const hdpkit_slice_functions *functions = (
     <const hdpkit_slice_functions *>PyCapsule_GetPointer(chosen.slices, HDPKIT_SLICE_CAPSULE))
+cdef const hdpkit_slice_functions *of_scripts = functions
 """
 
 
@@ -92,8 +93,8 @@ def sources() -> dict[str, str]:
         found[name] = text + DECLARED * (name != "slice_ends.pxd")
     slices = found["fused_slices.pyx"]
     begin = slices.index("\nfrom")
-    assert "cimport SliceWorkspace, functions" in slices
-    slices = slices.replace("cimport SliceWorkspace, functions", "cimport SliceWorkspace")
+    assert "cimport SliceWorkspace, functions, of_scripts" in slices
+    slices = slices.replace("cimport SliceWorkspace, functions, of_scripts", "cimport SliceWorkspace")
     found["fused_slices.pyx"] = slices[:begin] + OF_SLICES + slices[begin:]
     module = (SOURCES / "isa_baseline.cpp").read_text(encoding="utf-8")
     found |= {
@@ -101,7 +102,7 @@ def sources() -> dict[str, str]:
         "switch.h": SWITCH,
         "__init__.py": "",
         "__init__.pxd": "",
-        "instruction_set.py": f"import {PACKAGE}.isa_baseline as chosen\n",
+        "instruction_set.py": f"import {PACKAGE}.isa_baseline as chosen\n\nscripts = chosen\n",
     }
     return found
 

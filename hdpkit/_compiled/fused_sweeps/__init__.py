@@ -3,8 +3,8 @@
 A header ``*_text.h`` contains the code of a sweep, and ``isa_*.cpp`` compile all of them for one instruction
 set each; the ``.pyx`` module that calls it is its driver. Sixteen lanes and a fixed order of summation make
 the chain the same on all instruction sets. Each text is compiled for production (single precision, the
-generator inlined) and for scripted sources (double precision, or single precision to reproduce the numbers of
-production).
+generator inlined) and, in the baseline only, for scripted sources (double precision, or single precision to
+reproduce the numbers of production).
 
 - `fused_topics`: table Gibbs over two-level topic models (``topic_sweep_text.h``). It visits only the blocks
   of sixteen slots in which the document has dishes. Whatever needs the store (a table opens or closes, or is

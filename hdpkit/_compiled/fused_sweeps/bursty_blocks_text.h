@@ -498,14 +498,14 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
 };
 
 int bursty_blocks_start(hdpkit_blocks *s) {
-    return s->stream != 0 ? BurstyBlocks<false>::start(s) : BurstyBlocks<true>::start(s);
+    return s->stream != 0 ? BurstyBlocks<false>::start(s) : BurstyBlocks<SCRIPTS>::start(s);
 }
 int bursty_blocks_next(hdpkit_blocks *s) {
-    return s->stream != 0 ? BurstyBlocks<false>::next<BurstyBlocks<false>>(s) : BurstyBlocks<true>::next<BurstyBlocks<true>>(s);
+    return s->stream != 0 ? BurstyBlocks<false>::next<BurstyBlocks<false>>(s) : BurstyBlocks<SCRIPTS>::next<BurstyBlocks<SCRIPTS>>(s);
 }
 int bursty_resample_dish(hdpkit_blocks *s) {
     return s->stream != 0 ? BurstyBlocks<false>::resample_dish<BurstyBlocks<false>>(s)
-                          : BurstyBlocks<true>::resample_dish<BurstyBlocks<true>>(s);
+                          : BurstyBlocks<SCRIPTS>::resample_dish<BurstyBlocks<SCRIPTS>>(s);
 }
 
 }  // namespace

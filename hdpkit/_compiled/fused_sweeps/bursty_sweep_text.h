@@ -600,12 +600,12 @@ struct BurstySweep : Sweep<Real, Scripted, Root, Dirichlet> {
 template <class Root>
 constexpr hdpkit_topic_sweep bursty_sweep_of() {
     return {
-        BurstySweep<float, true, Root>::start,
-        BurstySweep<double, true, Root>::start,
+        BurstySweep<float, SCRIPTS, Root>::start,
+        BurstySweep<Exact, SCRIPTS, Root>::start,
         BurstySweep<float, false, Root>::run,
-        BurstySweep<double, true, Root>::run,
-        BurstySweep<float, true, Root>::run,
-        BurstySweep<double, true, Root>::outcome,
+        BurstySweep<Exact, SCRIPTS, Root>::run,
+        BurstySweep<float, SCRIPTS, Root>::run,
+        BurstySweep<Exact, SCRIPTS, Root>::outcome,
     };
 }
 

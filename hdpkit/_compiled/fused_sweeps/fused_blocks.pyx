@@ -28,7 +28,7 @@ from hdpkit._compiled.walk.walk cimport Walk
 from hdpkit.numerics cimport det_log
 from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit._compiled.generic_sweeps import sweeps
-from hdpkit._compiled.fused_sweeps.instruction_set import chosen
+from hdpkit._compiled.fused_sweeps.instruction_set import chosen, scripts
 from hdpkit._compiled.fused_sweeps.topic_workspace cimport hdpkit_words, refresh_words
 from hdpkit._compiled.support.guarded import guarded
 from hdpkit.random import RandomStream
@@ -159,6 +159,8 @@ cdef extern from "topic_sweep.h":
 
 cdef const hdpkit_topic_functions *functions = (
     <const hdpkit_topic_functions *>PyCapsule_GetPointer(chosen.topics, HDPKIT_TOPIC_CAPSULE))
+cdef const hdpkit_topic_functions *of_scripts = (
+    <const hdpkit_topic_functions *>PyCapsule_GetPointer(scripts.topics, HDPKIT_TOPIC_CAPSULE))
 
 cdef enum:
     LINE_BYTES = 64
@@ -201,6 +203,7 @@ cdef class Blocks:
     cdef hdpkit_block_words bursts
     cdef vector[int8_t] by_customer
     cdef vector[hdpkit_meeting] met
+    cdef const hdpkit_topic_functions *compiled
     cdef int (*start)(hdpkit_blocks *s) noexcept nogil
     cdef int (*next)(hdpkit_blocks *s) noexcept nogil
     cdef int (*resample)(hdpkit_blocks *s) noexcept nogil
@@ -216,9 +219,13 @@ cdef class Blocks:
         self.store = walk.store
         self.bank = bank
         self.values = values
-        self.start = functions.blocks_start
-        self.next = functions.blocks_next
-        self.resample = functions.resample_dish
+        self.compiled = of_scripts
+        if isinstance(source, RandomStream) and not source.overridden:
+            s.stream = <hdpkit_philox *>source.c.state
+            self.compiled = functions
+        self.start = self.compiled.blocks_start
+        self.next = self.compiled.blocks_next
+        self.resample = self.compiled.resample_dish
         if isinstance(values, BurstyBank):
             self.words = &(<BurstyBank>values).b
             self.words.loaded = -1
@@ -227,9 +234,9 @@ cdef class Blocks:
             self.bursts.scale = 1.0 / self.words.concentration
             self.bursts.step = self.words.discount / self.words.concentration
             s.bursts = &self.bursts
-            self.start = functions.bursty_blocks_start
-            self.next = functions.bursty_blocks_next
-            self.resample = functions.bursty_resample_dish
+            self.start = self.compiled.bursty_blocks_start
+            self.next = self.compiled.bursty_blocks_next
+            self.resample = self.compiled.bursty_resample_dish
         self.table = (<WeightedRoot>walk.root).table if isinstance(walk.root, WeightedRoot) else None
         self.units = units
         s.terms = bank.b.terms
@@ -247,8 +254,6 @@ cdef class Blocks:
                                         ilogb(s.eta_sum + <double>self.store.n_customers) + 2) // 2 * 2)
         s.choose = source.c.choose
         s.state = source.c.state
-        if isinstance(source, RandomStream) and not source.overridden:
-            s.stream = <hdpkit_philox *>source.c.state
 
     cdef int make_room(self, int64_t most) except -1 nogil:
         """Allocate factors for two units of this many customers."""
@@ -718,7 +723,7 @@ def scan_units(Walk walk not None, DirichletMultinomialBank bank not None, Units
     bank.b.version += 1
     with nogil:
         blocks.refresh()
-        if functions.scan_units(s) == HDPKIT_BLOCK_FAILED:
+        if blocks.compiled.scan_units(s) == HDPKIT_BLOCK_FAILED:
             fail("the restricted conditional", units.customer[units.offset[order[s.unit]]])
         for i in range(order.shape[0]):
             log_q += det_log(odds[i]) + down[i] * LOG_2

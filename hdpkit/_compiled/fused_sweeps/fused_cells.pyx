@@ -20,7 +20,7 @@ from hdpkit.vectors cimport has_place, has_room, vector
 
 from hdpkit._compiled.fused_sweeps.cells cimport (
     HDPKIT_CELLS_CAPSULE, hdpkit_cells, hdpkit_cells_functions, hdpkit_cells_run)
-from hdpkit._compiled.fused_sweeps.instruction_set import chosen
+from hdpkit._compiled.fused_sweeps.instruction_set import chosen, scripts
 from hdpkit._compiled.fused_sweeps.slice_ends cimport (
     Sweep, begin, begin_topics, draw_number, end, finish, finish_held)
 from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace
@@ -39,6 +39,8 @@ from hdpkit.random.philox cimport philox, philox_next_uint64
 
 cdef const hdpkit_cells_functions *functions = <const hdpkit_cells_functions *>PyCapsule_GetPointer(
     chosen.cells, HDPKIT_CELLS_CAPSULE)
+cdef const hdpkit_cells_functions *of_scripts = <const hdpkit_cells_functions *>PyCapsule_GetPointer(
+    scripts.cells, HDPKIT_CELLS_CAPSULE)
 
 cdef enum:
     LANES = 16
@@ -267,7 +269,7 @@ cdef object sweep_cells(Walk walk, DirichletMultinomialBank bank, SliceWorkspace
     begin(&sweep.ends, walk, bank, work, store, plan, source, scripted)
     work.s.labels = NULL
     sweep.ends.by_jumps = not scripted
-    sweep.run = functions.scripted if scripted else functions.production
+    sweep.run = of_scripts.scripted if scripted else functions.production
     sweep.first_node = store.first
     sweep.runs = store.runs.data()
     sweep.n_documents = store.begin.shape[0] - 1

@@ -18,7 +18,7 @@ from libc.string cimport memcmp, memcpy, memset
 from hdpkit._compiled.fused_sweeps.change_blocks cimport add_blocks
 from hdpkit._compiled.fused_sweeps.slice_ends cimport (
     Sweep, add_up, begin, begin_topics, check_plan, check_threads, end, finish, finish_held, settle)
-from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, functions
+from hdpkit._compiled.fused_sweeps.slice_workspace cimport SliceWorkspace, functions, of_scripts
 from hdpkit._compiled.fused_sweeps.slices cimport hdpkit_bursts, hdpkit_slice_thread, hdpkit_slices, share_out
 from hdpkit._compiled.measures.bursty cimport BurstyBank
 from hdpkit._compiled.measures.bursty_counts cimport (
@@ -125,9 +125,9 @@ cdef CountsStore run_documents(Sweep *sweep, Walk walk, DirichletMultinomialBank
     work.s.bursts = bursts
     sweep.by_jumps = False
     if bursts != NULL:
-        sweep.run = functions.scripted_bursts if scripted else functions.production_bursts
+        sweep.run = of_scripts.scripted_bursts if scripted else functions.production_bursts
     elif scripted:
-        sweep.run = functions.scripted if plan.integrated else functions.scripted_drawn
+        sweep.run = of_scripts.scripted if plan.integrated else of_scripts.scripted_drawn
     else:
         sweep.run = functions.production if plan.integrated else functions.production_drawn
     with nogil:

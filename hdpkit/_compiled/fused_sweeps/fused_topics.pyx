@@ -26,7 +26,7 @@ from hdpkit.random._source cimport ChoiceSource, choice_source
 from hdpkit._compiled.fused_sweeps.topic_workspace cimport (
     HDPKIT_ABROAD, HDPKIT_BIRTH, HDPKIT_DONE, HDPKIT_JOIN, HDPKIT_LEAVE, HDPKIT_LIST, HDPKIT_OPEN, HDPKIT_RATIOS, HDPKIT_UNSEATED,
     HDPKIT_WRITE, Workspace, hdpkit_choose, hdpkit_philox, hdpkit_topic_functions, hdpkit_topic_sweep, hdpkit_topics, refresh_words, workspace_of)
-from hdpkit._compiled.fused_sweeps.instruction_set import chosen
+from hdpkit._compiled.fused_sweeps.instruction_set import chosen, scripts
 from hdpkit._compiled.generic_sweeps import sweeps as generic
 from hdpkit._compiled.support.guarded import guarded
 from hdpkit.errors import KernelError
@@ -40,6 +40,8 @@ STORES_UNDER_WEIGHTS = (CountsStore, *STORES)
 
 cdef const hdpkit_topic_functions *functions = (
     <const hdpkit_topic_functions *>PyCapsule_GetPointer(chosen.topics, HDPKIT_TOPIC_CAPSULE))
+cdef const hdpkit_topic_functions *of_scripts = (
+    <const hdpkit_topic_functions *>PyCapsule_GetPointer(scripts.topics, HDPKIT_TOPIC_CAPSULE))
 
 # Slots x (customers + sum eta) up to which sums of shares in units of 2**-62 have a relative error below
 # 2**-16.
@@ -134,7 +136,8 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
              bint scripted, bint floats) except -1 nogil:
     cdef hdpkit_topics *s = &workspace.s
     cdef TermCounts *counts = workspace.counts
-    cdef const hdpkit_topic_sweep *under = &functions.restaurant
+    cdef const hdpkit_topic_functions *compiled = of_scripts if scripted else functions
+    cdef const hdpkit_topic_sweep *under = &compiled.restaurant
     cdef int (*start)(hdpkit_topics *, int) noexcept nogil
     cdef int (*sweep)(hdpkit_topics *) noexcept nogil
     cdef int event
@@ -143,14 +146,14 @@ cdef int run(Workspace workspace, Walk walk, measure_t *measure, Stores stores, 
     cdef vector[double] weights
     cdef vector[int32_t] nodes       # whose tables are drawn at the end
     if stores.table is not None:
-        under = &functions.weights if stores.counts is None else &functions.counts
+        under = &compiled.weights if stores.counts is None else &compiled.counts
         if workspace.words != NULL:
-            under = &functions.bursts_weights if stores.counts is None else &functions.bursts_counts
+            under = &compiled.bursts_weights if stores.counts is None else &compiled.bursts_counts
         s.rest = stores.table.rest
     elif workspace.words != NULL:
-        under = &functions.bursts
+        under = &compiled.bursts
     elif workspace.sparse != NULL:
-        under = &functions.sparse
+        under = &compiled.sparse
     start = under.start_floats if floats or not scripted else under.start_doubles
     sweep = under.production if not scripted else under.probe if floats else under.scripted
     workspace.lay_out(counts.stride)
@@ -309,9 +312,9 @@ def asked_for(CompiledBank bank not None):
     outcomes = np.empty(workspace.s.asking, dtype=np.int64)
     for i in range(workspace.s.asking):
         if workspace.words != NULL:
-            outcomes[i] = functions.bursts.outcome(&workspace.s, i)
+            outcomes[i] = of_scripts.bursts.outcome(&workspace.s, i)
         else:
-            outcomes[i] = functions.restaurant.outcome(&workspace.s, i)
+            outcomes[i] = of_scripts.restaurant.outcome(&workspace.s, i)
     return workspace.s.customer, outcomes
 
 

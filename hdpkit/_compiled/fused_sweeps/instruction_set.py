@@ -1,4 +1,7 @@
-"""Choice of the compilation of the fused sweeps: the widest that the processor supports, or a forced one."""
+"""Choice of the compilation of the fused sweeps: the widest that the processor supports, or a forced one.
+
+Scripted sources have theirs in the baseline copy only.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from types import ModuleType
 from hdpkit._compiled.fused_sweeps.processor import has_avx2, has_avx512
 from hdpkit.errors import ParameterError
 
-__all__ = ["available", "chosen", "instruction_set"]
+__all__ = ["available", "chosen", "instruction_set", "scripts"]
 
 VARIABLE = "HDPKIT_ISA"
 WIDEST_FIRST = {"avx512": has_avx512, "avx2": has_avx2, "baseline": lambda: True}
@@ -38,6 +41,7 @@ def _choose() -> tuple[str, ModuleType]:
 
 
 _name, chosen = _choose()
+scripts = importlib.import_module("hdpkit._compiled.fused_sweeps.isa_baseline")
 
 
 def instruction_set() -> str:

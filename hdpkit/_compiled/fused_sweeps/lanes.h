@@ -10,6 +10,15 @@ namespace {
 
 constexpr int LANES = 16;
 
+/* Sweeps for scripts are compiled in the baseline copy only: their chains are those of the other copies. */
+#ifdef HDPKIT_SCRIPTS
+constexpr bool SCRIPTS = true;
+typedef double Exact;
+#else
+constexpr bool SCRIPTS = false;
+typedef float Exact;
+#endif
+
 #if defined(__GNUC__) && !defined(HDPKIT_PLAIN_LANES)
 
 /* A macro, for use in functions that are always inlined: GCC treats a function that only prefetches as one without

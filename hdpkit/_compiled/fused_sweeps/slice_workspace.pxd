@@ -6,6 +6,7 @@ from hdpkit._compiled.fused_sweeps.slices cimport (
 from hdpkit._compiled.measures.dirichlet_multinomial cimport DirichletCounts
 
 cdef const hdpkit_slice_functions *functions
+cdef const hdpkit_slice_functions *of_scripts
 
 
 cdef cppclass ThreadArrays:

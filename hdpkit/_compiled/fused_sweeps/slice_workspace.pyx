@@ -19,9 +19,10 @@ from hdpkit._compiled.support.arguments cimport refuse
 from hdpkit.numerics cimport det_exp
 from hdpkit.random.draws cimport draw_log_gamma
 from hdpkit.random.philox cimport philox, philox_rekey
-from hdpkit._compiled.fused_sweeps.instruction_set import chosen
+from hdpkit._compiled.fused_sweeps.instruction_set import chosen, scripts
 
 functions = <const hdpkit_slice_functions *>PyCapsule_GetPointer(chosen.slices, HDPKIT_SLICE_CAPSULE)
+of_scripts = <const hdpkit_slice_functions *>PyCapsule_GetPointer(scripts.slices, HDPKIT_SLICE_CAPSULE)
 
 # Range of a common eta for which draws use the inverse of the distribution function: most draws are below 1.
 cdef double LEAST_ETA = 1e-4, LARGEST_ETA = 0.6
@@ -106,7 +107,7 @@ cdef void draw_blocks(void *argument, int thread, int64_t first, int64_t last) n
 cdef void smooth_terms(void *argument, int thread, int64_t first, int64_t last) noexcept nogil:
     cdef Shared *work = <Shared *>argument
     if work.wide:
-        functions.smooth_doubles(work.s, work.share, work.smooth, first, last)
+        of_scripts.smooth_doubles(work.s, work.share, work.smooth, first, last)
     else:
         functions.smooth_floats(work.s, work.share, work.smooth, first, last)
 

@@ -586,17 +586,17 @@ template <bool Scripted> struct Blocks {
 };
 
 /* Production and scripts are separate compilations. */
-int blocks_start(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::start(s) : Blocks<true>::start(s); }
+int blocks_start(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::start(s) : Blocks<SCRIPTS>::start(s); }
 int blocks_next(hdpkit_blocks *s) {
-    return s->stream != 0 ? Blocks<false>::next<Blocks<false>>(s) : Blocks<true>::next<Blocks<true>>(s);
+    return s->stream != 0 ? Blocks<false>::next<Blocks<false>>(s) : Blocks<SCRIPTS>::next<Blocks<SCRIPTS>>(s);
 }
 int resample_dish(hdpkit_blocks *s) {
-    return s->stream != 0 ? Blocks<false>::resample_dish<Blocks<false>>(s) : Blocks<true>::resample_dish<Blocks<true>>(s);
+    return s->stream != 0 ? Blocks<false>::resample_dish<Blocks<false>>(s) : Blocks<SCRIPTS>::resample_dish<Blocks<SCRIPTS>>(s);
 }
 int blocks_fill(hdpkit_blocks *s) { BlockBounds::fill(s); return 0; }
 int blocks_recount(hdpkit_blocks *s, int32_t slot) { BlockBounds::recount(s, slot); return 0; }
 int blocks_bounds(hdpkit_blocks *s, float *kept) { return Blocks<false>::bounds(s, kept); }
-int scan_units(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::scan(s) : Blocks<true>::scan(s); }
+int scan_units(hdpkit_blocks *s) { return s->stream != 0 ? Blocks<false>::scan(s) : Blocks<SCRIPTS>::scan(s); }
 
 }  // namespace
 

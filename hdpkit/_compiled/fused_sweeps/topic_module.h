@@ -21,13 +21,13 @@ static const hdpkit_topic_functions functions = {
 };
 
 static const hdpkit_slice_functions slices = {
-    Slices<float, false>::run<false>, Slices<double, true>::run<false>,
-    Slices<float, false>::run<true>, Slices<double, true>::run<true>,
-    Bursts<float, false>::run, Bursts<double, true>::run,
-    smooth_of<float>, smooth_of<double>, draw_topics,
+    Slices<float, false>::run<false>, Slices<Exact, SCRIPTS>::run<false>,
+    Slices<float, false>::run<true>, Slices<Exact, SCRIPTS>::run<true>,
+    Bursts<float, false>::run, Bursts<Exact, SCRIPTS>::run,
+    smooth_of<float>, smooth_of<Exact>, draw_topics,
 };
 
-static const hdpkit_cells_functions cells = {Cells<float, false>::run, Cells<double, true>::run, binomials_of, spreads_of};
+static const hdpkit_cells_functions cells = {Cells<float, false>::run, Cells<Exact, SCRIPTS>::run, binomials_of, spreads_of};
 
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "isa", "Fused sweeps compiled for one instruction set.", -1, 0, 0, 0, 0, 0,

@@ -358,12 +358,12 @@ struct Sweep : Passes<Real, Root, Measure> {
 template <class Root, template <class, class> class Measure>
 constexpr hdpkit_topic_sweep sweep_of() {
     return {
-        Sweep<float, true, Root, Measure>::start,
-        Sweep<double, true, Root, Measure>::start,
+        Sweep<float, SCRIPTS, Root, Measure>::start,
+        Sweep<Exact, SCRIPTS, Root, Measure>::start,
         Sweep<float, false, Root, Measure>::run,
-        Sweep<double, true, Root, Measure>::run,
-        Sweep<float, true, Root, Measure>::run,
-        Sweep<double, true, Root, Measure>::outcome,
+        Sweep<Exact, SCRIPTS, Root, Measure>::run,
+        Sweep<float, SCRIPTS, Root, Measure>::run,
+        Sweep<Exact, SCRIPTS, Root, Measure>::outcome,
     };
 }
 
