@@ -30,6 +30,45 @@ def test_an_exception_at_byte_codes_of_a_run(store, kernel):
             trial_at(f, states, scheduler, number)
 
 
+SCHEDULES = {
+    "a parameter of the measure": [moves.BaseMeasureParameters()],
+    "by a random walk": [moves.BaseMeasureParameters("metropolis")],
+    "chains at powers": [moves.TableGibbs(), moves.ReplicaExchange((1.0, 0.8, 0.6))],
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_moves_that_change_the_measure_or_several_franchises(name):
+    """An exception inside a verb is the one that comes out, also where a move cleans up after itself."""
+    f = franchise("histogram", corpus(2, 4), base=hk.DirichletMultinomial(hk.Gamma(1.0, 2.0)))
+    scheduler = hk.Scheduler(SCHEDULES[name])
+    hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
+    scheduler.run(f, 1, init=None)
+    states = states_of(f, f.freeze(), scheduler)
+    f.thaw(states[0])
+    n = at_byte_code(-1, lambda: scheduler.run(f, 1, init=None))
+    for number in range(1, n + 1, max(1, n // 150)):
+        trial_at(f, states, scheduler, number)
+
+
+def test_a_state_is_thawed_after_an_exception_at_the_end_of_a_verb(monkeypatch):
+    """Then the verb still counts as running; the franchise is closed, and a state opens it again."""
+    f = franchise("histogram", corpus(2, 4))
+    hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
+    start, run = f.freeze(), hk.Franchise._run_kernel
+
+    def at_its_end(self, verb, *arguments):
+        run(self, verb, *arguments)
+        self._verb = verb
+        raise alarm_trials.Alarm
+
+    monkeypatch.setattr(hk.Franchise, "_run_kernel", at_its_end)
+    with pytest.raises(alarm_trials.Alarm):
+        f.reseat(0, 2, RandomStream((1, 1)))
+    f.thaw(start)
+    f.audit()
+
+
 @needs_alarms
 @pytest.mark.parametrize("store", ["histogram", "explicit"])
 def test_alarms(store):

@@ -89,6 +89,26 @@ def test_what_raises_leaves_all_whole(folder, tmp_path, monkeypatch):
     assert np.array_equal(trace["log_joint"], whole["log_joint"])
 
 
+@pytest.mark.parametrize("move", [moves.BaseMeasureParameters(), moves.BaseMeasureParameters("metropolis")])
+def test_ctrl_c_while_a_parameter_of_the_measure_is_replaced(move, monkeypatch):
+    """The franchise is closed at that moment: the move must not use it any more."""
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2, 2], [0, 2]])
+    state = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(hk.Gamma(1.0, 1.0))), corpus)
+    replace = hk.Franchise._adopt
+
+    def pressed(self, measure):
+        replace(self, measure)
+        if self.sweep == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(hk.Franchise, "_adopt", pressed)
+    with pytest.warns(errors.InterruptedRunWarning, match="after sweep 2"):
+        trace = hk.Scheduler([moves.TableGibbs(), move]).run(state, sweeps=9, rng=0)
+    assert trace["sweep"].tolist() == [1, 2]
+    assert state.sweep == 2
+    state.audit()
+
+
 def test_a_resumed_run(tmp_path):
     scheduler().run(franchise(), sweeps=2, rng=4, folder=tmp_path / "run")
     run = hk.open_run(tmp_path / "run", allow=[Press])
