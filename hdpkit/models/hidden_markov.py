@@ -26,7 +26,7 @@ from hdpkit.models.hidden_markov_parts import (
     moves_of_states,
     restaurants_of_states,
 )
-from hdpkit.models.sampled import NotNumbersError, SampledModel, best_chain, seed_of
+from hdpkit.models.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of
 from hdpkit.random import RandomStream
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.summaries import AlignedTopics, align_topics
@@ -157,6 +157,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
 
     # ------------------------------------------------------------------ fitting
 
+    @at_once
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Fit the model.
 
