@@ -214,7 +214,7 @@ class SampledModel(BaseEstimator):
         Raises
         ------
         RunError
-            If the folder isn't empty, or something can't be saved.
+            If the folder isn't empty, or something can't be saved. It then holds no run.
         """
         check_is_fitted(self)
         moves = self._scheduler(self.franchise_.declarations[-1]).moves
