@@ -254,7 +254,8 @@ def test_no_run_is_asked_for_more_sweeps_twice(tmp_path):
     first = diagnose(run)
     assert not first.settled
     assert "run about 60 more sweeps" in first.sentence.lower()
-    assert f"hdpkit resume {tmp_path / 'run'}" in first.advice
+    assert "run.resume(sweeps=N)" in first.advice
+    assert f"hdpkit resume {tmp_path / 'run'}" in diagnose(run, commands=True).advice
     run.resume(60)
     second = diagnose(hk.open_run(tmp_path / "run"))
     assert not second.settled
@@ -262,5 +263,5 @@ def test_no_run_is_asked_for_more_sweeps_twice(tmp_path):
         assert "more sweeps (" not in told
         assert "run about" not in told.lower()
         assert "R-hat from" in told  # what the extension brought
-    assert "hdpkit check" in second.advice
+    assert "hk.check_mixing" in second.advice
     assert "the share in common from" in second.advice
