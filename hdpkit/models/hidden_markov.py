@@ -413,7 +413,8 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         return ranks
 
     def _decoder(self, given: Any = None) -> str:
-        return choice("decoder", self.decoder if given is None else given, _DECODERS, remedy="Leave it out.")
+        name, value = ("decoder", self.decoder) if given is None else ("algorithm", given)
+        return choice(name, value, _DECODERS, remedy="Leave it out.")
 
     def _probabilities(self, X: Any, lengths: Any) -> StateProbabilities:
         check_is_fitted(self)

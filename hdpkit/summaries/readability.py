@@ -98,7 +98,7 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
     scores = _scores(pieces, data)
     numbers = any(one.counts is None for one in every)
     if not scores and not numbers:
-        unseen.append("scores of left-out tokens")
+        unseen.append("scores of left-out words")
     of_customers = any(one.dishes is not None for one in every)
     return Agreement(len(pieces), halves, share, n, alike, scores, tuple(unseen), of_customers)
 

@@ -526,7 +526,8 @@ def _read_as(found: Any, words: _Words) -> Verdict:
         return _unread("there is nothing to compare between the chains.").verdict
     told = "; ".join(parts)
     if found.unseen:
-        unseen = ", ".join(found.unseen).replace("components", words.topics).replace("tokens", words.tokens)
+        unseen = ", ".join(found.unseen).replace("components", words.topics)
+        unseen = unseen if words.tokens == _TEXT.tokens else unseen.replace("words", words.tokens)
         told += f" (not looked at: {unseen})"
     share = found.shared if not math.isnan(found.shared) else 1.0
     agrees = share >= READABLE and found.alike

@@ -86,7 +86,7 @@ def test_the_light_follows_the_share_in_common():
     # The log joint agrees, so that the second verdict doesn't depend on the first.
     assert none.quotable.light == "green"
     assert none.advice.startswith("More sweeps alone won't help")
-    assert "hdpkit check RUN" in none.advice
+    assert "hk.check_mixing" in none.advice
     # A coarser view is for more topics than it has groups.
     assert "--topics about:30" not in none.advice
     many = diagnose(chains(range(7), [0, 7, 8, 9, 10, 11, 6], topics=147))
