@@ -302,7 +302,7 @@ def test_bad_data_are_refused(fitted):
 def test_an_error_about_an_argument_names_it():
     X = np.array([[0.1], [0.2], [5.0], [5.1]])
     model = hk.HiddenMarkovModel(sweeps=2, random_state=0).fit(X)
-    with pytest.raises(ParameterError, match="^algorithm = 'map'"):
+    with pytest.raises(ParameterError, match=r"^algorithm = 'map'"):
         model.decode(X, algorithm="map")
-    with pytest.raises(ParameterError, match="^decoder = 'map'"):
+    with pytest.raises(ParameterError, match=r"^decoder = 'map'"):
         model.set_params(decoder="map").predict(X)
