@@ -165,7 +165,7 @@ OVER_DOCUMENTS = hk.Restaurant(ROOT, each="document", concentration=1.0)
 
 
 def ways(kind):
-    """Runs with a move that raises this in its third sweep: in one process, in two, over shards, draw by draw."""
+    """Runs with a move that raises this in its third sweep, of every kind."""
     moves_of_all = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(), Raises(kind)]
     scheduler = hk.Scheduler(moves_of_all)
     state = hk.Franchise(OVER_DOCUMENTS, TEXT, store="counts", root="weights")
