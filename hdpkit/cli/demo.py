@@ -213,7 +213,7 @@ def demo(sweeps: int, seed: int, store: str, terms: int, topics: int | None, pag
 def _verdicts(trace: ChainTrace, corpus: Corpus) -> Diagnosis | None:
     """Whether the topics can be read and quoted; None before the first sweep."""
     try:
-        return diagnose(trace, data=corpus)
+        return diagnose(trace, data=corpus, commands=True)
     except DataError:
         return None
 

@@ -194,7 +194,7 @@ def in_rounds(
 
         def judge(_: Any) -> Diagnosis:
             there = open_run(folder, allow)
-            return diagnose(there, words=nouns_of(there.data, folder))
+            return diagnose(there, words=nouns_of(there.data, folder), commands=True)
 
         def told(reached: int, found: Diagnosis) -> None:
             verdict = getattr(found, options["until"])
@@ -305,7 +305,7 @@ def read_topics(
 def _verdicts(run: Run) -> Diagnosis | None:
     """Whether the run can be read and quoted; None before the first sweep."""
     try:
-        return diagnose(run, words=nouns_of(run.data, run.folder))
+        return diagnose(run, words=nouns_of(run.data, run.folder), commands=True)
     except DataError:
         return None
 

@@ -159,7 +159,7 @@ class State(Locked):
 
     def _outside(self) -> None:
         """Raise an error inside a verb: methods of measures and parts can't use the franchise."""
-        if self._verb is not None and self._lock.held:
+        if self._verb is not None and self._lock.held and not self._lock.closed:
             raise BusyError(
                 "franchise", f"inside the verb {self._verb!r}", "used by one verb at a time",
                 "A method that a verb calls may read its arguments and franchise.slots only.",

@@ -26,7 +26,7 @@ from hdpkit.models.hidden_markov_parts import (
     moves_of_states,
     restaurants_of_states,
 )
-from hdpkit.models.sampled import NotNumbersError, SampledModel, best_chain, seed_of
+from hdpkit.models.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of
 from hdpkit.random import RandomStream
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.summaries import AlignedTopics, align_topics
@@ -157,6 +157,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
 
     # ------------------------------------------------------------------ fitting
 
+    @at_once
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Fit the model.
 
@@ -412,7 +413,8 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         return ranks
 
     def _decoder(self, given: Any = None) -> str:
-        return choice("decoder", self.decoder if given is None else given, _DECODERS, remedy="Leave it out.")
+        name, value = ("decoder", self.decoder) if given is None else ("algorithm", given)
+        return choice(name, value, _DECODERS, remedy="Leave it out.")
 
     def _probabilities(self, X: Any, lengths: Any) -> StateProbabilities:
         check_is_fitted(self)

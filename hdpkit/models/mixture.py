@@ -24,7 +24,7 @@ from hdpkit.models.mixture_parts import (
     moves_of_mixture,
     restaurants_of_mixture,
 )
-from hdpkit.models.sampled import NotNumbersError, SampledModel, best_chain, seed_of, seed_of_chain
+from hdpkit.models.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of, seed_of_chain
 from hdpkit.random import Purpose, as_source
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.trace import last_of_burn_in
@@ -164,6 +164,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
 
     # ------------------------------------------------------------------ fitting
 
+    @at_once
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Fit the model.
 
@@ -199,6 +200,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
     def _words(self, franchise: Franchise) -> Any:
         return _WORDS
 
+    @at_once
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Add new points and continue sampling; the first call is `fit`.
 
@@ -219,7 +221,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         Raises
         ------
         ValueError
-            As for `fit`; the model doesn't change.
+            As for `fit`. After this and any other exception the model is what it was before.
         """
         if not hasattr(self, "franchises_"):
             return self.fit(X, y, groups)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Self
+from functools import wraps
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -21,11 +23,26 @@ from hdpkit.record.samples import Samples
 from hdpkit.schedule import Scheduler
 from hdpkit.summaries import Diagnosis, diagnose
 
-__all__ = ["NotNumbersError", "SampledModel", "best_chain", "go_on", "seed_of", "seed_of_chain"]
+__all__ = ["NotNumbersError", "SampledModel", "at_once", "best_chain", "go_on", "seed_of", "seed_of_chain"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class NotNumbersError(DataError, TypeError):
     """Entries that aren't numbers: scikit-learn's checks of estimators require a TypeError."""
+
+
+def at_once(method: F) -> F:
+    """Decorate a method that fits a model: after an exception, at any moment, the model is what it was."""
+
+    @wraps(method)
+    def at_once(self: Any, *arguments: Any, **named: Any) -> Any:
+        changed = copy.copy(self)
+        method(changed, *arguments, **named)
+        self.__dict__ = vars(changed)
+        return self
+
+    return at_once  # type: ignore[return-value]
 
 
 class SampledModel(BaseEstimator):
@@ -33,7 +50,7 @@ class SampledModel(BaseEstimator):
 
     A subclass has the parameters of a run (``sweeps``, ``samples``, ``chains``, ``until``, ``at_most``,
     ``schedule``, ``init``, ``random_state``, ``n_jobs``, ``progress``), `_moves`, and `_finish`, which sets
-    its fitted attributes from the last states of the chains and the trace.
+    its fitted attributes from the last states of the chains and the trace. `at_once` decorates what fits it.
     """
 
     _kind: ClassVar[str]  # names the model in its folder
@@ -68,6 +85,7 @@ class SampledModel(BaseEstimator):
             if self.until is None
             else self._run_until(restaurant, franchise)
         )
+        _check_swept(trace)
         return trace, list(trace.franchises) if isinstance(trace, ChainTrace) else [franchise]
 
     def _run(
@@ -128,7 +146,9 @@ class SampledModel(BaseEstimator):
             for one in franchises
         )
         last, traces = [one for one, _ in swept], [trace for _, trace in swept]
-        return (ChainTrace(traces, None, last) if len(traces) > 1 else traces[0]), last
+        trace = ChainTrace(traces, None, last) if len(traces) > 1 else traces[0]
+        _check_swept(trace)
+        return trace, last
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle's state."""
@@ -194,7 +214,7 @@ class SampledModel(BaseEstimator):
         Raises
         ------
         RunError
-            If the folder isn't empty, or something can't be saved.
+            If the folder isn't empty, or something can't be saved. It then holds no run.
         """
         check_is_fitted(self)
         moves = self._scheduler(self.franchise_.declarations[-1]).moves
@@ -240,6 +260,12 @@ def go_on(
         franchise, sweeps, init=None, samples=samples, progress=progress, callbacks=callbacks, record=record
     )
     return franchise, trace
+
+
+def _check_swept(trace: Trace | ChainTrace) -> None:
+    """Raise a KeyboardInterrupt if Ctrl-C ended a chain before its first sweep: there is nothing to keep."""
+    if not all(one.n_draws for one in (trace.chains if isinstance(trace, ChainTrace) else [trace])):
+        raise KeyboardInterrupt("Ctrl-C came before the first sweep: the model is what it was before")
 
 
 def best_chain(trace: Trace | ChainTrace) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -22,7 +23,16 @@ from hdpkit.moves import Move
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.describe import Allowed, describe, rebuild
 from hdpkit.record.files import pack, reading, unpack
-from hdpkit.record.run_folder import ESTIMATOR, READING, ChainWriter, RunFolder, kept
+from hdpkit.record.run_folder import (
+    ESTIMATOR,
+    READING,
+    RUN,
+    ChainFolder,
+    ChainWriter,
+    RunFolder,
+    holding,
+    kept,
+)
 from hdpkit.record.samples import Samples
 from hdpkit.schedule import open_run
 from hdpkit.schedule.collect import Plan
@@ -86,6 +96,7 @@ def save(model: Any, folder: str | os.PathLike[str], moves: Sequence[Move]) -> N
     packed = pack(tree, "model")
     traces = model.trace_.chains if isinstance(model.trace_, ChainTrace) else [model.trace_]
     with ExitStack() as beside:
+        beside.enter_context(holding(path))
         beside.enter_context(kept(path, ESTIMATOR, packed))
         if counter is not None:  # used by `hdpkit infer` to count new texts
             read = ReadingSettings(format="csv", layout=Layout(), counter=counter)
@@ -101,14 +112,23 @@ def _write_run(path: Path, model: Any, moves: Sequence[Move], traces: Sequence[T
     streams, target = franchises[0].streams, max(one.sweep for one in franchises)
     init = model.init if isinstance(model.init, str | Random | TermClusters | Factors) else "sequential"
     chains = len(franchises) if len(franchises) > 1 else None
-    with begin_folder(path, moves, franchises[0], target, streams, init, Plan(), chains) as job:
-        for number, (franchise, trace) in enumerate(zip(franchises, traces, strict=True)):
-            chain = job.folder.chain(number)
-            with closing(ChainWriter(chain, streams.seed, franchise.streams.chain, target)) as writer:
-                for sample in trace.samples:
-                    writer.keep(sample)
-                writer.trace = trace
-                writer.checkpoint(franchise.freeze())
+    written = list[ChainFolder]()
+    try:
+        with begin_folder(path, moves, franchises[0], target, streams, init, Plan(), chains) as job:
+            for number, (franchise, trace) in enumerate(zip(franchises, traces, strict=True)):
+                written.append(job.folder.chain(number))
+                with closing(
+                    ChainWriter(written[-1], streams.seed, franchise.streams.chain, target)
+                ) as writer:
+                    for sample in trace.samples:
+                        writer.keep(sample)
+                    writer.trace = trace
+                    writer.checkpoint(franchise.freeze())
+    except BaseException:  # chains without a state would begin again, and be other ones
+        (path / RUN).unlink(missing_ok=True)
+        for chain in written:
+            shutil.rmtree(chain.path, ignore_errors=True)
+        raise
 
 
 def load(folder: str | os.PathLike[str], allow: Iterable[Any], kind: str | None = None) -> SavedModel:

@@ -26,7 +26,7 @@ from hdpkit.evaluation.fixed_topics import (
 )
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.franchise.fixed_dishes import without_restaurants
-from hdpkit.models.sampled import SampledModel, best_chain, seed_of, seed_of_chain
+from hdpkit.models.sampled import SampledModel, at_once, best_chain, seed_of, seed_of_chain
 from hdpkit.models.topic_input import are_texts, checked_counts, counter_of, whole_counts
 from hdpkit.models.topic_parts import default_moves, root_of, topic_measure, topic_restaurants
 from hdpkit.priors import Each
@@ -210,6 +210,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
 
     # ------------------------------------------------------------------ fitting
 
+    @at_once
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the model.
 
@@ -256,6 +257,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
         self._finish(franchises, trace)
         return self
 
+    @at_once
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add new documents and continue sampling; the first call is `fit`.
 
@@ -276,7 +278,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
         Raises
         ------
         ValueError
-            As for `fit`; the model doesn't change.
+            As for `fit`. After this and any other exception the model is what it was before.
         """
         return self._extend(X) if hasattr(self, "franchises_") else self.fit(X)
 
@@ -285,7 +287,7 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
         self._check_parameters()
         counts = self._counts(X, whole=True)
         if not counts.data.any():
-            grown = self.franchises_  # empty documents have no customers to seat
+            grown = [one.copy() for one in self.franchises_]  # empty documents have no customers to seat
         else:
             more = Corpus.from_counts(counts, vocabulary=self.terms_)
             before: Any = self.franchise_.data

@@ -107,11 +107,7 @@ def update_parameter(
         kept = add_up(part.log_density(state) for part in state.measure_parts.values())
         return state.log_likelihood() + kept + log_density_at(prior, value) + scale.log_jacobian(value)
 
-    try:
-        there = updated_on_line(log_target, here, method, width, rng)
-    except BaseException:
-        state.set_base_parameters(**{name: x})
-        raise
+    there = updated_on_line(log_target, here, method, width, rng)
     # back(to(x)) may differ from x in the last bit: an unchanged value must stay exactly the same.
     state.set_base_parameters(**{name: x if there is None else scale.back(there)})
     return there is not None

@@ -6,7 +6,7 @@ import abc
 import functools
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -33,6 +33,8 @@ __all__ = [
     "MoveInfo",
     "Scheduled",
     "accepts",
+    "applied",
+    "called",
     "check_arguments",
     "check_move",
     "checked_info",
@@ -413,8 +415,24 @@ class Scheduled(Move):
         info = MoveInfo()
         with state.labelled_seating(rng) if self.move.needs_tables else nullcontext():
             for _ in range(0 if steps == (0, 0) else self.times):
-                info += checked_info(self.move, self.move.apply(state, rng))
+                info += applied(self.move, state, rng)
         return info
+
+
+def called(move: Move, method: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a method of a move. StopIteration would end the generator of draws, and every loop over it."""
+    try:
+        return method(*arguments)
+    except StopIteration as error:
+        raise ScheduleError(
+            "moves", move.name, "moves that raise no StopIteration",
+            "An iterator within it has ended: give next() a default, or begin the iterator again.",
+        ) from error  # fmt: skip
+
+
+def applied(move: Move, *arguments: Any) -> MoveInfo:
+    """Apply a move, and check what it returns."""
+    return checked_info(move, called(move, move.apply, *arguments))
 
 
 def check_move(move: Move, state: Franchise) -> None:

@@ -187,7 +187,7 @@ class Replicas(Part):
         applications = whole_number("applications", frozen["applications"], 0, remedy="A count.")
         for franchise, state in zip(self.franchises, frozen["chains"], strict=True):
             franchise.thaw(state)
-        self.walkers, self.applications = walkers, applications
+        self.walkers, self.applications = walkers.copy(), applications  # which later moves change
 
     def memory_bytes(self) -> int:
         """Bytes of the chains."""

@@ -30,7 +30,15 @@ from hdpkit.data import GroupedData, ShardedCorpus
 from hdpkit.data.cut import CutCorpus
 from hdpkit.errors import CorruptRunError, HdpkitError, LockedRunError, RunError, short_repr
 from hdpkit.franchise import Franchise, Sample, SeatingSample
-from hdpkit.record.blocks import BlockReader, BlockWriter, Position, append_block, check_columns, pack_rows
+from hdpkit.record.blocks import (
+    HEADER_BYTES,
+    BlockReader,
+    BlockWriter,
+    Position,
+    append_block,
+    check_columns,
+    pack_rows,
+)
 from hdpkit.record.data_file import DATA_MAGIC, RunData, pack_data, unpack_data
 from hdpkit.record.describe import Allowed, describe, described_franchise, described_start, rebuild
 from hdpkit.record.files import (
@@ -138,10 +146,10 @@ class ChainFolder:
 
     def _check_empty(self) -> None:
         """Raise a CorruptRunError if there is more than a run leaves before its first checkpoint."""
-        if os.path.lexists(self.trace_path):
+        begun = bool(stored_sweeps(self.path))
+        # The disk may have filled within the header, which has no checkpoint either.
+        if os.path.lexists(self.trace_path) and os.lstat(self.trace_path).st_size > HEADER_BYTES:
             begun = bool(BlockReader(self.trace_path, self.run, self.chain).blocks)
-        else:
-            begun = bool(stored_sweeps(self.path))
         if begun:
             raise CorruptRunError(
                 str(self.path / GENERATIONS[0]), "missing", "there, as the trace and samples are",
@@ -698,13 +706,13 @@ def kept(folder: Path, name: str, content: Any) -> Iterator[None]:
     existed, kind = folder.exists(), _KINDS[name]
     with refusals(folder, "make a folder"):
         folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / name, text_of(kind, content) if isinstance(kind, str) else seal(kind, content))
     try:
+        write_whole(folder / name, text_of(kind, content) if isinstance(kind, str) else seal(kind, content))
         yield
     finally:
         if not os.path.lexists(folder / RUN):
             with suppress(OSError):
-                (folder / name).unlink()
+                (folder / name).unlink(missing_ok=True)
                 if not existed:
                     folder.rmdir()
 

@@ -472,7 +472,7 @@ def _reached(report: ReportData) -> dict[str, Any]:
             corpus = report.corpus if hasattr(report.corpus, "n_documents") else None
             found = diagnose(report.trace, data=corpus, words=nouns)
         else:
-            found = diagnose(report.run, words=nouns)
+            found = diagnose(report.run, words=nouns, commands=True)
     except HdpkitError as error:
         return _unknown(f"Convergence could not be judged. {error.remedy}")
     names = {**_NAMES, "n_dishes": nouns.dishes, "share_1": f"share of the largest {nouns.dish}"}

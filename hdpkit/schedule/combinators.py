@@ -9,7 +9,7 @@ from hdpkit.checks import items, positive_number
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move, MoveInfo, Scheduled
-from hdpkit.moves.protocol import check_arguments, check_move, checked_info
+from hdpkit.moves.protocol import applied, check_arguments, check_move
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Mixture"]
@@ -85,7 +85,7 @@ class Mixture(Move):
         if steps == (0, 0):
             return MoveInfo()
         move = self.moves[rng.choose(self.weights)]
-        return checked_info(move, move.apply(state, rng))
+        return applied(move, state, rng)
 
 
 check_arguments(Move, str(__package__))

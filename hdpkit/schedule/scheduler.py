@@ -168,7 +168,7 @@ class Scheduler:
         on_interrupt : "return" or "raise"
             What Ctrl-C does: "return" ends the run early and warns (`hk.errors.InterruptedRunWarning`);
             "raise" raises KeyboardInterrupt when the state is consistent and the folder is written, with
-            the trace as ``error.trace``.
+            the trace as ``error.trace``. A KeyboardInterrupt that a move raises does the same.
 
         Returns
         -------

@@ -14,7 +14,7 @@ from hdpkit.errors import ScheduleError, StateError
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.starts import start
 from hdpkit.moves import Move, MoveInfo
-from hdpkit.moves.protocol import check_move, checked_info
+from hdpkit.moves.protocol import applied, check_move
 from hdpkit.random import STARTS, Streams
 from hdpkit.record import Draw, MoveRecord
 from hdpkit.record.trace import make_draw
@@ -65,9 +65,9 @@ class Ensemble:
 
     def apply(self, move: Move, place: int, sweep: int, streams: Streams) -> MoveInfo:
         """Apply a move of a schedule; returns the result for the run's own franchise."""
-        info = checked_info(move, move.apply(self.franchise, streams.source(place, sweep)))
+        info = applied(move, self.franchise, streams.source(place, sweep))
         for other, own in () if move.ensemble else self.others:
-            checked_info(move, move.apply(other, own.source(place, sweep)))
+            applied(move, other, own.source(place, sweep))
         return info
 
     def on_pulse(self, pulse: Callable[[float], None] | None) -> None:

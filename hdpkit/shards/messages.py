@@ -27,7 +27,7 @@ class Message(Protocol):
 class Failed:
     """The error of a worker."""
 
-    error: Exception
+    error: BaseException
 
     def plus(self, other: Any) -> Failed:
         """Return this error, so that the sum is the first error."""

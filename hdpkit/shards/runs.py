@@ -288,6 +288,8 @@ def run(
         complete sweep.
     StorageError
         If the disk is full; the message names the shard whose state can't be written.
+    KeyboardInterrupt
+        After Ctrl-C, or if a move raises it; its attribute ``trace`` is the trace so far.
     """
     backend = carrier if backend is None else backend
     backend = Local() if backend is None else backend
@@ -404,6 +406,10 @@ def _carry_out(run: ShardedRun, sweeps: int, checkpoint: int | None, progress: P
             if run._files is None or losses > MOST_LOSSES:
                 raise
             begun = False
+        except KeyboardInterrupt as error:
+            run.trace.interrupted = True
+            error.trace = run.trace  # type: ignore[attr-defined]
+            raise
 
 
 @attrs.frozen

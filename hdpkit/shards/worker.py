@@ -29,7 +29,7 @@ from hdpkit.franchise.shard_state import (
 )
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.moves import Move, OverDocuments, Scheduled
-from hdpkit.moves.protocol import checked_info
+from hdpkit.moves.protocol import applied, called
 from hdpkit.random import STARTS, ChoiceSource
 from hdpkit.record.trace import largest_shares
 from hdpkit.shards.common import check_served
@@ -64,7 +64,7 @@ class Worker:
         """Call a method; an error is returned and not raised, since other workers may wait for a result."""
         try:
             return getattr(self, verb)(*arguments)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             return Failed(error)
 
     # ------------------------------------------------------------------ begin
@@ -135,7 +135,8 @@ class Worker:
 
         Changes of counts are returned in ``n_blocks`` blocks of terms or, if this is 0, by `block`.
         """
-        _, changes = self._under_way.sweep(self.franchise, n_blocks)
+        move = self._under_way
+        _, changes = called(move, move.sweep, self.franchise, n_blocks)
         self.franchise.data.check_unchanged()  # a sweep over changed data isn't valid
         return Swept(changes)
 
@@ -153,10 +154,10 @@ class Worker:
         digests: list[tuple[str, bytes]] = []
         for move, source in self._due:
             if isinstance(move, OverDocuments):
-                move.begin(self.franchise, source)
+                called(move, move.begin, self.franchise, source)
                 self._under_way = move
                 return Done(digests=tuple(digests))
-            checked_info(move, move.apply(self.franchise, source))
+            applied(move, self.franchise, source)
             digests.append((move.name, self._digest()))
         self.franchise.settle()
         self.franchise.sweep += 1

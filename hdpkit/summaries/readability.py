@@ -17,6 +17,7 @@ from hdpkit.franchise import Sample
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Run
 from hdpkit.summaries.alignment import align_topics
+from hdpkit.summaries.settled import far_enough
 from hdpkit.summaries.vectors import TermVectors
 
 __all__ = ["ALIKE", "COSINE", "PARTLY", "READABLE", "SCORES", "Agreement", "agreement", "pieces_of", "shared"]
@@ -224,25 +225,28 @@ def pieces_of(given: Trace | ChainTrace | Run, after: int, last: int) -> tuple[P
 
     Where a chain kept no samples, its newest state is used. Fewer than two pieces can't be compared.
     """
+    trace = given.trace if isinstance(given, Run) else given
+    several, standing = isinstance(trace, ChainTrace), far_enough(trace)
     if isinstance(given, Run):
-        several = isinstance(given.trace, ChainTrace)
         by_chain = _by_chain(((file.chain, file.sweep), file.read) for file in given.samples.files)
         newest: Mapping[int, Callable[[], Sample]] = {
             number: (lambda number=number: given.state(number).sample)  # type: ignore[misc]
             for number, sweep in enumerate(given.sweeps)
-            if sweep is not None
+            if sweep is not None and number in standing
         }
     else:
-        several = isinstance(given, ChainTrace)
-        chains = given.chains if isinstance(given, ChainTrace) else [given]
         by_chain = _by_chain(
             ((number, sample.sweep), lambda sample=sample: sample)
-            for number, chain in enumerate(chains)
+            for number, chain in standing.items()
             for sample in chain.samples
         )
-        finals = given.franchises if isinstance(given, ChainTrace) else ()
-        newest = {number: final.sample for number, final in enumerate(finals)}
-    found = {chain: [read for sweep, read in own if after < sweep <= last] for chain, own in by_chain.items()}
+        finals = zip(given.numbers, given.franchises, strict=False) if isinstance(given, ChainTrace) else ()
+        newest = {number: final.sample for number, final in finals if number in standing}
+    found = {
+        chain: [read for sweep, read in own if after < sweep <= last]
+        for chain, own in by_chain.items()
+        if chain in standing
+    }
     if not several:
         own = found.get(0, [])
         middle = len(own) // 2

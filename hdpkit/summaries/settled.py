@@ -13,12 +13,19 @@ from hdpkit.record.trace import last_of_burn_in
 from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState
 
-__all__ = ["burn_in", "settled_samples", "states_of_run", "sweeps_text"]
+__all__ = ["burn_in", "far_enough", "settled_samples", "states_of_run", "sweeps_text"]
+
+
+def far_enough(trace: Trace | ChainTrace) -> dict[int, Trace]:
+    """The chains by number, without those that were stopped before half of the draws of the longest one."""
+    chains = {0: trace} if isinstance(trace, Trace) else dict(zip(trace.numbers, trace.chains, strict=True))
+    most = max((chain.n_draws for chain in chains.values()), default=0)
+    return {number: chain for number, chain in chains.items() if 0 < most <= 2 * chain.n_draws}
 
 
 def burn_in(trace: Trace | ChainTrace) -> int:
     """The last sweep of the burn-in: half of the recorded draws that all chains have. 0 if there are none."""
-    chains = trace.chains if isinstance(trace, ChainTrace) else [trace]
+    chains = list(far_enough(trace).values())
     n = min((chain.n_draws for chain in chains), default=0)
     return last_of_burn_in(np.asarray(chains[0]["sweep"])[:n]) if n else 0
 
@@ -33,8 +40,7 @@ def _settled_after(trace: Trace | ChainTrace) -> int:
     A chain has settled when the mean log joint of every later twentieth of its draws is within three standard
     deviations of that of its last quarter. With fewer than 20 draws in a quarter nothing is judged.
     """
-    after = burn_in(trace)
-    chains = trace.chains if isinstance(trace, ChainTrace) else [trace]
+    after, chains = burn_in(trace), list(far_enough(trace).values())
     n = min((chain.n_draws for chain in chains), default=0)
     size, first = n // _PART, n // 2
     if n // 4 < FEWEST_DRAWS:
@@ -60,7 +66,8 @@ def settled_samples(given: Trace | ChainTrace | Run) -> Sequence[Sample]:
 
 def states_of_run(run: Run, chain: int | None = None) -> tuple[list[Sample], list[ChainState]]:
     """The kept samples of a run after its chains settled, with their newest states; and these states."""
-    standing = [number for number, sweep in enumerate(run.sweeps) if sweep is not None]
+    chosen = far_enough(run.trace)
+    standing = [n for n, sweep in enumerate(run.sweeps) if sweep is not None and (n in chosen or not chosen)]
     states = [run.state(number) for number in (standing or [0] if chain is None else [chain])]
     newest = [state.sample for state in states]
     after, chains = _settled_after(run.trace), {one.chain for one in newest}

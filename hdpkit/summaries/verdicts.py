@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from hdpkit.arrays import Floats
-from hdpkit.checks import instance, items, whole_number
+from hdpkit.checks import flag, instance, items, whole_number
 from hdpkit.comparison.convergence import (
     FEWEST_DRAWS,
     ConvergenceRule,
@@ -22,10 +22,12 @@ from hdpkit.comparison.convergence import (
     reasons_of,
     severity_of,
 )
+from hdpkit.data import Sequences
 from hdpkit.errors import DataError, MissingExtraError, ParameterError
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.trace import last_of_burn_in
 from hdpkit.schedule import Run
+from hdpkit.summaries.settled import far_enough
 
 __all__ = ["PROGRESS", "Diagnosis", "Verdict", "diagnose"]
 
@@ -48,6 +50,15 @@ class _Words:
 
 
 _TEXT = _Words()
+
+
+def _words_of(data: Any, samples: Sequence[Any]) -> _Words:
+    """The words for data, or samples, of this kind; where it isn't known, those that suit any."""
+    if isinstance(data, Sequences):
+        return _Words("states", "observations", "sequences")
+    if hasattr(data, "n_documents") or (data is None and samples and samples[0].label == "document"):
+        return _TEXT
+    return _Words("components", "observations", "groups")
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -169,6 +180,7 @@ def diagnose(
     rule: ConvergenceRule | None = None,
     data: Any = None,
     words: Any = None,
+    commands: bool = False,
 ) -> Diagnosis:
     """Judge whether a run can be read, and whether intervals and K can be quoted from it.
 
@@ -194,7 +206,10 @@ def diagnose(
         The data of a trace of topics, for the scores of left-out words. A run has its own, and so have chains
         with their final states.
     words : object, optional
-        What topics, tokens and documents are called in the sentences: its attributes of these names.
+        What topics, tokens and documents are called in the sentences: its attributes of these names. By
+        default those that suit the data.
+    commands : bool
+        Whether the advice names commands and their options, for the command line, instead of functions.
 
     Returns
     -------
@@ -221,8 +236,8 @@ def diagnose(
         after = whole_number("after", after, 0, remedy="Leave it out for the first half.")
     rule = ConvergenceRule() if rule is None else rule
     instance("rule", rule, ConvergenceRule, "a ConvergenceRule", remedy="Leave it out.")
-    words = _TEXT if words is None else words
-    for name in ("topics", "tokens", "documents"):
+    flag("commands", commands)
+    for name in () if words is None else ("topics", "tokens", "documents"):
         if not isinstance(getattr(words, name, None), str):
             raise ParameterError(
                 "words", words, "an object with the texts topics, tokens and documents", "Leave it out."
@@ -231,22 +246,27 @@ def diagnose(
         raise ParameterError("data", data, "a Corpus, or None", "Give the corpus of the run.")
     run = trace if isinstance(trace, Run) else None
     trace = trace if run is None else run.trace
-    chains = list(trace.chains) if isinstance(trace, ChainTrace) else [trace]
+    if data is None:
+        of_chains = getattr(trace, "franchises", ())
+        data = run.data if run is not None else of_chains[0].data if of_chains else None
+    words = _words_of(data, trace.samples) if words is None else words
+    chains = list(trace.chains) if nested else list(far_enough(trace).values())
     n = min((chain.n_draws for chain in chains), default=0)
     if n == 0:
-        raise DataError("trace", trace, "a trace with a draw of every chain", "Run some sweeps first.")
+        raise DataError("trace", trace, "a trace with a draw", "Run some sweeps first.")
+    begun = len(getattr(trace, "chains", chains))
     sweeps = np.asarray(chains[0]["sweep"])[:n]
     if after is None:
         after = last_of_burn_in(sweeps)
     first = int(np.searchsorted(sweeps, after, side="right"))
     if first == n:
         raise DataError("after", after, f"below {sweeps[-1]}, the last sweep", "Leave less out, or run more.")
-    facts = _Facts.of(chains, sweeps, first, rule, nested)
-    before = _Facts.of(chains, sweeps[:first], first // 2, rule, nested) if first > 1 else None
+    facts = _Facts.of(chains, sweeps, first, rule, nested, begun)
+    before = _Facts.of(chains, sweeps[:first], first // 2, rule, nested, begun) if first > 1 else None
     if before is not None and not before.judged:
         before = None
-    readable = _readable(trace, run, data, facts, before, words)
-    helps = _Helps(facts, before, readable, run, words)
+    readable = _readable(trace, run, data, facts, before, words, commands)
+    helps = _Helps(facts, before, readable, run, words, commands)
     return Diagnosis(
         readable=readable.verdict,
         quotable=_quotable(facts, words),
@@ -300,11 +320,18 @@ class _Facts:
     last: int
     rule: ConvergenceRule
     asked: int  # chains of which effective draws are asked for
+    begun: int  # chains of the run
     missing: str = ""  # the package without which R-hat and effective draws are unknown, and its remedy
 
     @classmethod
     def of(
-        cls, chains: Sequence[Trace], sweeps: Any, first: int, rule: ConvergenceRule, nested: int | None
+        cls,
+        chains: Sequence[Trace],
+        sweeps: Any,
+        first: int,
+        rule: ConvergenceRule,
+        nested: int | None,
+        begun: int,
     ) -> _Facts:
         """The facts of the recorded sweeps from this one on."""
         n = len(sweeps)
@@ -321,7 +348,7 @@ class _Facts:
                 for key, values in kept.values.items()
             }
             reasons = ("R-hat and effective draws are unknown",)
-        return cls(len(chains), kept, numbers, reasons, after, int(sweeps[-1]), rule, asked, missing)
+        return cls(len(chains), kept, numbers, reasons, after, int(sweeps[-1]), rule, asked, begun, missing)
 
     @property
     def where(self) -> str:
@@ -329,6 +356,10 @@ class _Facts:
 
     @property
     def who(self) -> str:
+        if self.begun > self.n_chains:
+            return (
+                f"{self.n_chains} of {self.begun} chains (the others were stopped before half of the sweeps)"
+            )
         return "one chain" if self.n_chains == 1 else f"{self.n_chains} chains"
 
     @property
@@ -442,7 +473,13 @@ class _Read:
 
 
 def _readable(
-    trace: Trace | ChainTrace, run: Run | None, data: Any, facts: _Facts, before: _Facts | None, words: _Words
+    trace: Trace | ChainTrace,
+    run: Run | None,
+    data: Any,
+    facts: _Facts,
+    before: _Facts | None,
+    words: _Words,
+    commands: bool,
 ) -> _Read:
     """Whether components can be read."""
     if facts.kept.n_draws < FEWEST_DRAWS:
@@ -451,10 +488,8 @@ def _readable(
 
     pieces, halves = readability.pieces_of(trace if run is None else run, facts.after, facts.last)
     if len(pieces) < 2:
-        return _unread("no samples of this part of the run were kept (samples=10, --samples 10).")
-    if data is None:
-        of_chains = getattr(trace, "franchises", ())
-        data = run.data if run is not None else of_chains[0].data if of_chains else None
+        option = "--samples 10" if commands else "samples=10"
+        return _unread(f"no samples of this part of the run were kept ({option}).")
     found = readability.agreement(pieces, halves, data)
     earlier = math.nan
     if before is not None and not math.isnan(found.shared):
@@ -491,7 +526,9 @@ def _read_as(found: Any, words: _Words) -> Verdict:
         return _unread("there is nothing to compare between the chains.").verdict
     told = "; ".join(parts)
     if found.unseen:
-        told += f" (not looked at: {', '.join(found.unseen)})"
+        unseen = ", ".join(found.unseen).replace("components", words.topics)
+        unseen = unseen if words.tokens == _TEXT.tokens else unseen.replace("words", words.tokens)
+        told += f" (not looked at: {unseen})"
     share = found.shared if not math.isnan(found.shared) else 1.0
     agrees = share >= READABLE and found.alike
     if found.halves:
@@ -524,6 +561,11 @@ class _Helps:
     readable: _Read
     run: Run | None
     words: _Words
+    commands: bool
+
+    def named(self, command: str, python: str) -> str:
+        """What the reader can call."""
+        return command if self.commands else python
 
     @property
     def extended(self) -> bool:
@@ -564,10 +606,10 @@ class _Helps:
                 f"{_what(facts)}"
             )
             if facts.n_chains > 1:
-                return f"Converged: over {facts.where} of {facts.n_chains} chains {found}."
+                return f"Converged: over {facts.where} of {facts.who} {found}."
             return (
                 f"One chain has converged by itself over {facts.where} (split {found}), but it can't show "
-                "if other chains agree with it: run several (chains=4)."
+                f"if other chains agree with it: run several ({self.chains})."
             )
         if facts.missing:
             return f"Convergence could not be judged. {facts.missing}"
@@ -577,9 +619,10 @@ class _Helps:
         if self.constant:
             return f"{begin}add a move that changes K to the schedule."
         if facts.apart:
+            share = self.named(f"hdpkit topics {self.folder}", "align_topics")
             return (
                 f"{begin}each chain agrees with itself, but not with the others, so more sweeps alone won't "
-                "help: see what the chains share (align_topics), or hk.check_mixing."
+                f"help: see what the chains share ({share}), or {self.check}."
             )
         if not self.asks:
             return f"{begin}{self.in_vain}."
@@ -620,11 +663,12 @@ class _Helps:
         if facts.n_chains == 1:
             first = "" if not facts.reasons or not self.asks else f"{self.more}, and "
             told = (
-                f"{first}begin again with several chains (--chains 4, chains=4), which show what another run "
-                "would find."
+                f"{first}begin again with several chains ({self.chains}), which show what another run would "
+                "find."
             )
         elif self.asks and facts.reasons:
-            told += f"{self.more}{f' (hdpkit resume {self.folder} --sweeps N)' if self.run else ''}."
+            how = self.named(f"hdpkit resume {self.folder} --sweeps N", "run.resume(sweeps=N)")
+            told += f"{self.more}{f' ({how})' if self.run else ''}."
         else:
             told += f"{self.in_vain}. What does: {self.others}."
         return told[0].upper() + told[1:]
@@ -635,18 +679,29 @@ class _Helps:
         return "RUN" if self.run is None else shlex.quote(str(self.run.folder))
 
     @property
+    def chains(self) -> str:
+        """How to ask for several chains."""
+        return self.named("--chains 4", "chains=4")
+
+    @property
+    def check(self) -> str:
+        """What tells a slow sampler from a model that doesn't fit."""
+        return self.named(f"hdpkit check {self.folder}", "hk.check_mixing")
+
+    @property
     def others(self) -> str:
         """What helps in place of more sweeps."""
         topics = self.words.topics
         ways = [
-            f"hdpkit check {self.folder} (hk.check_mixing), which tells a slow sampler from a model that "
-            "doesn't fit",
+            f"{self.check}, which tells a slow sampler from a model that doesn't fit",
             f"reading only the {topics} that all chains share",
         ]
         if topics == _TEXT.topics:
             many = np.median(self.facts.kept.values.get("n_dishes", 0.0)) > _MANY
-            ways += [f"a coarser view (--topics about:{_MANY})"] if many else []
-            ways += ["leaving out words that most documents have (--max-document-share 0.3)"]
+            view = self.named(f"--topics about:{_MANY}", f"group_topics, {_MANY} groups")
+            ways += [f"a coarser view ({view})"] if many else []
+            share = self.named("--max-document-share 0.3", "max_document_share=0.3")
+            ways += [f"leaving out words that most documents have ({share})"]
         return "; ".join(ways)
 
 

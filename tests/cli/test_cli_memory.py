@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from full_disk import FullDisk
 
 import hdpkit as hk
 from hdpkit import errors, moves
@@ -186,3 +187,28 @@ def test_chains_without_memory_are_told_without_a_traceback():
     with pytest.raises(errors.ChainError, match=r"fewer chains at a time \(processes=1\)") as raised:
         hk.Scheduler([Hungry()]).run(franchise, 2, rng=0, chains=2)
     assert "Traceback" not in str(raised.value)
+
+
+def test_a_disk_that_is_full_at_any_write_of_a_command(tmp_path, monkeypatch):
+    """Files of the command are there with the run, or not at all; a run is resumed."""
+    (tmp_path / "text.txt").write_text("one two one\ntwo two three\none three\n", encoding="utf-8")
+    ends = set()
+    for at in range(100):
+        where = tmp_path / str(at)
+        given = ("fit", tmp_path / "text.txt", "--out", where, "--sweeps", 2, "--chains", 1, "--quiet")
+        with monkeypatch.context() as patch:
+            disk = FullDisk(patch, at)
+            told = call(*given)
+        if not disk.found:
+            assert told.exit_code == 0
+            break
+        assert told.exit_code != 0
+        begun = (where / "run.json").exists()
+        ends.add(begun)
+        left = {path.name for path in where.iterdir()} if where.exists() else set()
+        assert begun or left <= {"lock", "data.bin"}
+        again = call("resume", where, "--quiet") if begun else call(*given)
+        assert again.exit_code == 0, again.output
+        assert call("verify", where).exit_code == 0
+    assert ends == {False, True}
+    assert at > 40

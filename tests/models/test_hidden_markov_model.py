@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import DataError, HdpkitError, RunError
+from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError
 from hdpkit.models.hidden_markov_parts import measure_of, moves_of_states, restaurants_of_states
 
 
@@ -297,3 +297,12 @@ def test_bad_data_are_refused(fitted):
         fitted.sample(0)
     with pytest.raises(HdpkitError, match="decoder"):
         fitted.decode(X, algorithm="map")
+
+
+def test_an_error_about_an_argument_names_it():
+    X = np.array([[0.1], [0.2], [5.0], [5.1]])
+    model = hk.HiddenMarkovModel(sweeps=2, random_state=0).fit(X)
+    with pytest.raises(ParameterError, match=r"^algorithm = 'map'"):
+        model.decode(X, algorithm="map")
+    with pytest.raises(ParameterError, match=r"^decoder = 'map'"):
+        model.set_params(decoder="map").predict(X)

@@ -17,6 +17,7 @@ import pytest
 import scipy
 import scipy.sparse as sp
 from click.testing import CliRunner
+from full_disk import FullDisk
 from learned_words import learned_probabilities
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
@@ -28,7 +29,14 @@ from sklearn.utils.estimator_checks import check_estimator
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.cli.main import main
-from hdpkit.errors import CorruptRunError, DataError, HdpkitError, MissingExtraError, RunError
+from hdpkit.errors import (
+    CorruptRunError,
+    DataError,
+    HdpkitError,
+    MissingExtraError,
+    RunError,
+    StorageError,
+)
 from hdpkit.evaluation import fit_proportions, fixed_topics
 from hdpkit.evaluation.fixed_topics import FixedTopics, halves
 from hdpkit.io.reading import read_like
@@ -507,6 +515,26 @@ def test_folders_that_are_something_else(fitted, tmp_path):
 
 
 # ---------------------------------------------------------------------- what is refused
+
+
+def test_a_disk_that_is_full_at_any_write_of_a_model(tmp_path, monkeypatch):
+    """Then there is no run in the folder: the model is saved there when there is space."""
+    one = model(sweeps=2, chains=2).fit(COUNTS)
+    for at in range(100):
+        where = tmp_path / str(at)
+        with monkeypatch.context() as patch:
+            disk = FullDisk(patch, at)
+            try:
+                one.save(where)
+            except StorageError:
+                assert disk.found
+        if not disk.found:
+            break
+        left = {path.name for path in where.iterdir()} if where.exists() else set()
+        assert left <= {"lock", "data.bin"}
+        one.save(where)
+        assert np.array_equal(hk.TopicModel.load(where).components_, one.components_)
+    assert at > 40
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """Signal handlers that raise, at any byte code, leave a consistent franchise."""
 
 import contextlib
+import copy
 import signal
 
 import alarm_trials
 import numpy as np
 import pytest
 from alarm_trials import MOVES, at_byte_code, check, corpus, franchise, states_of, trial_at
+from states import same_state
 
 import hdpkit as hk
 from hdpkit import moves
@@ -28,6 +30,130 @@ def test_an_exception_at_byte_codes_of_a_run(store, kernel):
         n = at_byte_code(-1, lambda scheduler=scheduler, f=f: scheduler.run(f, 1, init=None))
         for number in rng.integers(1, n + 1, size=12).tolist():
             trial_at(f, states, scheduler, number)
+
+
+SCHEDULES = {
+    "a parameter of the measure": [moves.BaseMeasureParameters()],
+    "by a random walk": [moves.BaseMeasureParameters("metropolis")],
+    "chains at powers": [moves.TableGibbs(), moves.ReplicaExchange((1.0, 0.8, 0.6))],
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_moves_that_change_the_measure_or_several_franchises(name):
+    """An exception inside a verb is the one that comes out, also where a move cleans up after itself."""
+    f = franchise("histogram", corpus(2, 4), base=hk.DirichletMultinomial(hk.Gamma(1.0, 2.0)))
+    scheduler = hk.Scheduler(SCHEDULES[name])
+    hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
+    scheduler.run(f, 1, init=None)
+    states = states_of(f, f.freeze(), scheduler)
+    f.thaw(states[0])
+    n = at_byte_code(-1, lambda: scheduler.run(f, 1, init=None))
+    for number in range(1, n + 1, max(1, n // 150)):
+        trial_at(f, states, scheduler, number)
+
+
+def test_a_state_is_thawed_after_an_exception_at_the_end_of_a_verb(monkeypatch):
+    """Then the verb still counts as running; the franchise is closed, and a state opens it again."""
+    f = franchise("histogram", corpus(2, 4))
+    hk.Scheduler([moves.TableGibbs()]).run(f, 1, rng=0)
+    start, run = f.freeze(), hk.Franchise._run_kernel
+
+    def at_its_end(self, verb, *arguments):
+        run(self, verb, *arguments)
+        self._verb = verb
+        raise alarm_trials.Alarm
+
+    monkeypatch.setattr(hk.Franchise, "_run_kernel", at_its_end)
+    with pytest.raises(alarm_trials.Alarm):
+        f.reseat(0, 2, RandomStream((1, 1)))
+    f.thaw(start)
+    f.audit()
+
+
+NUMBERS = np.random.default_rng(0).integers(0, 4, size=(9, 5)).astype(float)
+MODELS = {
+    "mixture": hk.MixtureModel,
+    "topics": hk.TopicModel,
+    "sparse topics": hk.SparseTopicModel,
+    "states": hk.HiddenMarkovModel,
+}
+
+
+def fitted(kind, **more):
+    shorter = {} if kind == "states" else {"partial_sweeps": 2}
+    return MODELS[kind](sweeps=3, samples=2, random_state=0, **shorter, **more).fit(NUMBERS[:6])
+
+
+def fit_more(model, rows=NUMBERS[6:]):
+    """Add points; a model of states is fitted anew."""
+    return model.partial_fit(rows) if hasattr(model, "partial_fit") else model.fit(rows)
+
+
+@contextlib.contextmanager
+def unchanged(model):
+    """The model has the same attributes at the end of the block, and its chains are where they were."""
+    before, states = dict(vars(model)), [one.freeze() for one in model.franchises_]
+    yield
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+    assert all(map(same_state, (one.freeze() for one in model.franchises_), states))
+
+
+@pytest.mark.parametrize("rows", [NUMBERS[6:], NUMBERS[6:] * 0.0], ids=["new", "empty"])
+@pytest.mark.parametrize("kind", MODELS)
+def test_an_exception_at_byte_codes_of_a_fit(kind, rows):
+    model = fitted(kind)
+    n = at_byte_code(-1, lambda: fit_more(copy.copy(model), rows))
+    for number in np.random.default_rng(n).integers(1, n - n // 50, size=12).tolist():
+        with unchanged(model):
+            assert at_byte_code(number, lambda: fit_more(model, rows)) is None
+    n_before = len(model.franchise_.data)
+    fit_more(model, rows)
+    if kind == "mixture":
+        assert len(model.labels_) == n_before + len(rows)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [*[(kind, name) for kind in MODELS for name in ("samples_", "franchise_", "n_iter_")],
+     ("mixture", "labels_"), ("states", "transmat_"), ("topics", "_topics")],
+)  # fmt: skip
+def test_an_exception_between_two_attributes_of_a_fit(kind, name, error, monkeypatch):
+    model = fitted(kind)
+
+    def refuse(self, attribute, value):
+        if attribute == name:
+            raise error
+        object.__setattr__(self, attribute, value)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MODELS[kind], "__setattr__", refuse, raising=False)
+        with unchanged(model), pytest.raises(error):
+            fit_more(model)
+    whole = fit_more(fitted(kind))
+    fit_more(model)  # the points come once
+    assert np.array_equal(model.trace_["log_joint"], whole.trace_["log_joint"])
+    assert len(model.franchise_.data) == len(whole.franchise_.data)
+
+
+class Press(moves.Move):
+    def __init__(self, sweep):
+        self.sweep = sweep
+
+    def apply(self, state, rng, steps=None):
+        if state.sweep + 1 == self.sweep:
+            signal.raise_signal(signal.SIGINT)
+        return moves.MoveInfo()
+
+
+@pytest.mark.filterwarnings("ignore::hdpkit.errors.InterruptedRunWarning")
+@pytest.mark.parametrize("kind", ["mixture", "topics"])
+def test_ctrl_c_before_the_first_sweep_of_a_fit(kind):
+    model = fitted(kind, schedule=[moves.TableGibbs(), Press(4)])
+    with unchanged(model), pytest.raises(KeyboardInterrupt, match="before the first sweep"):
+        fit_more(model)
 
 
 @needs_alarms

@@ -5,9 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
+from stopping_moves import Raises
 
 import hdpkit as hk
-from hdpkit import errors, moves
+from hdpkit import errors, moves, shards
 from hdpkit.schedule.interrupt import deferred_interrupt
 
 SENTENCES = [["the", "lord", "said"], ["the", "lord", "went"], ["the", "end"]] * 3
@@ -89,6 +90,26 @@ def test_what_raises_leaves_all_whole(folder, tmp_path, monkeypatch):
     assert np.array_equal(trace["log_joint"], whole["log_joint"])
 
 
+@pytest.mark.parametrize("move", [moves.BaseMeasureParameters(), moves.BaseMeasureParameters("metropolis")])
+def test_ctrl_c_while_a_parameter_of_the_measure_is_replaced(move, monkeypatch):
+    """The franchise is closed at that moment: the move must not use it any more."""
+    corpus = hk.Corpus.from_documents([[0, 0, 1], [1, 2, 2], [0, 2]])
+    state = hk.Franchise(hk.Restaurant(hk.DirichletMultinomial(hk.Gamma(1.0, 1.0))), corpus)
+    replace = hk.Franchise._adopt
+
+    def pressed(self, measure):
+        replace(self, measure)
+        if self.sweep == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(hk.Franchise, "_adopt", pressed)
+    with pytest.warns(errors.InterruptedRunWarning, match="after sweep 2"):
+        trace = hk.Scheduler([moves.TableGibbs(), move]).run(state, sweeps=9, rng=0)
+    assert trace["sweep"].tolist() == [1, 2]
+    assert state.sweep == 2
+    state.audit()
+
+
 def test_a_resumed_run(tmp_path):
     scheduler().run(franchise(), sweeps=2, rng=4, folder=tmp_path / "run")
     run = hk.open_run(tmp_path / "run", allow=[Press])
@@ -136,6 +157,55 @@ def test_a_model(verb, folder, tmp_path):
     if not folder:
         model.resume()
         assert model.perplexity(SENTENCES) > 0
+
+
+TEXT = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2], [0, 1]], n_terms=3)
+ROOT = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=hk.Gamma(1.0, 1.0))
+OVER_DOCUMENTS = hk.Restaurant(ROOT, each="document", concentration=1.0)
+
+
+def ways(kind):
+    """Runs with a move that raises this in its third sweep, of every kind."""
+    moves_of_all = [moves.SliceGibbs(), moves.RootWeights(), moves.Concentration(), Raises(kind)]
+    scheduler = hk.Scheduler(moves_of_all)
+    state = hk.Franchise(OVER_DOCUMENTS, TEXT, store="counts", root="weights")
+    raising = {"rng": 0, "on_interrupt": "raise"}
+    given = {"sweeps": 5, "rng": 0, "init": hk.init.Random(2)}
+    cut = shards.cut(TEXT, 2)
+    return {
+        "one process": lambda: scheduler.run(state, 5, **raising),
+        "repeated": lambda: hk.Scheduler([*moves_of_all[:3], Raises(kind).repeat(2)]).run(
+            state, 5, **raising
+        ),
+        "drawn": lambda: hk.Scheduler([hk.Mixture([(Raises(kind), 1.0)])]).run(state, 5, **raising),
+        "draws": lambda: list(scheduler.sample(state, 5, rng=0)),
+        "chains": lambda: scheduler.run(state, 5, chains=2, **raising),
+        "shards": lambda: shards.run(OVER_DOCUMENTS, cut, moves_of_all, **given),
+        "two workers": lambda: shards.run(
+            OVER_DOCUMENTS, cut, moves_of_all, backend=shards.Local(2), **given
+        ),
+    }
+
+
+@pytest.mark.parametrize("way", ways("StopIteration"))
+def test_a_move_that_raises_stop_iteration(way):
+    """It would end a generator or a loop somewhere: it is an error that names the move, everywhere."""
+    with pytest.raises(errors.ChainError if way == "chains" else errors.ScheduleError) as caught:
+        ways("StopIteration")[way]()
+    error = caught.value.original if way == "chains" else caught.value
+    assert isinstance(error, errors.ScheduleError)
+    assert "Raises" in str(error)
+    assert "StopIteration" in str(error)
+
+
+@pytest.mark.parametrize("way", ways("KeyboardInterrupt"))
+def test_a_move_that_raises_keyboard_interrupt(way):
+    """It is as Ctrl-C, everywhere."""
+    with pytest.raises(KeyboardInterrupt) as caught:
+        ways("KeyboardInterrupt")[way]()
+    if way != "draws":
+        assert caught.value.trace.n_draws == 2
+        assert caught.value.trace.interrupted
 
 
 def test_chains():

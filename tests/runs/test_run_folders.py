@@ -13,6 +13,7 @@ import time
 import attrs
 import numpy as np
 import pytest
+from full_disk import FullDisk
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kill_trials import leaves
@@ -662,6 +663,34 @@ def test_a_disk_that_is_full_at_any_write_of_a_state(at, tmp_path, monkeypatch):
     assert caught.value.trace.n_draws == state.sweep
     monkeypatch.undo()
     assert_same(hk.open_run(tmp_path / "run").resume(), gibbs().run(franchise(), 30, rng=0))
+
+
+@pytest.mark.parametrize("init", ["sequential", "array"])
+def test_a_disk_that_is_full_at_any_write_of_a_run(init, tmp_path, monkeypatch):
+    """There is no run then, or one that is resumed: bit for bit the run that wasn't interrupted."""
+    init = np.zeros(len(corpus()), dtype=int) if init == "array" else init
+    whole = gibbs().run(franchise(), 3, rng=0, init=init)
+    ends = set()
+    for at in range(100):
+        where = tmp_path / str(at)
+        with monkeypatch.context() as patch:
+            disk = FullDisk(patch, at)
+            try:
+                gibbs().run(franchise(), 3, rng=0, init=init, samples=2, folder=where)
+            except errors.StorageError:
+                assert disk.found
+        if not disk.found:
+            break
+        ends.add((where / "run.json").exists())
+        if (where / "run.json").exists():
+            again = hk.open_run(where).resume()
+            assert again.samples[-1].sweep == 3
+        else:
+            again = gibbs().run(franchise(), 3, rng=0, init=init, folder=where)
+        assert_same(again, whole)
+        assert all(check.passed for check in verify_run(where, ()))
+    assert ends == {False, True}
+    assert at > 40
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EFBIG, errno.ENOENT, errno.EACCES, errno.EROFS])

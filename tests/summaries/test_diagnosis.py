@@ -1,6 +1,7 @@
 """Whether a run has converged, in one sentence."""
 
 import importlib.util
+import re
 import sys
 
 import numpy as np
@@ -75,6 +76,44 @@ def test_few_draws_and_frozen_chains_say_so():
     found = hk.summaries.diagnose(trace_of(np.zeros(60)))
     assert "the log probability never changes" in found.sentence
     assert "add a move that changes K to the schedule" in found.sentence
+
+
+@pytest.mark.parametrize("draws", [0, 7])
+def test_chains_that_were_stopped_early_are_left_out(draws):
+    """A run of four chains that was stopped after three of them."""
+    rng = np.random.default_rng(3)
+    three = [trace_of(rng.normal(size=1000)) for _ in range(3)]
+    early = trace_of(rng.normal(size=draws)) if draws else hk.Trace()
+    found = hk.summaries.diagnose(hk.ChainTrace([*three, early]))
+    assert (found.n_chains, found.n_draws, found.last) == (3, 500, 1000)
+    assert found.settled
+    assert "3 of 4 chains" in found.sentence
+    assert found.quotable.light == "green"
+    with pytest.raises(errors.DataError, match="Run some sweeps first"):
+        hk.summaries.diagnose(hk.ChainTrace([hk.Trace(), hk.Trace()]))
+
+
+@pytest.mark.parametrize("kind", ["points", "sequences"])
+def test_sentences_suit_the_data_and_who_reads_them(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    if kind == "points":
+        data = hk.Groups.from_labels(rng.normal(size=60), {})
+        scheduler, declared = [moves.TableGibbs()], hk.Restaurant(hk.NormalGamma())
+    else:
+        data = hk.Sequences.from_arrays([rng.normal(size=30), rng.normal(size=30)])
+        scheduler = [moves.TableGibbs()]
+        declared = hk.Restaurant(hk.Restaurant(hk.NormalGamma()), each=hk.PreviousDish())
+    state = hk.Franchise(declared, data, store="counts")
+    for n in (1, 2):
+        folder = tmp_path / str(n)
+        hk.Scheduler(scheduler).run(state, 60, rng=0, samples=4, folder=folder, chains=n if n > 1 else None)
+        run = hk.open_run(folder)
+        for commands in (False, True):
+            found = hk.summaries.diagnose(run, commands=commands)
+            told = f"{found} {found.sentence}"
+            assert not {"topics", "tokens", "words", "documents"} & set(re.findall("[a-z]+", told))
+            assert ("hdpkit " in told or "--" in told) <= commands
+            assert ("hk." in told or "chains=" in told or "run.resume" in told) <= (not commands)
 
 
 def test_after_and_the_rule_are_the_readers():

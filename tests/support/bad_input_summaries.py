@@ -277,6 +277,7 @@ SUMMARIES = {
                 "rule": hk.ConvergenceRule(),
                 "data": franchise.data,
                 "words": nouns_of(franchise.data),
+                "commands": False,
             },
         ),
         {
@@ -284,6 +285,7 @@ SUMMARIES = {
             "after": optional(whole(0)),
             "rule": [5, "rule", 1.05, hk.ConvergenceRule],
             "data": [5, "corpus", [[0, 1]], np.ones((2, 2))],
+            "commands": [None, 5, "yes"],
             "words": [5, "topics", {"topics": "themes"}],
         },
     ),

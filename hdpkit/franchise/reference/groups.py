@@ -50,11 +50,7 @@ def reseat_groups(
     for g in range(first, last):
         group = customers[begin[g] : begin[g + 1]]
         frozen = walk.store.freeze()
-        try:
-            taken = _propose(walk, bank, int(nodes[g]), group, scratch, launches, source)
-        except BaseException:
-            walk.store.thaw(frozen)
-            raise
+        taken = _propose(walk, bank, int(nodes[g]), group, scratch, launches, source)
         if not taken:
             walk.store.thaw(frozen)
         accepted += taken
@@ -112,15 +108,9 @@ def _propose(
     if not (log_ratio >= 0.0 or (log_ratio > -np.inf and source.bernoulli(exp(log_ratio)))):
         data.put_back(before)
         return False
-    born = aside.is_occupied(fresh) and not walk.slots.is_occupied(fresh)
-    if born:
+    if aside.is_occupied(fresh) and not walk.slots.is_occupied(fresh):
         walk.slots.open(group)  # in the slot `fresh`
-    try:
-        data.put(dishes[sides])
-    except BaseException:
-        if born:
-            walk.slots.close(fresh)
-        raise
+    data.put(dishes[sides])
     for slot in own.tolist():
         if not aside.is_occupied(slot):
             walk.slots.close(slot)
