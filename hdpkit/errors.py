@@ -45,6 +45,7 @@ __all__ = [
     "StateError",
     "StorageError",
     "TopicLabelsWarning",
+    "UnspacedTextWarning",
     "printable",
 ]
 
@@ -226,6 +227,10 @@ class InterruptedRunWarning(UserWarning):
 
 class SkippedFilesWarning(UserWarning):
     """Files of a folder of texts that can't be decoded were left out."""
+
+
+class UnspacedTextWarning(UserWarning):
+    """Texts seem to be in a language without spaces between words, and were split at spaces."""
 
 
 class ManyTopicsWarning(UserWarning):

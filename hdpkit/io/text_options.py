@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import unicodedata
+import warnings
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from hdpkit.checks import as_float, choice, flag, instance, items, text, validator, whole_number
 from hdpkit.checks import path as checked_path
-from hdpkit.errors import DataError, ParameterError, StateError, importing_extra
+from hdpkit.errors import DataError, ParameterError, StateError, UnspacedTextWarning, importing_extra
 from hdpkit.formats.ldac import read_vocabulary
 from hdpkit.formats.text_files import reading
 from hdpkit.formats.writing import written_aside
@@ -26,8 +26,16 @@ from hdpkit.record.files import refusals
 
 __all__ = ["WORD", "TextCounter", "TextOptions", "name_of_function", "stop_words_of", "with_stop_words"]
 
-WORD = r"[^\W\d_]{2,}"
-"""Pattern of a word: two or more letters of any script."""
+_JOINED = r"(?:[\u200c\u200d\u00b7\u05f3\u05f4]+[\p{L}\p{M}]+)"
+WORD = rf"\p{{L}}(?:[\p{{L}}\p{{M}}]+{_JOINED}*|{_JOINED}+)"
+"""Pattern of a word: two or more letters of any script and their marks (accents, vowel signs).
+
+Zero-width joiners, the middle dot (Catalan), geresh and gershayim (Hebrew) join letters, as in the word
+boundaries of Unicode (UAX 29). Apostrophes and full stops don't, other than there.
+"""
+
+_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}]{6}|[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]{16}"
+_MANY = 0.3  # share of terms so long that they are sentences
 
 
 def _share(instance: Any, attribute: Any, value: Any) -> None:
@@ -51,9 +59,11 @@ def _stop_words(value: Any) -> Any:
 
 def _pattern(instance: Any, attribute: Any, value: Any) -> None:
     remedy = r"Write (?:...) for a group; r'\S+' matches everything between spaces."
+    import regex
+
     try:
-        n_groups = re.compile(text("token_pattern", value, remedy=remedy)).groups
-    except (re.error, RecursionError, OverflowError) as error:
+        n_groups = regex.compile(text("token_pattern", value, remedy=remedy)).groups
+    except (regex.error, RecursionError, OverflowError) as error:
         raise ParameterError("token_pattern", value, f"a regular expression ({error})", remedy) from None
     if n_groups > 1:
         raise ParameterError("token_pattern", value, "with at most one group that captures", remedy)
@@ -90,8 +100,8 @@ def _tokenizer(value: Any) -> Any:
 
 @attrs.frozen(kw_only=True)
 class TextOptions:
-    r"""Options for counting the words of texts. By default words have at least two letters and are in lower
-    case.
+    r"""Options for counting the words of texts. By default words have at least two letters or a letter with a
+    mark (`WORD`), and are in lower case.
 
     The options are those of CountVectorizer in scikit-learn, whose names are in brackets.
 
@@ -111,7 +121,8 @@ class TextOptions:
     strip_accents : {"unicode", "ascii"}, optional
         Remove accents by the rules with these names in scikit-learn.
     token_pattern : str
-        Regular expression for a word; if it has one group, the word is the group.
+        Regular expression for a word, by the package regex (``\p{L}``: a letter); if it has one group, the
+        word is the group.
     ngrams : tuple of two ints
         Smallest and largest number of consecutive words to count: (1, 2) counts words and pairs of words
         [ngram_range].
@@ -254,7 +265,7 @@ class TextCounter:
             if not str(error).startswith(("empty vocabulary", "After pruning", "max_df corresponds")):
                 raise  # raised by a tokenizer
             raise _none_left(str(error)) from error
-        self._vocabulary = tuple(str(term) for term in counter.get_feature_names_out())
+        self._found(counter.get_feature_names_out())
         return counts
 
     def count(self, texts: Iterable[str]) -> Any:
@@ -352,8 +363,25 @@ class TextCounter:
             raise _none_left("After pruning, no terms remain" if words else "empty vocabulary")
         ids = np.full(len(words), -1, np.int64)
         ids[order[kept]] = np.arange(len(kept))
-        self._vocabulary = tuple(str(words[place]) for place in kept)
+        self._found(words[place] for place in kept)
         return ids
+
+    def _found(self, terms: Iterable[str]) -> None:
+        """Keep the terms of texts, and warn if most seem to be sentences."""
+        import regex
+
+        self._vocabulary = tuple(map(str, terms))
+        long = regex.compile(_UNSPACED)
+        n = sum(long.search(term) is not None for term in self._vocabulary)
+        if self._options.tokenizer is None and n > _MANY * len(self._vocabulary):
+            warnings.warn(
+                f"{n:,} of {len(self._vocabulary):,} terms are longer than words: the language of these "
+                "texts seems to have no spaces between words, so that terms are parts of sentences. Give a "
+                "function that returns the words of a text: tokenizer= of TextOptions, or --tokenizer of a "
+                "command",
+                UnspacedTextWarning,
+                stacklevel=3,
+            )
 
     def as_data(self) -> dict[str, Any]:
         """Return options and vocabulary as JSON-compatible data, which `from_data` reads.
@@ -462,6 +490,8 @@ class TextCounter:
         way_out = " LDA-C and Matrix Market files need none."
         with importing_extra("scikit-learn", "text", ", to read text", way_out):
             from sklearn.feature_extraction.text import CountVectorizer
+        import regex
+
         options = self._options
         stop_words: Any = options.stop_words
         if not isinstance(stop_words, str):
@@ -470,8 +500,8 @@ class TextCounter:
         return CountVectorizer(
             lowercase=bool(options.lowercase),
             strip_accents=options.strip_accents,
-            token_pattern=None if options.tokenizer is not None else options.token_pattern,
-            tokenizer=options.tokenizer,
+            token_pattern=None,
+            tokenizer=options.tokenizer or regex.compile(options.token_pattern).findall,
             stop_words=None if stop_words in ("none", []) else stop_words,
             ngram_range=options.ngrams,
             min_df=int(options.min_documents) if fitting else 1,

@@ -1,16 +1,28 @@
 """Texts as counts: the results of scikit-learn, with options as plain data."""
 
+import contextlib
 import copy
 import json
 import pickle
 import sys
+import unicodedata
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
-from hdpkit.errors import DataError, HdpkitError, MissingExtraError, ParameterError, StateError, StorageError
-from hdpkit.io.text_options import WORD, TextCounter, TextOptions
+from hdpkit.errors import (
+    DataError,
+    HdpkitError,
+    MissingExtraError,
+    ParameterError,
+    StateError,
+    StorageError,
+    UnspacedTextWarning,
+)
+from hdpkit.io.shards import text_blocks
+from hdpkit.io.text_options import TextCounter, TextOptions
 from hdpkit.record.describe import NotAllowed
 
 TEXTS = [
@@ -44,7 +56,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_counts_are_those_of_count_vectorizer_also_after_a_file(case, tmp_path):
     options, theirs = CASES[case]
-    vectorizer = CountVectorizer(**{"token_pattern": WORD, **theirs})
+    vectorizer = CountVectorizer(**{"token_pattern": r"[^\W\d_]{2,}", **theirs})
     expected = vectorizer.fit_transform(TEXTS)
     counter = TextCounter(TextOptions(**options))
     counts = counter.fit_count(iter(TEXTS))
@@ -60,6 +72,55 @@ def test_counts_are_those_of_count_vectorizer_also_after_a_file(case, tmp_path):
         assert (same.count(new) != vectorizer.transform(new)).nnz == 0
         assert same.fit_count(new).shape == (2, len(counter.vocabulary))  # the vocabulary stays
     assert counter.words(TEXTS[0]) == list(vectorizer.build_analyzer()(TEXTS[0]))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("हिन्दी में लिखा हुआ पाठ", "हिन्दी में लिखा हुआ पाठ"),
+        ("தமிழ் மொழி, ১২", "தமிழ் மொழி"),
+        ("বাংলা ভাষা।", "বাংলা ভাষা"),
+        ("ภาษาไทย ไม่มี", "ภาษาไทย ไม่มี"),
+        ("اللُّغَةُ العَرَبِيَّةُ، و", "اللُّغَةُ العَرَبِيَّةُ"),
+        ("שָׁלוֹם עוֹלָם, צה״ל צ״ל", "שָׁלוֹם עוֹלָם צה״ל צ״ל"),
+        ("می\u200cخواهم کتاب\u200cها\u200c", "می\u200cخواهم کتاب\u200cها"),
+        ("ന്\u200dറെ", "ന്\u200dറെ"),
+        ("col·lecció l'homme d’été don't", "col·lecció homme été don"),
+        ("Wo\u0308rter tie\u0302\u0301ng Vie\u0323\u0302t", "wörter tiếng việt"),
+        ("한국어 문장 x1 a_b 👍🏽 ok", "한국어 문장 ok"),
+    ],
+)
+def test_words_are_letters_with_their_marks_and_joiners(text, words):
+    assert TextCounter().words(text) == unicodedata.normalize("NFC", words).split()
+
+
+UNSPACED = [
+    "这是一个没有空格的句子。今天的天气非常好，我们去公园散步吧。",
+    "これは空白のない文章です。今日はとても良い天気ですね。",
+    "วันนี้อากาศดีมากเราไปเดินเล่นที่สวนสาธารณะกันเถอะ",
+]
+
+
+@pytest.mark.parametrize("text", UNSPACED)
+def test_texts_without_spaces_are_said_to_need_a_tokenizer(text, tmp_path):
+    with pytest.warns(UnspacedTextWarning, match="tokenizer= of TextOptions, or --tokenizer"):
+        TextCounter().fit([text])
+    with pytest.warns(UnspacedTextWarning):
+        list(text_blocks([text], TextCounter(), tmp_path, contextlib.nullcontext))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "texts", [["今天 天气 非常 好 散步 公园", "我们 公园 散步"], ["bread and salt", "今天的天气非常好我们去"]]
+)
+def test_texts_with_spaces_are_not(texts):
+    TextCounter().fit(texts)
+
+
+def test_a_tokenizer_is_not_asked_for_twice():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TextCounter(TextOptions(tokenizer=by_commas)).fit(UNSPACED)
 
 
 def test_letters_are_composed():
