@@ -106,7 +106,7 @@ def test_texts_without_spaces_are_said_to_need_a_tokenizer(text, tmp_path):
     with pytest.warns(UnspacedTextWarning, match="tokenizer= of TextOptions, or --tokenizer"):
         TextCounter().fit([text])
     with pytest.warns(UnspacedTextWarning):
-        list(text_blocks([text], TextCounter(), tmp_path, contextlib.nullcontext))
+        list(text_blocks([text], TextCounter(), tmp_path / "spool", contextlib.nullcontext))
 
 
 @pytest.mark.filterwarnings("error")
