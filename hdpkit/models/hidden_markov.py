@@ -234,7 +234,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         if measure.supports("posterior_mean") or measure.supports("posterior_means"):
             means = franchise.dish_parameters()[self.dishes_]
             if measure.supports("moments"):
-                self.means_, self.covars_ = measure.moments(means)
+                self.means_, self.covars_ = self._of_all(*measure.moments(means))
             elif self._of_terms:
                 self.emissionprob_ = means
 
@@ -400,7 +400,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         seed = seed_of(self.random_state if random_state is None else random_state)
         drawn, states = self.franchise_.draw_sequences([n], rng=0 if seed is None else seed)
         known = np.append(self._ranks, np.arange(self.n_states_, self.n_states_ + n))
-        return np.asarray(drawn[0]).reshape(n, self.n_features_in_), known[states[0]]
+        return self._every_column(drawn[0]), known[states[0]]
 
     # ------------------------------------------------------------------ parts
 
@@ -429,7 +429,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         """Observations as sequences, after scikit-learn's checks of X."""
         if isinstance(X, Sequences):
             self._check_width(int(np.prod(X.values.shape[1:], dtype=np.int64)), reset)
-            return X
+            return self._without(X, reset, self.emission)
         check_unmasked("X", X)
         try:
             X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
@@ -463,7 +463,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
             if np.any((whole != data.values) | (whole < 0)):
                 raise DataError("X", "numbers", "counts, whole numbers from 0", 'Use emission="normal".')
             data = data.with_values(whole)
-        return data
+        return self._without(data, reset, self.emission)
 
     @property
     def _counts(self) -> bool:

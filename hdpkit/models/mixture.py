@@ -265,7 +265,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         shares = self.aligned_.shares
         self.weights_: Floats = shares / shares.sum()
         if franchise.measure.supports("moments"):
-            self.means_, self.covariances_ = franchise.measure.moments(self.aligned_.topics)
+            self.means_, self.covariances_ = self._of_all(*franchise.measure.moments(self.aligned_.topics))
         self.n_components_posterior_ = _posterior_of_k(trace, samples)
 
     # ------------------------------------------------------------------ the points of the fit
@@ -423,7 +423,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         generator = as_source(0 if seed is None else seed, Purpose.SIMULATE).generator
         group = self._numbers_of(groups, n)
         values, components = self._points.draw(group, generator)
-        return np.asarray(values).reshape(n, self.n_features_in_), components
+        return self._every_column(values), components
 
     # ------------------------------------------------------------------ input
 
@@ -454,8 +454,11 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
 
     def _data(self, X: Any, groups: Any, *, reset: bool) -> tuple[Groups, str | None]:
         """Points in their groups, after scikit-learn's checks of X, and the label of the groups."""
-        if isinstance(X, Groups):
-            return self._given(X, groups, reset)
+        data, label = (self._given if isinstance(X, Groups) else self._read)(X, groups, reset)
+        return self._without(data, reset, self.measure), label
+
+    def _read(self, X: Any, groups: Any, reset: bool) -> tuple[Groups, str | None]:
+        """Points of an array or a data frame."""
         label = _GROUP if groups is not None else None
         if self.groups is not None and self.groups in getattr(X, "columns", ()):
             if groups is not None:

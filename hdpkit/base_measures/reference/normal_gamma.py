@@ -12,6 +12,7 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.base_measures.moments import Moments, finite
+from hdpkit.base_measures.near_pairs import central, near_variances
 from hdpkit.base_measures.protocol import by_entry
 from hdpkit.base_measures.vectors import (
     LARGEST_VALUE,
@@ -90,6 +91,7 @@ class NormalGammaReference(VectorMeasure):
         X = number_array(values)
         if X is None or X.ndim not in (1, 2) or len(X) < 2 or X.size == 0 or not np.all(finite(X)):
             raise DataError("values", values, "finite numbers, shape (n,) or (n, D)", "Give an array.")
+        X = central(X)
         number = positive_numbers("n_dishes", n_dishes)
         if np.ndim(number) != 0:
             raise ParameterError("n_dishes", n_dishes, "one positive number", "10 is usual.")
@@ -130,9 +132,8 @@ class NormalGammaReference(VectorMeasure):
         X = number_array(values)
         if X is None or X.ndim not in (1, 2) or X.size == 0 or not np.all(finite(X)):
             raise DataError("values", values, "finite numbers, shape (n,) or (n, D)", "Give an array.")
+        X = central(X)
         if variances is None:
-            from hdpkit.base_measures.near_pairs import near_variances  # not needed to import the package
-
             plain = cls.weakly_informative(values, n_dishes)
             guess = np.atleast_1d(plain.rate / (plain.shape - 1.0))
             near = near_variances(X.reshape(-1, len(guess)), guess)

@@ -12,6 +12,7 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.base_measures.moments import Moments, finite
+from hdpkit.base_measures.near_pairs import central, near_covariance
 from hdpkit.base_measures.protocol import by_entry
 from hdpkit.base_measures.vectors import (
     LARGEST_VALUE,
@@ -174,7 +175,7 @@ class NormalInverseWishartReference(VectorMeasure):
         X = number_array(values)
         if X is None or X.ndim != 2 or len(X) < 2 or not np.all(finite(X)):
             raise DataError("values", values, "finite vectors, shape (n, D)", "Give an array.")
-        D = X.shape[1]
+        X, D = central(X), X.shape[1]
         number = _number("n_dishes", n_dishes)
         covariance = np.cov(X, rowvar=False).reshape(D, D)
         try:
@@ -211,15 +212,17 @@ class NormalInverseWishartReference(VectorMeasure):
         X = number_array(values)
         if X is None or X.ndim != 2 or len(X) == 0 or not np.all(finite(X)):
             raise DataError("values", values, "finite vectors, shape (n, D)", "Give an array.")
+        X, D = central(X), X.shape[1]
+        short = 0.0
         if covariance is None:
-            from hdpkit.base_measures.near_pairs import near_covariance  # not needed to import the package
-
-            plain = cls.weakly_informative(values, n_dishes)
+            number = _number("n_dishes", n_dishes)
+            short = max(0.0, D - len(X) / (2.0 * number))
+            whole = np.cov(X, rowvar=False).reshape(D, D) if len(X) > 1 else np.zeros((D, D))
+            whole = (whole + short / D * (np.diag(np.diag(whole)) - whole)) / number ** (2.0 / D)
             try:
-                covariance = near_covariance(X, plain.scale)
-            except np.linalg.LinAlgError as error:
+                covariance = near_covariance(X, _scale(whole))
+            except (ParameterError, np.linalg.LinAlgError) as error:
                 raise _singular(X) from error
-        D = X.shape[1]
         try:
             guess = _scale(covariance)
         except ParameterError:
@@ -229,7 +232,7 @@ class NormalInverseWishartReference(VectorMeasure):
                 "covariance", covariance, f"a symmetric positive definite matrix of shape ({D}, {D})",
                 "Leave it out for the shape of near points.",
             )  # fmt: skip
-        return cls(X.mean(axis=0), STRENGTH, D + 2.0, guess, MULTIPLIER)
+        return cls(X.mean(axis=0), STRENGTH, D + 2.0 + short, (1.0 + short) * guess, MULTIPLIER)
 
     @property
     def parameters(self) -> dict[str, Any]:
