@@ -32,6 +32,7 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.text_files import place_of, reading
 from hdpkit.franchise import Franchise
 from hdpkit.io.tables import Columns
+from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.models.mixture_parts import (
     MEASURES,
     directions_of,
@@ -122,6 +123,8 @@ def mixture(points: Path, **options: Any) -> None:
         data = read_points(points, options["columns"], options["group"])
     if options["measure"] == "directions":
         data = data.with_values(directions_of(data.values))
+    else:
+        data = KeptColumns.of(data).of_data(data)
     if not quiet:
         grouped = f", {len(data.keys(options['group'])):,} groups" if options["group"] else ""
         say(f"{len(data):,} points in {data.values.shape[1]:,} dimensions{grouped}", err=True)
