@@ -39,6 +39,7 @@ from hdpkit.models.mixture_parts import (
     measure_of_points,
     moves_of_mixture,
     restaurants_of_mixture,
+    warn_of_time,
 )
 from hdpkit.schedule import Run, Scheduler
 from hdpkit.summaries.points import PointComponents
@@ -128,8 +129,10 @@ def mixture(points: Path, **options: Any) -> None:
     if not quiet:
         grouped = f", {len(data.keys(options['group'])):,} groups" if options["group"] else ""
         say(f"{len(data):,} points in {data.values.shape[1]:,} dimensions{grouped}", err=True)
+    measure = measure_of_points(options["measure"], data.values)
+    warn_of_time(measure, len(data), options["sweeps"])
     restaurant = restaurants_of_mixture(
-        measure_of_points(options["measure"], data.values), options["group"], options["concentration"],
+        measure, options["group"], options["concentration"],
         options["root_concentration"],
     )  # fmt: skip
     scheduler = Scheduler(options["moves"] or moves_of_mixture(restaurant))

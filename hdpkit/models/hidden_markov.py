@@ -26,6 +26,7 @@ from hdpkit.models.hidden_markov_parts import (
     moves_of_states,
     restaurants_of_states,
 )
+from hdpkit.models.mixture_parts import warn_of_time
 from hdpkit.models.sampled import NotNumbersError, SampledModel, best_chain, seed_of
 from hdpkit.random import RandomStream
 from hdpkit.record import ChainTrace, Trace
@@ -184,6 +185,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         self._check_parameters()
         data = self._sequences(X, y, lengths, reset=True)
         measure = measure_of(self.emission, data)
+        warn_of_time(measure, len(data), self.sweeps)
         restaurant = restaurants_of_states(
             measure,
             self.sticky,

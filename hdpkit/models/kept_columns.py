@@ -73,7 +73,9 @@ class KeptColumns:
             names = data.columns or tuple(map(str, range(D)))
             why = {True: "has one value", False: "is a linear function of others"}
             told = [f"{names[j]} {why[bool(constant[j])]}" for j in out.tolist()]
-            text = f"columns are left out: {'; '.join(told)} (but for outliers). They say nothing of clusters."
+            text = (
+                f"columns are left out: {'; '.join(told)} (but for outliers). They say nothing of clusters."
+            )
             warnings.warn(text, LeftOutColumnsWarning, stacklevel=5)
         return cls(np.array(kept, dtype=np.int64), mean - slopes @ mean[kept], slopes)
 

@@ -23,6 +23,7 @@ from hdpkit.models.mixture_parts import (
     measure_of_points,
     moves_of_mixture,
     restaurants_of_mixture,
+    warn_of_time,
 )
 from hdpkit.models.sampled import NotNumbersError, SampledModel, best_chain, seed_of, seed_of_chain
 from hdpkit.random import Purpose, as_source
@@ -57,10 +58,10 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         "directions": von Mises-Fisher distributions of the rows divided by their lengths, for embeddings that
         are compared by cosine. The prior comes from the data, by ``hierarchical`` of `NormalInverseWishart`
         or `NormalGamma`, or ``weakly_informative`` of `VonMisesFisher`. Of normal ones it has the mean of the
-        data, whose weight is resampled, and a guess of the covariance within a component, worth D + 2 points
-        ("diagonal": 3), with the shape of the differences of near points and a size that is resampled. If
-        columns are constant or functions of others, the shape is that of all points, with correlations shrunk
-        as by Ledoit & Wolf (2004). A measure over numbers is used as it is.
+        data without outliers, and a guess of the covariance within a component with the shape of the
+        differences of near points and a size that is resampled. Columns that are constant, or linear
+        functions of others, are left out with a warning, here and in new points. Means, covariances and new
+        draws have all columns. A measure over numbers is used as it is.
     groups : str, optional
         Column of a data frame X that has the group of each row. None: ``groups`` of `fit`.
     concentration : float or prior, optional
@@ -190,6 +191,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         self._check_parameters()
         data, label = self._data(X, groups, reset=True)
         measure = measure_of_points(self.measure, _rows(data.values))
+        warn_of_time(measure, len(data), self.sweeps)
         restaurant = restaurants_of_mixture(measure, label, self.concentration, self.root_concentration)
         franchise = Franchise(restaurant, data, store="counts")
         trace, franchises = self._sampled(restaurant, franchise)

@@ -70,7 +70,7 @@ class NormalGammaReference(VectorMeasure):
 
     @classmethod
     def weakly_informative(cls, values: npt.ArrayLike, n_dishes: float = 10.0) -> Self:
-        """A weak prior from the data (Fraley & Raftery 2007, section 3.2, for diagonal covariances).
+        """A weak prior from the data without outliers (Fraley & Raftery 2007, section 3.2, for diagonal covariances).
 
         The prior mean is the mean of the data with strength 0.01, shape = 3/2 (three degrees of freedom), and
         the guess of a variance, rate / (shape - 1), is the variance of the data, with each axis shortened so
@@ -109,11 +109,11 @@ class NormalGammaReference(VectorMeasure):
     def hierarchical(
         cls, values: npt.ArrayLike, n_dishes: float = 10.0, variances: npt.ArrayLike | None = None
     ) -> Self:
-        """A prior from the data whose size and strength are resampled.
+        """A prior from the data, without outliers, whose size is resampled.
 
         As `NormalInverseWishart.hierarchical`, for independent columns: the guess of a variance is that of
         the differences of near points in its column, and shape is 3/2. The multiplier is 0.25 plus
-        Gamma(1, 4/3), with mean 1, and strength ~ Gamma(1, 10), both the same for all dimensions.
+        Gamma(1, 4/3), with mean 1, the same for all dimensions, and strength is 0.01.
 
         Parameters
         ----------

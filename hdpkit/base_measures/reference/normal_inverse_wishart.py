@@ -154,7 +154,7 @@ class NormalInverseWishartReference(VectorMeasure):
 
     @classmethod
     def weakly_informative(cls, values: npt.ArrayLike, n_dishes: float = 10.0) -> Self:
-        """A weak prior from the data (Fraley & Raftery 2007, section 3.2).
+        """A weak prior from the data without outliers (Fraley & Raftery 2007, section 3.2).
 
         The prior mean is the mean of the data with strength 0.01, dof = D + 2, and the expected covariance of
         a dish is that of the data, with each axis shortened so that `n_dishes` ellipsoids have the volume of
@@ -187,12 +187,13 @@ class NormalInverseWishartReference(VectorMeasure):
     def hierarchical(
         cls, values: npt.ArrayLike, n_dishes: float = 10.0, covariance: npt.ArrayLike | None = None
     ) -> Self:
-        """A prior from the data whose size and strength are resampled.
+        """A prior from the data, without outliers, whose size is resampled.
 
         The guess of the covariance of a dish has the shape of the differences of near points (Art,
         Gnanadesikan & Kettenring 1982, "Data-based metrics for cluster analysis"), and the determinant of
-        that of `weakly_informative`; dof is D + 2. The multiplier is 0.25 plus Gamma(1, 4/3), with mean 1,
-        and strength ~ Gamma(1, 10). So chains begin where E[Sigma] is the guess. The multiplier has a bound,
+        that of `weakly_informative`. dof is D + 2, and more if there are fewer than 2 n_dishes D values: then
+        dof grows by what is missing to a value for each column, and correlations shrink. The multiplier is 0.25 plus Gamma(1, 4/3), with mean 1, and
+        strength is 0.01. So chains begin where E[Sigma] is the guess. The multiplier has a bound,
         because with values that occur several times in the data its posterior could otherwise be near 0.
 
         Parameters
