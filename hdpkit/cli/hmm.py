@@ -34,13 +34,13 @@ from hdpkit.data import Sequences
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.text_files import place_of, reading
 from hdpkit.franchise import FixedWeights, Franchise
-from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.models.hidden_markov_parts import (
     EMISSIONS,
     measure_of,
     moves_of_states,
     restaurants_of_states,
 )
+from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.schedule import Scheduler
 
 __all__ = ["hmm"]

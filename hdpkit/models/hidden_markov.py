@@ -49,8 +49,9 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
     Parameters
     ----------
     emission : "normal", "words", "poisson" or base measure
-        "normal": independent normal distributions of the columns; their prior has the mean of the data, and
-        guesses a quarter of their variance within a state. "words": one column of terms, whole numbers from
+        "normal": independent normal distributions of the columns; their prior has the mean of the data
+        without outliers, and guesses a quarter of their variance within a state. Columns that are constant,
+        or linear functions of others, are left out with a warning, also of forecasts. "words": one column of terms, whole numbers from
         0; their distribution in a state is Dirichlet(0.5). "poisson": counts, whose rates have the prior
         Gamma(1, 1 / mean). A measure, for instance `NormalInverseWishart`, is used as it is; a
         `DirichletMultinomial` takes one column of terms.
