@@ -51,9 +51,10 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
     emission : "normal", "words", "poisson" or base measure
         "normal": independent normal distributions of the columns; their prior has the mean of the data
         without outliers, and guesses a quarter of their variance within a state. Columns that are constant,
-        or linear functions of others, are left out with a warning, also of forecasts. "words": one column of terms, whole numbers from
-        0; their distribution in a state is Dirichlet(0.5). "poisson": counts, whose rates have the prior
-        Gamma(1, 1 / mean). A measure, for instance `NormalInverseWishart`, is used as it is; a
+        or linear functions of others, are left out with a warning, also of forecasts. "words": one
+        column of terms, whole numbers from 0; their distribution in a state is Dirichlet(0.5). "poisson":
+        counts, whose rates have the prior Gamma(1, 1 / mean). A measure, for instance
+        `NormalInverseWishart`, is used as it is; a
         `DirichletMultinomial` takes one column of terms.
     sticky : float or prior
         kappa: the mass by which the transitions of a state favour the state itself. 0: none.

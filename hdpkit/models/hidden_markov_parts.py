@@ -37,8 +37,8 @@ def measure_of(emission: str | BaseMeasure, data: Sequences) -> BaseMeasure:
 
     "normal": independent normal distributions of each column, with the prior mean and a quarter of the
     variance of the data without outliers as the prior guess of the variance within a state. "words":
-    Dirichlet(0.5) over the terms. "poisson": rates with the prior Gamma(1, 1 / mean). These two use the data for the scale of the
-    prior.
+    Dirichlet(0.5) over the terms. "poisson": rates with the prior Gamma(1, 1 / mean). The first and
+    the last use the data for the scale of the prior.
     """
     if isinstance(emission, BaseMeasure):
         return emission

@@ -70,11 +70,11 @@ class NormalGammaReference(VectorMeasure):
 
     @classmethod
     def weakly_informative(cls, values: npt.ArrayLike, n_dishes: float = 10.0) -> Self:
-        """A weak prior from the data without outliers (Fraley & Raftery 2007, section 3.2, for diagonal covariances).
+        """A weak prior from the data (Fraley & Raftery 2007, section 3.2, for diagonal covariances).
 
-        The prior mean is the mean of the data with strength 0.01, shape = 3/2 (three degrees of freedom), and
-        the guess of a variance, rate / (shape - 1), is the variance of the data, with each axis shortened so
-        that `n_dishes` ellipsoids have the volume of the data's.
+        Outliers are left out. The prior mean is the mean of the data with strength 0.01, shape = 3/2 (three
+        degrees of freedom), and the guess of a variance, rate / (shape - 1), is the variance of the data,
+        with each axis shortened so that `n_dishes` ellipsoids have the volume of the data's.
 
         Parameters
         ----------

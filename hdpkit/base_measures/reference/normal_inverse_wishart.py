@@ -192,9 +192,10 @@ class NormalInverseWishartReference(VectorMeasure):
         The guess of the covariance of a dish has the shape of the differences of near points (Art,
         Gnanadesikan & Kettenring 1982, "Data-based metrics for cluster analysis"), and the determinant of
         that of `weakly_informative`. dof is D + 2, and more if there are fewer than 2 n_dishes D values: then
-        dof grows by what is missing to a value for each column, and correlations shrink. The multiplier is 0.25 plus Gamma(1, 4/3), with mean 1, and
-        strength is 0.01. So chains begin where E[Sigma] is the guess. The multiplier has a bound,
-        because with values that occur several times in the data its posterior could otherwise be near 0.
+        dof grows by what is missing to a value for each column of a dish, and correlations shrink. The
+        multiplier is 0.25 plus Gamma(1, 4/3), with mean 1, and strength is 0.01. So chains begin where
+        E[Sigma] is the guess. The multiplier has a bound, because with values that occur several times in the
+        data its posterior could otherwise be near 0.
 
         Parameters
         ----------
