@@ -27,8 +27,8 @@ __all__ = [
 MEASURES = ("normal", "diagonal", "directions")
 CANDIDATES = 100  # units compared for the second of a pair
 PROPOSALS = 5  # of each kind of split and merge in a sweep
-# Seconds of a sweep by points and columns squared: 500 points in 5 components took 0.154 s with 96 columns
-# and 0.745 s with 192, on one core (28 November 2026). With 384 columns they would take 3 s.
+# Seconds of a sweep by points and columns squared, from two sweeps of 500 points on a core of a busy machine
+# (28 November 2026): 0.154 s with 96 columns (2 components then), 0.745 s with 192 (5). Not measured beyond.
 _SECONDS, _LONG = 4e-8, 10.0  # and the minutes from which a warning says so
 _DISHES = 10.0  # ellipsoids of the prior guess have together the volume of the data's
 
