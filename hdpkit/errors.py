@@ -241,6 +241,14 @@ class TopicLabelsWarning(UserWarning):
     """Labels in the file labels.csv of a run belong to topics that the run doesn't have any more."""
 
 
+class LeftOutColumnsWarning(UserWarning):
+    """Columns without variation, or that are linear functions of others, were left out of a model."""
+
+
+class SlowModelWarning(UserWarning):
+    """A model will take very long with data of this size."""
+
+
 class CopiedFranchiseWarning(UserWarning):
     """A franchise without dishes was read after a run of several chains, which ran on copies of it."""
 

@@ -1,4 +1,4 @@
-"""The shape of the covariance within clusters that are not known yet, from pairs of near points."""
+"""Scales of data with outliers and unknown clusters: central rows, and the covariance of near points."""
 
 from __future__ import annotations
 
@@ -6,13 +6,36 @@ import numpy as np
 
 from hdpkit.arrays import Floats
 
-__all__ = ["near_covariance", "near_variances"]
+__all__ = ["central", "near_covariance", "near_variances"]
 
 NEAR = 10  # neighbours of a point
 MOST = 2_000  # points, evenly spaced in the data: no more distances than the square of this are in memory
 STEPS = 20  # at most
 CHANGE = 0.01  # of a variance, relative to the step before, where steps end
 OF_ALL = 0.001  # share of the data's covariance, so that equal values in a column don't give it no variance
+
+FAR = 3.0  # distances of the outermost of all rows but one in twenty, beyond which a row is an outlier
+FEW = 10  # rows, of which none is an outlier
+
+
+def central(X: Floats) -> Floats:
+    """The rows that are no outliers: those by which priors are made, shape (m, ...).
+
+    The distance of a row is the largest of its columns from their medians, in units of half the range without
+    the twentieth of the values at each end (if that is 0, the standard deviation). Outliers are farther than
+    three times the distance that at most a twentieth of the rows exceed.
+    """
+    n, rows = len(X), X.reshape(len(X), -1)
+    if n < FEW:
+        return X
+    cut = n // 20 + 1
+    ordered = np.sort(rows, axis=0)
+    spread = (ordered[-1 - cut] - ordered[cut]) / 2.0
+    spread = np.where(spread > 0.0, spread, rows.std(axis=0))
+    away = (np.abs(rows - ordered[n // 2]) / np.where(spread > 0.0, spread, 1.0)).max(axis=1)
+    limit = FAR * np.sort(away)[-1 - cut]
+    found: Floats = X[away <= limit] if limit > 0.0 else X
+    return found
 
 
 def near_variances(X: Floats, variances: Floats) -> Floats:

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 SMALLEST, LARGEST = 1e-50, 1e50  # range of positive parameters
-MULTIPLIER, STRENGTH = Above(Gamma(1.0, 4.0 / 3.0), 0.25), Gamma(1.0, 10.0)  # of `hierarchical` priors
+MULTIPLIER, STRENGTH = Above(Gamma(1.0, 4.0 / 3.0), 0.25), 0.01  # of `hierarchical` priors
 LARGEST_VALUE = 1e100  # so that squares of values, multiplied or divided by parameters, don't overflow
 
 

@@ -40,6 +40,7 @@ from hdpkit.models.hidden_markov_parts import (
     moves_of_states,
     restaurants_of_states,
 )
+from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.schedule import Scheduler
 
 __all__ = ["hmm"]
@@ -154,6 +155,8 @@ def fit(data: Path, **options: Any) -> None:
         say(f"reading {shown_path(data)}", err=True)
     with reading(data):
         sequences = read_sequences(data, options["columns"], options["sequence"], options["emission"])
+    if options["emission"] == "normal" and sequences.values.ndim == 2:
+        sequences = KeptColumns.of(sequences).of_data(sequences)
     if not quiet:
         absent = int(sequences.missing.sum())
         gaps = f", {absent:,} of them missing" if absent else ""

@@ -32,12 +32,14 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.text_files import place_of, reading
 from hdpkit.franchise import Franchise
 from hdpkit.io.tables import Columns
+from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.models.mixture_parts import (
     MEASURES,
     directions_of,
     measure_of_points,
     moves_of_mixture,
     restaurants_of_mixture,
+    warn_of_time,
 )
 from hdpkit.schedule import Run, Scheduler
 from hdpkit.summaries.points import PointComponents
@@ -122,11 +124,15 @@ def mixture(points: Path, **options: Any) -> None:
         data = read_points(points, options["columns"], options["group"])
     if options["measure"] == "directions":
         data = data.with_values(directions_of(data.values))
+    else:
+        data = KeptColumns.of(data).of_data(data)
     if not quiet:
         grouped = f", {len(data.keys(options['group'])):,} groups" if options["group"] else ""
         say(f"{len(data):,} points in {data.values.shape[1]:,} dimensions{grouped}", err=True)
+    measure = measure_of_points(options["measure"], data.values)
+    warn_of_time(measure, len(data), options["sweeps"])
     restaurant = restaurants_of_mixture(
-        measure_of_points(options["measure"], data.values), options["group"], options["concentration"],
+        measure, options["group"], options["concentration"],
         options["root_concentration"],
     )  # fmt: skip
     scheduler = Scheduler(options["moves"] or moves_of_mixture(restaurant))

@@ -26,6 +26,7 @@ from hdpkit.models.hidden_markov_parts import (
     moves_of_states,
     restaurants_of_states,
 )
+from hdpkit.models.mixture_parts import warn_of_time
 from hdpkit.models.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of
 from hdpkit.random import RandomStream
 from hdpkit.record import ChainTrace, Trace
@@ -48,10 +49,12 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
     Parameters
     ----------
     emission : "normal", "words", "poisson" or base measure
-        "normal": independent normal distributions of the columns; their prior has the mean of the data, and
-        guesses a quarter of their variance within a state. "words": one column of terms, whole numbers from
-        0; their distribution in a state is Dirichlet(0.5). "poisson": counts, whose rates have the prior
-        Gamma(1, 1 / mean). A measure, for instance `NormalInverseWishart`, is used as it is; a
+        "normal": independent normal distributions of the columns; their prior has the mean of the data
+        without outliers, and guesses a quarter of their variance within a state. Columns that are constant,
+        or linear functions of others, are left out with a warning, also of forecasts. "words": one
+        column of terms, whole numbers from 0; their distribution in a state is Dirichlet(0.5). "poisson":
+        counts, whose rates have the prior Gamma(1, 1 / mean). A measure, for instance
+        `NormalInverseWishart`, is used as it is; a
         `DirichletMultinomial` takes one column of terms.
     sticky : float or prior
         kappa: the mass by which the transitions of a state favour the state itself. 0: none.
@@ -185,6 +188,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         self._check_parameters()
         data = self._sequences(X, y, lengths, reset=True)
         measure = measure_of(self.emission, data)
+        warn_of_time(measure, len(data), self.sweeps)
         restaurant = restaurants_of_states(
             measure,
             self.sticky,
@@ -235,7 +239,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         if measure.supports("posterior_mean") or measure.supports("posterior_means"):
             means = franchise.dish_parameters()[self.dishes_]
             if measure.supports("moments"):
-                self.means_, self.covars_ = measure.moments(means)
+                self.means_, self.covars_ = self._of_all(*measure.moments(means))
             elif self._of_terms:
                 self.emissionprob_ = means
 
@@ -401,7 +405,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         seed = seed_of(self.random_state if random_state is None else random_state)
         drawn, states = self.franchise_.draw_sequences([n], rng=0 if seed is None else seed)
         known = np.append(self._ranks, np.arange(self.n_states_, self.n_states_ + n))
-        return np.asarray(drawn[0]).reshape(n, self.n_features_in_), known[states[0]]
+        return self._every_column(drawn[0]), known[states[0]]
 
     # ------------------------------------------------------------------ parts
 
@@ -431,7 +435,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         """Observations as sequences, after scikit-learn's checks of X."""
         if isinstance(X, Sequences):
             self._check_width(int(np.prod(X.values.shape[1:], dtype=np.int64)), reset)
-            return X
+            return self._without(X, reset, self.emission)
         check_unmasked("X", X)
         try:
             X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
@@ -465,7 +469,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
             if np.any((whole != data.values) | (whole < 0)):
                 raise DataError("X", "numbers", "counts, whole numbers from 0", 'Use emission="normal".')
             data = data.with_values(whole)
-        return data
+        return self._without(data, reset, self.emission)
 
     @property
     def _counts(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hdpkit.base_measures import BaseMeasure, DirichletMultinomial, GammaPoisson, NonConjugate, NormalGamma
+from hdpkit.base_measures.near_pairs import central
 from hdpkit.checks import choice
 from hdpkit.data import Sequences
 from hdpkit.franchise import PreviousDish, Restaurant
@@ -35,9 +36,9 @@ def measure_of(emission: str | BaseMeasure, data: Sequences) -> BaseMeasure:
     """The base measure of states.
 
     "normal": independent normal distributions of each column, with the prior mean and a quarter of the
-    variance of the data as the prior guess of the variance within a state. "words": Dirichlet(0.5) over the
-    terms. "poisson": rates with the prior Gamma(1, 1 / mean). These two use the data for the scale of the
-    prior.
+    variance of the data without outliers as the prior guess of the variance within a state. "words":
+    Dirichlet(0.5) over the terms. "poisson": rates with the prior Gamma(1, 1 / mean). The first and
+    the last use the data for the scale of the prior.
     """
     if isinstance(emission, BaseMeasure):
         return emission
@@ -48,6 +49,7 @@ def measure_of(emission: str | BaseMeasure, data: Sequences) -> BaseMeasure:
     if emission == "poisson":
         mean = there.mean(axis=0)
         return GammaPoisson(1.0, 1.0 / np.where(mean > 0.0, mean, 1.0))
+    there = central(there)
     variance = there.var(axis=0)
     variance = np.where((variance > 0.0) & np.isfinite(variance), variance, 1.0)
     return NormalGamma(there.mean(axis=0), _STRENGTH, _SHAPE, _SHAPE * _SHARE * variance)

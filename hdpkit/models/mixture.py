@@ -23,6 +23,7 @@ from hdpkit.models.mixture_parts import (
     measure_of_points,
     moves_of_mixture,
     restaurants_of_mixture,
+    warn_of_time,
 )
 from hdpkit.models.sampled import NotNumbersError, SampledModel, at_once, best_chain, seed_of, seed_of_chain
 from hdpkit.random import Purpose, as_source
@@ -57,10 +58,10 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         "directions": von Mises-Fisher distributions of the rows divided by their lengths, for embeddings that
         are compared by cosine. The prior comes from the data, by ``hierarchical`` of `NormalInverseWishart`
         or `NormalGamma`, or ``weakly_informative`` of `VonMisesFisher`. Of normal ones it has the mean of the
-        data, whose weight is resampled, and a guess of the covariance within a component, worth D + 2 points
-        ("diagonal": 3), with the shape of the differences of near points and a size that is resampled. If
-        columns are constant or functions of others, the shape is that of all points, with correlations shrunk
-        as by Ledoit & Wolf (2004). A measure over numbers is used as it is.
+        data without outliers, and a guess of the covariance within a component with the shape of the
+        differences of near points and a size that is resampled. Columns that are constant, or linear
+        functions of others, are left out with a warning, here and in new points. Means, covariances and new
+        draws have all columns. A measure over numbers is used as it is.
     groups : str, optional
         Column of a data frame X that has the group of each row. None: ``groups`` of `fit`.
     concentration : float or prior, optional
@@ -191,6 +192,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         self._check_parameters()
         data, label = self._data(X, groups, reset=True)
         measure = measure_of_points(self.measure, _rows(data.values))
+        warn_of_time(measure, len(data), self.sweeps)
         restaurant = restaurants_of_mixture(measure, label, self.concentration, self.root_concentration)
         franchise = Franchise(restaurant, data, store="counts")
         trace, franchises = self._sampled(restaurant, franchise)
@@ -267,7 +269,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         shares = self.aligned_.shares
         self.weights_: Floats = shares / shares.sum()
         if franchise.measure.supports("moments"):
-            self.means_, self.covariances_ = franchise.measure.moments(self.aligned_.topics)
+            self.means_, self.covariances_ = self._of_all(*franchise.measure.moments(self.aligned_.topics))
         self.n_components_posterior_ = _posterior_of_k(trace, samples)
 
     # ------------------------------------------------------------------ the points of the fit
@@ -425,7 +427,7 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
         generator = as_source(0 if seed is None else seed, Purpose.SIMULATE).generator
         group = self._numbers_of(groups, n)
         values, components = self._points.draw(group, generator)
-        return np.asarray(values).reshape(n, self.n_features_in_), components
+        return self._every_column(values), components
 
     # ------------------------------------------------------------------ input
 
@@ -456,8 +458,11 @@ class MixtureModel(ClusterMixin, DensityMixin, SampledModel):
 
     def _data(self, X: Any, groups: Any, *, reset: bool) -> tuple[Groups, str | None]:
         """Points in their groups, after scikit-learn's checks of X, and the label of the groups."""
-        if isinstance(X, Groups):
-            return self._given(X, groups, reset)
+        data, label = (self._given if isinstance(X, Groups) else self._read)(X, groups, reset)
+        return self._without(data, reset, self.measure), label
+
+    def _read(self, X: Any, groups: Any, reset: bool) -> tuple[Groups, str | None]:
+        """Points of an array or a data frame."""
         label = _GROUP if groups is not None else None
         if self.groups is not None and self.groups in getattr(X, "columns", ()):
             if groups is not None:

@@ -13,11 +13,13 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hdpkit.arrays import Floats
 from hdpkit.checks import DAMAGED, fitting, whole_number
 from hdpkit.data import Corpus
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.models import saved_estimator
+from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.samples import Samples
 from hdpkit.schedule import Scheduler
@@ -65,6 +67,7 @@ class SampledModel(BaseEstimator):
     n_jobs: Any
     progress: Any
     franchise_: Franchise
+    _columns: KeptColumns | None = None
     franchises_: list[Franchise]
     trace_: Trace | ChainTrace
 
@@ -198,6 +201,27 @@ class SampledModel(BaseEstimator):
     def _words(self, franchise: Franchise) -> Any:
         """Words of a diagnosis; None: those of documents."""
         return None
+
+    # ------------------------------------------------------------------ columns of numbers
+
+    def _without(self, data: Any, reset: bool, prior: Any) -> Any:
+        """Data without columns that a default ``prior`` can't describe; all columns of other priors."""
+        if reset:
+            default = isinstance(prior, str) and prior in ("normal", "diagonal") and data.values.ndim == 2
+            self._columns = KeptColumns.of(data) if default else None
+        return data if self._columns is None else self._columns.of_data(data)
+
+    def _every_column(self, values: Any) -> Any:
+        """Rows of all columns from those that are kept."""
+        rows = np.asarray(values).reshape(len(values), -1)
+        return rows if self._columns is None else self._columns.rows(rows)
+
+    def _of_all(self, means: Floats, covariances: Floats) -> tuple[Floats, Floats]:
+        """Means and covariance matrices of all columns from those of the ones that are kept."""
+        if self._columns is None or self._columns.whole:
+            return means, covariances
+        slopes = self._columns.slopes
+        return self._columns.rows(means), slopes @ covariances @ slopes.T
 
     # ------------------------------------------------------------------ folders
 

@@ -19,6 +19,7 @@ from hdpkit.franchise import Franchise
 from hdpkit.init import Factors, Random, TermClusters
 from hdpkit.io.corpora import ReadingSettings
 from hdpkit.io.text_options import TextCounter, TextOptions
+from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.moves import Move
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.describe import Allowed, describe, rebuild
@@ -91,6 +92,7 @@ def save(model: Any, folder: str | os.PathLike[str], moves: Sequence[Move]) -> N
         "text": text.as_data() if isinstance(text, TextOptions) else None,
         "counter": None if counter is None else counter.as_data(),
         "n_features": int(model.n_features_in_),
+        "columns": attrs.asdict(model._columns) if model._columns is not None else None,
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", ())],
     }
     packed = pack(tree, "model")
@@ -160,6 +162,8 @@ def load(folder: str | os.PathLike[str], allow: Iterable[Any], kind: str | None 
         counter = tree["counter"]
         names = [str(name) for name in tree["feature_names"]]
         attributes: dict[str, Any] = {"n_features_in_": int(tree["n_features"])}
+        if tree.get("columns") is not None:
+            attributes["_columns"] = KeptColumns(**tree["columns"])
         if tree["kind"] == "topics":
             attributes["counter_"] = (
                 None if counter is None else TextCounter.from_data(counter, allowed, where=str(file))
@@ -170,7 +174,8 @@ def load(folder: str | os.PathLike[str], allow: Iterable[Any], kind: str | None 
     topics = tree["kind"] == "topics"
     width = getattr(data, "n_terms", None) if topics else int(np.prod(data.values.shape[1:], dtype=np.int64))
     unit = "terms" if topics else "columns"
-    if width != attributes["n_features_in_"]:
+    columns = attributes.get("_columns")
+    if width != (attributes["n_features_in_"] if columns is None else len(columns.kept)):
         raise CorruptRunError(
             str(file), attributes["n_features_in_"], f"a model over {width} {unit}",
             "Files of several folders were mixed: restore copies of them.",

@@ -7,6 +7,8 @@ information, x^2 for Binder's loss.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from hdpkit.arrays import Floats, Int64s
@@ -59,6 +61,9 @@ class Search:
         else:
             self.F, self.factor = sizes**2, 1.0 / (self.n_samples * self.n**2)
         self.gain = np.diff(self.F)
+        order = np.argsort(self.column, axis=None, kind="stable") // self.n_samples
+        self.items = np.split(order, np.cumsum(np.bincount(self.column.ravel()))[:-1])  # of each column
+        self.together = [int(n) for n in np.array(list(map(len, self.items)))[self.column].sum(axis=1)]
         own = np.bincount(self.column.ravel(), minlength=self.n_columns)
         self.constant = float(self.F[own].sum())
         self.clear()
@@ -77,14 +82,24 @@ class Search:
         self.labels = labels.copy()
         self.k = int(labels.max()) + 1
         self.size = np.bincount(labels, minlength=self.k)
-        cells = labels[:, None] * self.n_columns + self.column
-        counts = np.bincount(cells.ravel(), minlength=self.k * self.n_columns)
-        self.common = counts.reshape(self.k, self.n_columns).astype(np.int32)
+        self.common = np.zeros((self.k, self.n_columns), dtype=np.int32)
+        cells, counts = self._cells(labels)
+        self.common.ravel()[cells] = counts
 
-    def expected(self) -> float:
-        """Expected loss of the partition."""
-        total = self.n_samples * self.F[self.size[: self.k]].sum() + self.constant
-        return max(0.0, float(self.factor * (total - 2.0 * self.F[self.common[: self.k]].sum())))
+    def _cells(self, labels: Int64s) -> tuple[Int64s, Int64s]:
+        """Positive joint counts of a partition and the samples, and where they are in a matrix of all."""
+        cells = (labels[:, None] * self.n_columns + self.column).ravel()
+        if (int(labels.max()) + 1) * self.n_columns > 4 * cells.size:
+            return np.unique(cells, return_counts=True)
+        counts = np.bincount(cells)
+        there = np.flatnonzero(counts)
+        return there, counts[there]
+
+    def expected(self, labels: Int64s | None = None) -> float:
+        """Expected loss of the partition, or of another one."""
+        labels = self.labels if labels is None else labels
+        total = self.n_samples * self.F[np.bincount(labels)].sum() + self.constant
+        return max(0.0, float(self.factor * (total - 2.0 * self.F[self._cells(labels)[1]].sum())))
 
     def leave(self, i: int) -> None:
         """Remove an item; an empty cluster is removed, and the last cluster takes its number."""
@@ -103,12 +118,20 @@ class Search:
     def enter(self, i: int) -> None:
         """Add an item to the cluster that raises the expected loss least; ties go to the first cluster."""
         column, k = self.column[i], self.k
-        cost = self.n_samples * self.gain[self.size[:k]]
-        cost = cost - 2.0 * self.gain[self.common[:k, column]].sum(axis=1)
-        best = int(cost.argmin()) if k else -1
+        near: Any = slice(k)
+        if k < self.most and self.together[i] < k * self.n_samples:
+            # It is better alone than in a cluster without an item that is with it in a sample.
+            near = np.unique(self.labels[np.concatenate([self.items[c] for c in column])])
+            near = near[near >= 0][:, None]
+        cost = self.n_samples * self.gain[self.size[near]].ravel()
+        cost = cost - 2.0 * self.gain[self.common[near, column]].sum(axis=1)
+        best = int(cost.argmin()) if len(cost) else -1
         alone = -self.n_samples * self.gain[0]
-        if k == 0 or (k < self.most and alone < cost[best] - _LEAST * self.n_samples):
+        if best < 0 or (k < self.most and alone < cost[best] - _LEAST * self.n_samples):
             best = k
+        else:
+            best = best if isinstance(near, slice) else int(near[best, 0])
+        if best == k:
             if k == len(self.size):
                 self.size = np.concatenate([self.size, np.zeros_like(self.size)])
                 self.common = np.concatenate([self.common, np.zeros_like(self.common)])
@@ -141,8 +164,7 @@ class Search:
             labels = np.unique(self.column[:, s], return_inverse=True)[1].ravel()
             if int(labels.max()) >= self.most:
                 continue
-            self.seat(labels)
-            now = self.expected()
+            now = self.expected(labels)
             if now < least:
                 best, least = labels, now
         self.seat(np.zeros(self.n, dtype=np.int64) if best is None else best)

@@ -491,7 +491,7 @@ def test_a_hierarchical_prior_has_the_shape_of_the_clusters():
     X, within = clusters()
     measure = hk.NormalInverseWishart.hierarchical(X, n_dishes=4)
     plain = hk.NormalInverseWishart.weakly_informative(X, n_dishes=4)
-    assert {"strength", "multiplier"} == set(measure.priors)
+    assert {"multiplier"} == set(measure.priors)
     guess = measure.multiplier * measure.scale / (measure.dof - 3 - 1)  # E[Sigma] where chains begin
     assert np.linalg.slogdet(guess)[1] == pytest.approx(np.linalg.slogdet(plain.scale)[1])
 
@@ -525,7 +525,7 @@ def test_a_hierarchical_prior_of_independent_dimensions():
     X, within = clusters()
     measure = hk.NormalGamma.hierarchical(X, n_dishes=4)
     plain = hk.NormalGamma.weakly_informative(X, n_dishes=4)
-    assert {"strength", "multiplier"} == set(measure.priors)
+    assert {"multiplier"} == set(measure.priors)
     guess = measure.multiplier * measure.rate / (measure.shape - 1.0)
     assert np.log(guess).sum() == pytest.approx(np.log(2.0 * plain.rate).sum())
     assert 2.0 * np.log(guess / np.diag(within)).std() < np.log(plain.rate / np.diag(within)).std()
@@ -534,6 +534,22 @@ def test_a_hierarchical_prior_of_independent_dimensions():
     assert numbers.rate == pytest.approx(hk.NormalGamma.weakly_informative(X[:, 1]).rate)
     given = hk.NormalGamma.hierarchical(np.zeros(3), variances=4.0)
     assert (given.rate, given.priors) == (2.0, measure.priors)
+
+
+@pytest.mark.parametrize("outlier", [1e3, 1e6])
+@pytest.mark.parametrize("columns", [[0], [0, 1, 2]])
+def test_outliers_do_not_change_a_prior_from_the_data(outlier, columns):
+    X, _ = clusters()
+    rows = [3, 100, 200]
+    changed = X.copy()
+    changed[np.ix_(rows, columns)] = outlier
+    rest = np.delete(X, rows, axis=0)
+    for kind in (hk.NormalInverseWishart, hk.NormalGamma):
+        for make in (kind.weakly_informative, kind.hierarchical):
+            for one, other in zip(
+                make(changed).parameters.values(), make(rest).parameters.values(), strict=True
+            ):
+                np.testing.assert_array_equal(one, other)
 
 
 def test_near_points_that_are_equal_say_nothing_of_a_shape():

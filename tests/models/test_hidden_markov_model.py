@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import hdpkit as hk
 from hdpkit import moves
-from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError
+from hdpkit.errors import DataError, HdpkitError, LeftOutColumnsWarning, ParameterError, RunError
 from hdpkit.models.hidden_markov_parts import measure_of, moves_of_states, restaurants_of_states
 
 
@@ -306,3 +306,20 @@ def test_an_error_about_an_argument_names_it():
         model.decode(X, algorithm="map")
     with pytest.raises(ParameterError, match=r"^decoder = 'map'"):
         model.set_params(decoder="map").predict(X)
+
+
+@pytest.mark.parametrize("outlier", [1e3, 1e6])
+def test_outliers_and_columns_that_say_nothing_leave_the_prior_of_states(outlier):
+    rows = np.random.default_rng(0).normal(size=(200, 2))
+    changed = rows.copy()
+    changed[7] = outlier
+    wide = np.column_stack([changed, np.full(200, 3.0), changed.sum(axis=1)])
+    fitted = hk.HiddenMarkovModel(sweeps=2, random_state=0)
+    with pytest.warns(LeftOutColumnsWarning):
+        fitted.fit(wide)
+    plain = hk.HiddenMarkovModel(sweeps=2, random_state=0).fit(np.delete(rows, 7, axis=0))
+    for one, other in zip(fitted.franchise_.measure.vectors, plain.franchise_.measure.vectors, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert fitted.means_.shape == (fitted.n_states_, 4)
+    assert fitted.predict(wide).shape == (200,)
+    assert fitted.sample(3)[0].shape == (3, 4)

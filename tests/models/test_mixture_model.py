@@ -22,7 +22,14 @@ from sklearn.utils.estimator_checks import check_estimator
 import hdpkit as hk
 from hdpkit import moves
 from hdpkit.base_measures import NormalInverseWishartReference
-from hdpkit.errors import DataError, HdpkitError, ParameterError, RunError
+from hdpkit.errors import (
+    DataError,
+    HdpkitError,
+    LeftOutColumnsWarning,
+    ParameterError,
+    RunError,
+    SlowModelWarning,
+)
 from hdpkit.models.mixture_parts import measure_of_points, moves_of_mixture, restaurants_of_mixture
 from hdpkit.summaries.alignment import aligned_to_partition
 
@@ -244,6 +251,48 @@ def test_the_prior_of_singular_data(values):
     for name in ("normal", "diagonal"):
         found = model(measure=name, sweeps=5).fit(values)
         assert np.isfinite(found.score_samples(values)).all()
+
+
+@pytest.mark.parametrize("measure", ["normal", "diagonal"])
+def test_columns_that_say_nothing_are_left_out(measure, tmp_path):
+    wide = np.column_stack([np.full(len(X), 7.0), X, 2.0 * X[:, 0] - X[:, 1] + 3.0])
+    plain = model(measure=measure).fit(X)
+    with pytest.warns(LeftOutColumnsWarning, match="0 has one value; 3 is a linear function"):
+        found = model(measure=measure).fit(wide)
+    assert np.array_equal(found.labels_, plain.labels_)
+    np.testing.assert_array_equal(found.score_samples(wide), plain.score_samples(X))
+    np.testing.assert_allclose(found.means_[:, 3], 2.0 * plain.means_[:, 0] - plain.means_[:, 1] + 3.0)
+    assert found.covariances_.shape == (found.n_components_, 4, 4)
+    drawn, _ = found.sample(5)
+    np.testing.assert_allclose(drawn[:, 0], 7.0)
+    np.testing.assert_allclose(drawn[:, 3], 2.0 * drawn[:, 1] - drawn[:, 2] + 3.0)
+    assert "mean[1]" in found.parameters_
+    found.save(tmp_path / "run")
+    again = hk.MixtureModel.load(tmp_path / "run")
+    np.testing.assert_array_equal(again.score_samples(wide), found.score_samples(wide))
+    with pytest.raises(DataError):
+        found.predict(X)
+
+
+@pytest.mark.parametrize("measure", ["normal", "diagonal"])
+@pytest.mark.parametrize("outlier", [1e3, 1e6])
+def test_an_outlier_leaves_the_components(measure, outlier):
+    changed = X.copy()
+    changed[5] = outlier
+    assert adjusted_rand_score(Z, model(measure=measure, sweeps=80).fit(changed).labels_) > 0.9
+
+
+@pytest.mark.parametrize("measure", ["normal", "diagonal"])
+def test_few_points_of_noise_are_one_component(measure):
+    noise = np.random.default_rng(0).normal(size=(20, 50))
+    assert model(measure=measure).fit(noise).n_components_ == 1
+
+
+def test_a_long_fit_is_announced(monkeypatch):
+    monkeypatch.setattr(hk.MixtureModel, "_sampled", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    wide = np.random.default_rng(0).normal(size=(600, 384))
+    with pytest.warns(SlowModelWarning, match="directions"), pytest.raises(KeyboardInterrupt):
+        model(sweeps=500).fit(wide)
 
 
 def test_the_prior_of_regular_data():

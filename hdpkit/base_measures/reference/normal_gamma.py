@@ -12,6 +12,7 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.base_measures.moments import Moments, finite
+from hdpkit.base_measures.near_pairs import central, near_variances
 from hdpkit.base_measures.protocol import by_entry
 from hdpkit.base_measures.vectors import (
     LARGEST_VALUE,
@@ -71,9 +72,9 @@ class NormalGammaReference(VectorMeasure):
     def weakly_informative(cls, values: npt.ArrayLike, n_dishes: float = 10.0) -> Self:
         """A weak prior from the data (Fraley & Raftery 2007, section 3.2, for diagonal covariances).
 
-        The prior mean is the mean of the data with strength 0.01, shape = 3/2 (three degrees of freedom), and
-        the guess of a variance, rate / (shape - 1), is the variance of the data, with each axis shortened so
-        that `n_dishes` ellipsoids have the volume of the data's.
+        Outliers are left out. The prior mean is the mean of the data with strength 0.01, shape = 3/2 (three
+        degrees of freedom), and the guess of a variance, rate / (shape - 1), is the variance of the data,
+        with each axis shortened so that `n_dishes` ellipsoids have the volume of the data's.
 
         Parameters
         ----------
@@ -90,6 +91,7 @@ class NormalGammaReference(VectorMeasure):
         X = number_array(values)
         if X is None or X.ndim not in (1, 2) or len(X) < 2 or X.size == 0 or not np.all(finite(X)):
             raise DataError("values", values, "finite numbers, shape (n,) or (n, D)", "Give an array.")
+        X = central(X)
         number = positive_numbers("n_dishes", n_dishes)
         if np.ndim(number) != 0:
             raise ParameterError("n_dishes", n_dishes, "one positive number", "10 is usual.")
@@ -107,11 +109,11 @@ class NormalGammaReference(VectorMeasure):
     def hierarchical(
         cls, values: npt.ArrayLike, n_dishes: float = 10.0, variances: npt.ArrayLike | None = None
     ) -> Self:
-        """A prior from the data whose size and strength are resampled.
+        """A prior from the data, without outliers, whose size is resampled.
 
         As `NormalInverseWishart.hierarchical`, for independent columns: the guess of a variance is that of
         the differences of near points in its column, and shape is 3/2. The multiplier is 0.25 plus
-        Gamma(1, 4/3), with mean 1, and strength ~ Gamma(1, 10), both the same for all dimensions.
+        Gamma(1, 4/3), with mean 1, the same for all dimensions, and strength is 0.01.
 
         Parameters
         ----------
@@ -130,9 +132,8 @@ class NormalGammaReference(VectorMeasure):
         X = number_array(values)
         if X is None or X.ndim not in (1, 2) or X.size == 0 or not np.all(finite(X)):
             raise DataError("values", values, "finite numbers, shape (n,) or (n, D)", "Give an array.")
+        X = central(X)
         if variances is None:
-            from hdpkit.base_measures.near_pairs import near_variances  # not needed to import the package
-
             plain = cls.weakly_informative(values, n_dishes)
             guess = np.atleast_1d(plain.rate / (plain.shape - 1.0))
             near = near_variances(X.reshape(-1, len(guess)), guess)

@@ -12,6 +12,7 @@ import scipy
 
 from hdpkit.arrays import Floats
 from hdpkit.base_measures.moments import Moments, finite
+from hdpkit.base_measures.near_pairs import central, near_covariance
 from hdpkit.base_measures.protocol import by_entry
 from hdpkit.base_measures.vectors import (
     LARGEST_VALUE,
@@ -153,7 +154,7 @@ class NormalInverseWishartReference(VectorMeasure):
 
     @classmethod
     def weakly_informative(cls, values: npt.ArrayLike, n_dishes: float = 10.0) -> Self:
-        """A weak prior from the data (Fraley & Raftery 2007, section 3.2).
+        """A weak prior from the data without outliers (Fraley & Raftery 2007, section 3.2).
 
         The prior mean is the mean of the data with strength 0.01, dof = D + 2, and the expected covariance of
         a dish is that of the data, with each axis shortened so that `n_dishes` ellipsoids have the volume of
@@ -174,7 +175,7 @@ class NormalInverseWishartReference(VectorMeasure):
         X = number_array(values)
         if X is None or X.ndim != 2 or len(X) < 2 or not np.all(finite(X)):
             raise DataError("values", values, "finite vectors, shape (n, D)", "Give an array.")
-        D = X.shape[1]
+        X, D = central(X), X.shape[1]
         number = _number("n_dishes", n_dishes)
         covariance = np.cov(X, rowvar=False).reshape(D, D)
         try:
@@ -186,13 +187,15 @@ class NormalInverseWishartReference(VectorMeasure):
     def hierarchical(
         cls, values: npt.ArrayLike, n_dishes: float = 10.0, covariance: npt.ArrayLike | None = None
     ) -> Self:
-        """A prior from the data whose size and strength are resampled.
+        """A prior from the data, without outliers, whose size is resampled.
 
         The guess of the covariance of a dish has the shape of the differences of near points (Art,
         Gnanadesikan & Kettenring 1982, "Data-based metrics for cluster analysis"), and the determinant of
-        that of `weakly_informative`; dof is D + 2. The multiplier is 0.25 plus Gamma(1, 4/3), with mean 1,
-        and strength ~ Gamma(1, 10). So chains begin where E[Sigma] is the guess. The multiplier has a bound,
-        because with values that occur several times in the data its posterior could otherwise be near 0.
+        that of `weakly_informative`. dof is D + 2, and more if there are fewer than 2 n_dishes D values: then
+        dof grows by what is missing to a value for each column of a dish, and correlations shrink. The
+        multiplier is 0.25 plus Gamma(1, 4/3), with mean 1, and strength is 0.01. So chains begin where
+        E[Sigma] is the guess. The multiplier has a bound, because with values that occur several times in the
+        data its posterior could otherwise be near 0.
 
         Parameters
         ----------
@@ -211,15 +214,17 @@ class NormalInverseWishartReference(VectorMeasure):
         X = number_array(values)
         if X is None or X.ndim != 2 or len(X) == 0 or not np.all(finite(X)):
             raise DataError("values", values, "finite vectors, shape (n, D)", "Give an array.")
+        X, D = central(X), X.shape[1]
+        short = 0.0
         if covariance is None:
-            from hdpkit.base_measures.near_pairs import near_covariance  # not needed to import the package
-
-            plain = cls.weakly_informative(values, n_dishes)
+            number = _number("n_dishes", n_dishes)
+            short = max(0.0, D - len(X) / (2.0 * number))
+            whole = np.cov(X, rowvar=False).reshape(D, D) if len(X) > 1 else np.zeros((D, D))
+            whole = (whole + short / D * (np.diag(np.diag(whole)) - whole)) / number ** (2.0 / D)
             try:
-                covariance = near_covariance(X, plain.scale)
-            except np.linalg.LinAlgError as error:
+                covariance = near_covariance(X, _scale(whole))
+            except (ParameterError, np.linalg.LinAlgError) as error:
                 raise _singular(X) from error
-        D = X.shape[1]
         try:
             guess = _scale(covariance)
         except ParameterError:
@@ -229,7 +234,7 @@ class NormalInverseWishartReference(VectorMeasure):
                 "covariance", covariance, f"a symmetric positive definite matrix of shape ({D}, {D})",
                 "Leave it out for the shape of near points.",
             )  # fmt: skip
-        return cls(X.mean(axis=0), STRENGTH, D + 2.0, guess, MULTIPLIER)
+        return cls(X.mean(axis=0), STRENGTH, D + 2.0 + short, (1.0 + short) * guess, MULTIPLIER)
 
     @property
     def parameters(self) -> dict[str, Any]:
