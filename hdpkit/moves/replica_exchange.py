@@ -18,7 +18,7 @@ import numpy as np
 from hdpkit.checks import as_float, items, whole_number, whole_numbers
 from hdpkit.errors import AuditError, ParameterError, ScheduleError
 from hdpkit.franchise import Franchise, Part
-from hdpkit.moves.protocol import Move, MoveInfo, accepts
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts
 from hdpkit.random import ChoiceSource
 
 __all__ = ["ReplicaExchange", "Replicas"]
@@ -75,6 +75,7 @@ class ReplicaExchange(Move):
 
     powers: tuple[float, ...] = attrs.field(converter=_powers)
 
+    serves = tuple(model for model in EVERYWHERE if model != "known")
     by_cell = True
     ensemble = True
     updates = ("seating", "concentration", "discount", "base", "root weights")

@@ -34,8 +34,11 @@ __all__ = [
     "ExactModel",
     "check_exact",
     "check_irreducible",
+    "check_matrix",
     "observations",
     "step_matrices",
+    "steps_of",
+    "where",
 ]
 
 TOLERANCE = 1e-12
@@ -177,6 +180,10 @@ class ExactModel:
     def _key(self, arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
         return frozen_key(arrays, self.shape)
 
+    def source(self) -> ScriptedSource:
+        """A source at the first branch."""
+        return ScriptedSource()
+
     def branches(self, apply: Apply, max_paths: int = 5_000_000) -> Iterator[tuple[int, int, float]]:
         """Every branch of one application: (state before, state after, probability)."""
         function("apply", apply, remedy="Pass a function of a franchise and a source.")
@@ -185,7 +192,7 @@ class ExactModel:
         for state in range(len(self.states)):
             found = []
             with self.franchise.lock():  # taken once, as by a scheduler, not by each verb
-                source = ScriptedSource()
+                source = self.source()
                 while True:
                     self.enter(state)
                     apply(self.franchise, source)
@@ -262,10 +269,10 @@ def step_matrices(model: ExactModel, move: Move) -> list[Floats]:
     """Transition matrix of each step of a move."""
     instance("model", model, ExactModel, "an ExactModel", remedy="For instance ExactModel(franchise).")
     instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
-    return [model.matrix(step) for step in _steps(model, move)]
+    return [model.matrix(step) for step in steps_of(model, move)]
 
 
-def _steps(model: ExactModel, move: Move) -> Iterator[Apply]:
+def steps_of(model: ExactModel, move: Move) -> Iterator[Apply]:
     """Each step of a move."""
 
     def step(number: int) -> Apply:
@@ -298,21 +305,45 @@ def check_exact(
     positive_number("tolerance", tolerance)
     whole = np.eye(len(model.states))
     # One matrix at a time, so that the first wrong rows end a check.
-    found = (model.checked_matrix(step, reversible, tolerance) for step in _steps(model, move))
+    found = (model.checked_matrix(step, reversible, tolerance) for step in steps_of(model, move))
     for number, P in enumerate(found if matrices is None else _square(matrices, model)):
-        errors = {
-            "rows sum to one": row_error(P),
-            "the posterior is invariant": stationary_error(P, model.pi),
-        }
-        if reversible:
-            errors["detailed balance"] = detailed_balance_error(P, model.pi)
-        for theorem, error in errors.items():
-            if not error <= tolerance:
-                raise ExactFailure(
-                    f"{move.name}, step {number}, {model.franchise!r}: {theorem}: off by {error:.3g}"
-                )
+        check_matrix(model, move, number, P, model.pi, reversible=reversible, tolerance=tolerance)
         whole = whole @ P
     return whole
+
+
+def check_matrix(
+    model: ExactModel,
+    move: Move,
+    step: int,
+    P: Floats,
+    pi: Floats,
+    states: Sequence[Any] | None = None,
+    *,
+    reversible: bool = False,
+    tolerance: float = TOLERANCE,
+) -> None:
+    """Check the transition matrix of a step; the error names the franchise, its kernels and the state."""
+    states = model.states if states is None else states
+    flow = pi[:, None] * P
+    errors = {
+        "rows sum to one": (row_error(P), np.abs(P.sum(axis=1) - 1.0)),
+        "the posterior is invariant": (stationary_error(P, pi), np.abs(pi @ P - pi)),
+    }
+    if reversible:
+        errors["detailed balance"] = (detailed_balance_error(P, pi), np.abs(flow - flow.T).max(axis=1))
+    for theorem, (error, by_state) in errors.items():
+        if not error <= tolerance:
+            raise ExactFailure(
+                f"{move.name}, step {step}, {where(model)}: {theorem}: off by {error:.3g}, "
+                f"most at state {states[int(by_state.argmax())]}"
+            )
+
+
+def where(model: ExactModel) -> str:
+    """The franchise of a model, the code that it runs, and its root."""
+    franchise = model.franchise
+    return f"{franchise!r}, kernel {franchise.kernel('reseat')!r}, root {franchise.root.declared}"
 
 
 def _square(matrices: Iterable[Floats], model: ExactModel) -> Iterator[Floats]:
