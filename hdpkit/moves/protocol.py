@@ -40,6 +40,7 @@ __all__ = [
     "check_arguments",
     "check_move",
     "checked_info",
+    "models_of",
     "needs_latent_dishes",
     "needs_marginals",
 ]
@@ -461,6 +462,33 @@ def check_move(move: Move, state: Franchise) -> None:
                 "moves", move.name, f"moves that this franchise supports: {error.parameter} must be "
                 f"{error.allowed}", "Leave the move out; TableGibbs runs over every store, measure and tree.",
             ) from error  # fmt: skip
+    for model in models_of(state):
+        if model not in _served(move):
+            raise ScheduleError(
+                "moves", move.name, f"moves that serve a franchise {MODELS[model]}",
+                f"It serves {', '.join(move.serves)}. Leave it out; or, if it is right here, too, declare {model!r} "
+                "in its attribute serves, and prove it by hdpkit.testing.check_move.",
+            )  # fmt: skip
+
+
+def models_of(state: Franchise) -> list[str]:
+    """What a franchise has, as names of `MODELS`."""
+    declared = state.root.declared
+    further = {
+        "state homes": state.topology.kind in BY_STATE,
+        "known": state.known is not None,
+        "held": len(state.held_nodes) > 0,
+    }
+    root = "fixed weights" if isinstance(declared, FixedWeights) else declared
+    return [root, *(model for model, there in further.items() if there)]
+
+
+def _served(move: Move) -> tuple[str, ...]:
+    """The declared models, if there are such."""
+    names = move.serves
+    if not isinstance(names, tuple) or not set(names) <= set(MODELS):
+        raise refuse(move, "serves", names, f"a tuple of names among {EVERYWHERE}", "See moves.Move.")
+    return names
 
 
 def needs_latent_dishes(move: Move, state: Franchise) -> None:

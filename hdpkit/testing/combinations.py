@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from hdpkit.base_measures import BaseMeasure, base_measures
-from hdpkit.errors import ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.errors import DataError, DeclarationError, ScheduleError
+from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues
 from hdpkit.franchise.kernels import available_kernels
 from hdpkit.moves import Move, ReseatGroups
 from hdpkit.moves.protocol import check_move
 from hdpkit.moves.registry import moves
 from hdpkit.stores import Detail, at_least, stores
-from hdpkit.testing.cases import SHAPES, TinyShape, repeated, tiny_franchise
+from hdpkit.testing.cases import SHAPES, TinyShape, hidden_markov, repeated, tiny_franchise
 
 __all__ = [
     "every_cell",
@@ -21,6 +25,7 @@ __all__ = [
     "example_moves",
     "fewer_units",
     "kernels_of",
+    "served_franchises",
     "serves",
     "serving_stores",
     "stores_and_kernels",
@@ -84,6 +89,52 @@ def serving_stores(observed: bool = False) -> list[str]:
         Whether dishes are observed.
     """
     return at_least(Detail.SIZES if observed else Detail.COUNTS)
+
+
+_SMALL = {1: "flat 3", 2: "2+1", 3: "three levels of three"}  # by depth
+_ROOTS: dict[str, str | FixedWeights] = {"restaurant": "restaurant", "weights": "weights", "fixed weights": FixedWeights(3)}
+
+
+def served_franchises(
+    names: Sequence[str], measure: BaseMeasure, shapes: Sequence[str]
+) -> Iterator[Franchise]:
+    """Franchises of three customers, at the depths of the shapes, that a move with these `serves` must serve.
+
+    There is one for each store (not for readable twins), and they have what a measure supports. A root that
+    is a restaurant is left out where there is nothing else. Without other roots weights are left out in
+    hidden Markov models and with known components: these have too many states.
+    """
+    small = dict.fromkeys(_SMALL[SHAPES[shape].depth] for shape in shapes)
+    stores = [store for store in serving_stores() if not store.endswith("-reference")]
+    for store, root, further in itertools.product(stores, _ROOTS, ("", "held", "known", "state homes")):
+        many = root == "weights" and further in ("known", "state homes")
+        plain = root == "restaurant" and not further
+        if root not in names or (further and further not in names) or many or plain:
+            continue
+        for shape in ["flat 3"] if further == "state homes" else small:
+            if further == "held" and not SHAPES[shape].labels:
+                continue
+            with suppress(DataError, DeclarationError):  # the measure has no such models
+                yield _served(shape, measure, store, root, further)
+
+
+def _served(shape: str, measure: BaseMeasure, store: str, root: str, further: str) -> Franchise:
+    if further == "state homes":
+        return hidden_markov(measure, store, _ROOTS[root])
+    known = _known(tiny_franchise(shape, measure)) if further == "known" else None
+    franchise = tiny_franchise(shape, measure, store=store, root=_ROOTS[root], known=known)
+    if further == "held":
+        franchise.hold([franchise.keys(franchise.declarations[-1].name)[-1]])
+    return franchise
+
+
+def _known(franchise: Franchise) -> Known | KnownValues:
+    """Two components: over terms one of them frozen."""
+    V = getattr(franchise.measure, "n_terms", None)
+    if V is None:
+        return KnownValues([[value] for value in franchise.data.values[:2]])
+    falling = np.arange(V, 0, -1.0)
+    return Known([np.full(V, 1.0 / V), falling / falling.sum()], counts=5, frozen=[True, False])
 
 
 def every_cell(measure: BaseMeasure, shape: str | TinyShape = "2+2") -> Iterator[tuple[str, str, str]]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats
-from hdpkit.base_measures import ByRestaurant, Placed
+from hdpkit.base_measures import BaseMeasure, ByRestaurant, Placed
 from hdpkit.checks import flag, function, instance, number_array, positive_number, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, Known, KnownValues
@@ -32,6 +32,7 @@ __all__ = [
     "TOLERANCE",
     "ExactFailure",
     "ExactModel",
+    "chain_rule_of",
     "check_exact",
     "check_irreducible",
     "check_matrix",
@@ -92,11 +93,8 @@ class ExactModel:
         self.observed = [int(value) for value in self.values] if measure.atomic else None
         observed = self.observed
 
-        def chain_rule(values: list[Any]) -> float:
-            return float(np.asarray(measure.log_block(values, [measure.make()]))[0])
-
         theta, discount = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
-        of_values = log_marginal or chain_rule
+        of_values = log_marginal or chain_rule_of(measure)
         self.posterior_of_seatings = exact_posterior(
             self.shape, self.values, self._of_dishes(of_values), theta, discount, franchise.root.most_dishes
         )
@@ -363,6 +361,11 @@ def check_irreducible(model: ExactModel, P: Floats, what: str) -> None:
     """Every state must be reachable from every other under the composed schedule."""
     if not is_irreducible(P):
         raise ExactFailure(f"{what}, {model.franchise!r}: some states can't be reached")
+
+
+def chain_rule_of(measure: BaseMeasure) -> Callable[[list[Any]], float]:
+    """Log marginal of the values of one dish by the chain rule of a measure."""
+    return lambda values: float(np.asarray(measure.log_block(values, [measure.make()]))[0])
 
 
 def observations(franchise: Franchise) -> list[Any]:
