@@ -43,12 +43,14 @@ def example_measures() -> list[BaseMeasure]:
     return [measure for entry in base_measures.values() for measure in entry.examples()]
 
 
+_SMALLER = {"flat 4": "flat 3", "2+2": "2+1", "3+2": "2+2", "three levels": "three levels of three"}
+
+
 def fewer_units(shape: str, move: Move) -> str:
     """Key of a smaller shape of the same depth for a move with many branches: scans, entire groups."""
-    smaller = {"flat 4": "flat 3", "2+2": "2+1", "3+2": "2+2", "three levels": "three levels of three"}
     if isinstance(move, ReseatGroups):
         return "2+2" if shape == "3+2" else shape
-    return smaller.get(shape, shape) if getattr(move, "scans", None) is not None else shape
+    return _SMALLER.get(shape, shape) if getattr(move, "scans", None) is not None else shape
 
 
 def kernels_of(
@@ -91,31 +93,30 @@ def serving_stores(observed: bool = False) -> list[str]:
     return at_least(Detail.SIZES if observed else Detail.COUNTS)
 
 
-_SMALL = {1: "flat 3", 2: "2+1", 3: "three levels of three"}  # by depth
+_OF_DEPTH = {1: "flat 4", 2: "2+2", 3: "three levels"}
 _ROOTS: dict[str, str | FixedWeights] = {"restaurant": "restaurant", "weights": "weights", "fixed weights": FixedWeights(3)}
 
 
-def served_franchises(
-    names: Sequence[str], measure: BaseMeasure, shapes: Sequence[str]
-) -> Iterator[Franchise]:
-    """Franchises of three customers, at the depths of the shapes, that a move with these `serves` must serve.
+def served_franchises(move: Move, measure: BaseMeasure, shapes: Sequence[str]) -> Iterator[Franchise]:
+    """Franchises of three or four customers, at the depths of the shapes, that a move must serve (`serves`).
 
     There is one for each store (not for readable twins), and they have what a measure supports. A root that
-    is a restaurant is left out where there is nothing else. Without other roots weights are left out in
-    hidden Markov models and with known components: these have too many states.
+    is a restaurant is left out where there is nothing else. Weights of the root are left out in hidden Markov
+    models and with known components: these have too many states.
     """
-    small = dict.fromkeys(_SMALL[SHAPES[shape].depth] for shape in shapes)
     stores = [store for store in serving_stores() if not store.endswith("-reference")]
     for store, root, further in itertools.product(stores, _ROOTS, ("", "held", "known", "state homes")):
         many = root == "weights" and further in ("known", "state homes")
         plain = root == "restaurant" and not further
-        if root not in names or (further and further not in names) or many or plain:
+        if root not in move.serves or (further and further not in move.serves) or many or plain:
             continue
-        for shape in ["flat 3"] if further == "state homes" else small:
-            if further == "held" and not SHAPES[shape].labels:
-                continue
-            with suppress(DataError, DeclarationError):  # the measure has no such models
-                yield _served(shape, measure, store, root, further)
+        for depth in [1] if further == "state homes" else sorted({SHAPES[shape].depth for shape in shapes}):
+            shape = fewer_units(_OF_DEPTH[depth], move)
+            if root == "weights" or further == "known":
+                shape = _SMALLER.get(shape, shape)
+            if further != "held" or depth > 1:
+                with suppress(DataError, DeclarationError):  # the measure has no such models
+                    yield _served(shape, measure, store, root, further)
 
 
 def _served(shape: str, measure: BaseMeasure, store: str, root: str, further: str) -> Franchise:
@@ -124,7 +125,7 @@ def _served(shape: str, measure: BaseMeasure, store: str, root: str, further: st
     known = _known(tiny_franchise(shape, measure)) if further == "known" else None
     franchise = tiny_franchise(shape, measure, store=store, root=_ROOTS[root], known=known)
     if further == "held":
-        franchise.hold([franchise.keys(franchise.declarations[-1].name)[-1]])
+        franchise.hold([franchise.keys(franchise.declarations[-1].name)[0]])
     return franchise
 
 

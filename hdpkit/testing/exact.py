@@ -172,7 +172,7 @@ class ExactModel:
     def _understood(self, arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
         key = self._key(arrays)
         if key not in self._number:
-            raise ExactFailure(f"{self.franchise!r}: a state of probability 0 was reached: {key}")
+            raise ExactFailure(f"{where(self)}: a state of probability 0 was reached: {key}")
         return self._number[key]
 
     def _key(self, arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
@@ -252,7 +252,9 @@ class ExactModel:
             errors["detailed balance"] = np.abs(there - back).max()
         for theorem, error in errors.items():
             if not error <= 2.0 * tolerance:
-                raise ExactFailure(f"{self.franchise!r}, states 0 to {last}: {theorem}: off by {error:.3g}")
+                raise ExactFailure(
+                    f"{where(self)}, from states up to {self.states[last]}: {theorem}: off by {error:.3g}"
+                )
 
     def flow(self, apply: Apply) -> tuple[Floats, Floats]:
         """Row sums and pi P of one application, for state spaces whose matrix is too large to keep."""

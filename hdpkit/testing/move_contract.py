@@ -93,7 +93,7 @@ def check_move(
         for corner in corners:
             report += _check_shape(move, measure, shape, corner, reversible)
     if measure.conjugate and not measure.atomic:
-        for franchise in served_franchises(move.serves, measure, shapes):
+        for franchise in served_franchises(move, measure, shapes):
             report += _check_further(move, franchise, reversible)
     if not report:
         raise ExactFailure(f"{move.name}: no franchise of {list(shapes)} gives it anything to do")
@@ -137,7 +137,7 @@ def _check_further(move: Move, franchise: Franchise, reversible: bool) -> list[s
         if isinstance(model, GivenWeightsModel):
             check_given_weights(model, move)
         else:
-            check_exact(model, move, reversible=reversible)
+            check_exact(model, move, reversible=reversible, matrices=step_matrices(model, move))
     except HdpkitError as error:
         raise ExactFailure(f"{move.name}, {where(model)}: it serves {models_of(franchise)}, but: {error}") from error
     served = ", ".join(models_of(franchise))
