@@ -381,16 +381,20 @@ class Statistics(Seats):
         ids: Any = None,
         births: int = 0,
     ) -> None:
-        """Make slots, statistics and parts fit a replaced seating, and thaw the parts if given."""
+        """Make slots, parts and statistics, which may depend on these, fit a replaced seating.
+
+        Parts are thawed, or drawn if they are not among ``parts``; None leaves them.
+        """
         self._changes += 1
         self._waiting.clear()
         self.slots.attach(self.bank)
         self._reset_slots(slots, held, ids, births)
+        self._parts.reset()
+        self._parts.thaw(parts or {})
         self.bank.thaw(bank)
         self._recount()
-        self._parts.reset()
-        if parts is not None:
-            self._parts.thaw(self, parts, source)
+        if parts is not None and source is not None:
+            self._parts.start(self, parts, source)
 
     def _open_dishes(self) -> list[int]:
         """Dishes without customers; between sweeps there are none."""

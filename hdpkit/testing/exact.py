@@ -151,11 +151,11 @@ class ExactModel:
             self._version = numbers.version
         franchise.sweep = frozen["sweep"]
         franchise._reset_slots(frozen["slots"], frozen["held"])
-        franchise.bank.thaw(frozen["bank"])
-        franchise._recount()
         for name, part in franchise._parts.by_name.items():
             part.reset(franchise.slots.occupied_slots())
             part.thaw(frozen["components"][name])
+        franchise.bank.thaw(frozen["bank"])
+        franchise._recount()
 
     def read(self) -> int:
         """Number of the state that the franchise is in."""
