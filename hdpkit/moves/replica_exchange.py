@@ -82,11 +82,13 @@ class ReplicaExchange(Move):
 
     def check(self, state: Franchise) -> None:
         """Raise an error if the measure has no powers, or the franchise has chains at other powers."""
-        if not state.measure.supports("tempered") or state.known is not None:
+        marginals = any(map(state.measure.supports, ("log_marginal", "log_marginals")))
+        if not (state.measure.supports("tempered") and marginals) or state.known is not None:
             raise ScheduleError(
                 "moves", self.name, "moves that this franchise supports",
-                "It needs powers of the likelihood, which hk.DirichletMultinomial has, without known "
-                f"components; the base measure here is {type(state.measure).__name__}.",
+                "It needs marginals under powers of the likelihood, which hk.DirichletMultinomial has (methods "
+                "tempered and log_marginal of a measure of your own), without known components; the base "
+                f"measure here is {type(state.measure).__name__}.",
             )  # fmt: skip
         replicas = state.parts.get(Replicas.name)
         if isinstance(replicas, Replicas) and replicas.powers != self.powers:
