@@ -16,7 +16,16 @@ from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues, Previo
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 
-__all__ = ["CORNERS", "SHAPES", "Corner", "TinyShape", "check_keys", "hidden_markov", "repeated", "tiny_franchise"]
+__all__ = [
+    "CORNERS",
+    "SHAPES",
+    "Corner",
+    "TinyShape",
+    "check_keys",
+    "hidden_markov",
+    "repeated",
+    "tiny_franchise",
+]
 
 
 @attrs.frozen

@@ -94,7 +94,11 @@ def serving_stores(observed: bool = False) -> list[str]:
 
 
 _OF_DEPTH = {1: "flat 4", 2: "2+2", 3: "three levels"}
-_ROOTS: dict[str, str | FixedWeights] = {"restaurant": "restaurant", "weights": "weights", "fixed weights": FixedWeights(3)}
+_ROOTS: dict[str, str | FixedWeights] = {
+    "restaurant": "restaurant",
+    "weights": "weights",
+    "fixed weights": FixedWeights(3),
+}
 
 
 def served_franchises(move: Move, measure: BaseMeasure, shapes: Sequence[str]) -> Iterator[Franchise]:

@@ -141,7 +141,9 @@ def check_contract(
     simulated values and drawn parameters, which take the most time, are left out.
     """
     franchise, larger = (
-        tiny_franchise(_customers(measure, n), measure, values=None if values is None else repeated(values, n))
+        tiny_franchise(
+            _customers(measure, n), measure, values=None if values is None else repeated(values, n)
+        )
         for n in (5, 5 + len(_LONG))
     )
     if isinstance(franchise.measure, AtomicMeasure):

@@ -30,7 +30,7 @@ from hdpkit.testing.exact_parameters import exact_model
 from hdpkit.testing.given_weights import GivenWeightsModel, check_given_weights
 from hdpkit.testing.hidden_markov import HiddenMarkovModel
 
-__all__ = ["check_move"]
+__all__ = ["check_further", "check_move"]
 
 SHAPES = ("flat 4", "2+2", "2+1 with one at the root", "three levels", "three levels, inner customers")
 
@@ -94,7 +94,7 @@ def check_move(
             report += _check_shape(move, measure, shape, corner, reversible)
     if measure.conjugate and not measure.atomic:
         for franchise in served_franchises(move, measure, shapes):
-            report += _check_further(move, franchise, reversible)
+            report += check_further(move, franchise, reversible)
     if not report:
         raise ExactFailure(f"{move.name}: no franchise of {list(shapes)} gives it anything to do")
     return report
@@ -126,7 +126,7 @@ def _check_shape(move: Move, measure: BaseMeasure, shape: str, corner: str, reve
     return report
 
 
-def _check_further(move: Move, franchise: Franchise, reversible: bool) -> list[str]:
+def check_further(move: Move, franchise: Franchise, reversible: bool) -> list[str]:
     """Check a move over a franchise that it serves by `Move.serves`."""
     if not serves(franchise, move):
         return []
@@ -139,7 +139,9 @@ def _check_further(move: Move, franchise: Franchise, reversible: bool) -> list[s
         else:
             check_exact(model, move, reversible=reversible, matrices=step_matrices(model, move))
     except HdpkitError as error:
-        raise ExactFailure(f"{move.name}, {where(model)}: it serves {models_of(franchise)}, but: {error}") from error
+        raise ExactFailure(
+            f"{move.name}, {where(model)}: it serves {models_of(franchise)}, but: {error}"
+        ) from error
     served = ", ".join(models_of(franchise))
     return [f"{move.name}, {served}, {type(franchise.store).__name__}: {len(model.states)} states, exact"]
 
