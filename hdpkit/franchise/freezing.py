@@ -226,7 +226,8 @@ class Freezing(Reading):
         self.streams = None  # unless the state has streams
         self._restore(kept.frozen, None, True)
         for name, source in kept.integrated.items():
-            self._parts.by_name[name].integrated = source
+            part: Any = self._parts.by_name[name]
+            part.integrated = source
         if kept.lent is not None:
             self._lent = self._table_store()
             self._lent.thaw(kept.lent)

@@ -466,8 +466,8 @@ def check_move(move: Move, state: Franchise) -> None:
         if model not in _served(move):
             raise ScheduleError(
                 "moves", move.name, f"moves that serve a franchise {MODELS[model]}",
-                f"It serves {', '.join(move.serves)}. Leave it out; or, if it is right here, too, declare {model!r} "
-                "in its attribute serves, and prove it by hdpkit.testing.check_move.",
+                f"It serves {', '.join(move.serves)}. Leave it out; or, if it is right here, too, declare "
+                f"{model!r} in its attribute serves, and prove it by hdpkit.testing.check_move.",
             )  # fmt: skip
 
 

@@ -86,7 +86,7 @@ class ReplicaExchange(Move):
         if not (state.measure.supports("tempered") and marginals) or state.known is not None:
             raise ScheduleError(
                 "moves", self.name, "moves that this franchise supports",
-                "It needs marginals under powers of the likelihood, which hk.DirichletMultinomial has (methods "
+                "It needs marginals under powers of the likelihood, as hk.DirichletMultinomial has (methods "
                 "tempered and log_marginal of a measure of your own), without known components; the base "
                 f"measure here is {type(state.measure).__name__}.",
             )  # fmt: skip

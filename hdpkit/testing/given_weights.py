@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ __all__ = ["GivenWeightsModel", "check_given_weights"]
 
 
 class GivenWeightsModel(ExactModel):
-    """A tiny franchise whose root has the weights of given atoms: every seating, and the atom of each dish."""
+    """A tiny franchise whose root has the weights of given atoms: every seating, the atom of each dish."""
 
     def __init__(self, franchise: Franchise) -> None:
         super().__init__(franchise)
@@ -87,16 +88,16 @@ class AtomSource(ScriptedSource):
         super().rewind()
         self.drawn_after = None
 
-    def log_beta(self, a: float, b: float, size: None = None) -> tuple[float, float]:  # type: ignore[override]
+    def log_beta(self, a: float, b: float, size: None = None) -> tuple[float, float]:
         """Logarithms of the share of the remainder that an atom has, and of the rest."""
         franchise, atoms = self._model.franchise, self._model.atoms
-        table = franchise.root._weights.table
-        used = table.many(franchise.slots.occupied_slots())
+        weights: Any = franchise.root.weights
+        used = weights.table.many(franchise.slots.occupied_slots())
         left = atoms[np.abs(atoms[:, None] - used).min(axis=1, initial=1.0) > 1e-9]
         share = float(left[self.choose(left.tolist())] / left.sum())
         return math.log(share), math.log1p(-share)
 
-    def log_dirichlet(self, shapes: np.ndarray) -> np.ndarray:  # type: ignore[override]
+    def log_dirichlet(self, shapes: np.ndarray) -> np.ndarray:
         """Any weights: what depends on them in the same step is an error."""
         self.drawn_after = len(self.path)
         return np.log(np.full(len(shapes), 1.0 / len(shapes)))

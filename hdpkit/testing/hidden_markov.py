@@ -34,7 +34,7 @@ def _numbered(names: Sequence[Hashable]) -> list[int]:
 
 
 class HiddenMarkovModel(ExactModel):
-    """Every state of a franchise of `hidden_markov` and its exact posterior, under a restaurant or fixed weights."""
+    """Every state of a `hidden_markov` franchise with its exact posterior, but not under drawn weights."""
 
     def __init__(self, franchise: Franchise) -> None:
         self.franchise, n = franchise.copy(), franchise.topology.n_customers
