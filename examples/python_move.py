@@ -20,6 +20,7 @@ class AdoptDish(moves.Move):
     """Metropolis: one customer of the root takes the dish of another."""
 
     needs_tables = True
+    serves = ("restaurant",)  # the ratio of the priors is that of a restaurant
 
     def check(self, state):
         moves.needs_latent_dishes(self, state)

@@ -589,7 +589,7 @@ def check_names(
     return names
 
 
-_ATTRIBUTES = ("mean", "support", "parameters", "name")
+_ATTRIBUTES = ("mean", "support", "parameters", "name", "serves")
 _REMEDY = "Correct the method; hdpkit.testing.check_base_measure says more."
 
 

@@ -72,10 +72,17 @@ class Parts:
             for name, part in self.by_name.items()
         }
 
-    def thaw(self, state: Any, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
-        """Restore the state of every part; a missing state is drawn, if there is a source."""
+    def thaw(self, frozen: Mapping[str, Any]) -> None:
+        """Restore the state of every part that has one."""
         for name, part in self.by_name.items():
-            _thaw(state, name, part, frozen, source)
+            if name in frozen:
+                _thaw(name, part, frozen[name])
+
+    def start(self, state: Any, frozen: Mapping[str, Any], source: ChoiceSource) -> None:
+        """Draw the parts that have no frozen state."""
+        for name, part in self.by_name.items():
+            if name not in frozen:
+                part.started(state, source)
 
     def integrate(self, source: ChoiceSource, parts: Sequence[Any]) -> list[IntegrablePart]:
         """Integrate out those of these parts for which it is possible and not done yet; return them."""
@@ -96,13 +103,9 @@ class Parts:
         return add_up(part.log_density(state) for part in self.values())
 
 
-def _thaw(state: Any, name: str, part: Part, frozen: Mapping[str, Any], source: ChoiceSource | None) -> None:
-    if name not in frozen:
-        if source is not None:
-            part.started(state, source)
-        return
+def _thaw(name: str, part: Part, frozen: dict[str, Any]) -> None:
     try:
-        part.thaw(frozen[name])
+        part.thaw(frozen)
     except HdpkitError:
         raise
     except Exception as error:  # any exception of the part's code

@@ -41,6 +41,7 @@ from hdpkit.franchise.sample import seating_arrays
 from hdpkit.franchise.seats import unserved
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Streams
+from hdpkit.stores import detail_of
 
 __all__ = ["Freezing", "Look", "Requests", "Snapshot", "maker"]
 
@@ -54,6 +55,8 @@ class Kept:
 
     objects: Mapping[str, Any]
     frozen: dict[str, Any]
+    lent: Any = None  # the seating of `labelled_seating`, frozen
+    integrated: Mapping[str, ChoiceSource | None] = attrs.field(factory=dict)  # by part
 
 
 class Freezing(Reading):
@@ -66,11 +69,15 @@ class Freezing(Reading):
     def freeze(self) -> dict[str, Any]:
         """The complete state as arrays and numbers; a franchise that thaws it continues exactly."""
         self._not_lent("frozen")
+        return self._frozen(self.store.freeze(self.data._empty_row))
+
+    def _frozen(self, seating: dict[str, Any]) -> dict[str, Any]:
+        """The complete state, with this seating."""
         if empty := self._open_dishes():
             raise unserved(empty, "the state is frozen")
         streams, slots = self.streams, self.slots
         return {
-            "seating": self.store.freeze(self.data._empty_row),
+            "seating": seating,
             "slots": slots.occupied_slots(),
             "held": np.array(slots.held_slots(), dtype=np.int32),
             # Observed dishes are atoms, whose ids are their numbers.
@@ -203,14 +210,27 @@ class Freezing(Reading):
 
     def _keep(self) -> Kept:
         """Keep the current state, for `_go_back`."""
-        there = vars(self)
-        return Kept({name: there[name] for name in _REPLACED}, self.freeze())
+        objects = {name: vars(self)[name] for name in _REPLACED}
+        if self._lent is None:
+            lent, seating = None, self.store.freeze(self.data._empty_row)
+        else:
+            lent = self._lent.freeze()
+            seating = self._in_detail(lent, detail_of(self.store))
+        parts = self._parts.by_name.items()
+        integrated = {name: part.integrated for name, part in parts if isinstance(part, IntegrablePart)}
+        return Kept(objects, self._frozen(seating), lent, integrated)
 
     def _go_back(self, kept: Kept) -> None:
         """Restore a kept state; called by `FranchiseLock.reopen`."""
         vars(self).update(kept.objects)
         self.streams = None  # unless the state has streams
         self._restore(kept.frozen, None, True)
+        for name, source in kept.integrated.items():
+            part: Any = self._parts.by_name[name]
+            part.integrated = source
+        if kept.lent is not None:
+            self._lent = self._table_store()
+            self._lent.thaw(kept.lent)
 
     # ------------------------------------------------------------------ franchises in the same state
 

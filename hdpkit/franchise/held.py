@@ -50,6 +50,9 @@ class NoneHeld:
         """Those of these data customers who are free."""
         return customers
 
+    def check_units(self, units: Any, places: Int64s | range) -> None:
+        """Raise an error if any of the customers below these units is held."""
+
     def dishes(self, seating: Any) -> Int64s:
         """Slots of the dishes of held customers, ascending."""
         return np.empty(0, dtype=np.int64)
@@ -134,6 +137,15 @@ class HeldNodes(NoneHeld):
     def free(self, customers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Those of these data customers who are free."""
         return customers[~self._is_held(self._topology.home[customers])]
+
+    def check_units(self, units: Any, places: Int64s | range) -> None:
+        """Raise an error if any of the customers below these units is held."""
+        below = np.asarray(units.gather(np.asarray(places, dtype=np.int64)))
+        if self._is_held(self._topology.home[below]).any():
+            raise StateError(
+                "units", below, "without customers of a group that is held",
+                "Move those of free_units and of other dishes than held_dishes, or release the groups.",
+            )  # fmt: skip
 
     def dishes(self, seating: Any) -> Int64s:
         """Slots of the dishes of held customers, ascending."""

@@ -141,7 +141,8 @@ class KernelChoice(State):
         root, levels = self.root._kind(), self.topology.n_levels
         if VERBS[verb].draws_tables:
             check_weights(self._seating, kind_of_root(self.root.declared), root, verb, levels)
-        store = self._table_store_type if VERBS[verb].needs_tables else self._store_type
+        lent = self._lent is not None and VERBS[verb].draws_tables  # a verb over customers
+        store = self._table_store_type if VERBS[verb].needs_tables or lent else self._store_type
         return serving_rows(verb, self._forced_kernel, store, self.bank, levels, root, self.topology.kind)
 
     def _check_forced_kernel(self) -> None:
@@ -261,10 +262,14 @@ class Seats(KernelChoice):
         if detail_of(self.store) >= enough or self._lent is not None:
             return False
         self.expand_cells()
-        working = self._own(self._table_store_type(self.topology.n_all, self.topology.n_nodes))
+        working = self._table_store()
         self._kernel_of("draw_seats")[1](self, working, source)
         self._lent = working
         return True
+
+    def _table_store(self) -> Any:
+        """An empty store of seats for this franchise."""
+        return self._own(self._table_store_type(self.topology.n_all, self.topology.n_nodes))
 
     def _give_back(self, lent: bool) -> None:
         """End a block, unless a state was thawed meanwhile."""
@@ -376,16 +381,20 @@ class Statistics(Seats):
         ids: Any = None,
         births: int = 0,
     ) -> None:
-        """Make slots, statistics and parts fit a replaced seating, and thaw the parts if given."""
+        """Make slots, parts and statistics, which may depend on these, fit a replaced seating.
+
+        Parts are thawed, or drawn if they are not among ``parts``; None leaves them.
+        """
         self._changes += 1
         self._waiting.clear()
         self.slots.attach(self.bank)
         self._reset_slots(slots, held, ids, births)
+        self._parts.reset()
+        self._parts.thaw(parts or {})
         self.bank.thaw(bank)
         self._recount()
-        self._parts.reset()
-        if parts is not None:
-            self._parts.thaw(self, parts, source)
+        if parts is not None and source is not None:
+            self._parts.start(self, parts, source)
 
     def _open_dishes(self) -> list[int]:
         """Dishes without customers; between sweeps there are none."""

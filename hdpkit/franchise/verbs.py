@@ -529,11 +529,13 @@ class Blocks(Verbs):
         Raises
         ------
         StateError
-            If the units are out of date, or the store keeps no seats: call it inside `labelled_seating`.
+            If the units are out of date, or the store keeps no seats: call it inside `labelled_seating`. If a
+            customer below them is held.
         """
         self._check_units(units)
         check_range(first, last, len(units))
         check_source(source)
+        self._held.check_units(units, range(first, last))
         self._run("resample_dish", self.bank, units, first, last, source=source, prepare=True)
 
     redish = resample_dish  # former name
@@ -678,7 +680,8 @@ class Blocks(Verbs):
         Raises
         ------
         StateError
-            If the units are out of date, or the store keeps no seats: call it inside `labelled_seating`.
+            If the units are out of date, or the store keeps no seats: call it inside `labelled_seating`. If a
+            customer below them is held.
         """
         self._dish_kind.check_latent()
         self._check_units(units)
@@ -688,6 +691,7 @@ class Blocks(Verbs):
             raise ParameterError("units", units, "customers of the root", "Index them with units(1).")
         if not self.slots.is_occupied(whole_number("dish", dish, 0, 2**31 - 2)):
             raise StateError("dish", dish, "an occupied slot", "Call open_dish() for a new one.")
+        self._held.check_units(units, places)
         self._run("move_units", self.bank, units, places, dish, source=source, prepare=True)
 
     def groups(self) -> tuple[Int32s, npt.NDArray[np.int64], Int32s]:

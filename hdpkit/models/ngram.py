@@ -23,6 +23,7 @@ from hdpkit.models.predict import Posterior, Scores, generate
 from hdpkit.models.saved import load
 from hdpkit.models.settings import ModelSettings, moves_for
 from hdpkit.models.text import first_data, more_data, sentences_of
+from hdpkit.moves.protocol import check_move
 from hdpkit.random import Seed, Streams
 from hdpkit.record import Trace
 from hdpkit.record.files import reading
@@ -169,7 +170,7 @@ class NGramModel:
             self.settings.restaurant(), data, store=self.settings.store, kernel=self.settings.kernel
         )
         for move in schedule:
-            move.check(franchise)
+            check_move(move, franchise)
         before, chain = self._chain, ModelChain(franchise, schedule, self.settings)
         self._chain = chain
         try:

@@ -10,7 +10,7 @@ import attrs
 from hdpkit.checks import choice, positive_number, validator
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.moves.protocol import Move, MoveInfo, accepts
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
@@ -40,6 +40,7 @@ class BaseMeasureParameters(Move):
         Initial width of the slice, or standard deviation of the random walk, on that scale.
     """
 
+    serves = EVERYWHERE
     continuous = True
     by_cell = True
     updates = ("base",)

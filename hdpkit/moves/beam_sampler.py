@@ -30,6 +30,7 @@ def needs_chain(move: Move, state: Franchise) -> None:
 class _BySequences(Move):
     """A sweep that draws all states of every sequence given drawn parameters and transition probabilities."""
 
+    serves = ("weights", "fixed weights", "state homes")
     continuous = True
     verbs = ("sequence_sweep",)
     updates = ("seating", "root weights")

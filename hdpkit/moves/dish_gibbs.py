@@ -6,7 +6,7 @@ import numpy as np
 
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
@@ -23,6 +23,7 @@ class DishGibbs(Move):
     that level whose first customer is i, if there is one.
     """
 
+    serves = BLOCKS
     needs_tables = True
     verbs = ("index_units", "resample_dish")
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hdpkit.checks import log_density, real_values
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.moves.protocol import Move, MoveInfo, accepts
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts
 from hdpkit.moves.registry import moves
 from hdpkit.moves.slice import slice_sample
 from hdpkit.random import ChoiceSource
@@ -27,6 +27,7 @@ class DishParameters(Move):
     ratio of the likelihoods.
     """
 
+    serves = EVERYWHERE
     continuous = True
     updates = ("dish parameters",)
 

@@ -13,7 +13,7 @@ from hdpkit.franchise.shard_state import draw_shards, sweep_shards
 from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.moves.over_documents import OverDocuments
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.root_weights import RootWeights
 from hdpkit.random import ChoiceSource
@@ -166,6 +166,7 @@ class DrawTopics(Move):
     `CountGibbs`) draw their own.
     """
 
+    serves = EVERYWHERE
     continuous = True
     by_cell = True
 
@@ -195,6 +196,7 @@ class DrawProportions(Move):
     where psi are the weights of the root, or the proportions of the restaurant above.
     """
 
+    serves = EVERYWHERE
     continuous = True
     by_cell = True
 

@@ -23,7 +23,7 @@ from hdpkit.checks import choice, positive_number, validator
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.declarations import Hyperparameter
 from hdpkit.franchise.hyperparameters import Sharers
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.numerics import rising_sum
 from hdpkit.random import ChoiceSource
 
@@ -40,6 +40,7 @@ _ONE = np.ones(1)
 class ByMethod(Move):
     """Base of the moves that update by auxiliary variables or by slice sampling."""
 
+    serves = EVERYWHERE
     continuous = True
     by_cell = True
     needs_sizes: ClassVar[bool] = False

@@ -15,7 +15,7 @@ from hdpkit.errors import KernelError, ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.shard_state import assign_shards, assignment, begin_assigned, end_shards
 from hdpkit.franchise.whole_corpus import Changes
-from hdpkit.moves.protocol import Move, MoveInfo, checked_info
+from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, checked_info
 from hdpkit.random import ChoiceSource
 
 __all__ = ["ByDocument", "Common", "Document", "OverDocuments"]
@@ -73,6 +73,7 @@ class OverDocuments(Move):
     """
 
     over = "documents"
+    serves = BLOCKS[1:]
     continuous = True
     updates = ("seating", "root weights")
 

@@ -24,11 +24,15 @@ from hdpkit.checks import (
     wrap_methods,
 )
 from hdpkit.errors import HdpkitError, KernelError, ParameterError, ScheduleError, StateError
-from hdpkit.franchise import Franchise, Restaurant
+from hdpkit.franchise import FixedWeights, Franchise, Restaurant
+from hdpkit.franchise.kernels import BY_STATE
 from hdpkit.numerics import exp
 from hdpkit.random import ChoiceSource
 
 __all__ = [
+    "BLOCKS",
+    "EVERYWHERE",
+    "MODELS",
     "Move",
     "MoveInfo",
     "Scheduled",
@@ -38,6 +42,7 @@ __all__ = [
     "check_arguments",
     "check_move",
     "checked_info",
+    "models_of",
     "needs_latent_dishes",
     "needs_marginals",
 ]
@@ -61,6 +66,18 @@ def accepts(log_ratio: float, rng: ChoiceSource) -> bool:
 
 
 _FROM_ONE = "Sweeps are numbered from 1."
+
+MODELS = {
+    "restaurant": "whose root is a restaurant",
+    "weights": 'of root="weights"',
+    "fixed weights": "of fixed weights of the root",
+    "state homes": "in which homes of customers depend on the state (hidden Markov models)",
+    "known": "with known components",
+    "held": "with held groups",
+}
+"""What a franchise can have that a move must be right for: the names in `Move.serves`."""
+EVERYWHERE = tuple(MODELS)
+BLOCKS = ("restaurant", "weights", "fixed weights", "known", "held")  # no blocks if homes depend on the state
 
 
 @attrs.frozen
@@ -190,6 +207,12 @@ class Move(abc.ABC):
         Whether the move sees several franchises: see `others`.
     updates : tuple of str
         What the move changes: "seating", "concentration", ...
+    serves : tuple of str
+        Names of `MODELS`: the roots under which the move is right, and whether it is if homes depend on the
+        state, with known components and with held groups. Over other franchises a schedule with it is
+        refused, and `hdpkit.testing.check_move` proves it over each of these. By default everything except
+        held groups, as for a move that only calls verbs which are exact by themselves (`reseat`); if
+        `needs_tables` is set, only a root that is a restaurant, since ratios of priors depend on the model.
     verbs : tuple of str
         Verbs of the franchise that the move always calls. A schedule over a franchise for which one of them
         has no kernel (over its store, measure or tree) is refused.
@@ -215,6 +238,11 @@ class Move(abc.ABC):
     def name(self) -> str:
         """Name in the trace."""
         return type(self).__name__
+
+    @property
+    def serves(self) -> tuple[str, ...]:
+        """The models that the move serves, unless its class declares others."""
+        return ("restaurant",) if self.needs_tables else EVERYWHERE[:-1]
 
     def __repr__(self) -> str:
         return f"{self.name}()"
@@ -359,6 +387,11 @@ class Scheduled(Move):
         return self.move.needs_tables
 
     @property
+    def serves(self) -> tuple[str, ...]:
+        """The models that the move serves."""
+        return self.move.serves
+
+    @property
     def by_cell(self) -> bool:  # type: ignore[override]
         """Whether the move doesn't distinguish customers with the same document and term."""
         return self.move.by_cell
@@ -436,7 +469,7 @@ def applied(move: Move, *arguments: Any) -> MoveInfo:
 
 
 def check_move(move: Move, state: Franchise) -> None:
-    """Raise an error if a move can't run over a franchise: its own check, and that its verbs have kernels."""
+    """Raise an error if a move can't run over a franchise: by its own check, its verbs, or what it serves."""
     _franchise(state)
     move.check(state)
     for verb in move.verbs:
@@ -447,6 +480,33 @@ def check_move(move: Move, state: Franchise) -> None:
                 "moves", move.name, f"moves that this franchise supports: {error.parameter} must be "
                 f"{error.allowed}", "Leave the move out; TableGibbs runs over every store, measure and tree.",
             ) from error  # fmt: skip
+    for model in models_of(state):
+        if model not in _served(move):
+            raise ScheduleError(
+                "moves", move.name, f"moves that serve a franchise {MODELS[model]}",
+                f"It serves {', '.join(move.serves)}. Leave it out; or, if it is right here, too, declare "
+                f"{model!r} in its attribute serves, and prove it by hdpkit.testing.check_move.",
+            )  # fmt: skip
+
+
+def models_of(state: Franchise) -> list[str]:
+    """What a franchise has, as names of `MODELS`."""
+    declared = state.root.declared
+    further = {
+        "state homes": state.topology.kind in BY_STATE,
+        "known": state.known is not None,
+        "held": len(state.held_nodes) > 0,
+    }
+    root = "fixed weights" if isinstance(declared, FixedWeights) else declared
+    return [root, *(model for model, there in further.items() if there)]
+
+
+def _served(move: Move) -> tuple[str, ...]:
+    """The declared models, if there are such."""
+    names = move.serves
+    if not isinstance(names, tuple) or not set(names) <= set(MODELS):
+        raise refuse(move, "serves", names, f"a tuple of names among {EVERYWHERE}", "See moves.Move.")
+    return names
 
 
 def needs_latent_dishes(move: Move, state: Franchise) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from hdpkit.checks import as_float, items, whole_number, whole_numbers
 from hdpkit.errors import AuditError, ParameterError, ScheduleError
 from hdpkit.franchise import Franchise, Part
-from hdpkit.moves.protocol import Move, MoveInfo, accepts
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts
 from hdpkit.random import ChoiceSource
 
 __all__ = ["ReplicaExchange", "Replicas"]
@@ -75,17 +75,20 @@ class ReplicaExchange(Move):
 
     powers: tuple[float, ...] = attrs.field(converter=_powers)
 
+    serves = tuple(model for model in EVERYWHERE if model != "known")
     by_cell = True
     ensemble = True
     updates = ("seating", "concentration", "discount", "base", "root weights")
 
     def check(self, state: Franchise) -> None:
         """Raise an error if the measure has no powers, or the franchise has chains at other powers."""
-        if not state.measure.supports("tempered") or state.known is not None:
+        marginals = any(map(state.measure.supports, ("log_marginal", "log_marginals")))
+        if not (state.measure.supports("tempered") and marginals) or state.known is not None:
             raise ScheduleError(
                 "moves", self.name, "moves that this franchise supports",
-                "It needs powers of the likelihood, which hk.DirichletMultinomial has, without known "
-                f"components; the base measure here is {type(state.measure).__name__}.",
+                "It needs marginals under powers of the likelihood, as hk.DirichletMultinomial has (methods "
+                "tempered and log_marginal of a measure of your own), without known components; the base "
+                f"measure here is {type(state.measure).__name__}.",
             )  # fmt: skip
         replicas = state.parts.get(Replicas.name)
         if isinstance(replicas, Replicas) and replicas.powers != self.powers:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.moves.protocol import Move, MoveInfo, needs_marginals, needs_no_scans
+from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, needs_marginals, needs_no_scans
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
@@ -51,6 +51,7 @@ class ReseatGroups(Move):
     two dishes.
     """
 
+    serves = BLOCKS
     needs_tables = True
     verbs = ("reseat_groups",)
 

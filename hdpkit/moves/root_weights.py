@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
@@ -19,6 +19,7 @@ class RootWeights(Move):
     have ``root="weights"``.
     """
 
+    serves = EVERYWHERE
     continuous = True
     by_cell = True
     updates = ("root weights",)

@@ -6,7 +6,7 @@ from typing import Any
 
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
@@ -28,6 +28,7 @@ def proportions_of(move: Move, state: Franchise) -> Any:
 class _OfProportions(Move):
     """A move that draws the stored proportions of all dishes."""
 
+    serves = EVERYWHERE
     continuous = True
     updates = ("selection proportions",)
 

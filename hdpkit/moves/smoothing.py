@@ -14,7 +14,7 @@ from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.moves.base_measure_parameters import update_parameter, updated_on_line
 from hdpkit.moves.dish_parameters import proposed_from_prior, update_dishes
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.priors import Each, Prior, support_of
@@ -44,6 +44,7 @@ class Smoothing(Move):
         paper.
     """
 
+    serves = EVERYWHERE
     continuous = True
     updates = ("base",)
 

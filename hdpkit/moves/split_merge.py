@@ -14,7 +14,7 @@ from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.slices import MOST_SPLIT
 from hdpkit.moves.beam_sampler import needs_chain
-from hdpkit.moves.protocol import Move, MoveInfo, accepts, needs_marginals, needs_no_scans
+from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, accepts, needs_marginals, needs_no_scans
 from hdpkit.moves.registry import moves
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
@@ -61,6 +61,7 @@ class SplitMerge(Move):
     other units, so ranks and launch states are the same for a proposal and its reverse.
     """
 
+    serves = BLOCKS
     needs_tables = True
     verbs = ("index_units", "scan_units", "move_units")
 
@@ -336,6 +337,7 @@ class SplitMergeStates(Move):
         from 1 to ``length``.
     """
 
+    serves = ("weights", "fixed weights", "state homes")
     continuous = True
     updates = ("seating", "root weights")
 

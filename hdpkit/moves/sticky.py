@@ -14,7 +14,7 @@ from hdpkit.checks import positive_number, validator
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.moves.hyperparameters import counted, log_rising
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.moves.scale import Scale
 from hdpkit.moves.slice import slice_sample
@@ -110,6 +110,7 @@ class Sticky(Move):
         Initial width of the slice, on that scale.
     """
 
+    serves = EVERYWHERE
     continuous = True
     updates = ("concentration", "sticky")
 

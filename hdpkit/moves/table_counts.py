@@ -9,7 +9,7 @@ import attrs
 from hdpkit.checks import choice, validator
 from hdpkit.errors import ScheduleError
 from hdpkit.franchise import Franchise
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
@@ -38,6 +38,7 @@ class TableCounts(Move):
         distribution is the same.
     """
 
+    serves = EVERYWHERE
     by_cell = True
 
     method: str = attrs.field(

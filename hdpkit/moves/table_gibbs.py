@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hdpkit.franchise import Franchise
-from hdpkit.moves.protocol import Move, MoveInfo
+from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
@@ -25,6 +25,7 @@ class TableGibbs(Move):
     the only table and has other customers, the customer isn't moved in this step. Step i is customer i.
     """
 
+    serves = EVERYWHERE
     verbs = ("reseat",)
 
     def n_steps(self, state: Franchise) -> int:

@@ -9,7 +9,7 @@ from hdpkit.checks import items, positive_number
 from hdpkit.errors import ParameterError, ScheduleError
 from hdpkit.franchise import Franchise
 from hdpkit.moves import Move, MoveInfo, Scheduled
-from hdpkit.moves.protocol import applied, check_arguments, check_move
+from hdpkit.moves.protocol import EVERYWHERE, applied, check_arguments, check_move
 from hdpkit.random import ChoiceSource
 
 __all__ = ["Mixture"]
@@ -25,6 +25,8 @@ class Mixture(Move):
     weighted : sequence of (Move, float)
         Moves with weights, which need not sum to one. Set time tables on the mixture, not on its moves.
     """
+
+    serves: tuple[str, ...] = ()
 
     def __init__(self, weighted: Sequence[tuple[Move, float]]) -> None:
         allowed, remedy = "pairs of a move and a weight", "For instance [(TableGibbs(), 1.0), ...]."
@@ -60,6 +62,7 @@ class Mixture(Move):
         self.exact = all(move.exact for move in self.moves)
         self.continuous = any(move.continuous for move in self.moves)
         self.needs_tables = any(move.needs_tables for move in self.moves)
+        self.serves = tuple(one for one in EVERYWHERE if all(one in move.serves for move in self.moves))
         self.over = "totals" if all(move.over == "totals" for move in self.moves) else None
         self.updates = tuple(sorted({what for move in self.moves for what in move.updates}))
 

@@ -19,6 +19,7 @@ from hdpkit.data import ShardedCorpus
 from hdpkit.errors import ParameterError, RunError
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.shard_state import OPENS, seat_bursts
+from hdpkit.moves.protocol import check_move
 from hdpkit.numerics import add_up
 from hdpkit.random import Streams
 from hdpkit.record import Trace
@@ -182,7 +183,7 @@ class OverShards:
         settings, declared = self.files.settings, self._declared(one_document(self.data))
         moves = self.files.moves(self.allowed_imports)
         for move in moves:
-            move.check(declared)
+            check_move(move, declared)
         job = ShardedJob(
             declared.declarations[-1], self.data, tuple(moves), settings.seed, None,  # type: ignore[arg-type]
             declared.root.declared, settings.threads or 1, settings.spool,

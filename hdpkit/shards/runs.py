@@ -19,6 +19,7 @@ from hdpkit.checks import path as path_of
 from hdpkit.errors import LostPartError, ParameterError, RunError, short_repr
 from hdpkit.franchise import FixedWeights, Franchise, Restaurant
 from hdpkit.franchise.shard_state import COLUMNS, OPENS
+from hdpkit.moves.protocol import check_move
 from hdpkit.record import Trace
 from hdpkit.record.describe import describe, described_franchise
 from hdpkit.record.files import to_json
@@ -355,7 +356,7 @@ def _hold(stack: ExitStack, path: Path, job: ShardedJob, init: Any, sweeps: int,
         _check_same(files, franchise, job)
         return
     for move in job.moves:
-        move.check(franchise)
+        check_move(move, franchise)
     check_served(franchise)
     _start(init, job)  # what can't be a start is refused before the folder is made
     settings = Settings(

@@ -29,7 +29,7 @@ from hdpkit.franchise.shard_state import (
 )
 from hdpkit.franchise.whole_corpus import WholeCorpus
 from hdpkit.moves import Move, OverDocuments, Scheduled
-from hdpkit.moves.protocol import applied, called
+from hdpkit.moves.protocol import applied, called, check_move
 from hdpkit.random import STARTS, ChoiceSource
 from hdpkit.record.trace import largest_shares
 from hdpkit.shards.common import check_served
@@ -93,7 +93,7 @@ class Worker:
         self.franchise = Franchise(job.restaurant, corpus, store="counts", root=job.root)
         self.franchise.expand_cells()
         for move in job.moves:
-            move.check(self.franchise)
+            check_move(move, self.franchise)
         check_served(self.franchise)
         slots = job.start.common()["slots"]
         bursts = seat_bursts(self.franchise, self._seating)

@@ -144,6 +144,9 @@ class SeatingStore(Protocol):
             The table as a customer of the parent.
         """
 
+    def clear(self) -> None:
+        """Remove all customers."""
+
     def dish_of(self, customer: int) -> int:
         """Dish of a data customer, -1 while it is not seated."""
 

@@ -10,13 +10,22 @@ import numpy as np
 
 from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import choice, items
-from hdpkit.data import Groups
+from hdpkit.data import Groups, Sequences
 from hdpkit.errors import ParameterError
-from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues, Restaurant
+from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues, PreviousDish, Restaurant
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 
-__all__ = ["CORNERS", "SHAPES", "Corner", "TinyShape", "check_keys", "repeated", "tiny_franchise"]
+__all__ = [
+    "CORNERS",
+    "SHAPES",
+    "Corner",
+    "TinyShape",
+    "check_keys",
+    "hidden_markov",
+    "repeated",
+    "tiny_franchise",
+]
 
 
 @attrs.frozen
@@ -131,6 +140,16 @@ def tiny_franchise(
     data = Groups.from_labels(values, shape.labels)
     franchise = Franchise(restaurant, data, store=store, kernel=kernel, root=root, known=known)
     start(franchise, "sequential" if measure.atomic else "one", Streams(0).source(STARTS))
+    return franchise
+
+
+def hidden_markov(measure: BaseMeasure, store: str | type, root: str | FixedWeights) -> Franchise:
+    """Build a hidden Markov model of one sequence of three observations, all of one state."""
+    corner, values = CORNERS["middle"], _values_for(measure, 3)
+    above = Restaurant(base=measure, concentration=corner.root)
+    rows = Restaurant(base=above, concentration=corner.below, each=PreviousDish())
+    franchise = Franchise(rows, Sequences.from_arrays([values]), store=store, root=root)
+    start(franchise, "one", Streams(0).source(STARTS))
     return franchise
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from hdpkit.base_measures import BaseMeasure, base_measures
-from hdpkit.errors import ScheduleError
-from hdpkit.franchise import Franchise
+from hdpkit.errors import DataError, DeclarationError, ScheduleError
+from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues
 from hdpkit.franchise.kernels import available_kernels
 from hdpkit.moves import Move, ReseatGroups
 from hdpkit.moves.protocol import check_move
 from hdpkit.moves.registry import moves
 from hdpkit.stores import Detail, at_least, stores
-from hdpkit.testing.cases import SHAPES, TinyShape, repeated, tiny_franchise
+from hdpkit.testing.cases import SHAPES, TinyShape, hidden_markov, repeated, tiny_franchise
 
 __all__ = [
     "every_cell",
@@ -21,6 +25,7 @@ __all__ = [
     "example_moves",
     "fewer_units",
     "kernels_of",
+    "served_franchises",
     "serves",
     "serving_stores",
     "stores_and_kernels",
@@ -38,12 +43,14 @@ def example_measures() -> list[BaseMeasure]:
     return [measure for entry in base_measures.values() for measure in entry.examples()]
 
 
+_SMALLER = {"flat 4": "flat 3", "2+2": "2+1", "3+2": "2+2", "three levels": "three levels of three"}
+
+
 def fewer_units(shape: str, move: Move) -> str:
     """Key of a smaller shape of the same depth for a move with many branches: scans, entire groups."""
-    smaller = {"flat 4": "flat 3", "2+2": "2+1", "3+2": "2+2", "three levels": "three levels of three"}
     if isinstance(move, ReseatGroups):
         return "2+2" if shape == "3+2" else shape
-    return smaller.get(shape, shape) if getattr(move, "scans", None) is not None else shape
+    return _SMALLER.get(shape, shape) if getattr(move, "scans", None) is not None else shape
 
 
 def kernels_of(
@@ -84,6 +91,55 @@ def serving_stores(observed: bool = False) -> list[str]:
         Whether dishes are observed.
     """
     return at_least(Detail.SIZES if observed else Detail.COUNTS)
+
+
+_OF_DEPTH = {1: "flat 4", 2: "2+2", 3: "three levels"}
+_ROOTS: dict[str, str | FixedWeights] = {
+    "restaurant": "restaurant",
+    "weights": "weights",
+    "fixed weights": FixedWeights(3),
+}
+
+
+def served_franchises(move: Move, measure: BaseMeasure, shapes: Sequence[str]) -> Iterator[Franchise]:
+    """Franchises of three or four customers, at the depths of the shapes, that a move must serve (`serves`).
+
+    There is one for each store (not for readable twins), and they have what a measure supports. A root that
+    is a restaurant is left out where there is nothing else. Weights of the root are left out in hidden Markov
+    models and with known components: these have too many states.
+    """
+    stores = [store for store in serving_stores() if not store.endswith("-reference")]
+    for store, root, further in itertools.product(stores, _ROOTS, ("", "held", "known", "state homes")):
+        many = root == "weights" and further in ("known", "state homes")
+        plain = root == "restaurant" and not further
+        if root not in move.serves or (further and further not in move.serves) or many or plain:
+            continue
+        for depth in [1] if further == "state homes" else sorted({SHAPES[shape].depth for shape in shapes}):
+            shape = fewer_units(_OF_DEPTH[depth], move)
+            if root == "weights" or further == "known":
+                shape = _SMALLER.get(shape, shape)
+            if further != "held" or depth > 1:
+                with suppress(DataError, DeclarationError):  # the measure has no such models
+                    yield _served(shape, measure, store, root, further)
+
+
+def _served(shape: str, measure: BaseMeasure, store: str, root: str, further: str) -> Franchise:
+    if further == "state homes":
+        return hidden_markov(measure, store, _ROOTS[root])
+    known = _known(tiny_franchise(shape, measure)) if further == "known" else None
+    franchise = tiny_franchise(shape, measure, store=store, root=_ROOTS[root], known=known)
+    if further == "held":
+        franchise.hold([franchise.keys(franchise.declarations[-1].name)[0]])
+    return franchise
+
+
+def _known(franchise: Franchise) -> Known | KnownValues:
+    """Two components: over terms one of them frozen."""
+    V = getattr(franchise.measure, "n_terms", None)
+    if V is None:
+        return KnownValues([[value] for value in franchise.data.values[:2]])
+    falling = np.arange(V, 0, -1.0)
+    return Known([np.full(V, 1.0 / V), falling / falling.sum()], counts=5, frozen=[True, False])
 
 
 def every_cell(measure: BaseMeasure, shape: str | TinyShape = "2+2") -> Iterator[tuple[str, str, str]]:

@@ -26,8 +26,10 @@ __all__ = [
     "canonical_key",
     "exact_posterior",
     "listed",
+    "log_labels",
     "log_likelihood",
     "log_prior",
+    "log_root",
     "n_dishes",
     "n_tables",
     "seatings",
@@ -343,7 +345,7 @@ def exact_posterior(
         log_weight = log_likelihood(key, range(len(values)), marginal)
         if n_dishes is not None:
             sizes = list(table_sizes(key, shape)[0].values())
-            log_weight += _log_labels(sizes, n_dishes) - _log_root(sizes, concentration[0], discount[0])
+            log_weight += log_labels(sizes, n_dishes) - log_root(sizes, concentration[0], discount[0])
         if log_weight > -math.inf:
             log_weights[key] = log_weight + of_seating
     if not log_weights:
@@ -354,7 +356,7 @@ def exact_posterior(
     return {key: weight / normaliser for key, weight in weights.items()}
 
 
-def _log_root(sizes: Sequence[int], theta: float, d: float) -> float:
+def log_root(sizes: Sequence[int], theta: float, d: float) -> float:
     """Log probability of the root's tables as those of a restaurant."""
     flat = Shape((-1,), (0,) * sum(sizes))
     firsts = [sum(sizes[:t]) for t in range(len(sizes))]
@@ -362,7 +364,7 @@ def _log_root(sizes: Sequence[int], theta: float, d: float) -> float:
     return log_prior(key, flat, [theta], [d])
 
 
-def _log_labels(sizes: Sequence[int], n_dishes: int) -> float:
+def log_labels(sizes: Sequence[int], n_dishes: int) -> float:
     """Log probability of such a partition of the root's customers if each draws one of ``n_dishes``."""
     if len(sizes) > n_dishes:
         return -math.inf

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hdpkit.arrays import Floats
-from hdpkit.base_measures import ByRestaurant, Placed
+from hdpkit.base_measures import BaseMeasure, ByRestaurant, Placed
 from hdpkit.checks import flag, function, instance, number_array, positive_number, whole_number
 from hdpkit.errors import ParameterError
 from hdpkit.franchise import Franchise, Known, KnownValues
@@ -32,10 +32,14 @@ __all__ = [
     "TOLERANCE",
     "ExactFailure",
     "ExactModel",
+    "chain_rule_of",
     "check_exact",
     "check_irreducible",
+    "check_matrix",
     "observations",
     "step_matrices",
+    "steps_of",
+    "where",
 ]
 
 TOLERANCE = 1e-12
@@ -89,11 +93,8 @@ class ExactModel:
         self.observed = [int(value) for value in self.values] if measure.atomic else None
         observed = self.observed
 
-        def chain_rule(values: list[Any]) -> float:
-            return float(np.asarray(measure.log_block(values, [measure.make()]))[0])
-
         theta, discount = franchise.hyperparameters.theta.tolist(), franchise.hyperparameters.d.tolist()
-        of_values = log_marginal or chain_rule
+        of_values = log_marginal or chain_rule_of(measure)
         self.posterior_of_seatings = exact_posterior(
             self.shape, self.values, self._of_dishes(of_values), theta, discount, franchise.root.most_dishes
         )
@@ -150,11 +151,11 @@ class ExactModel:
             self._version = numbers.version
         franchise.sweep = frozen["sweep"]
         franchise._reset_slots(frozen["slots"], frozen["held"])
-        franchise.bank.thaw(frozen["bank"])
-        franchise._recount()
         for name, part in franchise._parts.by_name.items():
             part.reset(franchise.slots.occupied_slots())
             part.thaw(frozen["components"][name])
+        franchise.bank.thaw(frozen["bank"])
+        franchise._recount()
 
     def read(self) -> int:
         """Number of the state that the franchise is in."""
@@ -171,11 +172,15 @@ class ExactModel:
     def _understood(self, arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
         key = self._key(arrays)
         if key not in self._number:
-            raise ExactFailure(f"{self.franchise!r}: a state of probability 0 was reached: {key}")
+            raise ExactFailure(f"{where(self)}: a state of probability 0 was reached: {key}")
         return self._number[key]
 
     def _key(self, arrays: dict[str, npt.NDArray[np.int32]]) -> Any:
         return frozen_key(arrays, self.shape)
+
+    def source(self) -> ScriptedSource:
+        """A source at the first branch."""
+        return ScriptedSource()
 
     def branches(self, apply: Apply, max_paths: int = 5_000_000) -> Iterator[tuple[int, int, float]]:
         """Every branch of one application: (state before, state after, probability)."""
@@ -185,7 +190,7 @@ class ExactModel:
         for state in range(len(self.states)):
             found = []
             with self.franchise.lock():  # taken once, as by a scheduler, not by each verb
-                source = ScriptedSource()
+                source = self.source()
                 while True:
                     self.enter(state)
                     apply(self.franchise, source)
@@ -247,7 +252,9 @@ class ExactModel:
             errors["detailed balance"] = np.abs(there - back).max()
         for theorem, error in errors.items():
             if not error <= 2.0 * tolerance:
-                raise ExactFailure(f"{self.franchise!r}, states 0 to {last}: {theorem}: off by {error:.3g}")
+                raise ExactFailure(
+                    f"{where(self)}, from states up to {self.states[last]}: {theorem}: off by {error:.3g}"
+                )
 
     def flow(self, apply: Apply) -> tuple[Floats, Floats]:
         """Row sums and pi P of one application, for state spaces whose matrix is too large to keep."""
@@ -262,10 +269,10 @@ def step_matrices(model: ExactModel, move: Move) -> list[Floats]:
     """Transition matrix of each step of a move."""
     instance("model", model, ExactModel, "an ExactModel", remedy="For instance ExactModel(franchise).")
     instance("move", move, Move, "a move", remedy="Pass an instance: MyMove(), not MyMove.")
-    return [model.matrix(step) for step in _steps(model, move)]
+    return [model.matrix(step) for step in steps_of(model, move)]
 
 
-def _steps(model: ExactModel, move: Move) -> Iterator[Apply]:
+def steps_of(model: ExactModel, move: Move) -> Iterator[Apply]:
     """Each step of a move."""
 
     def step(number: int) -> Apply:
@@ -298,21 +305,45 @@ def check_exact(
     positive_number("tolerance", tolerance)
     whole = np.eye(len(model.states))
     # One matrix at a time, so that the first wrong rows end a check.
-    found = (model.checked_matrix(step, reversible, tolerance) for step in _steps(model, move))
+    found = (model.checked_matrix(step, reversible, tolerance) for step in steps_of(model, move))
     for number, P in enumerate(found if matrices is None else _square(matrices, model)):
-        errors = {
-            "rows sum to one": row_error(P),
-            "the posterior is invariant": stationary_error(P, model.pi),
-        }
-        if reversible:
-            errors["detailed balance"] = detailed_balance_error(P, model.pi)
-        for theorem, error in errors.items():
-            if not error <= tolerance:
-                raise ExactFailure(
-                    f"{move.name}, step {number}, {model.franchise!r}: {theorem}: off by {error:.3g}"
-                )
+        check_matrix(model, move, number, P, model.pi, reversible=reversible, tolerance=tolerance)
         whole = whole @ P
     return whole
+
+
+def check_matrix(
+    model: ExactModel,
+    move: Move,
+    step: int,
+    P: Floats,
+    pi: Floats,
+    states: Sequence[Any] | None = None,
+    *,
+    reversible: bool = False,
+    tolerance: float = TOLERANCE,
+) -> None:
+    """Check the transition matrix of a step; the error names the franchise, its kernels and the state."""
+    states = model.states if states is None else states
+    flow = pi[:, None] * P
+    errors = {
+        "rows sum to one": (row_error(P), np.abs(P.sum(axis=1) - 1.0)),
+        "the posterior is invariant": (stationary_error(P, pi), np.abs(pi @ P - pi)),
+    }
+    if reversible:
+        errors["detailed balance"] = (detailed_balance_error(P, pi), np.abs(flow - flow.T).max(axis=1))
+    for theorem, (error, by_state) in errors.items():
+        if not error <= tolerance:
+            raise ExactFailure(
+                f"{move.name}, step {step}, {where(model)}: {theorem}: off by {error:.3g}, "
+                f"most at state {states[int(by_state.argmax())]}"
+            )
+
+
+def where(model: ExactModel) -> str:
+    """The franchise of a model, the code that it runs, and its root."""
+    franchise = model.franchise
+    return f"{franchise!r}, kernel {franchise.kernel('reseat')!r}, root {franchise.root.declared}"
 
 
 def _square(matrices: Iterable[Floats], model: ExactModel) -> Iterator[Floats]:
@@ -332,6 +363,11 @@ def check_irreducible(model: ExactModel, P: Floats, what: str) -> None:
     """Every state must be reachable from every other under the composed schedule."""
     if not is_irreducible(P):
         raise ExactFailure(f"{what}, {model.franchise!r}: some states can't be reached")
+
+
+def chain_rule_of(measure: BaseMeasure) -> Callable[[list[Any]], float]:
+    """Log marginal of the values of one dish by the chain rule of a measure."""
+    return lambda values: float(np.asarray(measure.log_block(values, [measure.make()]))[0])
 
 
 def observations(franchise: Franchise) -> list[Any]:

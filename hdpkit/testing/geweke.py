@@ -25,6 +25,7 @@ from hdpkit.franchise import Franchise
 from hdpkit.franchise.sample import parameter_key
 from hdpkit.franchise.simulate import simulate_in_place
 from hdpkit.moves import Move, TableGibbs
+from hdpkit.moves.protocol import check_move
 from hdpkit.priors import Beta, Each, Gamma
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import Detail, at_least
@@ -149,7 +150,7 @@ def geweke(
                 name, number, "1 or more", "A few hundred replicas of a few rounds are usual."
             )
     for move in moves:
-        move.check(franchise)
+        check_move(move, franchise)
     streams = Streams(seed)
     fresh, moved = [], []
     state = franchise.copy()  # of which nothing is left after the first draw

@@ -39,6 +39,7 @@ __all__ = ["MeasureFailure", "check_base_measure", "check_contract"]
 INVARIANCE = 1e-9  # looser than for a move, since the numbers of a measure can have any size
 SHAPES = ("flat 4", "2+2", "three levels")
 READABLE_STORE = "explicit-reference"
+_LONG = range(5, 26)  # customers of a block that is long enough for both ways of computation
 
 
 def check_base_measure(
@@ -118,11 +119,11 @@ def _check_moves(measure: BaseMeasure, values: Sequence[Any] | None, shape: str)
     return report
 
 
-def _five_customers(measure: BaseMeasure) -> str | TinyShape:
-    """Five customers in one restaurant, or in two of those by which dishes of a measure differ."""
+def _customers(measure: BaseMeasure, n: int) -> TinyShape:
+    """Customers of one restaurant, or of two of those by which dishes of a measure differ."""
     if isinstance(measure, ByRestaurant) and measure.differ_by != "root":
-        return TinyShape({measure.differ_by: [0, 0, 1, 1, 0]}, 5)
-    return "flat 5"
+        return TinyShape({measure.differ_by: repeated([0, 0, 1, 1, 0], n)}, n)
+    return TinyShape({}, n)
 
 
 def _declares(shape: TinyShape, measure: ByRestaurant) -> bool:
@@ -139,8 +140,12 @@ def check_contract(
     errors and result as in `check_base_measure`, of which this is the first and fast part. Without ``draws``
     simulated values and drawn parameters, which take the most time, are left out.
     """
-    shape = _five_customers(measure)
-    franchise = tiny_franchise(shape, measure, values=None if values is None else repeated(values, 5))
+    franchise, larger = (
+        tiny_franchise(
+            _customers(measure, n), measure, values=None if values is None else repeated(values, n)
+        )
+        for n in (5, 5 + len(_LONG))
+    )
     if isinstance(franchise.measure, AtomicMeasure):
         return check_atomic_contract(franchise)
     ready, data = franchise.measure, observations(franchise)
@@ -155,7 +160,7 @@ def check_contract(
         _check_exchangeable(ready, data),
         _check_removal(ready, data),
         _check_optional(ready, data),
-        _check_bank(ready, franchise),
+        _check_bank(ready, larger),
         _check_normalised(ready, data, distinct),
     ]
     if not draws:
@@ -225,7 +230,7 @@ def _check_bank(measure: BaseMeasure, franchise: Any) -> str:
     bank, readable = measure.bank(franchise.data), PythonBank(measure, observations(franchise))
     if isinstance(measure, ByRestaurant):
         franchise._place(bank, measure)
-    dishes = np.array([0, 1, 0, 1, -1], dtype=np.int32)
+    dishes = _dishes(0, 1, 0, 1, -1)
     slots = np.array([0, 1], dtype=np.int32)
     for one in (bank, readable):
         one.rebuild(dishes, slots)
@@ -234,22 +239,27 @@ def _check_bank(measure: BaseMeasure, franchise: Any) -> str:
     for customer in range(5):
         a, b = (np.asarray(one.log_predictive(customer, slots)) for one in (bank, readable))
         close("the bank's predictives, up to a constant", a - a[-1], b - b[-1])
-        c, d = (one.log_block([customer, 0], slots) for one in (bank, readable))
+        c, d = (one.log_block([customer, (customer + 1) % 5], slots) for one in (bank, readable))
         close("the bank's block probabilities", c, d)
     if isinstance(bank, CompiledBank):
-        for block in ([4], [0, 1, 4] * 7):  # for both ways of computation, of short and of long blocks
+        for block in ([4], list(_LONG)):
             weights, logs = bank.block(block, slots), bank.log_block(block, slots)
             close("block weights, up to a factor", np.log(weights / weights[-1]), logs - logs[-1])
-    after = np.array([-1, 1, 0, 1, 1], dtype=np.int32)
+    after = _dishes(-1, 1, 0, 1, 1)
     close("the bank's marginals", bank.log_marginals(slots, after), readable.log_marginals(slots, after))
     _check_slots(bank)
     return "the bank agrees with make, add, remove and log_predictive, whatever numbers its slots have"
 
 
+def _dishes(*first: int) -> Any:
+    """Dishes of the first customers; the others are not seated."""
+    return np.array([*first, *[-1] * len(_LONG)], dtype=np.int32)
+
+
 def _check_slots(bank: Any) -> None:
     """Renumbering slots, with one empty again, changes nothing else."""
     far, near = np.array([3, 40], dtype=np.int32), np.array([0, 1], dtype=np.int32)
-    dishes = np.array([40, 3, 40, 3, -1], dtype=np.int32)
+    dishes = _dishes(40, 3, 40, 3, -1)
     bank.rebuild(dishes, far)
     marginals, rows = bank.log_marginals(far, dishes), [bank.log_predictive(i, far) for i in range(5)]
     mapping = np.full(41, -1, dtype=np.int32)

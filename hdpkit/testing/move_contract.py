@@ -8,12 +8,15 @@ import numpy as np
 
 from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
 from hdpkit.checks import flag, instance, whole_number
+from hdpkit.errors import HdpkitError
+from hdpkit.franchise import Franchise
 from hdpkit.moves import Move, TableGibbs
+from hdpkit.moves.protocol import models_of
 from hdpkit.random import RandomStream
 from hdpkit.stores import Detail
 from hdpkit.testing.cases import CORNERS, check_keys, tiny_franchise
 from hdpkit.testing.cases import SHAPES as TINY
-from hdpkit.testing.combinations import serves, stores_and_kernels
+from hdpkit.testing.combinations import served_franchises, serves, stores_and_kernels
 from hdpkit.testing.exact import (
     TOLERANCE,
     ExactFailure,
@@ -21,10 +24,13 @@ from hdpkit.testing.exact import (
     check_exact,
     check_irreducible,
     step_matrices,
+    where,
 )
 from hdpkit.testing.exact_parameters import exact_model
+from hdpkit.testing.given_weights import GivenWeightsModel, check_given_weights
+from hdpkit.testing.hidden_markov import HiddenMarkovModel
 
-__all__ = ["check_move"]
+__all__ = ["check_further", "check_move"]
 
 SHAPES = ("flat 4", "2+2", "2+1 with one at the root", "three levels", "three levels, inner customers")
 
@@ -43,8 +49,10 @@ def check_move(
     A discrete move is enumerated from every state of tiny franchises of every depth (some with customers at
     inner restaurants), over every registered store and kernel. The exact transition matrix of each step
     must leave the exact posterior invariant to 1e-12. Together with table Gibbs, every state must be
-    reachable. The compiled and readable kernels must have the same transition probabilities. A move with a
-    continuous part is tested by Geweke's joint-distribution test instead.
+    reachable. The compiled and readable kernels must have the same transition probabilities. Over a conjugate
+    measure the same holds for what else the move declares in `Move.serves`: other roots, hidden Markov
+    models, known components and held groups, each with three customers at the depths of the shapes. A move
+    with a continuous part is tested by Geweke's joint-distribution test instead.
 
     Parameters
     ----------
@@ -84,6 +92,9 @@ def check_move(
     for shape in shapes:
         for corner in corners:
             report += _check_shape(move, measure, shape, corner, reversible)
+    if measure.conjugate and not measure.atomic:
+        for franchise in served_franchises(move, measure, shapes):
+            report += check_further(move, franchise, reversible)
     if not report:
         raise ExactFailure(f"{move.name}: no franchise of {list(shapes)} gives it anything to do")
     return report
@@ -113,6 +124,26 @@ def _check_shape(move: Move, measure: BaseMeasure, shape: str, corner: str, reve
             f"{move.name} on {shape!r} ({corner}), {store}/{kernel}: {len(model.states)} states, exact"
         )
     return report
+
+
+def check_further(move: Move, franchise: Franchise, reversible: bool) -> list[str]:
+    """Check a move over a franchise that it serves by `Move.serves`."""
+    if not serves(franchise, move):
+        return []
+    of_chain, root = franchise.topology.kind == "chain", franchise.root.declared
+    kind = HiddenMarkovModel if of_chain else GivenWeightsModel if root == "weights" else ExactModel
+    model = kind(franchise)
+    try:
+        if isinstance(model, GivenWeightsModel):
+            check_given_weights(model, move)
+        else:
+            check_exact(model, move, reversible=reversible, matrices=step_matrices(model, move))
+    except HdpkitError as error:
+        raise ExactFailure(
+            f"{move.name}, {where(model)}: it serves {models_of(franchise)}, but: {error}"
+        ) from error
+    served = ", ".join(models_of(franchise))
+    return [f"{move.name}, {served}, {type(franchise.store).__name__}: {len(model.states)} states, exact"]
 
 
 def _check_production(move: Move, model: ExactModel) -> None:

@@ -82,4 +82,20 @@ BUGS = (
         "        return self._held.dishes(self.seating)\n",
         "check_known_dishes_stay_whole",
     ),
+    PlantedBug(
+        "units of held customers moved",
+        "Verbs of units move whatever they are given.",
+        HELD,
+        "        if self._is_held(self._topology.home[below]).any():\n",
+        "        if self._is_held(self._topology.home[below]).all() and not below.size:\n",
+        "check_held_units",
+    ),
+    PlantedBug(
+        "the prior of a restaurant for a split under fixed weights",
+        "A move by the prior of a restaurant, over another root.",
+        "hdpkit.moves.split_merge",
+        "    if root.most_dishes is not None:\n        return log(root.most_dishes - n_before)\n",
+        "    if root.most_dishes == 0:\n        return log(root.most_dishes - n_before)\n",
+        "check_served_models",
+    ),
 )

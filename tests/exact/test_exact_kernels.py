@@ -1,5 +1,6 @@
 """The exact-kernel test for everything that is registered: without seeds and statistical tolerances."""
 
+import contextlib
 import functools
 import itertools
 
@@ -18,7 +19,7 @@ from marginals import (
 )
 from montecarlo import swept
 
-from hdpkit import DirichletMultinomial
+from hdpkit import DirichletMultinomial, FixedWeights, Known, Mixture, Scheduler
 from hdpkit.base_measures import (
     BetaBernoulliReference,
     DirichletMultinomialReference,
@@ -28,20 +29,25 @@ from hdpkit.base_measures import (
     SparseDirichletMultinomialReference,
     VonMisesFisherReference,
 )
-from hdpkit.moves import DishGibbs, ReseatGroups, SplitMerge, TableCounts, TableGibbs
+from hdpkit.errors import ReturnValueError, ScheduleError
+from hdpkit.moves import DishGibbs, Move, MoveInfo, ReseatGroups, SplitMerge, TableCounts, TableGibbs
+from hdpkit.moves.protocol import EVERYWHERE, accepts, models_of
 from hdpkit.stores import Detail
+from hdpkit.testing import check_move
 from hdpkit.testing.atomic_contract import atomic_log_marginal
 from hdpkit.testing.cases import CORNERS, Corner, TinyShape, tiny_franchise
 from hdpkit.testing.combinations import (
     example_measures,
     example_moves,
     fewer_units,
+    served_franchises,
     serves,
     stores_and_kernels,
 )
 from hdpkit.testing.counted_states import lump_to_counts
 from hdpkit.testing.exact import (
     TOLERANCE,
+    ExactFailure,
     ExactModel,
     check_exact,
     check_irreducible,
@@ -49,6 +55,7 @@ from hdpkit.testing.exact import (
 )
 from hdpkit.testing.exact_parameters import ExactParameterModel, exact_model
 from hdpkit.testing.histogram_states import lump_to_histograms
+from hdpkit.testing.move_contract import check_further
 
 DISCRETE = example_moves(continuous=False)
 # TableCounts uses no statistics of dishes: see test_counts_weights.py.
@@ -516,3 +523,135 @@ def test_corners_and_shapes_are_all_in_use():
     from hdpkit.testing.cases import SHAPES
 
     assert used == set(SHAPES)
+
+
+# ---------------------------------------------------------------------- what moves declare
+
+
+class AdoptDish(Move):
+    """The tutorial's: one customer of the root takes another one's dish, by the prior of a restaurant."""
+
+    needs_tables = True
+
+    def __init__(self, *serves):
+        self.declared = serves
+
+    @property
+    def serves(self):
+        return self.declared or super().serves
+
+    def apply(self, state, rng, steps=None):
+        if steps == (0, 0):
+            return MoveInfo()
+        with state.labelled_seating(rng):
+            units = state.units(1, with_customers=True)
+            dishes = state.unit_dishes(units)
+            a = rng.index(len(units))
+            b = (a + 1 + rng.index(max(len(units) - 1, 1))) % len(units)
+            old, new = int(dishes[a]), int(dishes[b])
+            m_from, m_to = np.sum(dishes == old), np.sum(dishes == new)
+            if old == new or m_from == 1:
+                return MoveInfo(1, 0)
+            before, d = state.log_likelihood(), state.discount("root")
+            state.move_units(units, np.array([a]), new, rng)
+            ratio = np.log((m_to - d) / (m_from - 1 - d) * (m_from - 1) / m_to)
+            if accepts(ratio + state.log_likelihood() - before, rng):
+                return MoveInfo(1, 1)
+            state.move_units(units, np.array([a]), old, rng)
+            return MoveInfo(1, 0)
+
+
+class HalfSweep(Move):
+    """That of README."""
+
+    def apply(self, state, rng, steps=None):
+        for customer in range(rng.index(2), state.topology.n_customers, 2):
+            state.reseat(customer, customer + 1, rng)
+        return MoveInfo()
+
+
+WHOLE = {
+    "restaurant": {},
+    "weights": {"root": "weights"},
+    "fixed weights": {"root": FixedWeights(3)},
+    "known": {"known": Known([[0.5, 0.25, 0.25]], frozen=True)},
+}
+
+
+def test_a_move_with_tables_serves_a_restaurant_unless_it_declares_more():
+    report = check_move(AdoptDish(), shapes=["2+1"], corners=["middle"], reversible=True)
+    assert len(report) == sum(1 for _ in stores_and_kernels(SYMMETRIC, shape="2+1"))
+    for name, options in WHOLE.items():
+        franchise = tiny_franchise("2+1", SYMMETRIC, **options)
+        assert serves(franchise, AdoptDish()) == (name == "restaurant")
+        assert serves(franchise, AdoptDish(*EVERYWHERE))
+        if name != "restaurant":
+            for move in (AdoptDish(), AdoptDish().repeat(2), Mixture([(AdoptDish(), 1), (TableGibbs(), 1)])):
+                with pytest.raises(ScheduleError, match="serves"):
+                    Scheduler([TableGibbs(), move]).run(franchise, sweeps=1, rng=0)
+
+
+@pytest.mark.parametrize(
+    ("serves", "error"),
+    [
+        (("weights",), "root weights: the posterior is invariant: off by 0.0004"),
+        (("fixed weights",), r"root FixedWeights\(n_dishes=3\): the posterior is invariant: off by"),
+        (("restaurant", "known"), "root restaurant: "),
+        (("restaurant", "held"), "held"),
+        (("restaurant", "state homes"), "state homes"),
+    ],
+)
+def test_what_a_move_declares_falsely_is_found(serves, error):
+    with pytest.raises(ExactFailure, match=error):
+        check_move(AdoptDish(*serves), shapes=["2+2"], corners=["middle"])
+
+
+def test_failures_name_the_kernel_and_the_state():
+    with pytest.raises(ExactFailure, match=r"AdoptDish, step 0, .*kernel 'fused'.*most at state \(\(0, 0\)"):
+        check_move(AdoptDish("fixed weights"), shapes=["2+2"], corners=["middle"])
+
+
+@pytest.mark.parametrize("names", ["restaurant", ["restaurant"], ("restuarant",), None])
+def test_names_of_models_are_checked(names):
+    class Wrong(TableGibbs):
+        serves = names
+
+    with pytest.raises(ReturnValueError, match="serves"):
+        Scheduler([Wrong()]).run(tiny_franchise("2+1", SYMMETRIC), sweeps=1, rng=0)
+
+
+def is_slow(move):
+    return getattr(move, "scans", None) is not None or getattr(move, "candidates", None) is not None
+
+
+@pytest.mark.parametrize(
+    "move",
+    [pytest.param(move, id=repr(move), marks=[pytest.mark.long] if is_slow(move) else [])
+     for move in [*DISCRETE, HalfSweep()]],
+)  # fmt: skip
+def test_moves_are_right_wherever_they_say(move):
+    found = set()
+    for franchise in served_franchises(move, SYMMETRIC, ["2+2"]):
+        if check_further(move, franchise, False):
+            found |= set(models_of(franchise))
+    assert found >= set(move.serves) - {"restaurant"}
+
+
+def test_a_labelled_seating_may_have_transactions():
+    """Also one that a repeated move shares (`needs_tables`)."""
+
+    class Undone(Move):
+        needs_tables = True
+
+        def apply(self, state, rng, steps=None):
+            if steps == (0, 0):
+                return MoveInfo()
+            with contextlib.suppress(ZeroDivisionError), state.transaction():
+                state.resample_dish(state.units(1), 0, 1, rng)
+                raise ZeroDivisionError
+            with state.transaction():
+                state.reseat(0, 1, rng)
+            return MoveInfo(1, 1)
+
+    for store in ("histogram", "counts"):
+        check_exact(model_of("2+1", "discounts", SYMMETRIC, store, "generic"), Undone().repeat(2))

@@ -1,10 +1,15 @@
 """Inconsistent frozen states raise an error before any of their numbers is used as an index."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
 import hdpkit as hk
 from hdpkit import errors, moves
+from hdpkit.base_measures.bank import PythonBank
+from hdpkit.franchise.starts import start
+from hdpkit.random import RandomStream
 from hdpkit.stores import ExplicitStore, HistogramStore
 
 WORST = (0, -1, 2**31 - 1, -(2**31), 1000)
@@ -116,6 +121,52 @@ def test_parameters_are_such_as_the_likelihood_takes(forge):
         state.thaw({**frozen, "bank": forge(frozen["bank"])})
     state.thaw(frozen)
     state.audit()
+
+
+class Scale(hk.Part):
+    """A number that statistics of dishes depend on."""
+
+    value = 1.0
+
+    def freeze(self):
+        return {"value": self.value}
+
+    def thaw(self, frozen):
+        self.value = frozen["value"]
+
+
+class ScaledBank(PythonBank):
+    """A bank that multiplies values by a part of its measure."""
+
+    def read(self, parts):
+        self.scale = parts["scale"]
+
+    def begin(self, slot):
+        pass
+
+    def rebuild(self, dishes, slots):
+        self.used = self.scale.value
+        super().rebuild(dishes, slots)
+
+
+class Scaled(hk.NormalGamma):
+    def parts(self, state):
+        return {"scale": Scale()}
+
+    def bank(self, data):
+        return ScaledBank(self, list(data.values))
+
+
+def test_statistics_are_computed_after_the_parts_that_they_depend_on():
+    franchise = hk.Franchise(hk.Restaurant(Scaled()), hk.Groups.from_labels([0.1, 2.0, 0.3]))
+    start(franchise, "one", RandomStream((1, 1)))
+    franchise.measure_parts["scale"].value = 3.0
+    twin = franchise.copy()
+    assert twin.measure_parts["scale"].value == twin.bank.used == 3.0
+    with contextlib.suppress(ZeroDivisionError), franchise.transaction():
+        franchise.measure_parts["scale"].value = 5.0
+        raise ZeroDivisionError
+    assert franchise.measure_parts["scale"].value == franchise.bank.used == 3.0
 
 
 class Opens(moves.Move):

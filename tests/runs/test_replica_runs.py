@@ -142,6 +142,16 @@ def test_what_has_no_powers_is_refused_before_the_first_sweep():
     restaurant = hk.Restaurant(hk.NormalGamma(), concentration=1.0)
     with pytest.raises(errors.ScheduleError, match="NormalGamma"):
         hk.Scheduler([moves.TableGibbs(), exchange]).run(hk.Franchise(restaurant, values), 1, rng=0)
+
+    class WithoutMarginals(hk.NormalGamma):
+        def tempered(self, power):
+            return self
+
+        log_marginal, log_marginals = hk.BaseMeasure.log_marginal, hk.BaseMeasure.log_marginals
+
+    franchise = hk.Franchise(hk.Restaurant(WithoutMarginals(), concentration=1.0), values)
+    with pytest.raises(errors.ScheduleError, match="log_marginal"):
+        hk.Scheduler([moves.TableGibbs(), exchange]).run(franchise, 1, rng=0)
     known = hk.Known(np.full((1, 3), 1 / 3), counts=[10.0])
     base = hk.Restaurant(hk.DirichletMultinomial(0.5), concentration=1.0)
     franchise = hk.Franchise(

@@ -10,14 +10,18 @@ from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 from hdpkit.testing.cases import TinyShape, tiny_franchise
+from hdpkit.testing.combinations import served_franchises
 from hdpkit.testing.exact import ExactModel, check_exact
+from hdpkit.testing.move_contract import check_further
 
 __all__ = [
     "check_held_customers",
     "check_held_dishes",
     "check_held_tables",
+    "check_held_units",
     "check_known_components",
     "check_known_dishes_stay_whole",
+    "check_served_models",
     "check_tables_of_held_documents",
 ]
 
@@ -63,6 +67,37 @@ def check_held_tables():
     """Dish Gibbs beside an author who is held."""
     model = ExactModel(held("three levels of three", [0, 1], store="explicit"), WITNESS)
     check_exact(model, moves.DishGibbs())
+
+
+def check_held_units():
+    """Verbs that change the dish of units refuse those of held customers."""
+    franchise, source = held("2+2", [0, 1], store="explicit"), Streams(0).source(STARTS)
+    units = franchise.units(1)
+    (first, last), *_ = franchise.free_units(units, 1, 0, len(units))
+    free = np.arange(first, last)
+    franchise.resample_dish(units, first, last, source)
+    dish = int(franchise.unit_dishes(units)[0])
+    franchise.move_units(units, free, dish, source)
+    others = np.setdiff1d(np.arange(len(units)), free)
+    for which in (others, np.arange(len(units)), others[:1]):
+        for move in (
+            lambda which=which: franchise.move_units(units, which, dish, source),
+            lambda which=which: franchise.resample_dish(units, int(which[0]), int(which[-1]) + 1, source),
+        ):
+            before = franchise.dishes.tolist()
+            try:
+                move()
+            except hk.errors.StateError:
+                assert franchise.dishes.tolist() == before
+            else:
+                raise AssertionError("units of held customers were moved")
+
+
+def check_served_models():
+    """Split-merge over all that it declares: other roots, known components, held groups."""
+    for franchise in served_franchises(moves.SplitMerge(), MEASURE, ["2+2"]):
+        if type(franchise.store).__name__ == "ExplicitStore":
+            assert check_further(moves.SplitMerge(), franchise, reversible=False)
 
 
 def check_held_dishes():

@@ -35,7 +35,9 @@ typedef struct hdpkit_measure {
     /* out[0..n-1]: predictive density of one customer's value under each slot, out[n] under a new dish; all up to a
        common positive factor */
     int (*predictive)(void *self, int32_t customer, const int32_t *slots, int64_t n, double *out);
-    /* out[0..n-1]: log p(values of the customers | slot) in nats, chain rule included; out[n] under a new dish */
+    /* out[0..n-1]: log p(values of the customers | slot) in nats, chain rule included; out[n] under a new dish.
+       Moves of the package pass different customers; a caller of bank.log_block may repeat some, and pass customers who
+       have been added to a slot: the block is then further values equal to theirs. So n_customers has no limit. */
     int (*log_block)(void *self, const int32_t *customers, int64_t n_customers, const int32_t *slots, int64_t n,
                      double *out);
 
