@@ -315,7 +315,7 @@ def restaurants_of_sample(
 def _bank_of_new(
     franchise: Any, state: NewRestaurants, values: npt.NDArray[Any], slots: npt.NDArray[np.int32]
 ) -> tuple[Any, npt.NDArray[np.int32]]:
-    """A bank of the measure over the customers of the state, followed by new values, and the numbers of these."""
+    """A bank of the measure over the customers of the state and then new values; the numbers of these."""
     data, measure = franchise.data, state.measure
     before = len(data)
     joined = np.concatenate([data.values, values])
@@ -367,7 +367,7 @@ def _log_rows(bank: Any, new: npt.NDArray[np.int32], slots: npt.NDArray[np.int32
 def densities(
     franchise: Any, state: NewRestaurants, values: npt.NDArray[Any], scaled: bool
 ) -> tuple[Floats, Floats]:
-    """Densities under each live dish and a new one, each row divided by its largest, and the logs of these."""
+    """Densities under each live dish and a new one, each row divided by its largest; logs of these."""
     slots = franchise.slots.occupied_slots()
     bank, new = _bank_of_new(franchise, state, values, slots)
     compiled_bank = isinstance(bank, CompiledBank)

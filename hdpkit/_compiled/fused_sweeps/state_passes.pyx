@@ -86,7 +86,7 @@ cdef void smooth_these(void *argument, int thread, int64_t first, int64_t last) 
             f, out = these.filters + i * K, these.smoothed + i * K
             if i == these.job.offsets[s + 1] - 1:
                 for k in range(K):
-                    out[k] = f[k]
+                    out[k] = max(f[k], 0.0)
                 continue
             for k in range(K):
                 ratio[k] = 0.0
