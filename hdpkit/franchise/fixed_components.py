@@ -17,7 +17,7 @@ from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.base_measures.by_restaurant import NewRestaurants
 from hdpkit.checks import instance
 from hdpkit.errors import DataError, DeclarationError, MissingMethodError
-from hdpkit.franchise.fixed_dishes import densities, restaurants_of_sample
+from hdpkit.franchise.fixed_dishes import log_densities, restaurants_of_sample
 from hdpkit.franchise.sample import Sample
 
 __all__ = ["FixedComponents", "fixed_components"]
@@ -53,13 +53,12 @@ class FixedComponents:
         step = max(1, _AT_ONCE // width)
         for first in range(0, n, step):
             here = slice(first, first + step)
-            arguments = (self.franchise, self.state, values[here], True, self.slots)
-            density, log_scale = self.franchise._lock.call(densities, arguments, reading=True)
-            joint = density * self.weights[group[here]]
-            total = joint.sum(axis=1)
+            arguments = (self.franchise, self.state, values[here], self.slots)
+            joint = self.franchise._lock.call(log_densities, arguments, reading=True)
             with np.errstate(divide="ignore"):
-                logs[here] = np.log(total) + log_scale
-            shares[here] = joint / np.where(total > 0.0, total, 1.0)[:, None]
+                joint = joint + np.log(self.weights[group[here]])
+            logs[here] = np.logaddexp.reduce(joint, axis=1)
+            shares[here] = np.exp(joint - np.maximum(logs[here], np.finfo(np.float64).min)[:, None])
         return logs, shares
 
     def draw(self, group: Int64s, generator: np.random.Generator) -> tuple[list[Any], Int64s]:

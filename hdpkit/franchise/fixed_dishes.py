@@ -312,18 +312,10 @@ def restaurants_of_sample(
     return NewRestaurants(measure, bank, dishes, SAME), slots
 
 
-def densities(
-    franchise: Any,
-    state: NewRestaurants,
-    values: npt.NDArray[Any],
-    scaled: bool,
-    slots: npt.NDArray[np.int32] | None = None,
-) -> tuple[Floats, Floats]:
-    """Densities under each live dish and a new one, each row divided by its largest, and the logs of these.
-
-    They are computed by the sampling code: a bank of the measure over the customers of the state, followed by
-    the new values. ``slots`` are those of the dishes, if they aren't the franchise's.
-    """
+def _bank_of_new(
+    franchise: Any, state: NewRestaurants, values: npt.NDArray[Any], slots: npt.NDArray[np.int32]
+) -> tuple[Any, npt.NDArray[np.int32]]:
+    """A bank of the measure over the customers of the state and then new values; the numbers of these."""
     data, measure = franchise.data, state.measure
     before = len(data)
     joined = np.concatenate([data.values, values])
@@ -335,7 +327,6 @@ def densities(
         )
     else:
         together = Groups(values=joined, labels={})
-    slots = franchise.slots.occupied_slots() if slots is None else slots
     dishes = np.full(len(joined), -1, dtype=np.int32)
     seated = state.dishes[:before]
     dishes[: len(seated)] = seated
@@ -348,13 +339,39 @@ def densities(
         counts = state.bank.counts(slots)
         dish, term = np.nonzero(counts)
         bank.rebuild_counts(term, slots[dish].astype(np.int64), counts[dish, term], slots)
+    return bank, np.arange(before, len(joined), dtype=np.int32)
 
-    compiled_bank, new = isinstance(bank, CompiledBank), np.arange(before, len(joined), dtype=np.int32)
-    if compiled_bank:
-        rows = bank.predictives(new, slots)
-    else:
-        rows = np.array([bank.log_predictive(before + i, slots) for i in range(len(values))])
-        rows = rows.reshape(len(values), len(slots) + 1)
+
+def log_densities(
+    franchise: Any, state: NewRestaurants, values: npt.NDArray[Any], slots: npt.NDArray[np.int32]
+) -> Floats:
+    """Log densities under the dishes in these slots and a new one: shape (n, K + 1).
+
+    They are computed by the sampling code.
+    """
+    bank, new = _bank_of_new(franchise, state, values, slots)
+    rows = _log_rows(bank, new, slots)
+    possible = np.isfinite(rows.max(axis=1))
+    if not possible.all():
+        raise _impossible(values[int(np.argmin(possible))])
+    return rows
+
+
+def _log_rows(bank: Any, new: npt.NDArray[np.int32], slots: npt.NDArray[np.int32]) -> Floats:
+    if isinstance(bank, CompiledBank):
+        logs: Floats = bank.log_predictives(new, slots)
+        return logs
+    return np.reshape([bank.log_predictive(i, slots) for i in new.tolist()], (len(new), len(slots) + 1))
+
+
+def densities(
+    franchise: Any, state: NewRestaurants, values: npt.NDArray[Any], scaled: bool
+) -> tuple[Floats, Floats]:
+    """Densities under each live dish and a new one, each row divided by its largest; logs of these."""
+    slots = franchise.slots.occupied_slots()
+    bank, new = _bank_of_new(franchise, state, values, slots)
+    compiled_bank = isinstance(bank, CompiledBank)
+    rows = bank.predictives(new, slots) if compiled_bank else _log_rows(bank, new, slots)
     top = rows.max(axis=1)
     possible = np.isfinite(top) & ((top > 0.0) | (not compiled_bank))
     if not possible.all():

@@ -23,7 +23,7 @@ from hdpkit.base_measures.protocol import log_likelihoods
 from hdpkit.checks import choice, instance, items, whole_number
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, DeclarationError, ParameterError, StateError
-from hdpkit.franchise.fixed_dishes import densities, restaurants_of_sample
+from hdpkit.franchise.fixed_dishes import log_densities, restaurants_of_sample
 from hdpkit.franchise.guard import unguarded
 from hdpkit.franchise.reference.state_sequences import Rows, distinct_numbers, scaled_rows, shares
 from hdpkit.franchise.sample import Level, Sample, sample_of
@@ -130,7 +130,7 @@ class FixedStates:
         norms : float64 array, shape (m,)
             log p(x_t | x_1 .. x_t-1) in nats; 0 where an observation is missing.
         filters : float64 array, shape (m, n) or (n_sequences, n)
-            p(z_t | x_1 .. x_t).
+            p(z_t | x_1 .. x_t); where it is below 1e-290, its logarithm.
         """
         n = len(self.start)
         norms, last = np.zeros(len(rows)), np.zeros((len(offsets) - 1, n))
@@ -194,7 +194,7 @@ class FixedStates:
                 )
                 lasts[s : s + len(found)], f = found, found[0]
             s += len(bounds) - 1
-        return norms, lasts
+        return norms, np.maximum(lasts, 0.0)
 
     def ahead(self, last: Floats, lengths: Int64s, horizon: int = 1) -> Floats:
         """Distributions of the states after sequences with these last filters: (n_sequences, horizon, n)."""
@@ -329,10 +329,7 @@ def _mean(given: _Given) -> FixedStates:
     state = NewRestaurants(measure, given.bank, given.dishes, SAME)
 
     def logs(values: Any) -> Floats:
-        arguments = (franchise, state, values, True, slots)
-        density, log_scale = franchise._lock.call(densities, arguments, reading=True)
-        with np.errstate(divide="ignore"):
-            found: Floats = np.log(density) + log_scale[:, None]
+        found: Floats = franchise._lock.call(log_densities, (franchise, state, values, slots), reading=True)
         return found
 
     return FixedStates(start / start.sum(), rows / rows.sum(axis=1, keepdims=True), len(rows) - 1, logs)
@@ -569,8 +566,9 @@ def probabilities_under(
         first, last, end = int(bounds[0]), int(bounds[-1]), s + len(bounds) - 1
         own, bounds = rows(first, last), bounds - first
         norms[first:last], filters = states.filtered(own, bounds, threads=threads)
-        filtered[first:last] = states.lumped(filters)
         smoothed[first:last] = states.lumped(states.smoothed(filters, bounds, threads))
+        filters = np.maximum(filters, 0.0)
+        filtered[first:last] = states.lumped(filters)
         path[first:last] = np.minimum(states.best_paths(own, bounds, threads), states.n_live)
         lasts[s:end][np.diff(bounds) > 0] = filters[bounds[1:][np.diff(bounds) > 0] - 1]
         s = end

@@ -164,9 +164,9 @@ class TermVectors:
             data = np.sqrt(np.maximum(matrix.data + under, 0.0)) - np.sqrt(under)
             made = scipy.sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
             return Rows(made, np.sqrt(rows.base))
-        squares = np.bincount(row, weights=matrix.data**2, minlength=matrix.shape[0])
-        squares += 2.0 * rows.base * (matrix @ self.shape) + rows.base**2 * float(self.shape @ self.shape)
-        scale = 1.0 / np.sqrt(np.maximum(squares, np.finfo(float).tiny))
+        own = np.bincount(row, weights=matrix.data**2, minlength=matrix.shape[0])
+        further = 2.0 * rows.base * (matrix @ self.shape) + rows.base**2 * float(self.shape @ self.shape)
+        scale = 1.0 / np.sqrt(np.maximum(own + further, np.finfo(float).tiny))
         made = scipy.sparse.csr_array(
             (matrix.data * scale[row], matrix.indices, matrix.indptr), shape=matrix.shape
         )

@@ -249,8 +249,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "the next state left out in backward sampling",
         "States are drawn from their filters alone.",
         _SEQUENCES,
-        "weights = f if after < 0 else f * self._possible(i + 1)[:-1, after]",
-        "weights = f",
+        "f = f if after < 0 else f + np.log(self._possible(i + 1)[:-1, after])",
+        "pass",
         "check_sequences",
     ),
     PlantedBug(

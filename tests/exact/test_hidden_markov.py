@@ -28,6 +28,8 @@ import hdpkit as hk
 from hdpkit import errors, moves
 from hdpkit.base_measures import DirichletMultinomialReference
 from hdpkit.comparison.mixing import usual_moves
+from hdpkit.franchise.reference.state_sequences import StateSequences as ReadableSequences
+from hdpkit.franchise.reference.state_sequences import scaled_rows
 from hdpkit.franchise.sample import sample_of
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, RandomStream, Streams
@@ -514,6 +516,24 @@ def test_batches_of_numbers_on_several_threads_give_the_chain_of_one(monkeypatch
     monkeypatch.setattr(type(franchise.measure), "log_likelihoods", fails)
     with pytest.raises(ArithmeticError, match="no likelihood"):
         schedule.run(franchise, sweeps=1, rng=1, init=None)
+
+
+@pytest.mark.parametrize("kind", [StateSequences, ReadableSequences])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_slices_that_allow_only_what_an_observation_makes_unlikely(kind, scaled):
+    """The second observation favours state 1, the third state 0 much more; slices forbid changes."""
+    logs = np.array([[0.0, 0.0], [-9000.0, 0.0], [0.0, -20000.0], [-800.0, 0.0]])
+    pi = np.array([[0.999, 0.001], [0.001, 0.999], [0.5, 0.5]])
+    scaled_logs = scaled_rows(logs)[1] if scaled else None
+    for slices, expected in ((True, [0, 0, 0, 0]), (False, [0, 1, 0, 1])):
+        states = np.zeros(4, dtype=np.int32)
+        paths = kind(states, np.array([0, 4]), (3, 4), slices, 1)
+        paths.set_rows(pi)
+        if slices:
+            assert paths.draw_slices() > 0.001
+        paths.draw(0, 1, logs, scaled_logs, np.arange(4, dtype=np.int32), 1)
+        assert states[1:].tolist() == expected[1:]
+        assert not slices or states[0] == 0
 
 
 def test_pieces_of_a_long_sequence_give_the_states_of_one():

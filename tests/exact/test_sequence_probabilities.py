@@ -72,6 +72,31 @@ def test_the_forward_and_backward_pass_sum_over_all_paths(seed, gaps, scaled):
         assert norms[:t].sum() == pytest.approx(np.logaddexp.reduce(own), abs=1e-12)
 
 
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_densities_and_transitions_beyond_the_range_of_doubles(seed, scaled):
+    """States that one observation makes impossible in doubles are needed for the next one."""
+    generator = np.random.default_rng(seed)
+    pi = generator.dirichlet(np.ones(3), size=4)
+    pi[0, 1:], pi[1, [0, 2]], pi[2] = [0.0, 1e-300], [1e-280, 0.0], [0.0, 1e-12, 1.0]
+    pi /= pi.sum(axis=1, keepdims=True)
+    logs = np.round(generator.normal(scale=3000.0, size=(6, 3)), 3)
+    logs[2, 1] = -np.inf
+    states, missing, bounds = FixedStates(pi[-1], pi[:-1], 3, None), np.arange(6) == 4, np.array([0, 6])
+    whole = paths_of(states, logs, missing)
+    total = np.logaddexp.reduce(list(whole.values()))
+    norms, filters = states.filtered(densities(logs, missing, scaled), bounds)
+    assert norms.sum() == pytest.approx(total, rel=1e-12)
+    smoothed = np.zeros((len(logs), 3))
+    for path, log in whole.items():
+        smoothed[np.arange(len(path)), path] += math.exp(log - total)
+    assert np.abs(states.smoothed(filters, bounds) - smoothed).max() < 1e-9
+    # In two pieces: the filter between them has the logarithms, too.
+    first, last = states.filtered(densities(logs[:3], missing[:3], scaled), np.array([0, 3]))
+    rest, _ = states.filtered(densities(logs[3:], missing[3:], scaled), np.array([0, 3]), last[-1])
+    assert [*first, *rest] == pytest.approx(norms, rel=1e-12)
+
+
 def test_equal_paths_have_the_smallest_states():
     states = FixedStates(np.full(3, 1 / 3), np.full((3, 3), 1 / 3), 3, lambda values: np.zeros((1, 3)))
     rows = densities(np.array([[0.0, 0.0, -1.0]] * 4), np.zeros(4, dtype=bool))

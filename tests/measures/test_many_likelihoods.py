@@ -7,6 +7,7 @@ import hdpkit as hk
 from hdpkit import errors
 from hdpkit.base_measures import base_measures
 from hdpkit.base_measures.protocol import log_likelihoods
+from hdpkit.base_measures.reference.normal_inverse_wishart import ONE_THREAD
 from hdpkit.random import RandomStream
 
 MEASURES = [
@@ -29,6 +30,15 @@ def test_many_pairs_at_once(name, number, measure):
     parameters = [measure.draw_parameters(one, source) for one in begun]
     expected = [[measure.log_likelihood(value, one) for one in parameters] for value in values]
     assert log_likelihoods(measure, values, parameters) == pytest.approx(np.array(expected), rel=1e-12)
+
+
+def test_normal_vectors_in_blocks_of_rows():
+    measure, source = hk.NormalInverseWishart(np.zeros(12), 0.1, 14.0, np.eye(12)), RandomStream((1, 2))
+    parameters = [measure.draw_parameters(measure.make(), source) for _ in range(2)]
+    values = np.random.default_rng(0).normal(size=(ONE_THREAD // 144 + 9, 12))
+    some = [0, -10, -9, -1]
+    expected = [[measure.log_likelihood(values[i], one) for one in parameters] for i in some]
+    assert log_likelihoods(measure, values, parameters)[some] == pytest.approx(np.array(expected), rel=1e-12)
 
 
 class Halved(hk.NormalGamma):

@@ -18,6 +18,7 @@ import hdpkit as hk
 from hdpkit import moves
 from hdpkit.errors import DataError, HdpkitError, LeftOutColumnsWarning, ParameterError, RunError
 from hdpkit.models.hidden_markov_parts import measure_of, moves_of_states, restaurants_of_states
+from hdpkit.report import write_report
 
 
 def three_states(n=300, seed=1):
@@ -323,3 +324,68 @@ def test_outliers_and_columns_that_say_nothing_leave_the_prior_of_states(outlier
     assert fitted.means_.shape == (fitted.n_states_, 4)
     assert fitted.predict(wide).shape == (200,)
     assert fitted.sample(3)[0].shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"n_components": 3}, {"sticky": 0.0, "schedule": [moves.TableGibbs()]}], ids=str
+)
+@pytest.mark.parametrize("counts", ["1,000 and 10,000", "1,000 and 10**8", "visits"])
+def test_large_counts(counts, options):
+    rng, z = np.random.default_rng(0), np.repeat([0, 1, 0, 1, 0, 1], 12)
+    x = {
+        "1,000 and 10,000": lambda: rng.poisson(np.where(z, 10_000, 1000)),
+        "1,000 and 10**8": lambda: rng.poisson(np.where(z, 1e8, 1e3)),
+        "visits": lambda: np.round(rng.lognormal(np.log(1000), 0.5, 72)),
+    }[counts]()[:, None]
+    fitted = model(emission="poisson", **options).fit(x)
+    assert np.isfinite(fitted.score(x))
+    if counts != "visits":
+        found = fitted.predict(x)
+        assert not set(found[z == 0]) & set(found[z == 1])
+    assert fitted.predict_proba(x).sum(axis=1) == pytest.approx(np.ones(72))
+    far = x.copy()
+    far[[5, 40], 0] = 0, 10**12
+    assert_possible(fitted, far)
+
+
+def assert_possible(fitted, far):
+    assert np.isfinite(fitted.score(far))
+    assert np.isfinite(fitted.decode(far)[0])
+    assert fitted.predict_proba(far).sum(axis=1) == pytest.approx(np.ones(len(far)))
+    assert set(fitted.predict(far)) <= set(range(fitted.n_states_))
+    assert np.isfinite(fitted.forecast(far, draws=5).mean).all()
+
+
+@pytest.mark.parametrize(
+    "emission",
+    [
+        "normal",
+        hk.NormalGamma(0.0, 0.1, 2.0, 1.0),
+        hk.NormalInverseWishart(np.zeros(2), 0.1, 4.0, np.eye(2)),
+        hk.VonMisesFisher(1e4, [1.0, 0.0], 0.1),
+    ],
+    ids=lambda one: str(one)[:20],
+)
+@pytest.mark.parametrize("n_components", [None, 3])
+def test_points_far_from_all_states(emission, n_components):
+    width = 1 if isinstance(emission, hk.NormalGamma) else 2
+    x = np.random.default_rng(0).normal(np.repeat([0.0, 8.0], 20)[:, None], 1.0, size=(40, width))
+    x = x / np.linalg.norm(x, axis=1, keepdims=True) if isinstance(emission, hk.VonMisesFisher) else x
+    fitted = model(emission=emission, n_components=n_components, sweeps=10).fit(x)
+    for size in (1e3, 1e6, 1e100):
+        far = x.copy()
+        far[5] = -x[5] if isinstance(emission, hk.VonMisesFisher) else size
+        assert_possible(fitted, far)
+
+
+@pytest.mark.parametrize("emission", ["words", "poisson", "normal", hk.DirichletMultinomial(0.5, n_terms=7)])
+@pytest.mark.parametrize("seed", range(3))
+def test_summaries_with_missing_values(emission, seed, tmp_path):
+    """A state may have no observations but missing ones."""
+    x = np.random.default_rng(0).integers(0, 6, size=(72, 1)).astype(float)
+    x[[0, 7, 30, 71]] = np.nan
+    fitted = model(emission=emission, sticky=0.0, random_state=seed).fit(x)
+    assert fitted.aligned_.topics.shape[0] == len(fitted.aligned_.shares)
+    assert len(hk.summaries.match_topics(fitted.aligned_, fitted.aligned_).pairs) > 0
+    write_report(fitted.franchise_, tmp_path / "report.html", trace=fitted.trace_)
+    assert np.isfinite(fitted.score(x))

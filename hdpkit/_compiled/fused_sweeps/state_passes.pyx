@@ -11,8 +11,9 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 from hdpkit._compiled.fused_sweeps.slices cimport hdpkit_work, share_out
-from hdpkit._compiled.fused_sweeps.state_sequences cimport NO_MEMORY, PIECE_OF, Job, forward
+from hdpkit._compiled.fused_sweeps.state_sequences cimport LEAST, NO_MEMORY, PIECE_OF, Job, forward, log_prediction, log_way
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
+from hdpkit.numerics cimport det_exp
 from hdpkit.vectors cimport has_room, vector
 
 
@@ -85,7 +86,7 @@ cdef void smooth_these(void *argument, int thread, int64_t first, int64_t last) 
             f, out = these.filters + i * K, these.smoothed + i * K
             if i == these.job.offsets[s + 1] - 1:
                 for k in range(K):
-                    out[k] = f[k]
+                    out[k] = max(f[k], 0.0)
                 continue
             for k in range(K):
                 ratio[k] = 0.0
@@ -94,15 +95,23 @@ cdef void smooth_these(void *argument, int thread, int64_t first, int64_t last) 
                 if w > 0.0:
                     for k in range(K):
                         ratio[k] += w * row[k]
+            for j in range(K):
+                out[j] = 0.0
             for k in range(K):
-                ratio[k] = out[K + k] / ratio[k] if ratio[k] > 0.0 else 0.0
+                if out[K + k] > 0.0 and ratio[k] < LEAST:
+                    w = log_prediction(&these.job, f, k, i + 1)
+                    for j in range(K):
+                        out[j] += out[K + k] * det_exp(log_way(&these.job, f, j, k, i + 1) - w)
+                    ratio[k] = 0.0
+                else:
+                    ratio[k] = out[K + k] / ratio[k] if ratio[k] > 0.0 else 0.0
             total = 0.0
             for j in range(K):
                 w, row = 0.0, these.job.pi + j * K
                 if f[j] > 0.0:
                     for k in range(K):
                         w += row[k] * ratio[k]
-                out[j] = f[j] * w
+                    out[j] += f[j] * w
                 total += out[j]
             for k in range(K):
                 out[k] /= total
@@ -259,7 +268,7 @@ cdef class StatePasses:
         norms : float64 array, shape (n_customers,)
             Receives log p(x_t | x_1 .. x_t-1), 0 where an observation is missing.
         filters : float64 array, shape (n_customers, n_states), optional
-            Receives p(z_t | x_1 .. x_t).
+            Receives p(z_t | x_1 .. x_t); where it is below 1e-290, its logarithm.
         last : float64 array, shape (n_sequences, n_states)
             Receives the filter of the last customer of each sequence; unchanged if it has none.
         """

@@ -8,6 +8,8 @@ cdef enum:
     IMPOSSIBLE = 1
     NO_MEMORY = 2
 
+cdef double LEAST       # of a sum; below, it is computed again from logarithms
+
 cdef struct Job:
     # Rows of all states and, last, of the start.
     int64_t n_states
@@ -34,3 +36,5 @@ cdef struct Job:
     const double *tops
 
 cdef int64_t forward(Job *job, int64_t first, int64_t last, bint begins, double *f, int32_t *active, double *rows) noexcept nogil
+cdef double log_way(Job *job, const double *f, int64_t row, int64_t k, int64_t i) noexcept nogil
+cdef double log_prediction(Job *job, const double *f, int64_t k, int64_t i) noexcept nogil

@@ -7,10 +7,14 @@ sequence has streams of its own, so the result doesn't depend on the number of t
 filtered in pieces of `PIECE` observations: filters at their beginnings are kept, and each piece is filtered again
 when its states are drawn, from the last to the first. The readable twin is
 `hdpkit.franchise.reference.state_sequences`.
+
+A filter is normalised. Its entries below `TINY` are kept as their logarithms, which are negative: the observations
+or slices that follow may allow no other state. They count where the sum of all others is below `LEAST`.
 """
 
 import numpy as np
 
+from libc.math cimport INFINITY
 from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 
 from hdpkit._compiled.fused_sweeps.slices cimport share_out
@@ -22,16 +26,73 @@ from hdpkit.vectors cimport has_room, vector
 
 PIECE = PIECE_OF
 
-cdef double LEAST = 1e-250      # of a sum of scaled likelihoods; below, logarithms are used
+LEAST = 1e-250
+
+cdef double TINY = 1e-290
+cdef double LOG_TINY = -667.0     # slightly above its logarithm
+
+
+cdef inline double entry_of(double log_p) noexcept nogil:
+    return log_p if log_p < LOG_TINY else det_exp(log_p)
+
+
+cdef inline double log_entry(double entry) noexcept nogil:
+    """The logarithm of an entry of a filter."""
+    return entry if entry < 0.0 else det_log(entry) if entry > 0.0 else -INFINITY
+
+
+cdef double log_way(Job *job, const double *f, int64_t row, int64_t k, int64_t i) noexcept nogil:
+    """Log weight of the transition from a state, with the filter before (NULL: none), to state k of customer i."""
+    cdef double p = job.pi[row * job.n_states + k], w = 0.0 if f == NULL else log_entry(f[row])
+    if job.slices:
+        return w if p > job.slice[i] else -INFINITY
+    return w + det_log(p) if p > 0.0 else -INFINITY
+
+
+cdef double log_prediction(Job *job, const double *f, int64_t k, int64_t i) noexcept nogil:
+    """Log weight of state k of customer i given the filter before."""
+    cdef int64_t row
+    cdef double total = 0.0, top = -INFINITY
+    for row in range(job.n_states):
+        top = max(top, log_way(job, f, row, k, i))
+    if top == -INFINITY:
+        return top
+    for row in range(job.n_states):
+        total += det_exp(log_way(job, f, row, k, i) - top)
+    return top + det_log(total)
+
+
+cdef bint predict_tiny(Job *job, const double *f, int64_t i, double *out) noexcept nogil:
+    """Replace weights of states by their logarithms where logarithms in the filter before count; whether there are any."""
+    cdef int64_t K = job.n_states, row, p, k
+    cdef bint found = False
+    for row in range(K if f != NULL else 0):
+        if f[row] < 0.0 and job.slices:
+            p = row * K
+            while p < (row + 1) * K and job.sorted[p] > job.slice[i]:
+                if out[job.order[p]] < LEAST:
+                    out[job.order[p]] = -1.0
+                p += 1
+        elif f[row] < 0.0:
+            for k in range(K):
+                if out[k] < LEAST and job.pi[row * K + k] > 0.0:
+                    out[k] = -1.0
+    for k in range(K):
+        if out[k] < LEAST and out[k] != 0.0:
+            out[k] = log_way(job, NULL, K, k, i) if f == NULL else log_prediction(job, f, k, i)
+            found = True
+    return found
 
 
 cdef double advance(Job *job, const double *f, const int32_t *active, int64_t n_active, bint begins, int64_t i,
                     double *out) noexcept nogil:
     """The filter of customer i, normalised, from that of the one before; 0 if no state is possible."""
     cdef int64_t K = job.n_states, a, p, k, row
-    cdef double w, u, total = 0.0, top = 0.0
+    cdef double w, u, seen, total = 0.0, top = -1e308
     cdef const double *by_row
+    cdef const double *logs = NULL
     cdef int32_t place = job.index[i - job.base]
+    cdef bint tiny
     for k in range(K):
         out[k] = 0.0
     for a in range(1 if begins else n_active):
@@ -48,36 +109,47 @@ cdef double advance(Job *job, const double *f, const int32_t *active, int64_t n_
             by_row = job.pi + row * K
             for k in range(K):
                 out[k] += w * by_row[k]
-    if place >= 0 and job.likelihoods != NULL:
+    tiny = predict_tiny(job, <const double *>NULL if begins else f, i, out)
+    if place >= 0:
+        logs = job.logs + place * K
+    if place >= 0 and job.likelihoods != NULL and not tiny:
         by_row = job.likelihoods + place * K
         for k in range(K):
             total += out[k] * by_row[k]
         if total >= LEAST:
+            for k in range(K):
+                top = max(top, logs[k])
             w = 1.0 / total
             for k in range(K):
+                u = out[k]
                 out[k] *= by_row[k] * w
+                if u > 0.0 and out[k] < TINY:
+                    out[k] = entry_of(det_log(u) + (logs[k] - top) - det_log(total)) if logs[k] > -1e308 else 0.0
             if job.norms != NULL:
                 job.norms[i - job.base] = job.tops[place] + det_log(total)
             return total
-    if place >= 0:
-        by_row = job.logs + place * K
-        top = -1e308
-        for k in range(K):
-            if out[k] > 0.0 and by_row[k] > top:
-                top = by_row[k]
-        for k in range(K):
-            if out[k] > 0.0:
-                out[k] *= det_exp(by_row[k] - top) if by_row[k] > -1e308 else 0.0
+    # A weight is out[k] exp(seen), or exp(out[k] + seen) for a logarithm; all are divided by exp(top).
+    for k in range(K):
+        seen = logs[k] if place >= 0 else 0.0
+        if out[k] != 0.0 and seen + min(out[k], 0.0) > top:
+            top = seen + min(out[k], 0.0)
     total = 0.0
     for k in range(K):
-        total += out[k]
+        seen = logs[k] if place >= 0 else 0.0
+        if out[k] == 0.0 or not seen > -1e308:
+            out[k] = 0.0
+            continue
+        w = det_exp(seen - top) * out[k] if out[k] > 0.0 else det_exp(out[k] + seen - top)
+        out[k] = w if w >= TINY else log_entry(out[k]) + (seen - top)
+        total += w
     if not total > 0.0:
         return 0.0
     w = 1.0 / total
+    u = det_log(total)
     for k in range(K):
-        out[k] *= w
+        out[k] = entry_of(out[k] - u) if out[k] < 0.0 else out[k] * w
     if job.norms != NULL:
-        job.norms[i - job.base] = top + det_log(total) if place >= 0 else 0.0
+        job.norms[i - job.base] = top + u if place >= 0 else 0.0
     return total
 
 
@@ -112,19 +184,26 @@ cdef bint backward(Job *job, int64_t first, int64_t last, int32_t after, const d
     """Draw the states of these customers given their filters, and the state after them (-1: none)."""
     cdef int64_t K = job.n_states, i, k
     cdef const double *f
-    cdef double total, r, w
+    cdef double total, r, w, top
     cdef int32_t chosen
     for i in range(last - 1, first - 1, -1):
         f = rows + (i - first) * K
-        total = 0.0
+        total = top = 0.0
         for k in range(K):
-            total += weight(job, f, k, i, after)
+            total += weight(job, f, k, i, after, 0.0)
+        if total < LEAST:       # of the weights divided by exp(top)
+            top = -INFINITY
+            for k in range(K):
+                top = max(top, log_way(job, f, k, after, i + 1))
+            total = 0.0
+            for k in range(K if top > -INFINITY else 0):
+                total += weight(job, f, k, i, after, top)
         if not total > 0.0:
             return False
         r = philox_next_double(stream) * total
         chosen = -1
         for k in range(K):
-            w = weight(job, f, k, i, after)
+            w = weight(job, f, k, i, after, top)
             if w > 0.0:
                 chosen = <int32_t>k
                 if r < w:
@@ -135,8 +214,13 @@ cdef bint backward(Job *job, int64_t first, int64_t last, int32_t after, const d
     return True
 
 
-cdef inline double weight(Job *job, const double *f, int64_t k, int64_t i, int32_t after) noexcept nogil:
-    if after < 0 or f[k] == 0.0:
+cdef inline double weight(Job *job, const double *f, int64_t k, int64_t i, int32_t after, double top) noexcept nogil:
+    """Weight of state k of customer i given the state after it; unless ``top`` is 0, by logarithms."""
+    if top != 0.0:
+        return det_exp(log_way(job, f, k, after, i + 1) - top)
+    if f[k] <= 0.0:
+        return 0.0
+    if after < 0:
         return f[k]
     if job.slices:
         return f[k] if job.pi[k * job.n_states + after] > job.slice[i + 1] else 0.0

@@ -250,8 +250,9 @@ def _draw(paths: Any, plan: SequencePlan, parameters: list[Any], offsets: Int64s
 def scaled_rows(logs: Floats) -> tuple[Floats, Floats]:
     """The largest of each row of log likelihoods, and likelihoods divided by it."""
     top = np.max(logs, axis=1, keepdims=True)
-    scaled = exp_each(np.maximum(np.where(np.isfinite(top), logs - top, logs), -700.0))
-    scaled[~(logs - top > -700.0)] = 0.0
+    below = logs - np.maximum(top, np.finfo(np.float64).min)
+    scaled = exp_each(np.maximum(below, -700.0))
+    scaled[~(below > -700.0)] = 0.0
     return np.ascontiguousarray(top[:, 0]), np.ascontiguousarray(scaled)
 
 
@@ -422,24 +423,20 @@ class StateSequences:
         self.draw(sequence, sequence + 1, logs, None, index, 1)
 
     def _filter(self, begin: int, end: int, logs_of: Callable[[int], Any], source: ChoiceSource) -> None:
-        filters: list[Floats] = []
-        for i in range(begin, end):
-            to = self._possible(i)
-            f = to[-1].copy() if i == begin else filters[-1] @ to[:-1]
-            logs = logs_of(i)
-            if logs is not None:
-                top = np.max(logs[f > 0.0], initial=-np.inf)
-                f[f > 0.0] *= np.exp(logs[f > 0.0] - top)
-            if not f.sum() > 0.0:
-                raise FloatingPointError(
-                    "no state of a sequence is possible: likelihoods are 0 or not finite"
-                )
-            filters.append(f / f.sum())
-        after = -1
-        for i in range(end - 1, begin - 1, -1):
-            f = filters[i - begin]
-            weights = f if after < 0 else f * self._possible(i + 1)[:-1, after]
-            self.states[i] = after = source.choose(weights)
+        filters: list[Floats] = []  # logarithms
+        with np.errstate(divide="ignore"):
+            for i in range(begin, end):
+                to, logs = np.log(self._possible(i)), logs_of(i)
+                f = to[-1] if i == begin else np.logaddexp.reduce(filters[-1][:, None] + to[:-1], axis=0)
+                f = f if logs is None else f + logs
+                if not f.max() > -np.inf:
+                    raise FloatingPointError("no state of a sequence is possible: all likelihoods are 0")
+                filters.append(f - f.max())
+            after = -1
+            for i in range(end - 1, begin - 1, -1):
+                f = filters[i - begin]
+                f = f if after < 0 else f + np.log(self._possible(i + 1)[:-1, after])
+                self.states[i] = after = source.choose_log(f)
 
 
 def _row_of(logs: Floats, index: Int32s, base: int, i: int) -> Floats | None:

@@ -190,7 +190,7 @@ class Scans:
         of_all = getattr(self.bank, "of_all", self.bank)  # missing observations are left out already
         two = np.array(pair, dtype=np.int32)
         if isinstance(of_all, CompiledBank):
-            return np.asarray(log_each(of_all.predictives(who.astype(np.int32), two)[:, :2]))
+            return np.asarray(of_all.log_predictives(who.astype(np.int32), two)[:, :2])
         logs = [of_all.log_predictive(i, two)[:2] for i in who.tolist()]
         return np.array(logs, dtype=np.float64).reshape(len(who), 2)
 
