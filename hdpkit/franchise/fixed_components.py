@@ -43,8 +43,8 @@ class FixedComponents:
     state: NewRestaurants
     slots: Int32s
 
-    def probabilities(self, values: npt.NDArray[Any], group: Int64s) -> tuple[Floats, Floats]:
-        """Log densities of points, shape (n,), and the probability of each dish: shape (n, K + 1).
+    def log_probabilities(self, values: npt.NDArray[Any], group: Int64s) -> tuple[Floats, Floats]:
+        """Log densities of points, shape (n,), and the log probability of each dish: shape (n, K + 1).
 
         ``group`` is the number of each point's group, -1 for a new one.
         """
@@ -58,7 +58,7 @@ class FixedComponents:
             with np.errstate(divide="ignore"):
                 joint = joint + np.log(self.weights[group[here]])
             logs[here] = np.logaddexp.reduce(joint, axis=1)
-            shares[here] = np.exp(joint - np.maximum(logs[here], np.finfo(np.float64).min)[:, None])
+            shares[here] = joint - np.maximum(logs[here], np.finfo(np.float64).min)[:, None]
         return logs, shares
 
     def draw(self, group: Int64s, generator: np.random.Generator) -> tuple[list[Any], Int64s]:

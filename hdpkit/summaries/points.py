@@ -112,10 +112,12 @@ class PointComponents:
         dish to components by the shares of its points; averages over the samples.
         """
         logs, found = [], np.zeros((len(values), len(self.aligned)))
+        top = np.full((len(values), 1), np.finfo(np.float64).min)  # found is divided by its exponential
         for sample in self.samples:
-            log_density, shares = fixed_components(self.franchise, sample).probabilities(values, group)
+            log_density, dishes = fixed_components(self.franchise, sample).log_probabilities(values, group)
             logs.append(log_density)
-            found += shares[:, :-1] @ self._of_dishes(sample)
+            before, top = top, np.maximum(top, dishes[:, :-1].max(axis=1, keepdims=True))
+            found = found * np.exp(before - top) + np.exp(dishes[:, :-1] - top) @ self._of_dishes(sample)
         total = found.sum(axis=1, keepdims=True)
         shares = self.aligned.shares / self.aligned.shares.sum()
         found = np.where(total > 0.0, found / np.where(total > 0.0, total, 1.0), shares)

@@ -482,4 +482,6 @@ def test_points_far_from_all_components(measure, sites):
     groups = None if sites is None else ["north", "south", "new"]
     assert np.isfinite(fitted.score_samples(far, groups=groups)).all()
     assert (fitted.predict(far, groups=groups) >= 0).all()
+    if counts:  # not the shares of the components: their tails differ
+        assert fitted.predict_proba([[10**6, 0]]).max() > 0.999
     np.testing.assert_allclose(fitted.predict_proba(far, groups=groups).sum(axis=1), 1.0)
