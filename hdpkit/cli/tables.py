@@ -42,17 +42,19 @@ class Table:
             if given.get("header") is None:
                 self._check_header(names)
             del begun[0]
-            # R's write.table gives no name to the column of the names of rows.
-            if begun and len(without_empty(begun[0][1], len(names))) == len(names) + 1:
+            # R's write.table gives no name to the column of the names of rows. Numbers there may as well be
+            # the whole parts of numbers with decimal commas.
+            first = without_empty(begun[0][1], len(names)) if begun else []
+            if len(first) == len(names) + 1 and math.isnan(self.number(first[0])):
                 names.insert(0, "")
         self.names = names
         self._rows = chain(begun, rows)
 
     def _check_header(self, names: Sequence[str]) -> None:
-        """Refuse a row of numbers, unless they count the columns from 0 or 1, as pandas does."""
-        numbers = [self.number(name) for name in names if name]
+        """Refuse a row with numbers, unless they count columns from 0 or 1, as pandas does."""
+        numbers = [number for number in map(self.number, names) if math.isfinite(number)]
         counted = [[first + i for i in range(len(numbers))] for first in (0, 1)]
-        if numbers and all(map(math.isfinite, numbers)) and numbers not in counted:
+        if numbers and numbers not in counted:
             raise DataError(
                 place_of(self.path, self._first), list(names), "a header, with the names of the columns",
                 "Give --no-header if it is a row of data, and --header if these are names.",
@@ -90,7 +92,7 @@ class Table:
                 raise DataError(
                     place_of(self.path, line), f"{len(row)} fields",
                     f"{len(self.names)} fields, as in line {self._first}",
-                    "Complete the row, or give --delimiter.",
+                    "Complete the row or the first one, or give --delimiter.",
                 )  # fmt: skip
             yield line, [cell.strip() for cell in row]
 
