@@ -29,6 +29,7 @@ from hdpkit.cli.output import echo_ranks, echo_signatures, say, shown_path
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
 from hdpkit.data import Corpus, downsample
 from hdpkit.errors import ParameterError
+from hdpkit.formats.records import shown_names
 from hdpkit.franchise import Known
 from hdpkit.io.labels import check_nested, read_labels
 from hdpkit.record.run_folder import SIGNATURES
@@ -210,6 +211,8 @@ def signatures(matrix: Path, **options: Any) -> None:
             options["known"], channels=kind or plain_channels(words), delimiter=options["known_delimiter"]
         )
         check_channels(known, corpus.vocabulary or ())
+        if not quiet:
+            say(f"known signatures: {shown_names(known.names)}", err=True)
         if options["known_names"] is not None:
             known = known.chosen([name.strip() for name in options["known_names"].split(",")])
     else:
@@ -252,6 +255,8 @@ def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str], t
             options["levels"], corpus.names or (), columns=options["level_column"] or None,
             id_column=options["id_column"], delimiter=options["levels_delimiter"],
         )  # fmt: skip
+        if not quiet:
+            say(f"labels: {shown_names(groups)}", err=True)
         if not options["flat"]:
             check_nested(groups)
             levels = list(groups)
