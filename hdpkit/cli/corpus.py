@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,9 @@ import click
 
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import given_limits, group, limit_options, options_of, path_type, positive
-from hdpkit.cli.output import say, shown_path
+from hdpkit.cli.output import plural, say, shown_path
 from hdpkit.errors import ParameterError
-from hdpkit.formats.records import Layout, ReadingNotes
+from hdpkit.formats.records import Layout, ReadingNotes, shown_names
 from hdpkit.io.corpora import CONVERTED, FORMATS, ReadCorpus, detect_format, read_any, skipped_text
 from hdpkit.io.text_options import TextOptions, stop_words_of, with_stop_words
 from hdpkit.record.describe import Allowed
@@ -27,6 +27,8 @@ __all__ = [
     "group_labels",
     "layout_options",
     "say_notes",
+    "say_table",
+    "table_options",
 ]
 
 _LAYOUT = (
@@ -35,6 +37,9 @@ _LAYOUT = (
 )
 format_option = click.option(
     "--format", type=click.Choice(FORMATS), help="Format of the corpus.  [default: detected]"
+)
+table_options = options_of(
+    Layout, unset=True, encoding="NAME", delimiter="CHARACTER", quotes=None, header=None
 )
 layout_options = group(
     "Layout of texts",
@@ -45,7 +50,7 @@ layout_options = group(
         "may be given several times, the widest groups first. Arrays, shards: a label.",
     ),
     *options_of(Layout, unset=True, date_column="NAME|N"),
-    *options_of(Layout, unset=True, encoding="NAME", delimiter="CHARACTER", quotes=None, header=None),
+    *table_options,
     *options_of(Layout, unset=True, escaped=None, files="PATTERN", strict=None),
 )  # fmt: skip
 """Adds the options of the layout of texts; `given_layout` reads them."""
@@ -147,7 +152,9 @@ def group_labels(read: ReadCorpus, options: dict[str, Any]) -> list[str]:
 
 
 def say_notes(notes: ReadingNotes, quiet: bool) -> None:
-    """Print which files were left out, and which encodings were detected."""
+    """Print the column of the texts, which files were left out, and which encodings were detected."""
+    if notes.text is not None and not quiet:
+        say_table([notes.text], notes.delimiter, notes.n_columns)
     if notes.encodings and not quiet:
         found = [
             encoding if n_files == 1 else f"{encoding} ({n_files:,} files)"
@@ -156,6 +163,17 @@ def say_notes(notes: ReadingNotes, quiet: bool) -> None:
         say(f"not in UTF-8; detected: {', '.join(found)}. --encoding says otherwise", err=True)
     if notes.skipped:
         say(f"Warning: {skipped_text(notes)}", err=True)
+
+
+def say_table(columns: Sequence[str], delimiter: str, n_columns: int) -> None:
+    """Print columns of a table, how many it has, and what separates them."""
+    told = f"{len(columns)} of {plural(n_columns, 'column')}: {shown_names(columns)}"
+    if n_columns > 1:
+        named = {"\t": "tabs", ",": "commas", ";": "semicolons", " ": "spaces"}.get(
+            delimiter, repr(delimiter)
+        )
+        told += f"; separated by {named}"
+    say(told, err=True)
 
 
 def _naming_the_option(error: ParameterError, options: dict[str, Any]) -> ParameterError:

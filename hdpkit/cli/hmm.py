@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
-from hdpkit.cli.tables import Table, is_missing, number_of
+from hdpkit.cli.tables import Table, is_missing, options_of_table
 from hdpkit.data import Sequences
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.text_files import place_of, reading
@@ -77,6 +77,7 @@ def hmm() -> None:
     metavar="NAME",
     help="Column that says which sequence a row belongs to.  [default: all rows are one sequence]",
 )
+@options_of_table
 @run_options()
 @group(
     "Model",
@@ -123,7 +124,8 @@ def hmm() -> None:
 def fit(data: Path, **options: Any) -> None:
     """Find the states of sequences in a table and save the run in a folder.
 
-    DATA is a table (CSV or TSV, plain or compressed) with a header and a row for each observation, in order.
+    DATA is a table (CSV, TSV or similar, plain or compressed) with a header and a row for each observation,
+    in order. Columns without a name, such as an index, are left out.
     An empty cell, NA or NaN is a missing observation; with several columns either all cells of a row are
     missing or none. Rows of a sequence need not be next to each other, but must be in order.
 
@@ -154,7 +156,9 @@ def fit(data: Path, **options: Any) -> None:
     if not quiet:
         say(f"reading {shown_path(data)}", err=True)
     with reading(data):
-        sequences = read_sequences(data, options["columns"], options["sequence"], options["emission"])
+        sequences = read_sequences(
+            data, options["columns"], options["sequence"], options["emission"], options
+        )
     if options["emission"] == "normal" and sequences.values.ndim == 2:
         sequences = KeptColumns.of(sequences).of_data(sequences)
     if not quiet:
@@ -175,14 +179,21 @@ def fit(data: Path, **options: Any) -> None:
         carry_out(in_rounds(options, folder, run), folder, 10, quiet, unit="observations")
 
 
-def read_sequences(path: Path, columns: Sequence[str], sequence: str | None, emission: str) -> Sequences:
+def read_sequences(
+    path: Path,
+    columns: Sequence[str],
+    sequence: str | None,
+    emission: str,
+    options: Mapping[str, Any] | None = None,
+) -> Sequences:
     """The sequences of a table; an error names the line and the column of a cell that is no observation."""
-    read = Table(path)
+    read = Table(path, options)
     names = read.names
     key = None if sequence is None else read.place("sequence", sequence)
     chosen = read.columns("column", columns, key)
     if emission == "words" and len(chosen) != 1:
         raise ParameterError("column", [names[i] for i in chosen], "one column of words", "Give --column.")
+    read.tell(chosen, options)
     found: dict[str, list[Any]] = {}
     for line, row in read.rows():
         cells = [_value(read, line, i, row[i], emission) for i in chosen]
@@ -209,7 +220,7 @@ def _value(read: Table, line: int, column: int, cell: str, emission: str) -> Any
         return None
     if emission == "words":
         return cell
-    value = number_of(cell)
+    value = read.number(cell)
     whole = emission != "poisson" or (value >= 0 and value == np.floor(value))
     if math.isfinite(value) and whole:
         return int(value) if emission == "poisson" else value

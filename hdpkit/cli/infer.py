@@ -77,7 +77,7 @@ def infer(run: Path, new: Path, out: Path | None, **options: Any) -> None:
     if nouns_of(there.data, run) is POINTS:
         from hdpkit.cli.mixture import new_points
 
-        _write(new_points(there, new, options["chain"], quiet), out, options["raw"])
+        _write(new_points(there, new, options), out, options["raw"])
         if not quiet and out is not None:
             say(f"components of the points in {shown_path(out)}", err=True)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from hdpkit.cli.options import (
 )
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
-from hdpkit.cli.tables import Table, is_missing, number_of
+from hdpkit.cli.tables import Table, is_missing, options_of_table
 from hdpkit.data import Groups
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.text_files import place_of, reading
@@ -62,6 +62,7 @@ __all__ = ["mixture", "new_points", "point_columns", "points_of_run", "read_poin
     metavar="NAME",
     help="Column with the group of each point.  [default: a mixture without groups]",
 )
+@options_of_table
 @run_options()
 @group(
     "Model",
@@ -95,10 +96,10 @@ __all__ = ["mixture", "new_points", "point_columns", "points_of_run", "read_poin
 def mixture(points: Path, **options: Any) -> None:
     """Find the components of points in a table and save the run in a folder.
 
-    POINTS is a table (CSV or TSV, plain or compressed) with a header and a row for each point, without
-    missing values. The number of components is inferred. With --group each group has weights of its own over
-    shared components; a point without a group is drawn from the components of all groups. The prior of the
-    components has the scale of the data.
+    POINTS is a table (CSV, TSV or similar, plain or compressed) with a header and a row for each point,
+    without missing values. Columns without a name, such as an index, are left out. The number of components
+    is inferred. With --group each group has weights of its own over shared components; a point without a
+    group is drawn from the components of all groups. The prior of the components has the scale of the data.
 
     Ctrl-C stops the run, and hdpkit resume RUN continues it. hdpkit report RUN shows the components in the
     plane, weights by group, and which points are together; hdpkit infer RUN NEW has the components of new
@@ -121,7 +122,7 @@ def mixture(points: Path, **options: Any) -> None:
     if not quiet:
         say(f"reading {shown_path(points)}", err=True)
     with reading(points):
-        data = read_points(points, options["columns"], options["group"])
+        data = read_points(points, options["columns"], options["group"], options)
     if options["measure"] == "directions":
         data = data.with_values(directions_of(data.values))
     else:
@@ -142,12 +143,19 @@ def mixture(points: Path, **options: Any) -> None:
         carry_out(in_rounds(options, folder, run), folder, 10, quiet, unit="points")
 
 
-def read_points(path: Path, columns: Sequence[str], group: str | None, *, new: bool = False) -> Groups:
+def read_points(
+    path: Path,
+    columns: Sequence[str],
+    group: str | None,
+    options: Mapping[str, Any] | None = None,
+    *,
+    new: bool = False,
+) -> Groups:
     """The points of a table; an error names the line and the column of a cell that is no number.
 
     Of ``new`` points the column of the group may be absent.
     """
-    read = Table(path)
+    read = Table(path, options)
     named = [name for given in columns for name in _split(given, read.names)]
     if new and group is not None and group not in read.names:
         group = None
@@ -155,6 +163,7 @@ def read_points(path: Path, columns: Sequence[str], group: str | None, *, new: b
     chosen = read.columns("columns", named, key)
     if len(set(chosen)) < len(chosen) or key in chosen:
         raise ParameterError("columns", named, "each column once, without that of the group", "Correct them.")
+    read.tell(chosen, options)
     rows, groups = [], []
     for line, row in read.rows():
         for i in chosen:
@@ -164,7 +173,7 @@ def read_points(path: Path, columns: Sequence[str], group: str | None, *, new: b
                     "Drop the row or fill the cell, for instance with sklearn.impute.SimpleImputer, or leave "
                     "the column out.",
                 )  # fmt: skip
-        numbers = [number_of(row[i]) for i in chosen]
+        numbers = [read.number(row[i]) for i in chosen]
         for i, number in zip(chosen, numbers, strict=True):
             if not math.isfinite(number):
                 remedy = "Correct the cell, or choose other columns with --columns."
@@ -195,14 +204,14 @@ def point_columns(shares: Floats, components: Int64s) -> dict[str, Any]:
     return {"point": np.arange(1, len(shares) + 1), "component": components + 1, **probabilities}
 
 
-def new_points(run: Run, path: Path, chain: int | None, quiet: bool) -> Columns:
-    """The components of new points of a table, and their log densities."""
-    found = points_of_run(run, chain)
+def new_points(run: Run, path: Path, options: Mapping[str, Any]) -> Columns:
+    """The components of new points of a table, read as the options say, and their log densities."""
+    found = points_of_run(run, options["chain"])
     own: Any = run.data
     names = getattr(own, "columns", None)
     label = found.label
     with reading(path):
-        data = read_points(path, names or (), label, new=True)
+        data = read_points(path, names or (), label, options, new=True)
     width = int(np.prod(own.values.shape[1:], dtype=np.int64))
     if data.values.shape[1] != width:
         raise DataError(
@@ -217,7 +226,7 @@ def new_points(run: Run, path: Path, chain: int | None, quiet: bool) -> Columns:
         place = {str(name): i for i, name in enumerate(found.aligned.names)}
         codes, keys = data.labels[label]
         group = np.array([*(place.get(key, -1) for key in keys), -1])[codes]
-    if not quiet:
+    if not options["quiet"]:
         known = f", {int((group >= 0).sum()):,} of them in groups of the run" if label else ""
         say(f"{len(data):,} points{known}", err=True)
     logs, shares = found.new(values, group)

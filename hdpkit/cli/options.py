@@ -322,7 +322,7 @@ def read_config(path: str | os.PathLike[str], command: click.Command, ctx: click
                 f"at most {_CONFIG_BYTES} bytes long",
                 "Check that it is a file of options.",
             )
-        content = tomllib.loads(raw.decode("utf-8"))
+        content = tomllib.loads(raw.decode("utf-8-sig"))
     except OSError as error:
         raise DataError(
             f"file {os.fspath(path)}", error.strerror or str(error), "a file that can be read",

@@ -29,6 +29,7 @@ from hdpkit.cli.output import echo_ranks, echo_signatures, say, shown_path
 from hdpkit.cli.runs import carry_out, check_until, first_run, in_rounds
 from hdpkit.data import Corpus, downsample
 from hdpkit.errors import ParameterError
+from hdpkit.formats.records import shown_names
 from hdpkit.franchise import Known
 from hdpkit.io.labels import check_nested, read_labels
 from hdpkit.record.run_folder import SIGNATURES
@@ -42,12 +43,14 @@ from hdpkit.signatures import (
     read_signatures,
     read_spectra,
 )
+from hdpkit.signatures.channels import plain_channels
 from hdpkit.signatures.known import KnownSignatures, check_channels
 from hdpkit.signatures.runs import Settings, signatures_of_run
 from hdpkit.signatures.spectra import ANY
 
 __all__ = ["signatures"]
 
+_DELIMITER = "The character between fields of {}, or tab.  [default: detected]"
 share = click.FloatRange(0.0, 1.0)
 inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 
@@ -64,6 +67,7 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
     ),
     option_of(read_spectra, "samples", click.Choice(["auto", "rows", "columns"]), name="samples-in"),
     option_of(read_spectra, "drop_empty"),
+    click.option("--delimiter", metavar="CHARACTER", help=_DELIMITER.format("MATRIX")),
     click.option(
         "--max-per-sample", type=positive, metavar="N",
         help="Draw N mutations of each sample that has more: see below.",
@@ -78,6 +82,7 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
     ),
     click.option("--level-column", multiple=True, metavar="NAME", help="A column of TABLE.  [default: all]"),
     click.option("--id-column", metavar="NAME", help="The column with the names.  [default: the first]"),
+    click.option("--levels-delimiter", metavar="CHARACTER", help=_DELIMITER.format("TABLE")),
     click.option(
         "--flat", is_flag=True,
         help="Keep the labels for pictures and tables, but put no level above the samples.",
@@ -95,6 +100,7 @@ inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
         "with, worth --pseudo-counts mutations each; or components that never change.",
     ),
     click.option("--known-names", metavar="NAME,...", help="Only these of FILE."),
+    click.option("--known-delimiter", metavar="CHARACTER", help=_DELIMITER.format("FILE")),
     click.option(
         "--names-from", type=share, metavar="COSINE",
         help="Give a signature the name of its best match in FILE if their cosine is at least this.",
@@ -199,13 +205,18 @@ def signatures(matrix: Path, **options: Any) -> None:
     corpus, levels, totals = _corpus(matrix, options)
     known = None
     if options["known"] is not None:
-        kind = options["channels"] or getattr(channels_of(corpus.vocabulary), "name", ANY)
-        known = read_signatures(options["known"], channels=kind)
+        words = corpus.vocabulary or ()
+        kind = None if options["channels"] == ANY else channels_of(words)
+        known = read_signatures(
+            options["known"], channels=kind or plain_channels(words), delimiter=options["known_delimiter"]
+        )
         check_channels(known, corpus.vocabulary or ())
+        if not quiet:
+            say(f"known signatures: {shown_names(known.names)}", err=True)
         if options["known_names"] is not None:
             known = known.chosen([name.strip() for name in options["known_names"].split(",")])
     else:
-        for name in ("known_as", "known_names", "names_from"):
+        for name in ("known_as", "known_names", "known_delimiter", "names_from"):
             if options[name] not in (None, "match"):
                 raise ParameterError(
                     name.replace("_", "-"), options[name], "left out without --known", "Give --known FILE."
@@ -236,14 +247,16 @@ def _corpus(matrix: Path, options: dict[str, Any]) -> tuple[Corpus, list[str], t
         say(f"reading {shown_path(matrix)}", err=True)
     corpus = read_spectra(
         matrix, channels=options["channels"], samples=options["samples_in"],
-        drop_empty=options["drop_empty"], limits=limits,
+        drop_empty=options["drop_empty"], limits=limits, delimiter=options["delimiter"],
     )  # fmt: skip
     levels: list[str] = []
     if options["levels"] is not None:
         groups = read_labels(
             options["levels"], corpus.names or (), columns=options["level_column"] or None,
-            id_column=options["id_column"],
+            id_column=options["id_column"], delimiter=options["levels_delimiter"],
         )  # fmt: skip
+        if not quiet:
+            say(f"labels: {shown_names(groups)}", err=True)
         if not options["flat"]:
             check_nested(groups)
             levels = list(groups)

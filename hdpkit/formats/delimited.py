@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,12 +17,12 @@ import numpy.typing as npt
 
 from hdpkit.errors import DataError, printable
 from hdpkit.formats.records import Document, Fields, Layout, ReadingNotes, find_columns, text_lines
-from hdpkit.formats.text_files import MAX_LINE_BYTES, place_of, unpacked_beginning
+from hdpkit.formats.text_files import MAX_LINE_BYTES, place_of
 
 __all__ = [
     "NumberTable",
-    "delimiter_of",
     "escaped",
+    "number_of",
     "read_delimited",
     "read_number_table",
     "read_rows",
@@ -72,18 +73,18 @@ def _cell(value: Any) -> Any:
     return value if value is None or isinstance(value, int | float) else escaped(str(value))
 
 
-def read_delimited(
-    path: Path, layout: Layout, notes: ReadingNotes, delimiter: str = ","
-) -> Iterator[Document]:
+def read_delimited(path: Path, layout: Layout, notes: ReadingNotes, usual: str = ",") -> Iterator[Document]:
     """Read a table of text, a row at a time."""
     fields: Fields | None = None
     width = 0
-    for first, row in read_rows(path, layout, notes, delimiter):
+    for first, row in read_rows(path, layout, notes, usual):
         if fields is None:
             width = len(row)
             columns = row if layout.header else [str(number) for number in range(1, width + 1)]
             fields = find_columns(layout, columns, place_of(path, first), notes)
+            notes.text, notes.n_columns = columns[fields.text], width
             if layout.header:
+                _check_header(layout, notes.text, place_of(path, first))
                 continue
         if len(row) != width:
             told = "the header has" if layout.header else "the first row has"
@@ -96,17 +97,42 @@ def read_delimited(
         raise DataError(place_of(path), "an empty file", "a table", "Check the path.")
 
 
+def _check_header(layout: Layout, name: str, place: str) -> None:
+    """Refuse a name of the column of texts that is itself a text, unless it was given."""
+    if (len(name.split()) > 5 or len(name) > 40) and name != layout.text_column:
+        raise DataError(
+            f"{place}, text_column", name, "the name of a column, not a text",
+            "Give --no-header if the first row is a document, and --text-column with the whole name if not.",
+        )  # fmt: skip
+
+
 def read_rows(
-    path: Path, layout: Layout, notes: ReadingNotes, delimiter: str = ","
+    path: Path, layout: Layout, notes: ReadingNotes, usual: str | None = None
 ) -> Iterator[tuple[int, list[str]]]:
-    """Read the rows of a table, the header among them, each with the number of its first line."""
-    lines = _Lines(path, text_lines(path, layout.encoding, notes))
+    """Read the rows of a table, the header among them, each with the number of its first line.
+
+    Unless the layout has a delimiter, it is detected; ``usual`` is that of the format, by default of the
+    file's suffix.
+    """
     # The csv module has one limit for the entire process. It is raised and never lowered, since another
     # thread may be reading.
     if csv.field_size_limit() < MAX_LINE_BYTES:
         csv.field_size_limit(MAX_LINE_BYTES)
     quoting: Any = csv.QUOTE_MINIMAL if layout.quotes else csv.QUOTE_NONE
-    rows = csv.reader(lines, delimiter=layout.delimiter or delimiter, quoting=quoting, strict=True)
+    source = text_lines(path, layout.encoding, notes)
+    begun: list[tuple[int, str]] = []
+    for one in source:
+        begun.append(one)
+        if len(begun) == _BEGINNING[0] or sum(len(line) for _, line in begun) > _BEGINNING[1]:
+            break
+    told = _TOLD.fullmatch(begun[0][1].rstrip("\r\n")) if begun else None
+    if told:
+        del begun[0]
+    notes.delimiter = layout.delimiter or (
+        told[1] if told else _detected(path, [line for _, line in begun], quoting, usual)
+    )
+    lines = _Lines(path, itertools.chain(begun, source), number=1 if told else 0)
+    rows = csv.reader(lines, delimiter=notes.delimiter, quoting=quoting, strict=True)
     while True:
         first = lines.begin_row()
         try:
@@ -117,6 +143,49 @@ def read_rows(
             raise _malformed(path, first, lines.number, str(error), layout) from error
         if row:
             yield first, [unescaped(field) for field in row] if layout.escaped else row
+
+
+_BEGINNING = (200, 1 << 20)  # lines, and characters, from which the delimiter is detected
+_DELIMITERS = ("\t", ",", ";", "|")
+_SUFFIXES = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_PACKED = (".gz", ".bz2", ".xz")
+_TOLD = re.compile('"?sep=(.)"?\\1*', re.IGNORECASE)  # a first line by which Excel is told the delimiter
+
+
+def _detected(path: Path, lines: Sequence[str], quoting: Any, usual: str | None) -> str:
+    """The delimiter by which most rows have as many fields as the first; of several, that with most fields.
+
+    A delimiter must be in the first row: commas and semicolons of texts below a single name separate nothing.
+    """
+    name = path.name.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
+    usual = usual or next((letter for suffix, letter in _SUFFIXES.items() if name.endswith(suffix)), None)
+    letters = [*([usual] if usual else []), *_DELIMITERS]
+    share, _, _, best = max((*_fit(lines, one, quoting), -place, one) for place, one in enumerate(letters))
+    if share >= 0.5:
+        return best
+    first = lines[0] if lines else ""
+    return usual or next((letter for letter in ("\t", ",", ";") if letter in first), " ")
+
+
+def _fit(lines: Sequence[str], delimiter: str, quoting: Any) -> tuple[float, int]:
+    """The share of rows with as many fields as the first by a delimiter, and how many these are.
+
+    The first may have up to three fewer, which are columns with names of rows, as in tables of R.
+    """
+    widths: list[int] = []
+    try:
+        for row in csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True):
+            if row:
+                widths.append(len(row))
+    except csv.Error:
+        widths.append(0)
+    first, *rest = widths or [0]
+    if first < 2 or not rest:
+        return 0.0, 0
+    most = max(set(rest), key=rest.count)
+    return rest.count(most) / len(rest) if first <= most <= first + 3 else 0.0, first
 
 
 def _document(path: Path, row: list[str], fields: Fields, number: int, guessed: bool) -> Document:
@@ -143,11 +212,11 @@ def _malformed(path: Path, first: int, last: int, told: str, layout: Layout) -> 
 class _Lines:
     """Lines for the csv module, with the number of the last line and a limit on the size of a row."""
 
-    def __init__(self, path: Path, lines: Iterator[tuple[int, str]]) -> None:
+    def __init__(self, path: Path, lines: Iterator[tuple[int, str]], number: int) -> None:
         self._path = path
         self._lines = lines
         self._taken = 0
-        self.number = 0
+        self.number = number
 
     def begin_row(self) -> int:
         """Begin to measure a row; returns the number of its first line."""
@@ -168,11 +237,6 @@ class _Lines:
         return line
 
 
-_BEGINNING = 1 << 20
-_SUFFIXES = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-_PACKED = (".gz", ".bz2", ".xz")
-
-
 @attrs.frozen(eq=False)
 class NumberTable:
     """A table of finite numbers."""
@@ -183,6 +247,7 @@ class NumberTable:
     values: npt.NDArray[np.float64]
     lines: tuple[int, ...]  # where each row begins, from 1
     header: int  # line of the names of the columns
+    delimiter: str
 
     def cell(self, row: int, column: int) -> str:
         """Name a cell, for errors: the line and the names of its row and column."""
@@ -191,20 +256,28 @@ class NumberTable:
         )
 
 
-def delimiter_of(path: Path) -> str:
-    """Return the delimiter of a table, from its suffix or else from its first line."""
-    name = path.name.lower()
-    for packed in _PACKED:
-        name = name.removesuffix(packed)
-    for suffix, letter in _SUFFIXES.items():
-        if name.endswith(suffix):
-            return letter
-    first = unpacked_beginning(path, _BEGINNING).partition(b"\n")[0]
-    return next((letter for letter in ("\t", ",", ";") if letter.encode() in first), " ")
-
-
 def _one(fields: Sequence[str]) -> int:
-    return 1
+    return 0
+
+
+def number_of(cell: str, delimiter: str = ",") -> float:
+    """The number in a cell; NaN if there is none. Between semicolons it may have a decimal comma."""
+    if delimiter == ";" and _COMMA.fullmatch(cell.strip()):
+        cell = cell.replace(",", ".")
+    try:
+        return float(cell) if "_" not in cell else math.nan  # since Python accepts 1_000
+    except ValueError:
+        return math.nan
+
+
+_COMMA = re.compile(r"[-+]?\d*,\d+(e[-+]?\d+)?", re.IGNORECASE | re.ASCII)
+
+
+def without_empty(row: list[str], width: int) -> list[str]:
+    """A row without the empty fields at its end that are more than ``width``."""
+    while len(row) > width and not row[-1].strip():
+        row = row[:-1]
+    return row
 
 
 def read_number_table(
@@ -214,33 +287,45 @@ def read_number_table(
     names: Callable[[Sequence[str]], int] = _one,
     join: Callable[[Sequence[str]], str] = "".join,
 ) -> NumberTable:
-    """Read a table whose first columns name the rows and whose other columns are numbers."""
-    letter = delimiter_of(path) if delimiter is None else delimiter
-    layout = Layout(delimiter=letter)
+    """Read a table whose first columns name the rows and whose other columns are numbers.
+
+    ``names`` says how many fields at the beginning of a row name it; 0 if it doesn't know them: then one.
+    """
+    notes = ReadingNotes()
     header: tuple[int, list[str]] | None = None
     columns: list[str] = []
     rows: list[str] = []
     lines: list[int] = []
     values: list[npt.NDArray[np.float64]] = []
     n_names = 1
-    for line, row in read_rows(path, layout, ReadingNotes()):
+    for line, row in read_rows(path, Layout(delimiter=delimiter), notes):
         if header is None:
-            header = (line, row)
+            header = (line, without_empty(row, 1))
+            begun = names(row)
+            if begun and all(math.isfinite(number_of(cell, notes.delimiter)) for cell in header[1][begun:]):
+                raise DataError(
+                    place_of(path, line), row[:4], "a header, with the names of the columns",
+                    "Add a first line with names.",
+                )  # fmt: skip
             continue
+        row = without_empty(row, len(header[1]) if not rows else n_names + len(columns))
         if not rows:
-            n_names = names(row)
+            n_names = names(row) or 1
             columns = _columns(path, header, len(row), n_names)
         if len(row) != n_names + len(columns):
             raise DataError(
                 place_of(path, line), f"{len(row)} fields", f"{n_names + len(columns)} fields, as before",
-                "Complete the row, or say what separates the columns.",
+                "Complete the row, or say what separates the columns (--delimiter).",
             )  # fmt: skip
         rows.append(join([field.strip() for field in row[:n_names]]))
         lines.append(line)
-        values.append(_numbers(path, line, rows[-1], columns, row[n_names:]))
+        values.append(_numbers(path, line, rows[-1], columns, row[n_names:], notes.delimiter))
     if header is None or not rows:
         raise DataError(place_of(path), "no rows", "a table with a header", "Check the path.")
-    return NumberTable(place_of(path), tuple(rows), tuple(columns), np.array(values), tuple(lines), header[0])
+    return NumberTable(
+        place_of(path), tuple(rows), tuple(columns), np.array(values), tuple(lines), header[0],
+        notes.delimiter,
+    )  # fmt: skip
 
 
 def _columns(path: Path, header: tuple[int, list[str]], width: int, n_names: int) -> list[str]:
@@ -249,30 +334,34 @@ def _columns(path: Path, header: tuple[int, list[str]], width: int, n_names: int
     if missing not in (0, n_names):
         raise DataError(
             place_of(path, line), f"{len(fields)} fields, and {width} in the next row", "as many in both",
-            "Correct the header, or say what separates the columns.",
+            "Correct the header, or say what separates the columns (--delimiter).",
         )  # fmt: skip
     columns = [field.strip() for field in fields[n_names - missing :]]
     if not columns:
-        raise DataError(place_of(path, line), "no columns of numbers", "at least one", "Check the file.")
+        raise DataError(
+            place_of(path, line), "no columns of numbers", "at least one",
+            "Check the file, or say what separates the columns (--delimiter).",
+        )  # fmt: skip
     return columns
 
 
-def _numbers(path: Path, line: int, row: str, columns: list[str], fields: list[str]) -> Any:
-    try:
-        if not any("_" in field for field in fields):  # since Python accepts 1_000
-            found = np.array([float(field) for field in fields])
-            if np.isfinite(found).all():
-                return found
-    except ValueError:
-        pass
-    for column, field in zip(columns, fields, strict=True):
-        try:
-            good = "_" not in field and math.isfinite(float(field))
-        except ValueError:
-            good = False
-        if not good:
-            raise DataError(
-                f"{place_of(path, line)}, row {row!r}, column {column!r}", field, "a finite number",
-                "Fill the cell in: a count that is missing is not the same as 0.",
-            )  # fmt: skip
-    raise AssertionError(fields)
+def _numbers(
+    path: Path, line: int, row: str, columns: list[str], fields: list[str], delimiter: str
+) -> npt.NDArray[np.float64]:
+    found = np.array([number_of(field, delimiter) for field in fields])
+    if not np.isfinite(found).all():
+        bad = int(np.argmin(np.isfinite(found)))
+        raise DataError(
+            f"{place_of(path, line)}, row {row!r}, column {columns[bad]!r}", fields[bad], "a finite number",
+            comma_remedy(fields[bad])
+            or "Fill the cell in: a count that is missing is not the same as 0.",
+        )  # fmt: skip
+    return found
+
+
+def comma_remedy(cell: str) -> str:
+    """What to do about a cell that is no number because of its commas; otherwise nothing."""
+    digits = cell.strip().replace(",", "").replace(".", "")
+    if "," not in cell or not math.isfinite(number_of(digits)):
+        return ""
+    return "Write decimals with a point (1.5) and thousands without commas (1000)."

@@ -36,7 +36,7 @@ def read_vocabulary(path: str | os.PathLike[str], limits: Limits | None = None) 
         for number, line in enumerate(lines, start=first):
             place = f"{os.fspath(path)}, line {number}"
             try:
-                term = line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r")
+                term = line.decode("utf-8").removesuffix("\r")
             except UnicodeDecodeError:
                 raise DataError(place, line, "valid UTF-8", "Convert the file to UTF-8.") from None
             if "\0" in term:

@@ -32,6 +32,7 @@ __all__ = [
     "ReadingNotes",
     "find_columns",
     "read_document_lines",
+    "shown_names",
     "text_lines",
 ]
 
@@ -113,7 +114,7 @@ class Layout:
         Encoding of the texts, by default detected. It is UTF-8, the encoding given by a byte order mark, or
         else the most probable of the encodings in use, by charset-normalizer.
     delimiter : str, optional
-        For tables: one character between fields, or "tab"; by default a comma (csv) or a tab (tsv).
+        For tables: one character between fields, or "tab"; by default it is detected.
     quotes : bool
         For tables: whether a field may be in double quotes, and then contain delimiters and line ends.
     header : bool
@@ -173,6 +174,9 @@ class ReadingNotes:
     skipped: list[tuple[str, str]] = attrs.Factory(list)  # paths of files that were left out, and why
     groups: tuple[str, ...] = ()  # names of the group columns and of that of dates, from the header
     names: str | None = None  # the column that names the documents although none was requested
+    delimiter: str = ""  # of a table
+    text: str | None = None  # its column of the texts
+    n_columns: int = 0
 
     def detected(self, encoding: str) -> None:
         """Count a file with a detected encoding."""
@@ -203,7 +207,8 @@ def find_columns(
         if not known:
             raise DataError(
                 f"{place}, text_column", list(columns), f"one {what}, or one that is called 'text'",
-                f"Say which {what} holds the text: --text-column NAME, or a number, from 1.",
+                f"Say which {what} holds the text: --text-column NAME, or a number, from 1. Of tables also "
+                "--no-header if the first row is a document, and --delimiter.",
             )  # fmt: skip
         chosen = lower.index(known[0])
     name = None if layout.id_column is None else find("id_column", layout.id_column)
@@ -247,14 +252,15 @@ def _finder(columns: Sequence[str], place: str, what: str) -> Callable[[str, str
         if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted[:9]) <= len(columns):
             return int(wanted[:9]) - 1
         raise DataError(
-            f"{place}, {parameter}", wanted, f"one of the {what}s {_shown(columns)}, or a number from 1",
+            f"{place}, {parameter}", wanted, f"one of the {what}s {shown_names(columns)}, or a number from 1",
             "Check the name; if the file separates columns by something else, give --delimiter.",
         )  # fmt: skip
 
     return find
 
 
-def _shown(columns: Iterable[str], most: int = 12) -> str:
+def shown_names(columns: Iterable[str], most: int = 12) -> str:
+    """Names in a sentence, the first of them if they are many."""
     names = [repr(column) for column in columns]
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 

@@ -100,7 +100,10 @@ def bad_gzip(path: str | os.PathLike[str], error: Exception) -> DataError:
 
 
 def line_blocks(path: str | os.PathLike[str], limit: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
-    """Yield a file, plain or gzip, in blocks of complete lines, each with the number of its first line."""
+    """Yield a file, plain or gzip, in blocks of complete lines, each with the number of its first line.
+
+    A byte order mark of UTF-8 is left out.
+    """
     place = f"file {os.fspath(path)}"
     number, held, size, unpacked = 1, [], 0, 0
     with open_regular(path) as raw:
@@ -108,7 +111,7 @@ def line_blocks(path: str | os.PathLike[str], limit: int = MAX_LINE_BYTES) -> It
             packed = raw.peek(2)[:2] == b"\x1f\x8b"
         try:
             with reading(path), gzip.GzipFile(fileobj=raw, mode="rb") if packed else raw as file:
-                while piece := file.read(BLOCK):
+                while piece := file.read(BLOCK).removeprefix(b"" if unpacked else codecs.BOM_UTF8):
                     unpacked += len(piece)
                     if packed:
                         check_expansion(place, unpacked, raw.tell())

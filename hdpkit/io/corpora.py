@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import warnings
@@ -462,11 +463,14 @@ def detect_format(path: str | os.PathLike[str]) -> str:
         if suffix in _SUFFIXES:
             return _SUFFIXES[suffix]
         with open(place, "rb") as file:
-            if file.read(len(_BANNER)).lower() == _BANNER:
+            if file.read(len(_BANNER) + 3).removeprefix(codecs.BOM_UTF8).lower().startswith(_BANNER):
                 return "matrix-market"
         if (
             suffix == ".txt"
-            and _COUNTS.fullmatch(unpacked_beginning(place, 4096).partition(b"\n")[0]) is None
+            and _COUNTS.fullmatch(
+                unpacked_beginning(place, 4096).removeprefix(codecs.BOM_UTF8).partition(b"\n")[0]
+            )
+            is None
         ):
             return "lines"
         return "uci" if is_uci(place) else "ldac"

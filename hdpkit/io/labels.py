@@ -11,7 +11,7 @@ from typing import Any
 from hdpkit.checks import hashable, items, text
 from hdpkit.checks import path as path_of
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.formats.delimited import delimiter_of, read_rows
+from hdpkit.formats.delimited import read_rows
 from hdpkit.formats.records import Layout, ReadingNotes
 from hdpkit.formats.text_files import place_of, reading
 from hdpkit.io.corpora import detect_format, read_documents_of
@@ -67,7 +67,7 @@ def read_labels(
     place = path_of("path", path)
     with reading(place):
         format = detect_format(place)
-        layout = _layout(place, format, columns, id_column, delimiter)
+        layout = _layout(place, format, wanted, columns, id_column, delimiter)
         notes = ReadingNotes()
         rows: dict[str, tuple[int | str, tuple[Any, ...]]] = {}
         for document in read_documents_of(place, format if format in _TABLES else "csv", layout, notes):
@@ -83,7 +83,9 @@ def read_labels(
     return {label: [str(rows[name][1][i]) for name in wanted] for i, label in enumerate(notes.groups)}
 
 
-def _layout(path: Path, format: str, columns: Any, id_column: str | None, delimiter: str | None) -> Layout:
+def _layout(
+    path: Path, format: str, names: Sequence[str], columns: Any, id_column: str | None, delimiter: str | None
+) -> Layout:
     if format in ("parquet", "jsonl"):
         if columns is None or id_column is None:
             raise ParameterError(
@@ -93,18 +95,23 @@ def _layout(path: Path, format: str, columns: Any, id_column: str | None, delimi
                 "Name the columns, or write CSV.",
             )
         return Layout(text_column=id_column, id_column=id_column, group_columns=columns)
-    letter = delimiter_of(path) if delimiter is None else delimiter
-    header = next(read_rows(path, Layout(delimiter=letter), ReadingNotes()), (1, []))[1]
+    notes = ReadingNotes()
+    header = next(read_rows(path, Layout(delimiter=delimiter), notes), (1, []))[1]
     if len(header) < 2:
         raise DataError(
             place_of(path, 1), header, "a header of two columns at least: names, and a label",
-            "Say what separates the columns.",
+            "Say what separates the columns (--delimiter).",
+        )  # fmt: skip
+    if header[0] in names:
+        raise DataError(
+            place_of(path, 1), header, "a header, with the names of the columns",
+            "Add a first line with names, such as name,label.",
         )  # fmt: skip
     own = header[0] if id_column is None else id_column
     if own == "":  # as written by R's write.csv
         own = "1"
     others = [name for name in header if name not in (own, "")] if columns is None else columns
-    return Layout(text_column=own, id_column=own, group_columns=others, delimiter=letter)
+    return Layout(text_column=own, id_column=own, group_columns=others, delimiter=notes.delimiter)
 
 
 def _check_rows(

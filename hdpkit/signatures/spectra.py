@@ -25,17 +25,18 @@ __all__ = ["ANY", "arranged", "given_channels", "in_order", "read_spectra", "rea
 ANY = "any"
 """Used instead of a classification: channels with any names, in the order of the file."""
 
+_ANY = "channels='any', and where samples are (--channels any --samples-in columns, or rows)"
 _SIDES = ("auto", "rows", "columns")
 _MOST_NAMES = 3
 
 
 def _n_names(fields: Sequence[str]) -> int:
-    """Number of fields at the beginning of a row that name its channel."""
-    for n in range(1, min(_MOST_NAMES, len(fields) - 1) + 1):
+    """Number of fields at the beginning of a row that name its channel; 0 if none do."""
+    for n in range(min(_MOST_NAMES, len(fields) - 1), 0, -1):
         name = _joined(fields[:n])
         if any(channels.find(name) is not None for channels in CHANNELS.values()):
             return n
-    return 1
+    return 0
 
 
 def _joined(fields: Sequence[str]) -> str:
@@ -56,13 +57,18 @@ def read_table(path: str | os.PathLike[str], delimiter: str | None = None) -> Nu
 def in_order(place: str, names: Sequence[str], lines: Sequence[str], channels: Channels) -> list[int]:
     """Return the index of each channel in ``names``, or raise a DataError."""
     at: dict[int, int] = {}
+    if channels.name == "SBS288" and len(names) != len(channels) and all(name[1:2] == ":" for name in names):
+        strands = " and ".join(sorted({name[0] for name in names}))
+        raise DataError(
+            f"{place}, channels", f"{len(names)} with the strands {strands}",
+            "the 288 of SBS288, with the strands T, U and N",
+            f"Add up the strands of each channel, or leave names as they are: {_ANY}.",
+        )  # fmt: skip
     for number, name in enumerate(names):
         found = channels.find(name)
         if found is None:
             near = difflib.get_close_matches(name, channels.names, n=1)
-            hint = (
-                f"Did you mean {near[0]!r}?" if near else "Say which they are, channels=..., or correct it."
-            )
+            hint = f"Did you mean {near[0]!r}?" if near else "Say what they are, channels=..., or correct it."
             raise DataError(
                 f"{lines[number]}, channel", name, f"one of the {len(channels)} of {channels.name}", hint
             )
@@ -77,7 +83,7 @@ def in_order(place: str, names: Sequence[str], lines: Sequence[str], channels: C
         shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         raise DataError(
             f"{place}, channels", f"{len(names)}, without {shown}", f"all {len(channels)} of {channels.name}",
-            "Add a row of zeros where nothing was counted.",
+            f"Add zeros where nothing was counted; or leave names as they are: {_ANY}.",
         )  # fmt: skip
     return [at[i] for i in range(len(channels))]
 
@@ -172,8 +178,9 @@ def side_of(table: NumberTable, wanted: Channels | str | None, what: str, given:
         return given
     if isinstance(wanted, str):
         raise DataError(
-            what, given, "rows or columns, where channels have any names", f"Say {what}='columns', or 'rows'."
-        )
+            what, given, "rows or columns, where channels have any names",
+            f"Say {what}='columns' if they are columns, or 'rows' (of counts: --samples-in).",
+        )  # fmt: skip
     if wanted is None:
         rows, columns = (_likely(names)[0] for names in (table.rows, table.columns))
     else:
@@ -183,8 +190,9 @@ def side_of(table: NumberTable, wanted: Channels | str | None, what: str, given:
     if rows == columns == 0:
         raise DataError(
             f"{table.place}, channels", list(table.rows[:3]), "channels in the rows or in the columns",
-            f"Known classifications: {', '.join(CHANNELS)}; for others, give channels='any', "
-            f"and where {what} are.",
+            f"Known classifications: {', '.join(CHANNELS)}; for others: {_ANY}."
+            if wanted is None or wanted.name in CHANNELS
+            else "Name them as in the table of counts.",
         )  # fmt: skip
     return "columns" if rows >= columns else "rows"
 

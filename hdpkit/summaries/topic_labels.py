@@ -16,7 +16,7 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError, TopicLabelsWarning, printable
 from hdpkit.formats.delimited import read_rows, table_of_rows, unescaped
 from hdpkit.formats.records import Layout, ReadingNotes
-from hdpkit.formats.text_files import place_of, reading, unpacked_beginning
+from hdpkit.formats.text_files import place_of, reading
 from hdpkit.formats.writing import save
 from hdpkit.summaries.alignment import assigned
 from hdpkit.summaries.vectors import first_terms
@@ -122,9 +122,7 @@ def read_topic_labels(path: str | os.PathLike[str], n_terms: int) -> list[LabelR
     """Read the file, as hdpkit or a spreadsheet wrote it; a DataError names what is wrong, and the line."""
     place = Path(path)
     with reading(place):
-        first = unpacked_beginning(place, 4096).partition(b"\n")[0]
-        letter = max((",", ";", "\t"), key=lambda one: first.count(one.encode()))
-        rows = read_rows(place, Layout(delimiter=letter), ReadingNotes())
+        rows = read_rows(place, Layout(), ReadingNotes())
         line, header = next(rows, (1, []))
         columns = [name.strip().lower() for name in header]
         missing = [name for name in ("topic", "label", "weights") if name not in columns]

@@ -114,6 +114,23 @@ def test_words_and_counts_and_a_finite_model(data, tmp_path):
     counts = table(tmp_path / "counts.tsv", ["n\tm", "1\t2", "0\t3", "NA\tnan", "4\t4"])
     call("hmm", "fit", counts, "--emission", "poisson", "--sweeps", 3, "--quiet", "--out", tmp_path / "n")
     assert hk.open_run(tmp_path / "n").data.values.dtype.kind == "i"
+    plain = table(tmp_path / "plain.txt", ["a:5,0:2", "a:6,5:3"])
+    told = call(
+        "hmm",
+        "fit",
+        plain,
+        "--delimiter",
+        ":",
+        "--no-header",
+        "--column",
+        "3",
+        "--sweeps",
+        3,
+        "--out",
+        tmp_path / "p",
+    )
+    assert "1 of 3 columns: '3'; separated by ':'" in told
+    assert hk.open_run(tmp_path / "p").data.values.tolist() == [2.0, 3.0]
 
 
 def test_tables(tmp_path):
@@ -123,6 +140,9 @@ def test_tables(tmp_path):
     assert plain.values.tolist() == [1.5, 2.0, 2.0, -300.0]
     assert plain.missing.tolist() == [False, False, True, False]
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
+    for change in (lambda row: row.replace(",", ";"), lambda row: f",{row}", lambda row: f"{row},,"):
+        changed = table(tmp_path / "t.csv", [change(row) for row in rows])
+        assert read_sequences(changed, [], "id", "normal").values.tolist() == plain.values.tolist()
     packed = read_sequences(tmp_path / "t.csv.gz", ["x"], None, "normal")
     assert packed.n_sequences == 1
     assert len(packed) == 4
@@ -137,6 +157,8 @@ def test_tables(tmp_path):
         (["x", "1_0"], [], None, "normal", "a finite number"),
         (["x", "1.5"], [], None, "poisson", "a count"),
         (["x,y", "1"], [], None, "normal", "1 fields"),
+        (["1.5,2", "3,4"], [], None, "normal", "--no-header"),
+        (["x\ty", "1\t1,5"], [], None, "normal", "with a point"),
         (["x"], [], None, "normal", "a row for each observation"),
         (["x", ""], [], None, "normal", "row|observation"),
         (["x", "1"], ["z"], None, "normal", "column = 'z'"),

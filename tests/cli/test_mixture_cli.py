@@ -131,6 +131,39 @@ def test_tables(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "rows",
+    [
+        ["x;y", "1,5;2", "3;-4,25"],
+        ["sep=;", "x;y", "1,5;2", "3;-4,25"],
+        ["x\ty", "1.5\t2", "3\t-4.25"],
+        [",x,y", "0,1.5,2", "1,3,-4.25"],
+        ["Unnamed: 0,x,y", "7,1.5,2", "8,3,-4.25"],
+        ["x,y", "r1,1.5,2", "r2,3,-4.25"],
+        ["x,y,,", "1.5,2,,", "3,-4.25,,"],
+        ["x|y", "1.5|2", "3|-4.25"],
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_tables_of_other_programs(tmp_path, rows, encoding):
+    given = tmp_path / "t.csv"
+    given.write_bytes("\r\n".join(rows).encode(encoding))
+    found = read_points(given, [], None)
+    assert found.columns == ("x", "y")
+    assert found.values.tolist() == [[1.5, 2.0], [3.0, -4.25]]
+
+
+def test_a_table_without_a_header(tmp_path):
+    given = table(tmp_path / "t.csv", ["1.5,2", "3,-4.25"])
+    for rows in (["1.5,2", "3,-4.25"], ["a,3,4", "b,5,6"], ["2019,2020", "3,4"]):
+        with pytest.raises(DataError, match=r"line 1.*--no-header.*--header"):
+            read_points(table(tmp_path / "numbers.csv", rows), [], None)
+    found = read_points(given, [], None, {"header": False, "quiet": True})
+    assert (found.columns, len(found)) == (("1", "2"), 2)
+    assert len(read_points(given, [], None, {"header": True, "quiet": True})) == 1
+    assert read_points(table(tmp_path / "t.csv", [",0,1", "0,3,4"]), [], None).columns == ("0", "1")
+
+
+@pytest.mark.parametrize(
     ("rows", "columns", "group", "told"),
     [
         (["x,y", "1,2", "1,b"], [], None, "line 3, column 'y'.*a finite number"),
@@ -139,7 +172,11 @@ def test_tables(tmp_path):
         (["x", "inf"], [], None, "a finite number"),
         (["x", "1_0"], [], None, "a finite number"),
         (["x,y", "1"], [], None, "1 fields"),
+        (["x", "1,5", "2,5"], [], None, "line 2 = '2 fields'.*--delimiter"),
         (["x"], [], None, "a row for each point"),
+        (["x\ty", "1\t1,5"], [], None, "column 'y'.*with a point"),
+        (["x;y", "1;1.000,5"], [], None, "column 'y'.*with a point"),
+        ([",", "1,2"], [], None, "a column with a name"),
         ([""], [], None, "no rows|x"),
         (["x", "1"], ["z"], None, "columns = 'z'"),
         (["x", "1"], [], "z", "group = 'z'"),
@@ -159,6 +196,7 @@ def test_bad_options(data, tmp_path):
         (("--at-most", "1min"), "at-most"),
         (("--columns", "heights"), "heights"),
         ((), "'p0'"),
+        (("--delimiter", ";", "--columns", "height"), "--delimiter"),
     ):
         assert told in call("mixture", data[0], *options, "--out", tmp_path / "none", code=2)
     assert not (tmp_path / "none").exists()

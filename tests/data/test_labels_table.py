@@ -65,3 +65,13 @@ def test_crossed_labels_are_refused_with_the_way_out():
     assert "'lung' and in 'skin'" in str(caught.value)
     with pytest.raises(DataError, match="name 'type' first"):
         check_nested({"site": ["l1", "l2", "s1"], "type": ["lung", "lung", "skin"]})
+
+
+def test_a_table_without_a_header(tmp_path):
+    for name, ends in (("t.csv", ";"), ("t.txt", "\t")):
+        path = tmp_path / name
+        path.write_text(f"sep={ends}\nname{ends}kind\na{ends}x\nb{ends}y\n")
+        assert read_labels(path, ["a", "b"]) == {"kind": ["x", "y"]}
+        path.write_text(f"a{ends}x\nb{ends}y\n")
+        with pytest.raises(DataError, match=r"line 1.*a header"):
+            read_labels(path, ["a", "b"])

@@ -282,3 +282,81 @@ def test_a_csv_writer_and_the_reader_agree(tmp_path):
     for column in range(5):
         texts = [d.text for d in documents(tmp_path / "a.csv", Layout(text_column=column + 1))]
         assert texts == [row[column] for row in rows]
+
+
+SAME = [("a", "Sun; sea, sand"), ("b", "one, two; three"), ("c", "more")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", 'id;text\r\na;"Sun; sea, sand"\r\nb;"one, two; three"\r\nc;more\r\n'),
+        ("t.csv", "id\ttext\na\tSun; sea, sand\nb\tone, two; three\nc\tmore\n"),
+        ("t.csv", "id|text\na|Sun; sea, sand\nb|one, two; three\nc|more\n"),
+        ("t.csv", 'sep=;\nid;text\na;"Sun; sea, sand"\nb;"one, two; three"\nc;more\n'),
+        ("t.csv", "sep=\t\nid\ttext\na\tSun; sea, sand\nb\tone, two; three\nc\tmore\n"),
+        ("t.tsv", 'id,text\na,"Sun; sea, sand"\nb,"one, two; three"\nc,more\n'),
+        ("t.csv", 'id,text\na,"Sun; sea, sand"\nb,"one, two; three"\nc,more\n'),
+    ],
+)
+def test_the_delimiter_is_detected(tmp_path, name, content, encoding):
+    path = tmp_path / name
+    path.write_bytes(content.encode(encoding))
+    found = documents(path, Layout(id_column="id"))
+    assert [(one.name, one.text) for one in found] == SAME
+    first = 3 if content.startswith("sep") else 2
+    assert [one.place for one in found] == [first, first + 1, first + 2]
+
+
+def test_texts_with_delimiters_are_not_split(tmp_path):
+    path = tmp_path / "t.csv"
+    for content in ("text\n{}\n", "my text\n{}\n"):
+        path.write_text(content.format("\n".join(["Sun; sea; sand", "one; two; three", "a\tb\tc"])))
+        assert [one.text for one in documents(path, Layout())][:2] == ["Sun; sea; sand", "one; two; three"]
+    path.write_text('"a;b";text\n1;Sun; sea\n2;one, two\n3;more\n')  # a bad row is named, and not the others
+    with pytest.raises(DataError, match=r"line 2 = '3 fields'.*--delimiter"):
+        documents(path, Layout())
+    path.write_text("id;text\n1;a b\n")
+    assert [one.text for one in documents(path, Layout(delimiter=","))] == ["1;a b"]
+
+
+@pytest.mark.parametrize(
+    ("content", "layout", "told"),
+    [
+        ("The sun shines today over the sea\nAnd more\n", {}, "--no-header"),
+        ("1,The sun shines today over the sea\n2,And more\n", {"text_column": 2}, "--no-header"),
+        ("1,The sun shines\n2,And more\n", {}, "--no-header"),
+    ],
+)
+def test_a_first_row_that_is_a_document(tmp_path, content, layout, told):
+    path = tmp_path / "t.csv"
+    path.write_text(content)
+    with pytest.raises(DataError, match=told):
+        documents(path, Layout(**layout))
+    layout = {"text_column": len(content.split("\n")[0].split(","))} | {"header": False}
+    assert len(documents(path, Layout(**layout))) == 2
+    name = content.split("\n")[0].split(",")[-1]
+    assert len(documents(path, Layout(text_column=name))) == 1
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("c.ldac", "2 0:1 1:2\n1 1:3\n"),
+        ("c.txt", "2 0:1 1:2\r\n1 1:3\r\n"),
+        ("c.uci", "2\n2\n3\n1 1 1\n1 2 2\n2 2 3\n"),
+        ("c.mtx", "%%MatrixMarket matrix coordinate integer general\n2 2 3\n1 1 1\n1 2 2\n2 2 3\n"),
+        ("c", "%%MatrixMarket matrix coordinate integer general\n2 2 3\n1 1 1\n1 2 2\n2 2 3\n"),
+    ],
+)
+def test_byte_order_marks_before_counts(tmp_path, name, content, packed):
+    data = content.encode("utf-8-sig")
+    path = tmp_path / (f"{name}.gz" if packed else name)
+    path.write_bytes(gzip.compress(data, mtime=0) if packed else data)
+    if name == "c" and packed:
+        with pytest.raises(DataError):  # as without the mark
+            read_corpus(path)
+        return
+    assert read_corpus(path).to_counts().toarray().tolist() == [[1, 2], [0, 3]]

@@ -7,7 +7,7 @@ import pytest
 
 import hdpkit as hk
 from hdpkit.errors import DataError, ParameterError
-from hdpkit.signatures import CHANNELS, channels_of, read_spectra
+from hdpkit.signatures import CHANNELS, channels_of, read_signatures, read_spectra
 
 SBS96, DBS78, ID83 = (CHANNELS[name] for name in ("SBS96", "DBS78", "ID83"))
 SAMPLES = ["one", "two", "three"]
@@ -208,3 +208,41 @@ def test_arguments_are_checked(tmp_path):
         read_spectra(path, channels="DBS78", samples="columns")
     with pytest.raises(ParameterError):
         channels_of([1, 2])
+
+
+def test_the_layout_of_version_2_of_cosmic(tmp_path):
+    shares = np.random.default_rng(1).dirichlet(np.ones(96), size=2)
+    rows = ["Substitution Type\tTrinucleotide\tSomatic Mutation Type\tSignature 1\tSignature 2\t\t\t"]
+    for i, name in enumerate(SBS96.names):
+        cells = (name[2:5], f"{name[0]}{name[2]}{name[6]}", name, *shares[:, i].tolist(), "", "", "")
+        rows.append("\t".join(map(str, cells)))
+    path = tmp_path / "signatures_probabilities.txt"
+    for ends in ("\n", "\r\n"):
+        path.write_bytes(ends.join(rows).encode("utf-8-sig"))
+        found = read_signatures(path)
+        assert found.names == ("Signature 1", "Signature 2")
+        np.testing.assert_allclose(found.matrix, shares)
+
+
+def test_tables_with_semicolons(tmp_path):
+    path = table(tmp_path / "t.csv", SBS96, counts_of(SBS96), separator=";")
+    np.testing.assert_array_equal(read_spectra(path).to_counts().toarray(), counts_of(SBS96))
+    path.write_text(path.read_text().replace(";3", ";3,0"))
+    np.testing.assert_array_equal(read_spectra(path).to_counts().toarray(), counts_of(SBS96))
+
+
+def test_a_table_without_a_header(tmp_path):
+    path = table(tmp_path / "t.csv", SBS96, counts_of(SBS96))
+    path.write_text(path.read_text().partition("\n")[2])
+    with pytest.raises(DataError, match=r"line 1.*a header"):
+        read_spectra(path)
+
+
+@pytest.mark.parametrize("strands", ["TU", "BNTU"])
+def test_advice_on_strands(tmp_path, strands):
+    names = [f"{strand}:{name}" for strand in strands for name in SBS96.names]
+    counts = np.ones((3, len(names)), np.int64)
+    path = table(tmp_path / "t.txt", SBS96, counts, names=names)
+    with pytest.raises(DataError, match=r"Add up the strands.*--channels any --samples-in columns"):
+        read_spectra(path)
+    assert read_spectra(path, channels="any", samples="columns").n_terms == len(names)
