@@ -53,6 +53,13 @@ def pytest_xdist_make_scheduler(config, log):
     return WorkStealingScheduling(config, log)
 
 
+def pytest_ignore_collect(collection_path, config):
+    """With ``-m quick`` only files that use the mark are imported: all of them take as long as its tests."""
+    if config.option.markexpr == "quick" and collection_path.match("test_*.py"):
+        return "mark.quick" not in collection_path.read_text(encoding="utf-8") or None
+    return None
+
+
 def pytest_collection_modifyitems(items):
     """Begin with the types, which are in the last folder: one test that leaves nothing for another worker."""
     items.sort(key=lambda item: item.path.parent.name != "typing")

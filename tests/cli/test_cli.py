@@ -185,6 +185,7 @@ def test_a_converted_corpus_is_fitted_where_it_lies(tmp_path, ldac, vocabulary):
     assert "new or empty" in refused.stderr
 
 
+@pytest.mark.quick
 def test_fit_is_the_run_that_the_library_would_have_made(tmp_path, ldac, vocabulary):
     done(
         "fit", ldac, "--vocabulary", vocabulary, "--out", tmp_path / "run", "--sweeps", 12, "--seed", 9,
@@ -330,6 +331,7 @@ def test_terms_are_neither_markup_nor_commands_to_a_terminal(tmp_path, ldac):
 # ------------------------------------------------------------------ topics
 
 
+@pytest.mark.quick
 def test_topics_in_all_formats_say_the_same(tmp_path, ldac, vocabulary):
     run = tmp_path / "run"
     done("fit", ldac, "--vocabulary", vocabulary, "--out", run, "--sweeps", 20, "--chains", 2, "--seed", 2)

@@ -47,6 +47,7 @@ def fitted(data, tmp_path_factory):
     return folder, told
 
 
+@pytest.mark.quick
 def test_the_run_has_the_sequences_and_the_model(fitted, data):
     folder, told = fitted
     assert "2 sequences, 160 observations, 1 of them missing" in told
@@ -61,6 +62,7 @@ def test_the_run_has_the_sequences_and_the_model(fitted, data):
     assert franchise.n_dishes >= 3
 
 
+@pytest.mark.quick
 def test_other_commands_take_the_run(fitted):
     folder, _ = fitted
     assert "all is well" in call("verify", folder)

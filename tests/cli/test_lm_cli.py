@@ -92,6 +92,7 @@ def opened(folder="model"):
 # ------------------------------------------------------------------ train
 
 
+@pytest.mark.quick
 def test_the_command_trains_the_model_that_the_library_would_have_made(place):
     result = done("train", "train.txt", "--into", "model", *QUICK, "--seed", 4)
     same_model(opened(), library_model(seed=4))

@@ -78,6 +78,7 @@ def test_the_page(fitted, tmp_path):
         assert section in page
 
 
+@pytest.mark.quick
 def test_new_points(fitted, data, tmp_path):
     folder, _ = fitted
     new = table(tmp_path / "new.csv", ["width,height", "0,0", "0,7", "7,0", "900,900"])

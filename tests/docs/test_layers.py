@@ -65,10 +65,12 @@ def layer_of(name):
     return parts[1] if len(parts) > 1 else None
 
 
+@pytest.mark.quick
 def test_every_module_has_a_row():
     assert {layer_of(name_of(path)) for path in MODULES} - {None} <= set(ROW)
 
 
+@pytest.mark.quick
 def test_layers_import_only_from_rows_above():
     for path in MODULES:
         own = layer_of(name_of(path))

@@ -314,7 +314,13 @@ CORNERS_OF_THREE = [
         move,
         number,
         id=f"{number}-{move!r}",
-        marks=[] if split_merge_in_turn(number, move) else pytest.mark.long,
+        marks=(
+            pytest.mark.long
+            if not split_merge_in_turn(number, move)
+            else pytest.mark.quick
+            if number == WITH_LENT[1]
+            else []
+        ),
     )
     for number in range(8)
     for move in DISCRETE

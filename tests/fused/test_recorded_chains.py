@@ -30,6 +30,7 @@ RECORDED = {
 }
 
 
+@pytest.mark.quick
 def test_chains_are_those_that_were_recorded():
     assert digests() == RECORDED
 

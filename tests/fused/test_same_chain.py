@@ -57,6 +57,7 @@ def test_every_run_is_another_chain(here):
     assert len(set(here.values())) == len(here)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("store", ["explicit", "histogram"])
 @pytest.mark.parametrize("state", STATES)
 def test_a_sweep_in_pieces_is_the_sweep(state, store):

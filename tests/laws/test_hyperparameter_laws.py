@@ -226,7 +226,12 @@ DRAWS = 600
 LIMIT = SampledTests.FIRST / FAMILY.n_p_values  # what a planted bug must fall below at the first look
 
 
-@pytest.mark.parametrize("label", ONE_STEP)
+QUICK = ("one of both: Discount, auxiliary", "one of both: Concentration, auxiliary")
+
+
+@pytest.mark.parametrize(
+    "label", [pytest.param(one, marks=pytest.mark.quick if one in QUICK else ()) for one in ONE_STEP]
+)
 def test_one_step(label):
     name, move = ONE_STEP[label]
     franchise = franchise_of(name, ["histogram", "explicit"][len(label) % 2])

@@ -171,7 +171,18 @@ def draws_as_its_base(measure):
 
 
 # Where dishes keep parameters nothing is integrated out: tests/measures/test_non_conjugate.py.
-@pytest.mark.parametrize("measure", [one for one in example_measures() if one.conjugate], ids=repr)
+QUICK = ("BetaBernoulli", "DirichletMultinomialReference", "NormalGamma")  # kinds of values
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        pytest.param(one, marks=pytest.mark.quick if type(one).__name__ in QUICK else ())
+        for one in example_measures()
+        if one.conjugate
+    ],
+    ids=repr,
+)
 def test_every_registered_measure(measure):
     # tests/exact/test_exact_kernels.py does the rest.
     report = check_contract(measure, draws=not draws_as_its_base(measure))

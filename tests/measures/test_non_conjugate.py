@@ -55,6 +55,7 @@ def test_algorithm_8_is_exact(auxiliary, shape, store):
         check_exact(model, move)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("store", ["explicit", "histogram"])
 def test_proposals_of_parameters_from_the_prior_are_exact(store):
     model = exact_model(tiny_franchise("2+2", counts(), store=store))

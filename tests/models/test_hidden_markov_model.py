@@ -49,6 +49,7 @@ def test_scikit_learn_checks():
     assert len(results) > 35
 
 
+@pytest.mark.quick
 def test_states_are_found(fitted):
     K = fitted.n_states_
     assert fitted.n_components_ == K >= 3
@@ -98,6 +99,7 @@ def test_scores_are_averages_over_samples(fitted):
     assert without.score(new) == pytest.approx(without.decode(new)[0], abs=1e-10)
 
 
+@pytest.mark.quick
 def test_new_sequences(fitted):
     values, states = fitted.sample(50, random_state=1)
     assert values.shape == (50, 1)
@@ -243,6 +245,7 @@ def test_several_chains_copies_and_pickles(tmp_path, fitted):
         assert again.score(X[:20]) == fitted.score(X[:20])
 
 
+@pytest.mark.quick
 def test_folders(tmp_path, fitted):
     fitted.save(tmp_path / "model")
     again = hk.HiddenMarkovModel.load(tmp_path / "model")

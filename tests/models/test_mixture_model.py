@@ -133,6 +133,7 @@ def test_densities_are_averages_over_samples_of_predictives_by_hand(fitted):
     np.testing.assert_allclose(fitted.score_samples(MIDDLES + 0.5), by_hand, rtol=1e-9)
 
 
+@pytest.mark.quick
 def test_densities_integrate_to_one():
     found = model(sweeps=20).fit(X[:, :1])
     grid = np.linspace(-300.0, 300.0, 60_001)
@@ -164,6 +165,7 @@ def test_co_clustering_is_of_the_rows_that_are_asked_for(fitted):
         fitted.co_clustering([len(X)])
 
 
+@pytest.mark.quick
 def test_groups_have_weights_with_intervals(grouped):
     assert grouped.group_names_ == ["north", "south"]
     K = grouped.n_components_
@@ -378,6 +380,7 @@ def test_pickles_copies_and_one_seed(tmp_path, fitted):
         assert np.array_equal(again.labels_, fitted.labels_)
 
 
+@pytest.mark.quick
 def test_folders(tmp_path, grouped):
     grouped.save(tmp_path / "model")
     again = hk.MixtureModel.load(tmp_path / "model")

@@ -73,6 +73,7 @@ def same_model(one, other):
 # ------------------------------------------------------------------ there and back
 
 
+@pytest.mark.quick
 def test_a_model_is_what_it_was(whole, folder):
     model = hk.NGramModel.open(folder)
     same_model(model, whole)
@@ -85,6 +86,7 @@ def test_a_model_is_what_it_was(whole, folder):
     same_model(hk.NGramModel.open(str(folder)).resume(), whole)
 
 
+@pytest.mark.quick
 def test_a_model_that_was_opened_sweeps_on_as_it_would_have(folder):
     on = fitted().sweep(4, samples=2)
     model = hk.NGramModel.open(folder).sweep(4, samples=2)

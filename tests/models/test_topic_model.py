@@ -93,6 +93,7 @@ def test_masked_counts_and_counts_beyond_the_limit_are_refused(fitted):
                 use(X)
 
 
+@pytest.mark.quick
 def test_topics_are_found(fitted):
     assert fitted.n_components_ >= 2
     assert fitted.components_.shape == (fitted.n_components_, COUNTS.shape[1])
@@ -170,6 +171,7 @@ def test_proportions_by_gibbs_are_those_of_fold_in(fitted):
     assert np.array_equal(shares, gibbs.transform(new))
 
 
+@pytest.mark.quick
 def test_scores_are_those_of_evaluate(fitted):
     observed, held = halves(COUNTS, 0)
     assert ((observed + held) != sp.csr_array(COUNTS)).nnz == 0

@@ -51,6 +51,7 @@ def read(page):
     return Page(page.read_text(encoding="utf-8"))
 
 
+@pytest.mark.quick
 def test_texts_of_the_corpus_are_never_markup(read):
     ours = """html head meta title link style body a header div h1 h2 h3 h4 bdi form label input p button nav
         ol ul li main noscript section strong dl dt dd span table thead tbody tr th td article fieldset
@@ -73,6 +74,7 @@ def test_nothing_is_fetched(page, read):
     assert page.stat().st_size < 1.2e6
 
 
+@pytest.mark.quick
 def test_the_data_are_the_runs(run, read):
     data = read.data()
     trace = run.trace
@@ -151,6 +153,7 @@ def test_json_is_inert_in_a_script():
     assert json.loads(text) == {"a": HOSTILE, "n": 1.5, "k": [0, 1]}
 
 
+@pytest.mark.quick
 def test_charts_are_valid(read):
     altair = pytest.importorskip("altair")
     charts = read.data()["charts"]

@@ -30,6 +30,7 @@ def scores(found):
 # ---------------------------------------------------------------------- states
 
 
+@pytest.mark.quick
 def test_states_of_every_kind(tmp_path):
     franchise = two_levels()
     scheduler = hk.Scheduler([moves.TableGibbs()])

@@ -78,6 +78,7 @@ def sizes(state):
 # ------------------------------------------------------------------------- what is kept
 
 
+@pytest.mark.quick
 def test_a_folder_holds_the_trace_and_the_state(tmp_path):
     record = {"largest": largest, "pair": pair, "sizes": sizes, "half": lambda f: np.float32(f.n_dishes / 2)}
     state, folder = franchise(), tmp_path / "deep" / "run"
@@ -146,6 +147,7 @@ def test_run_n_is_run_k_and_resume_the_rest(data, tmp_path_factory):
     assert_same(run.trace, resumed)
 
 
+@pytest.mark.quick
 def test_declarations_come_back_as_they_were(tmp_path):
     eta = np.array([0.2, 0.5, 0.1])
     root = hk.Restaurant(
@@ -231,6 +233,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(kind, tm
     assert whole["sweep"].tolist() == ([4, 5, 6, 7, 8, 9] if kind == "none" else [1, 2, 3, 4, 5, 6])
 
 
+@pytest.mark.quick
 def test_resume_ends_what_was_planned_and_then_does_nothing(tmp_path):
     stop = [lambda draw: draw.sweep == 4]
     part = gibbs().run(franchise(), 10, rng=1, folder=tmp_path / "run", callbacks=stop)
@@ -247,6 +250,7 @@ def test_resume_ends_what_was_planned_and_then_does_nothing(tmp_path):
             run.resume(sweeps=bad)
 
 
+@pytest.mark.quick
 def test_ctrl_c_takes_the_interrupted_sweep_back(tmp_path):
     """The franchise stands where trace and checkpoint end, and the resumed run is the unbroken one."""
 

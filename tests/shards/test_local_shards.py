@@ -32,6 +32,7 @@ def chain():
     return in_one_process(6, DATA)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("n_shards", "workers", "threads"), [(1, 1, 1), (3, 1, 2), (3, 3, 1), (7, 2, 2), (7, 5, 1)]
 )

@@ -57,6 +57,7 @@ def cohort():
     return extract_signatures(trace, corpus), made, trace, corpus
 
 
+@pytest.mark.quick
 def test_signatures_and_exposures_are_found(cohort):
     found, made, _, _ = cohort
     assert found.names[:2] == ("SBS96A", "SBS96B")

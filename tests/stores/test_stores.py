@@ -23,6 +23,7 @@ from hdpkit.testing.cases import SHAPES, tiny_franchise
 from hdpkit.testing.store_contract import check_store
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", list(stores))
 def test_registered_store_keeps_its_contract(name):
     report = check_store(stores[name].thing)

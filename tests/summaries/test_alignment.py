@@ -70,6 +70,7 @@ def fitted():
     return trace, halves
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("distance", ["cosine", "hellinger"])
 def test_permuted_labels_are_recovered(chains, distance):
     samples, topics = chains
