@@ -6,15 +6,12 @@ from hdpkit.evaluation.evaluate import evaluate
 from hdpkit.evaluation.forward import Forecast, forecast
 from hdpkit.evaluation.pointwise import GroupLogLikelihood
 from hdpkit.evaluation.result import Evaluation
-from hdpkit.evaluation.sharded_state import HeldOutScore, ShardedState
 
 __all__ = [
     "Evaluation",
     "Forecast",
     "GroupLogLikelihood",
-    "HeldOutScore",
     "RankedAllocations",
-    "ShardedState",
     "completion_perplexity",
     "dishes_per_group",
     "evaluate",
