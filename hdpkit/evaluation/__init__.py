@@ -1,6 +1,5 @@
 """Held-out evaluation: scores of groups that a state was not sampled with, and forecasts."""
 
-from hdpkit.evaluation.allocations import RankedAllocations, dishes_per_group, rank_allocations
 from hdpkit.evaluation.completion import completion_perplexity, fit_proportions
 from hdpkit.evaluation.evaluate import evaluate
 from hdpkit.evaluation.forward import Forecast, forecast
@@ -11,11 +10,8 @@ __all__ = [
     "Evaluation",
     "Forecast",
     "GroupLogLikelihood",
-    "RankedAllocations",
     "completion_perplexity",
-    "dishes_per_group",
     "evaluate",
     "fit_proportions",
     "forecast",
-    "rank_allocations",
 ]
