@@ -237,14 +237,48 @@ def finite_chain(
     seed: int,
     sweeps: int = 2000,
     burn_in: int = 500,
-) -> tuple[hk.Franchise, Any]:
-    """A finite model in hdpkit with one alpha for all topics: the franchise, and the sampled allocations."""
+) -> Ints:
+    """Sampled allocations of a finite model in hdpkit with one alpha for all topics."""
     root = hk.Restaurant(hk.DirichletMultinomial(b))
     document = hk.Restaurant(root, concentration=n_topics * alpha, each="document")
     franchise = hk.Franchise(document, corpus, store="counts", root=hk.FixedWeights(n_topics))
     record = {"dishes": lambda state: state.dishes}
     trace = hk.Scheduler([moves.TableGibbs()]).run(franchise, sweeps, rng=seed, record=record)
-    return franchise, trace["dishes"][burn_in:]
+    found: Ints = trace["dishes"][burn_in:]
+    return found
+
+
+def topics_of_documents(corpus: hk.Corpus, allocations: Ints) -> Ints:
+    """k_d: the number of topics that each document uses, in each allocation: shape (n, n_documents)."""
+    home = np.asarray(corpus.codes("document"))
+    pairs = [np.unique(np.column_stack([home, row]), axis=0) for row in allocations]
+    return np.array([np.bincount(own[:, 0], minlength=corpus.n_documents) for own in pairs])
+
+
+def ranked_allocations(
+    corpus: hk.Corpus, allocations: Ints, n_topics: int, alpha: float, b: float
+) -> tuple[Ints, Floats]:
+    """Distinct allocations, the most probable first, and log p(z, data): equation 3 with its denominators.
+
+    Topics are numbered in order of their first token.
+    """
+    values, home = np.asarray(corpus.values), np.asarray(corpus.codes("document"))
+
+    def by_first(row: Ints) -> Ints:
+        _, first, inverse = np.unique(row, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[inverse]
+
+    def log_joint(z: Ints) -> float:
+        score = printed_score(z, values, home, alpha, b)
+        for owners, total in ((z, corpus.n_terms * b), (home, n_topics * alpha)):
+            sizes = np.unique(owners, return_counts=True)[1]
+            score += sum(math.lgamma(total) - math.lgamma(total + int(n)) for n in sizes)
+        return score
+
+    distinct = np.unique([by_first(row) for row in allocations], axis=0)
+    logs = np.array([log_joint(row) for row in distinct])
+    order = np.argsort(-logs, kind="stable")
+    return distinct[order], logs[order]
 
 
 # ---------------------------------------------------------------------- the two documents
@@ -291,13 +325,12 @@ def printed_score(z: Ints, values: Ints, home: Ints, alpha: float, b: float) -> 
     return score
 
 
-def table_three(franchise: Any, ranked: hk.RankedAllocations, top: int = 15) -> dict[str, list[int]]:
+def table_three(corpus: Any, ranked: Ints, top: int = 15) -> dict[str, list[int]]:
     """How often among the best a word's first token is in the main topic of document 1, of 2, of neither."""
-    corpus: Any = franchise.data
     first = {word: int(np.argmax(corpus.values == corpus.vocabulary.index(word))) for word in OF_TABLE_3}
     home = np.asarray(corpus.codes("document"))
     found = {word: [0, 0, 0] for word in OF_TABLE_3}
-    for row in ranked.dishes[:top]:
+    for row in ranked[:top]:
         main = [int(np.bincount(row[home == d]).argmax()) for d in (0, 1)]
         for word, token in first.items():
             found[word][main.index(row[token]) if row[token] in main else 2] += 1
@@ -343,8 +376,8 @@ def runs_of_figure_one(sweeps: int) -> tuple[Ints, dict[str, Ints]]:
         "spiky alpha, as printed": figure_one(counts, spiky(50), 0.1, 0, sweeps, burn_in, as_printed=True),
     }
     for n_topics, alpha in ((50, 0.06), (10, 0.3)):
-        franchise, drawn = finite_chain(corpus, n_topics, alpha, 0.1, 0, sweeps, burn_in)
-        found[f"{n_topics} topics, alpha {alpha:g}"] = hk.dishes_per_group(franchise, drawn)
+        drawn = finite_chain(corpus, n_topics, alpha, 0.1, 0, sweeps, burn_in)
+        found[f"{n_topics} topics, alpha {alpha:g}"] = topics_of_documents(corpus, drawn)
     return true, found
 
 
@@ -363,18 +396,18 @@ def print_two_documents(sweeps: int, alpha: float = 0.01, b: float = 0.5) -> Int
     """Section 3.1.2, corrected; returns k_d after each sweep."""
     corpus = two_documents()
     k = corpus.n_terms
-    franchise, drawn = finite_chain(corpus, k, alpha, b, 0, sweeps, 0)
-    ranked, used = hk.rank_allocations(franchise, drawn), hk.dishes_per_group(franchise, drawn)
+    drawn = finite_chain(corpus, k, alpha, b, 0, sweeps, 0)
+    used, (ranked, _) = topics_of_documents(corpus, drawn), ranked_allocations(corpus, drawn, k, alpha, b)
     home, values = np.asarray(corpus.codes("document")), np.asarray(corpus.values)
-    printed = [printed_score(z, values, home, alpha, b) for z in ranked.dishes]
-    n = ranked.dishes.max(axis=1) + 1
+    printed = [printed_score(z, values, home, alpha, b) for z in ranked]
+    n = ranked.max(axis=1) + 1
     print(f"\nTwo documents: {len(values)} tokens, {k} terms and as many topics, {sweeps} sweeps")
     for number, row in enumerate(used.T):
         print(f"document {number + 1} uses {row.mean():.1f} topics, from {row.min()} to {row.max()}")
     best = int(np.argmax(printed))
     print(f"the best allocation has {n[0]} topics; by equation 3 as printed {n[best]}, of rank {best + 1}")
     print("| word | main topic of document 1 | of document 2 | neither |\n| --- | --- | --- | --- |")
-    for word, cells in table_three(franchise, ranked).items():
+    for word, cells in table_three(corpus, ranked).items():
         print(f"| {word} | {' | '.join(map(str, cells))} |")
     return used
 

@@ -51,11 +51,8 @@ from hdpkit.evaluation import (
     Evaluation,
     Forecast,
     GroupLogLikelihood,
-    RankedAllocations,
-    dishes_per_group,
     evaluate,
     forecast,
-    rank_allocations,
 )
 from hdpkit.franchise import (
     Component,
@@ -137,7 +134,6 @@ __all__ = [
     "Part",
     "PreviousDish",
     "ProgressBar",
-    "RankedAllocations",
     "Restaurant",
     "Run",
     "Sample",
@@ -159,7 +155,6 @@ __all__ = [
     "base_measures",
     "check_mixing",
     "compare_schedules",
-    "dishes_per_group",
     "downsample",
     "errors",
     "evaluate",
@@ -171,7 +166,6 @@ __all__ = [
     "moves",
     "open_run",
     "plots",
-    "rank_allocations",
     "stores",
     "summaries",
 ]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.status import Status
 
 from hdpkit.cli.folders import allow_option
 from hdpkit.cli.options import Command, Parsed, not_negative, parse_init, positive, quiet_option, seed_option
 from hdpkit.cli.output import json_text, say
 from hdpkit.cli.runs import open_corpus_run, run_argument
-from hdpkit.cli.schedules import ChainProgress
 from hdpkit.comparison import check_mixing
-from hdpkit.comparison.chains import CLOCKS
+from hdpkit.comparison.chains import CLOCKS, Standing
 from hdpkit.comparison.mixing import SECONDS
 from hdpkit.comparison.mixing_report import report
+from hdpkit.errors import printable
 from hdpkit.signatures.runs import nouns_of
 
 __all__ = ["check"]
@@ -65,7 +68,7 @@ def check(run: Path, **options: Any) -> None:
     """
     there = open_corpus_run(run, options["allow"])
     nouns = nouns_of(there.data, run)
-    with ChainProgress(options["quiet"]) as progress:
+    with _ChainProgress(options["quiet"]) as progress:
         found = check_mixing(
             there, seconds=options["seconds"], sweeps=options["sweeps"], rng=options["seed"],
             inits=options["init"], chain=options["chain"], copies=options["copies"], clock=options["clock"],
@@ -75,3 +78,45 @@ def check(run: Path, **options: Any) -> None:
         say(json_text(found.to_dict(), indent=1))
         return
     say(report(found, {"document": nouns.document, "term": nouns.term, "topic": nouns.dish}))
+
+
+class _ChainProgress:
+    """A line on standard error at the end of each chain; on a terminal also a line of current progress."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._console = Console(file=sys.stderr)
+        self._status: Status | None = None
+
+    def __enter__(self) -> _ChainProgress:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._end()
+
+    def _end(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def __call__(self, standing: Standing) -> None:
+        """Show the progress of the comparison."""
+        if self._quiet:
+            return
+        if standing.finished:
+            self._end()
+            say(_line(standing), err=True)
+        elif self._console.is_terminal:
+            if self._status is None:
+                self._status = self._console.status("")
+                self._status.start()
+            self._status.update(_line(standing).replace("[", r"\["))
+
+
+def _line(standing: Standing) -> str:
+    number = standing.chain * standing.schedules + standing.place + 1
+    return (
+        f"{number}/{standing.chains * standing.schedules} {printable(standing.schedule)}, chain "
+        f"{standing.chain} from {standing.init}: {standing.seconds:.1f} s, {standing.sweeps:,} sweeps, "
+        f"K = {standing.n_dishes:,}, log joint = {standing.log_joint:,.0f}"
+    )

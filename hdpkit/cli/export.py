@@ -34,7 +34,7 @@ __all__ = ["export"]
 @click.option("--to", type=click.Choice([*EXPORTS, "signatures", "pdf"]), required=True, help="The format.")
 @click.option(
     "--out", type=path_type, required=True, metavar="PATH",
-    help="A new folder (csv, parquet, signatures) or a file (excel, json, pyldavis, pdf, arviz: .nc, .zarr).",
+    help="A new folder (csv, parquet, signatures) or a file (excel, json, pyldavis, pdf, arviz: .nc).",
 )  # fmt: skip
 @click.option("--terms", type=positive, default=100, show_default=True, help="Terms to write for each topic.")
 @click.option("--chain", type=not_negative, help="Use the topics of this chain only.")

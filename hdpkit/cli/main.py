@@ -28,7 +28,6 @@ from hdpkit.cli.options import ARGUMENTS
 from hdpkit.cli.output import say
 from hdpkit.cli.report import report
 from hdpkit.cli.runs import resume, topics, verify
-from hdpkit.cli.schedules import schedules
 from hdpkit.cli.signatures import signatures
 from hdpkit.errors import (
     ChainError,
@@ -45,8 +44,6 @@ __all__ = ["FriendlyGroup", "main"]
 
 _FAILURES = (ChainError, CorruptRunError, LockedRunError, StateError, StorageError)
 """Errors that aren't caused by the input."""
-_FORMER = {"compare": ("schedules", " Two runs are compared by hdpkit match RUN1 RUN2.")}
-"""Former names of commands: the new name, and what else to say."""
 
 
 class _Mistake(click.ClickException):
@@ -76,16 +73,6 @@ class FriendlyGroup(click.Group):
             context = super().make_context(*args, **options)
         context.meta.setdefault(ARGUMENTS, given)
         return context
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; one that is called by its former name runs, and its new name is printed."""
-        if self is main and args and args[0] in _FORMER:
-            new, more = _FORMER[args[0]]
-            say(f"hdpkit {args[0]} is now called hdpkit {new}.{more}", err=True)
-            args = [new, *args[1:]]
-        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; errors of the package become a message and an exit code."""
@@ -139,7 +126,6 @@ def main() -> None:
       hdpkit signatures cohort.SBS96.all --levels types.csv --out run
       hdpkit hmm fit data.csv --column speed --sequence trip --out run
       hdpkit mixture points.csv --columns height,width --group site --out run
-      hdpkit schedules ap.dat --seconds 60
       hdpkit lm train text.txt --into model
       hdpkit lm score model other.txt
 
@@ -161,7 +147,6 @@ for command in (
     check,
     signatures,
     convert,
-    schedules,
     lm,
     hmm,
     mixture,

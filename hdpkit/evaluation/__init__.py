@@ -1,24 +1,17 @@
 """Held-out evaluation: scores of groups that a state was not sampled with, and forecasts."""
 
-from hdpkit.evaluation.allocations import RankedAllocations, dishes_per_group, rank_allocations
 from hdpkit.evaluation.completion import completion_perplexity, fit_proportions
 from hdpkit.evaluation.evaluate import evaluate
 from hdpkit.evaluation.forward import Forecast, forecast
 from hdpkit.evaluation.pointwise import GroupLogLikelihood
 from hdpkit.evaluation.result import Evaluation
-from hdpkit.evaluation.sharded_state import HeldOutScore, ShardedState
 
 __all__ = [
     "Evaluation",
     "Forecast",
     "GroupLogLikelihood",
-    "HeldOutScore",
-    "RankedAllocations",
-    "ShardedState",
     "completion_perplexity",
-    "dishes_per_group",
     "evaluate",
     "fit_proportions",
     "forecast",
-    "rank_allocations",
 ]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import shlex
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -231,55 +229,39 @@ def _listed(values: Any) -> list[Any]:
 def export_trace(trace: Trace | ChainTrace, out: str | os.PathLike[str]) -> Path:
     """Write a trace for ArviZ."""
     path = Path(out)
-    if path.suffix not in (".nc", ".zarr"):
-        raise ParameterError(
-            "out", str(path), "a file that ends in .nc, or a folder .zarr", "Choose such a name."
-        )
-    if path.is_dir() or (path.suffix == ".zarr" and path.exists()):
+    if path.suffix != ".nc":
+        raise ParameterError("out", str(path), "a file that ends in .nc", "Choose such a name.")
+    if path.is_dir():
         raise RunError("out", str(path), "new", "Choose another name.")
-    engine = _writer_of(path.suffix)
+    engine = _netcdf_writer()
     data = trace.to_arviz()
-    if path.suffix == ".zarr" and hasattr(data, "to_datatree"):  # ArviZ 0.x by itself supports only zarr 2
-        data = data.to_datatree()
     aside = path.with_name(f"{path.name}.tmp")
     with refusals(path, "write a file"):
         try:
-            if path.suffix == ".nc":
-                data.to_netcdf(str(aside), engine=engine)
-            else:
-                data.to_zarr(str(aside), mode="w")
+            data.to_netcdf(str(aside), engine=engine)
         except ImportError as error:  # xarray imports further packages when writing, and may need newer ones
-            raise _missing(path.suffix, f"{type(error).__name__}: {error}") from error
+            raise _missing(f"{type(error).__name__}: {error}") from error
         else:
             os.replace(aside, path)
         finally:
-            if aside.is_dir():
-                shutil.rmtree(aside, ignore_errors=True)
-            else:
-                aside.unlink(missing_ok=True)
+            aside.unlink(missing_ok=True)
     return path
 
 
-def _writer_of(suffix: str) -> str:
-    """Name, for xarray, of the package that writes such files; a MissingExtraError if there is none."""
-    packages = (("h5netcdf", "h5py"), ("netCDF4",)) if suffix == ".nc" else (("zarr",),)
-    for names in packages:
+def _netcdf_writer() -> str:
+    """Name, for xarray, of the package that writes netCDF; a MissingExtraError if there is none."""
+    for names in (("h5netcdf", "h5py"), ("netCDF4",)):
         try:
-            first, *_ = map(importlib.import_module, names)
+            for name in names:
+                importlib.import_module(name)
         except ImportError:
             continue
-        if suffix == ".nc" or int(str(first.__version__).partition(".")[0]) >= 3:
-            return names[0].lower()
-        raise _missing(suffix, f"{names[0]} {first.__version__}")
-    raise _missing(suffix, "no package that writes it")
+        return names[0].lower()
+    raise _missing("no package that writes it")
 
 
-def _missing(suffix: str, found: str) -> MissingExtraError:
-    needed = "h5netcdf h5py" if suffix == ".nc" else "zarr>=3"
-    way_out = "" if suffix == ".nc" else " Or export to a file that ends in .nc."
-    return MissingExtraError(
-        needed, found, f"installed, to write {suffix}", f"pip install {shlex.join(needed.split())}.{way_out}"
-    )
+def _missing(found: str) -> MissingExtraError:
+    return MissingExtraError("h5netcdf h5py", found, "installed, to write .nc", "pip install h5netcdf h5py.")
 
 
 def new_folder(path: Path) -> None:

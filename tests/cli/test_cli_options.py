@@ -26,7 +26,6 @@ from hdpkit.cli.options import (
     positive,
     read_config,
 )
-from hdpkit.cli.schedules import schedules
 from hdpkit.cli.signatures import signatures
 from hdpkit.errors import DataError, HdpkitError, ParameterError
 from hdpkit.moves.registry import moves as registry
@@ -214,7 +213,7 @@ def test_a_file_of_settings_that_is_not_there(tmp_path):
             read_config(path, fit, click.Context(fit))
 
 
-@pytest.mark.parametrize("command", [fit, schedules, signatures, train])
+@pytest.mark.parametrize("command", [fit, signatures, train])
 def test_what_lends_trust_is_said_on_the_command_line_only(command, tmp_path):
     """A file that names modules to import, or a scheduler that sends code, would give itself trust."""
     path = tmp_path / "study.toml"
@@ -249,13 +248,13 @@ HUGE = str(2**63 - 1)
         *[("fit", o) for o in ("sweeps", "thin", "chains", "samples", "checkpoint-sweeps", "threads")],
         *[("lm train", o) for o in ("sweeps", "burn-in", "samples", "checkpoint-sweeps", "min-count")],
         *[("signatures", o) for o in ("sweeps", "chains", "samples", "min-samples", "max-per-sample")],
-        ("resume", "sweeps"), ("infer", "sweeps"), ("infer", "burn-in"), ("schedules", "chains"),
+        ("resume", "sweeps"), ("infer", "sweeps"), ("infer", "burn-in"),
         ("fit --shards", "sweeps"), ("demo", "sweeps"),
     ],
 )  # fmt: skip
 def test_numbers_that_no_file_can_hold_are_refused_before_anything_is_read(command, option, tmp_path):
     words = command.split()
-    out = {"lm": ["--into", tmp_path / "run"], "resume": [], "infer": [], "schedules": [], "demo": []}
+    out = {"lm": ["--into", tmp_path / "run"], "resume": [], "infer": [], "demo": []}
     given = [] if words[0] == "demo" else [tmp_path / "not-there"]
     given += [tmp_path / "new"] if words[0] == "infer" else []
     given += out.get(words[0], ["--out", tmp_path / "run"])
@@ -277,9 +276,7 @@ def help_of(*names):
     return found
 
 
-@pytest.mark.parametrize(
-    "names", [("fit",), ("signatures",), ("schedules",), ("convert",), ("infer",), ("lm", "train")]
-)
+@pytest.mark.parametrize("names", [("fit",), ("signatures",), ("convert",), ("infer",), ("lm", "train")])
 def test_help_shows_every_option_in_a_group_the_common_ones_first(names):
     found = help_of(*names)
     titles = [title for title in found if found[title]]

@@ -68,8 +68,6 @@ def test_mistakes(folders, tmp_path):
     assert "nowhere" in missing.output
     assert "Traceback" not in missing.output
     assert run("match", *folders, "--min-cosine", 1.5).exit_code == 2
-    former = run("compare", *folders)
-    assert "hdpkit match RUN1 RUN2" in former.output
 
 
 def test_signatures_are_matched_by_name(tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ import json
 import random
 import shutil
 import sys
-import types
 from threading import Thread
 
 import numpy as np
@@ -241,34 +240,9 @@ def test_the_trace_for_arviz(folder, tmp_path):
     trace = hk.open_run(folder / "run").trace
     held = arviz.from_netcdf(out)
     np.testing.assert_array_equal(held["posterior"]["n_dishes"].values, trace["n_dishes"])
-    assert ".nc" in refused("export", folder / "run", "--to", "arviz", "--out", tmp_path / "trace.txt")
+    for name in ("trace.txt", "trace.zarr"):
+        assert ".nc" in refused("export", folder / "run", "--to", "arviz", "--out", tmp_path / name)
     assert [entry.name for entry in tmp_path.iterdir()] == ["trace.nc"]
-
-
-def test_the_trace_as_a_folder_of_zarr(folder, tmp_path):
-    pytest.importorskip("arviz")
-    pytest.importorskip("zarr", minversion="3")
-    import xarray
-
-    out = tmp_path / "trace.zarr"
-    done("export", folder / "run", "--to", "arviz", "--out", out)
-    held = xarray.open_datatree(out, engine="zarr")
-    np.testing.assert_array_equal(
-        held["posterior"]["n_dishes"].values, hk.open_run(folder / "run").trace["n_dishes"]
-    )
-    assert "new" in refused("export", folder / "run", "--to", "arviz", "--out", out)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["trace.zarr"]
-
-
-def test_a_folder_of_zarr_needs_zarr(folder, tmp_path, monkeypatch):
-    pytest.importorskip("arviz")
-    monkeypatch.setitem(sys.modules, "zarr", None)
-    message = refused("export", folder / "run", "--to", "arviz", "--out", tmp_path / "trace.zarr")
-    assert "pip install 'zarr>=3'" in message
-    assert "ends in .nc" in message
-    assert not list(tmp_path.iterdir())
-    monkeypatch.setitem(sys.modules, "zarr", types.SimpleNamespace(__version__="2.18.3"))
-    assert "2.18.3" in refused("export", folder / "run", "--to", "arviz", "--out", tmp_path / "trace.zarr")
 
 
 def test_a_netcdf_file_needs_a_package_that_writes_it(folder, tmp_path, monkeypatch):

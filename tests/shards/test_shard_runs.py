@@ -10,7 +10,6 @@ from shard_cases import BURSTY, SCHEDULE, corpus, restaurant, same, same_numbers
 import hdpkit as hk
 from hdpkit import moves, shards
 from hdpkit.cli.verification import verify_run
-from hdpkit.evaluation import ShardedState
 from hdpkit.record.files import pack, read_sealed, seal, unpack
 from hdpkit.record.run_folder import GENERATIONS
 from hdpkit.shards import files, spool, starts
@@ -191,7 +190,7 @@ def test_checkpoints_that_do_not_fit_are_refused(folder, tmp_path):
             resealed(kept, key, value)
             assert not all(check.passed for check in verify_run(kept)), (key, value)
             for read in (
-                lambda: ShardedState.open(kept).shares(0),
+                lambda: next(hk.open_run(kept).state().documents()),
                 lambda: hk.open_run(kept).franchise(),
                 lambda: run(source, sweeps=2, folder=kept),
             ):
@@ -218,7 +217,7 @@ def test_a_state_of_a_shard_that_does_not_fit_is_refused(folder, tmp_path):
                                       *newest(kept)[1]["frozen"]["shards"][2:]])  # fmt: skip
             for read in (
                 lambda: run(source, sweeps=2, folder=kept),
-                lambda: ShardedState.open(kept).shares(1),
+                lambda: list(hk.open_run(kept).state().documents()),
                 lambda: hk.open_run(kept).franchise(),
             ):
                 with pytest.raises(hk.errors.ShardError, match="shard 1"):

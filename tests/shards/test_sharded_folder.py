@@ -19,7 +19,6 @@ from hdpkit import shards
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run
 from hdpkit.errors import CorruptRunError, DataError, LockedRunError, ParameterError, RunError, ShardError
-from hdpkit.evaluation import ShardedState
 from hdpkit.schedule import over_shards
 from hdpkit.schedule.states import state_of
 from hdpkit.signatures.runs import signatures_of_run
@@ -249,8 +248,6 @@ def test_what_a_run_over_shards_does_not_take_is_refused(finished, tmp_path, mon
     plain = hk.open_run(tmp_path / "plain")
     with pytest.raises(ParameterError, match="backend"):
         plain.resume(1, backend=shards.Local())
-    with pytest.raises(RunError, match="over shards"):
-        ShardedState.open(tmp_path / "plain")
     with pytest.raises(RunError, match="corpus"):
         shards.run(restaurant(), run.data, SCHEDULE, sweeps=1, rng=1, folder=tmp_path / "plain")
     with pytest.raises(DataError, match="signatures"):

@@ -46,11 +46,6 @@ NO_SEQUENCES = [
 NO_SAMPLE = [5, "sample", {}, hk.Franchise, Told(foldable().sample(), "states")]
 NO_FORM = [None, 5, "", "median", ["mean"]]
 NO_FRANCHISE = [None, 5, "franchise", hk.Franchise, [], {}]
-NO_ALLOCATIONS = [
-    None, 5, "z", [], [0, 0, 1, 1], [[0, 0, 1]], [[0, 0, 1, -1]], [[0, 0, 1, 0.5]], [[0, 0, 1, math.nan]],
-    [[0, 0, 1, 1], [0]], {}, np.zeros((0, 4)), np.zeros((1, 1, 4)), [["0", "0", "1", "1"]], [[True] * 4],
-    hk.Corpus,
-]  # fmt: skip
 
 
 def documents(*lists, farms=None, **options):
@@ -127,21 +122,6 @@ EVALUATION = {
     "GroupLogLikelihood.__call__": Row(
         lambda franchise: (hk.GroupLogLikelihood(particles=2), {"franchise": finite()}),
         {"franchise": [*NO_FRANCHISE, Told(foldable(), "two levels")]},
-    ),
-    "rank_allocations": Row(
-        lambda franchise: (hk.rank_allocations, {"franchise": finite(), "allocations": [[0, 0, 1, 1]]}),
-        {"franchise": NO_FRANCHISE, "allocations": [*NO_ALLOCATIONS, Told([[0, 1, 2, 3]], "4 dishes")]},
-    ),
-    "dishes_per_group": Row(
-        lambda franchise: (
-            hk.dishes_per_group,
-            {"franchise": finite(), "allocations": [[0, 0, 1, 1]], "name": "document"},
-        ),
-        {
-            "franchise": NO_FRANCHISE,
-            "allocations": NO_ALLOCATIONS,
-            "name": [5, "", "farm", ["document"], b"document", {}],
-        },
     ),
     "forecast": Row(
         lambda franchise: (

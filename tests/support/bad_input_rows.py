@@ -92,7 +92,6 @@ EXCLUDED = {
     "FoldIn": "a record that Franchise.fold_in returns",
     "Evaluation": "a record that evaluate returns",
     "Forecast": "a record that forecast returns",
-    "RankedAllocations": "a record that rank_allocations returns",
     "Comparison": "a record that compare_schedules returns",
     "MixingCheck": "a record that check_mixing returns",
     "CheckedChains": "a record that check_mixing returns",

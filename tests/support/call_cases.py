@@ -22,7 +22,7 @@ from bad_input_evaluation import NEW, chain_of_states, foldable
 from bad_values import another, corpus, tiny
 
 import hdpkit as hk
-from hdpkit import evaluation, moves, shards, signatures, summaries, testing
+from hdpkit import moves, shards, signatures, summaries, testing
 from hdpkit.base_measures import (
     DirichletMultinomialReference,
     NormalInverseWishartReference,
@@ -135,13 +135,6 @@ def sharded_run(folder=None):
         sharded_restaurant(), shards.cut(corpus(), 2), SHARD_MOVES, sweeps=1, rng=0,
         init=hk.init.Random(2), folder=folder,
     )  # fmt: skip
-
-
-@functools.cache
-def sharded_state():
-    folder = place("sharded")
-    sharded_run(folder)
-    return evaluation.ShardedState.open(folder, sharded_restaurant(), shards.cut(corpus(), 2))
 
 
 def topic_model(kind="TopicModel"):
@@ -311,7 +304,6 @@ OBJECTS = {
     "Scores": lambda: language_model().score([["a"]]),
     "ShardedCorpus": lambda: hk.ShardedCorpus.write(corpus(), place("shards"), 2),
     "ShardedRun": sharded_run,
-    "ShardedState": sharded_state,
     "Signatures": found_signatures,
     "Snapshot": lambda: tiny().snapshot(),
     "Source": lambda: shards.cut(corpus(), 2),
@@ -529,7 +521,6 @@ GOOD = {
     "io.labels.read_labels.path": lambda: file(b"id,g\na,x\n", "l.csv"),
     "io.labels.read_labels.names": lambda: ["a"],
     "io.labels.check_nested.groups": lambda: {"a": ["x", "y"]},
-    "io.shard_shares.write_shares.state": sharded_state,
     "io.text_options.TextCounter.load.path": lambda: saved_counter(),
     "io.text_options.TextCounter.from_data.data": lambda: counter().as_data(),
     "io.text_options.TextCounter.words.text": lambda: "aa bb",
@@ -538,9 +529,6 @@ GOOD = {
     "io.reading.load_reading.folder": run_folder,
     "report.write_report.path": lambda: place("report.html"),
     "report.write_report.sections": lambda: (),
-    "evaluation.ShardedState.open.folder": lambda: sharded_state() and place("none"),
-    "evaluation.ShardedState.open.corpus": lambda: shards.cut(corpus(), 2),
-    "evaluation.ShardedState.score.data": lambda: shards.cut(corpus(), 2),
     "evaluation.fit_proportions.counts": lambda: [1, 2, 1],
     "evaluation.completion_perplexity.observed": lambda: [[1, 2, 1]],
     "evaluation.completion_perplexity.held": lambda: [[1, 0, 1]],

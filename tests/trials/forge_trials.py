@@ -32,7 +32,6 @@ import hdpkit as hk
 from hdpkit import errors, moves, shards
 from hdpkit.cli.main import main
 from hdpkit.cli.verification import verify_run, verify_shards
-from hdpkit.evaluation import ShardedState
 from hdpkit.formats.writing import opened_text, sealed_text
 from hdpkit.io.reading import load_reading
 from hdpkit.record import files
@@ -393,10 +392,10 @@ def use_estimator(folder, draw):
         franchise.audit()
 
 
-def use_sharded(folder, draw):
-    declared, cut = of_shards()
-    state = ShardedState.open(folder, declared, cut)
-    _ = state.topics(), state.top_terms(3), state.shares(0), state.shares(1), state.score(cut).perplexity
+def use_state(folder, draw):
+    state = hk.open_run(folder).state()
+    _ = state.sample.topics(), [block.sample.group_weights() for block in state.documents()]
+    _ = hk.evaluate(state.franchise, of_shards()[1].shard(0)).perplexity
 
 
 def use_shards_run(folder, draw):
@@ -467,7 +466,7 @@ CORPORA = {
     "hdpkit verify": command("verify", "FOLDER"),
     "hdpkit fit": command("fit", "FOLDER", "--sweeps", 1, "--quiet", "--out", "OUT"),
 }  # fmt: skip
-SHARDED = {**RUNS, "ShardedState": use_sharded, "shards.run": use_shards_run}
+SHARDED = {**RUNS, "Run.state": use_state, "shards.run": use_shards_run}
 OF = {"words": WORDS, "model": {**RUNS, "TopicModel": use_estimator}, "shards-run": SHARDED,
       "shards": CORPORA, "shards-cells": CORPORA, "corpus": CORPORA}  # fmt: skip
 ALL = {**RUNS, **WORDS, **CORPORA, **SHARDED, "TopicModel": use_estimator}
