@@ -46,6 +46,7 @@ WORST = {
 }  # fmt: skip
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("name", WORST)
 def test_settings_out_of_range_are_refused(name):
     _check_settings(Settings(**GOOD))
