@@ -55,7 +55,6 @@ from hdpkit.evaluation import (
     forecast,
 )
 from hdpkit.franchise import (
-    Component,
     FixedWeights,
     FoldIn,
     Franchise,
@@ -103,7 +102,6 @@ __all__ = [
     "CheckedChains",
     "Checkpoint",
     "Comparison",
-    "Component",
     "ConvergenceRule",
     "Corpus",
     "DirichletMultinomial",

@@ -536,8 +536,6 @@ class Blocks(Verbs):
         check_source(source)
         self._run("resample_dish", self.bank, units, first, last, source=source, prepare=True)
 
-    redish = resample_dish  # former name
-
     @changes
     def scan_units(
         self,
