@@ -34,7 +34,6 @@ from hdpkit.base_measures import (
     VonMisesFisher,
     base_measures,
 )
-from hdpkit.checks import naming_keywords as _naming_keywords
 from hdpkit.comparison import (
     Candidate,
     CheckedChains,
@@ -55,7 +54,6 @@ from hdpkit.evaluation import (
     forecast,
 )
 from hdpkit.franchise import (
-    Component,
     FixedWeights,
     FoldIn,
     Franchise,
@@ -103,7 +101,6 @@ __all__ = [
     "CheckedChains",
     "Checkpoint",
     "Comparison",
-    "Component",
     "ConvergenceRule",
     "Corpus",
     "DirichletMultinomial",
@@ -170,24 +167,14 @@ __all__ = [
     "summaries",
 ]
 
-for _thing in [globals()[_name] for _name in __all__] + [getattr(moves, _name) for _name in moves.__all__]:
-    if isinstance(_thing, type) and _thing.__module__.split(".")[0] == "hdpkit":
-        _naming_keywords(_thing)
-del _thing
-
 
 def __getattr__(name: str) -> Any:
     # Their base classes are in scikit-learn, which is optional and takes a second to import.
     if name not in ESTIMATORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
-    thing = globals()[name] = _naming_keywords_of(estimator(name))
+    thing = globals()[name] = estimator(name)
     return thing
-
-
-def _naming_keywords_of(kind: type) -> type:
-    _naming_keywords(kind)
-    return kind
 
 
 def __dir__() -> list[str]:

@@ -9,13 +9,11 @@ class and the method.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import math
 import numbers
 import os
-import re
 import struct
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -60,7 +58,6 @@ __all__ = [
     "log_densities",
     "log_density",
     "made_by",
-    "naming_keywords",
     "number_array",
     "numbers_between",
     "of_user_code",
@@ -379,33 +376,6 @@ def validator(check: Callable[..., Any], *arguments: Any, **options: Any) -> Cal
     return validate
 
 
-def naming_keywords(kind: type) -> None:
-    """Make a class's constructor name the class and the most similar keyword if a keyword isn't known.
-
-    Python would name the class that defines the constructor, which may be an internal base class.
-    """
-    construct: Any = kind.__init__  # type: ignore[misc]
-    if construct is object.__init__ or getattr(construct, "_hdpkit_kind", None) is kind:
-        return
-
-    @functools.wraps(construct)
-    def __init__(self: Any, *arguments: Any, **options: Any) -> None:
-        try:
-            construct(self, *arguments, **options)
-        except TypeError as error:
-            unknown = _UNKNOWN_KEYWORD.search(str(error))
-            if unknown is None or unknown[1] not in options or _takes(construct, self, arguments, options):
-                raise
-            known = [name for name in inspect.signature(construct).parameters if name != "self"]
-            near = difflib.get_close_matches(unknown[1], known, 1, 0.5)
-            hint = f" Did you mean {near[0]!r}?" if near else f" It takes {', '.join(known)}."
-            name = type(self).__name__
-            raise TypeError(f"{name}() got an unexpected keyword argument {unknown[1]!r}.{hint}") from None
-
-    __init__._hdpkit_kind = kind  # type: ignore[attr-defined]
-    kind.__init__ = __init__  # type: ignore[misc]
-
-
 DAMAGED = "It was damaged; restore a copy of it."
 """What to do about the content of a pickle that doesn't fit."""
 
@@ -512,9 +482,6 @@ def _takes(function: Any, owner: Any, arguments: Any, options: Any) -> bool:
     except TypeError:
         return False
     return True
-
-
-_UNKNOWN_KEYWORD = re.compile(r"unexpected keyword argument '([^']*)'")
 
 
 Codes = tuple[npt.NDArray[np.int64], Sequence[Any]]

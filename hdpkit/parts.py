@@ -13,7 +13,7 @@ from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.errors import MissingMethodError, StateError
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Component", "IntegrablePart", "Part", "PlainRows"]
+__all__ = ["IntegrablePart", "Part", "PlainRows"]
 
 
 class Attached:
@@ -205,7 +205,3 @@ class PlainRows:
 
     def draw_prior(self, source: ChoiceSource) -> None:
         """Draw kappa from its prior, if it has one."""
-
-
-class Component(Part):
-    """Former name of `Part`, kept for programs that derive from it."""

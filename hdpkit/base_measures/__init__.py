@@ -20,7 +20,6 @@ from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDi
 from hdpkit.base_measures.reference.von_mises_fisher import VonMisesFisherReference
 from hdpkit.base_measures.sparse_dirichlet_multinomial import SparseDirichletMultinomial
 from hdpkit.base_measures.von_mises_fisher import VonMisesFisher
-from hdpkit.checks import naming_keywords
 
 __all__ = [
     "AtomicMeasure",
@@ -53,15 +52,3 @@ __all__ = [
 ]
 
 check_arguments(BaseMeasure)
-
-for _readable in (
-    BetaBernoulliReference,
-    DirichletMultinomialReference,
-    GammaPoissonReference,
-    NormalGammaReference,
-    NormalInverseWishartReference,
-    SparseDirichletMultinomialReference,
-    VonMisesFisherReference,
-):
-    naming_keywords(_readable)  # of the others `hdpkit` does it
-del _readable

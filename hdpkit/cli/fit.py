@@ -82,7 +82,7 @@ _COMMON = (
         "goes on if RUN has a checkpoint.",
     ),
     click.option(
-        "--backend", "--carrier", default="auto", metavar=BACKENDS,
+        "--backend", default="auto", metavar=BACKENDS,
         help="Ranks of MPI, workers of the Dask cluster at this address, or this process.  "
         "[default: MPI under mpiexec, else this process]",
     ),

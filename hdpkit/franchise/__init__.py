@@ -11,10 +11,9 @@ from hdpkit.franchise.starts import Random
 from hdpkit.franchise.state_homes import HomeState, PreviousDish, StateHomes
 from hdpkit.franchise.topology import Topology
 from hdpkit.franchise.view import RestaurantView
-from hdpkit.parts import Component, IntegrablePart, Part
+from hdpkit.parts import IntegrablePart, Part
 
 __all__ = [
-    "Component",
     "FixedWeights",
     "FoldIn",
     "Franchise",

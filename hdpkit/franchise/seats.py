@@ -232,8 +232,6 @@ class Seats(KernelChoice):
         """
         self._customers.expand()
 
-    tell_apart = expand_cells  # former name
-
     # ------------------------------------------------------------------ labelled seatings
 
     @unguarded
@@ -254,8 +252,6 @@ class Seats(KernelChoice):
         flag("sizes", sizes)
         enough = Detail.SIZES if sizes else Detail.SEATS
         return Block(self._lock, lambda: self._change(self._lend, source, enough), self._give_back)
-
-    seated_out = labelled_seating  # former name
 
     def _lend(self, source: ChoiceSource, enough: Detail) -> bool:
         """Begin a block; returns whether there is anything to undo at its end."""

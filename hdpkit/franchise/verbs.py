@@ -538,8 +538,6 @@ class Blocks(Verbs):
         self._held.check_units(units, range(first, last))
         self._run("resample_dish", self.bank, units, first, last, source=source, prepare=True)
 
-    redish = resample_dish  # former name
-
     @changes
     def scan_units(
         self,

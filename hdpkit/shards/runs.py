@@ -223,7 +223,6 @@ def run(
     folder: str | os.PathLike[str] | None = None,
     checkpoint: int = 10,
     progress: Progress | None = None,
-    carrier: Backend | None = None,
 ) -> ShardedRun:
     """Run a chain over the shards of a corpus.
 
@@ -265,8 +264,6 @@ def run(
         Number of sweeps between checkpoints; there is always one after the last sweep.
     progress : callable, optional
         Called after each sweep with its number and its numbers, in every process.
-    carrier : Backend, optional
-        Former name of ``backend``.
 
     Returns
     -------
@@ -292,7 +289,6 @@ def run(
     KeyboardInterrupt
         After Ctrl-C, or if a move raises it; its attribute ``trace`` is the trace so far.
     """
-    backend = carrier if backend is None else backend
     backend = Local() if backend is None else backend
     instance("backend", backend, Backend, "a backend", remedy="hdpkit.shards.Local(2), MPI(), Dask(client).")
     whole_number("sweeps", sweeps, 0, remedy="Sweeps from the start of the chain.")

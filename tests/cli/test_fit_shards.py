@@ -76,7 +76,6 @@ def test_a_finite_model_and_other_moves(folder, tmp_path):
         (["--sparse"], "sparse"),
         (["--moves", "table-gibbs"], "must be moves over documents"),
         (["--backend", "pigeon"], "backend"),
-        (["--carrier", "pigeon"], "backend"),
         (["--init", "sequential"], "init"),
     ],
 )

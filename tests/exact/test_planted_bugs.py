@@ -379,7 +379,7 @@ def check_prior_draws():
 # ---------------------------------------------------------------------- components and frozen states
 
 
-class Census(hk.Component):
+class Census(hk.Part):
     """Which slots live, as far as it was told, and which are kept after their death."""
 
     def __init__(self, kept=()):

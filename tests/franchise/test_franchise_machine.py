@@ -11,7 +11,7 @@ from planted import planted
 import hdpkit as hk
 from hdpkit.base_measures import DirichletMultinomial, DirichletMultinomialReference, base_measures
 from hdpkit.errors import AuditError, HdpkitError
-from hdpkit.franchise import Component
+from hdpkit.franchise import Part
 from hdpkit.random import RandomStream
 from hdpkit.stores import HistogramReference
 from hdpkit.testing.cases import tiny_franchise
@@ -109,7 +109,7 @@ def test_component_is_told_inside_the_step():
     franchise.set_concentration("root", 50.0)  # many dishes are born and die
     watcher, told = Watcher(franchise), []
 
-    class Log(Component):
+    class Log(Part):
         def born(self, slot):
             told.append(("born", slot))
 

@@ -25,7 +25,6 @@ IMMUTABLE = {"declarations", "root"}
 OPEN = {
     "lock",
     "labelled_seating",
-    "seated_out",
     "root_integrated",
     "parts_integrated",
     "integrated",

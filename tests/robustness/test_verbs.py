@@ -144,17 +144,6 @@ def test_units_stay_good_while_they_are_moved(kernel):
     go_on(state)
 
 
-def test_former_names_of_verbs_work():
-    state, twin = started(topics, "histogram"), started(topics, "histogram")
-    one, other = RandomStream(), RandomStream()
-    with state.labelled_seating(one), twin.seated_out(other):
-        state.resample_dish(state.units(1), 0, 9, one)
-        twin.redish(twin.units(1), 0, 9, other)
-    assert np.array_equal(state.dishes, twin.dishes)
-    twin.tell_apart()
-    twin.audit()
-
-
 @pytest.mark.parametrize("after", ["settle", "thaw", "labelled_seating"])
 def test_units_don_t_outlive_the_seating(after):
     state, rng = started(topics, "histogram" if after == "labelled_seating" else "explicit"), RandomStream()
@@ -259,7 +248,7 @@ def test_a_dish_without_customers(store, kernel):
     go_on(state)
 
 
-class Meddler(hk.Component):
+class Meddler(hk.Part):
     """Calls what it can from inside a verb."""
 
     def __init__(self, state):

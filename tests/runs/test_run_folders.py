@@ -473,7 +473,7 @@ def test_scalars_with_changing_names_are_refused():
         hk.Scheduler([moves.TableGibbs()]).run(state, 3, rng=0)
 
 
-class Counting(hk.Component):
+class Counting(hk.Part):
     def __init__(self, start=0):
         self.start = start
         self.births = 0

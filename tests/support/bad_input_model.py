@@ -345,8 +345,8 @@ MODEL = {
     "Franchise.kernel": Row(method("kernel")(verb="reseat"), {"verb": NO_NAME}),
     "Franchise.walk": Row(method("walk")(kernel="reference"), {"kernel": [5, "", "fast", ["reference"], {}]}),
     "Franchise.register": Row(
-        method("register")(name="watcher", component=hk.Component()),
-        {"name": NO_TEXT, "component": [None, 5, "component", hk.Component, {}]},
+        method("register")(name="watcher", component=hk.Part()),
+        {"name": NO_TEXT, "component": [None, 5, "component", hk.Part, {}]},
     ),
     "Franchise.thaw": Row(
         lambda franchise: (franchise.thaw, {"frozen": franchise.freeze(), "source": None}),

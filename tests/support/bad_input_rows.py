@@ -112,7 +112,6 @@ EXCLUDED = {
     # what only moves call, with what the franchise itself gave them
     "Franchise.in_chunks": "a loop around a verb, which checks its range",
     "Franchise.labelled_seating": "called by moves with the source that they were given",
-    "Franchise.redish": "the former name of resample_dish",
     "Franchise.draw_tables*": "verbs: called by TableCounts with a range, which they check",
     "Franchise.split_states": "a verb: SplitMergeStates checks its numbers",
     "Franchise.resample_sequences": "a verb: BeamSampler and ForwardBackward check their number of threads",

@@ -245,7 +245,6 @@ OBJECTS = {
     "ArpaModel": lambda: read_arpa(arpa()),
     "ChainTrace": lambda: hk.ChainTrace([trace(), trace()]),
     "Checkpoint": lambda: hk.Checkpoint(sweeps=5),
-    "Component": hk.Component,
     "Candidate": lambda: hk.Candidate(tiny(), [moves.TableGibbs()]),
     "Consensus": consensus,
     "Corpus": corpus,

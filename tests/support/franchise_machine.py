@@ -16,7 +16,7 @@ from hypothesis.stateful import (
 
 from hdpkit.base_measures import BaseMeasure, DirichletMultinomial
 from hdpkit.errors import AuditError
-from hdpkit.franchise import Component, Franchise, Random
+from hdpkit.franchise import Franchise, Part, Random
 from hdpkit.franchise.starts import start
 from hdpkit.moves import SplitMerge
 from hdpkit.random import STARTS, RandomStream, Streams
@@ -31,7 +31,7 @@ __all__ = ["FRANCHISE_SHAPES", "FranchiseMachine", "Watcher", "run_franchise_mac
 # ---------------------------------------------------------------------------------------------- franchises
 
 
-class Watcher(Component):
+class Watcher(Part):
     """A component that tracks the occupied slots from the calls that it gets inside steps.
 
     With ``keeping`` it also reserves the slot of every dish that dies.

@@ -175,7 +175,7 @@ class Weight:
         return FAULT.around("draw", lambda: generator.exponential(size=size) + 1e-3)
 
 
-class Tracker(hk.Component):
+class Tracker(hk.Part):
     """A component that counts live dishes."""
 
     def __init__(self):
