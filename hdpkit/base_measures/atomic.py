@@ -20,8 +20,6 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.numerics import exp_each, log, log_each
 
-__all__ = ["Atom", "AtomicMeasure", "Categorical", "Uniform"]
-
 SLACK = 1e-8  # tolerance of the sum of all probabilities
 
 

@@ -21,17 +21,6 @@ from hdpkit.checks import ByClass, log_densities, log_density, whole_number
 from hdpkit.parts import Part
 from hdpkit.random import ChoiceSource
 
-__all__ = [
-    "FixedBank",
-    "KeepsParameters",
-    "ObservedBank",
-    "PythonBank",
-    "ReadsParts",
-    "SeatsValues",
-    "StatisticsBank",
-    "observed_bank",
-]
-
 _LARGEST = 2**31 - 2  # slots are int32
 
 

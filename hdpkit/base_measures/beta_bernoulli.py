@@ -12,8 +12,6 @@ from hdpkit.base_measures.protocol import base_measures
 from hdpkit.base_measures.reference.beta_bernoulli import BetaBernoulliReference, BitCounts
 from hdpkit.data import GroupedData
 
-__all__ = ["BetaBernoulli"]
-
 
 @attrs.frozen(eq=False)
 class BetaBernoulli(BetaBernoulliReference):

@@ -31,8 +31,6 @@ from hdpkit.priors import Each, Gamma, Shifted, draw_from, log_density_at, suppo
 from hdpkit.random import ChoiceSource
 from hdpkit.stirling import one_alone
 
-__all__ = ["Bursts", "Bursty", "BurstyReferenceBank"]
-
 _NEW = -1  # a new dish, among slots
 _LARGEST = 1e100
 _START = 1e6  # of b: on AP, chains from one topic with 1e4 had half as many topics after 40 s

@@ -16,8 +16,6 @@ from hdpkit.errors import DataError, StateError
 from hdpkit.numerics import rising_sum
 from hdpkit.random import ChoiceSource
 
-__all__ = ["BurstyCells", "opens_of_customers"]
-
 _ONE = np.ones(1)
 _NONE = np.empty(0, dtype=np.int32)
 _FEW = 200  # tables up to which Stirling numbers are computed exactly

@@ -16,18 +16,6 @@ from hdpkit.checks import ByClass
 from hdpkit.data import GroupedData
 from hdpkit.errors import StateError
 
-__all__ = [
-    "SAME",
-    "ByRestaurant",
-    "GivenParameters",
-    "NewRestaurants",
-    "Placed",
-    "ReadsCells",
-    "ReadsRestaurants",
-    "Repeats",
-    "RestaurantBank",
-]
-
 
 class Placed(NamedTuple):
     """An observation with the restaurant in which it is made.

@@ -19,8 +19,6 @@ from hdpkit.errors import ParameterError
 from hdpkit.numerics import add_up, exp_each, gamma_ratio
 from hdpkit.random import ChoiceSource
 
-__all__ = ["DirichletMultinomial", "TemperedDirichletMultinomial"]
-
 
 def _power(instance: Any, attribute: Any, value: Any) -> None:
     if not 0.0 < as_float(value) <= 1.0:

@@ -13,8 +13,6 @@ from hdpkit.base_measures.selection_range import LARGEST, SMALLEST, check_smooth
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.priors import draw_from
 
-__all__ = ["SMOOTHING", "DishSmoothings", "SmoothingBank", "SmoothingOfDishes"]
-
 SMOOTHING = "smoothing"
 
 

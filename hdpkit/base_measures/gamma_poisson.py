@@ -12,8 +12,6 @@ from hdpkit.base_measures.protocol import base_measures
 from hdpkit.base_measures.reference.gamma_poisson import CountSums, GammaPoissonReference
 from hdpkit.data import GroupedData
 
-__all__ = ["GammaPoisson"]
-
 
 @attrs.frozen(eq=False)
 class GammaPoisson(GammaPoissonReference):

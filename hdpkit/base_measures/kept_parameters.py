@@ -19,8 +19,6 @@ from hdpkit.parts import Attached, Part
 from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource
 
-__all__ = ["KeptParameters", "ParameterBank", "ParametersOfDishes"]
-
 _KEY, _REMEDY = "bank, in the frozen state", "Thaw a state over the same data and declarations."
 
 

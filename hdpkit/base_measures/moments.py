@@ -11,8 +11,6 @@ import numpy.typing as npt
 from hdpkit.arrays import Floats
 from hdpkit.base_measures.vectors import LARGEST_VALUE
 
-__all__ = ["Moments", "finite"]
-
 
 def finite(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Which numbers are finite, and small enough for their squares."""

@@ -6,8 +6,6 @@ import numpy as np
 
 from hdpkit.arrays import Floats
 
-__all__ = ["central", "near_covariance", "near_variances"]
-
 NEAR = 10  # neighbours of a point
 MOST = 2_000  # points, evenly spaced in the data: no more distances than the square of this are in memory
 STEPS = 20  # at most

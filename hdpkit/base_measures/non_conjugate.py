@@ -28,8 +28,6 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, HdpkitError, ParameterError
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Finite", "NonConjugate", "NonConjugateBank"]
-
 
 def _as_tuple(values: Any) -> tuple[Any, ...]:
     allowed = "a sequence of one or more parameters"

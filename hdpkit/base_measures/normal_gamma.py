@@ -13,8 +13,6 @@ from hdpkit.base_measures.protocol import base_measures
 from hdpkit.base_measures.reference.normal_gamma import NormalGammaReference
 from hdpkit.data import GroupedData
 
-__all__ = ["NormalGamma"]
-
 
 @attrs.frozen(eq=False)
 class NormalGamma(NormalGammaReference):

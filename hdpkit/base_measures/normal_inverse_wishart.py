@@ -13,8 +13,6 @@ from hdpkit.base_measures.protocol import base_measures
 from hdpkit.base_measures.reference.normal_inverse_wishart import NormalInverseWishartReference
 from hdpkit.data import GroupedData
 
-__all__ = ["NormalInverseWishart"]
-
 
 @attrs.frozen(eq=False)
 class NormalInverseWishart(NormalInverseWishartReference):

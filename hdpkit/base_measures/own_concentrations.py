@@ -11,15 +11,6 @@ from hdpkit.base_measures.kept_parameters import KeptParameters, ParameterBank, 
 from hdpkit.checks import as_float
 from hdpkit.errors import DataError, ParameterError
 
-__all__ = [
-    "LARGEST",
-    "SMALLEST",
-    "ConcentrationBank",
-    "ConcentrationsOfDishes",
-    "OwnConcentrations",
-    "is_concentration",
-]
-
 SMALLEST, LARGEST = 1e-10, 1e10  # range of concentrations
 
 

@@ -18,8 +18,6 @@ from hdpkit.numerics import exp_each, gamma_ratio, lgamma, log
 from hdpkit.parts import Attached, IntegrablePart, Part
 from hdpkit.random import ChoiceSource
 
-__all__ = ["NAME", "SelectionBank", "SelectionProportions"]
-
 NAME = "selection proportions"
 
 

@@ -37,17 +37,6 @@ from hdpkit.priors import Prior, mean_of
 from hdpkit.random import ChoiceSource
 from hdpkit.registry import Registry
 
-__all__ = [
-    "BaseMeasure",
-    "Resampled",
-    "base_measures",
-    "by_entry",
-    "check_arguments",
-    "log_likelihoods",
-    "missing_method",
-    "parameter",
-]
-
 
 class Resampled(float):
     """The current value of a parameter, and the prior from which it is resampled.

@@ -7,8 +7,6 @@ from typing import Any
 from hdpkit.checks import as_float
 from hdpkit.errors import ParameterError
 
-__all__ = ["LARGEST", "SMALLEST", "between", "check_smoothing"]
-
 SMALLEST, LARGEST = 1e-6, 1e6
 
 

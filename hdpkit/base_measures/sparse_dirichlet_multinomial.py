@@ -18,8 +18,6 @@ from hdpkit.base_measures.reference.sparse_dirichlet_multinomial import SparseDi
 from hdpkit.data import GroupedData
 from hdpkit.priors import Beta
 
-__all__ = ["SparseDirichletMultinomial"]
-
 
 @attrs.frozen(eq=False)
 class SparseDirichletMultinomial(SparseDirichletMultinomialReference):

@@ -17,19 +17,6 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.priors import Above, Gamma, Prior, mean_of
 
-__all__ = [
-    "LARGEST_VALUE",
-    "MULTIPLIER",
-    "STRENGTH",
-    "VectorMeasure",
-    "diagonal",
-    "finite_numbers",
-    "is_one",
-    "positive",
-    "positive_numbers",
-    "real",
-]
-
 SMALLEST, LARGEST = 1e-50, 1e50  # range of positive parameters
 MULTIPLIER, STRENGTH = Above(Gamma(1.0, 4.0 / 3.0), 0.25), 0.01  # of `hierarchical` priors
 LARGEST_VALUE = 1e100  # so that squares of values, multiplied or divided by parameters, don't overflow

@@ -12,8 +12,6 @@ from hdpkit.base_measures.protocol import base_measures
 from hdpkit.base_measures.reference.von_mises_fisher import Resultant, VonMisesFisherReference
 from hdpkit.data import GroupedData
 
-__all__ = ["VonMisesFisher"]
-
 
 @attrs.frozen(eq=False)
 class VonMisesFisher(VonMisesFisherReference):

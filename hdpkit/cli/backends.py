@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from hdpkit import shards
 from hdpkit.errors import MissingExtraError, ParameterError
 
-__all__ = ["BACKENDS", "backend_of", "ended_together"]
-
 BACKENDS = "auto|local|mpi|tcp://HOST:PORT"
 
 LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")

@@ -21,8 +21,6 @@ from hdpkit.comparison.mixing_report import report
 from hdpkit.errors import printable
 from hdpkit.signatures.runs import nouns_of
 
-__all__ = ["check"]
-
 
 @click.command(cls=Command)
 @run_argument

@@ -12,8 +12,6 @@ from hdpkit.io.tables import Columns, rows_of, table_text
 from hdpkit.schedule import Run
 from hdpkit.summaries.run_topics import RunComponents, components_of_run
 
-__all__ = ["echo_components"]
-
 _PARAMETERS = 6
 """Parameters in the table, at most; CSV and JSON have all."""
 

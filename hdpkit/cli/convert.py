@@ -14,8 +14,6 @@ from hdpkit.data import Corpus, ShardedCorpus
 from hdpkit.io.corpora import convert_corpus
 from hdpkit.io.shards import convert_shards
 
-__all__ = ["convert"]
-
 
 @click.command(cls=Command)
 @corpus_argument

@@ -17,20 +17,6 @@ from hdpkit.io.corpora import CONVERTED, FORMATS, ReadCorpus, detect_format, rea
 from hdpkit.io.text_options import TextOptions, stop_words_of, with_stop_words
 from hdpkit.record.describe import Allowed
 
-__all__ = [
-    "corpus_argument",
-    "corpus_options",
-    "format_option",
-    "given_corpus",
-    "given_layout",
-    "given_text",
-    "group_labels",
-    "layout_options",
-    "say_notes",
-    "say_table",
-    "table_options",
-]
-
 _LAYOUT = (
     *("text_column", "id_column", "group_column", "date_column", "encoding", "delimiter"),
     *("quotes", "header", "escaped", "files", "strict"),

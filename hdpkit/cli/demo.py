@@ -34,8 +34,6 @@ from hdpkit.schedule.states import state_of
 from hdpkit.summaries import Diagnosis, diagnose
 from hdpkit.summaries.run_topics import topics_of_state
 
-__all__ = ["RunFacts", "demo", "facts_text"]
-
 _CHAINS = 2  # the fewest that show whether another one would find the same topics
 _SAMPLES = 10
 

@@ -26,8 +26,6 @@ from hdpkit.signatures.runs import POINTS, STATES, TOPICS, nouns_of, signatures_
 from hdpkit.summaries.export import EXPORTS, export_components, export_topics, export_trace
 from hdpkit.summaries.run_topics import topics_of_run
 
-__all__ = ["export"]
-
 
 @click.command()
 @run_argument

@@ -35,9 +35,6 @@ from hdpkit.record.run_folder import READING
 from hdpkit.schedule import Scheduler
 from hdpkit.stores import stores
 
-__all__ = ["fit"]
-
-
 _COMMON = (
     "out", "text_column", "id_column", "group_column", "stop_words", "min_documents", "max_document_share",
     "sweeps", "until", "at_most", "chains", "seed", "eta", "terms",

@@ -24,8 +24,6 @@ from hdpkit.moves import RootWeights, SliceGibbs
 from hdpkit.record import Trace
 from hdpkit.record.run_folder import READING, RUN, holding
 
-__all__ = ["fit_shards"]
-
 SERVING = frozenset(
     {
         *("corpus", "out", "eta", "document_concentration", "root_concentration", "topics", "moves"),

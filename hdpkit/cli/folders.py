@@ -16,19 +16,6 @@ from hdpkit.models import NGramModel
 from hdpkit.record.files import refusals
 from hdpkit.record.run_folder import BESIDE, COMMAND, MODEL, holding, kept
 
-__all__ = [
-    "INTERRUPTED",
-    "WORKED_ON",
-    "allow_option",
-    "check_new_folder",
-    "held_for_a_run",
-    "is_language_model",
-    "memory_message",
-    "open_language_model",
-    "resume_command",
-    "worked_on",
-]
-
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
 

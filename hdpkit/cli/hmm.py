@@ -43,8 +43,6 @@ from hdpkit.models.hidden_markov_parts import (
 from hdpkit.models.kept_columns import KeptColumns
 from hdpkit.schedule import Scheduler
 
-__all__ = ["hmm"]
-
 
 def _kappa(text: str) -> Any:
     """A number of at least 0, or a prior."""

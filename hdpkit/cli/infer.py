@@ -29,8 +29,6 @@ from hdpkit.signatures.runs import POINTS, nouns_of
 from hdpkit.summaries.export import share_columns
 from hdpkit.summaries.run_topics import topics_of_run
 
-__all__ = ["infer"]
-
 
 @click.command(cls=Command)
 @run_argument

@@ -23,8 +23,6 @@ from hdpkit.summaries.topic_labels import (
     write_topic_labels,
 )
 
-__all__ = ["labels"]
-
 
 @click.command()
 @run_argument

@@ -26,8 +26,6 @@ from hdpkit.cli.options import Command, path_type, positive, quiet_option, seed_
 from hdpkit.cli.output import json_text, say
 from hdpkit.errors import ParameterError
 
-__all__ = ["lm"]
-
 folder_argument = click.argument("folder", type=path_type, callback=worked_on)
 
 

@@ -18,20 +18,6 @@ from hdpkit.formats.delimited import escaped
 from hdpkit.formats.writing import written_aside
 from hdpkit.models import NGramModel, Scores
 
-__all__ = [
-    "case_hint",
-    "echo_levels",
-    "model_facts",
-    "open_output",
-    "score_facts",
-    "score_rows",
-    "score_text",
-    "sentence_rows",
-    "treatment",
-    "word_text",
-    "write_rows",
-]
-
 _WIDTH_OF_A_FILE = 100
 _LN_10 = math.log(10.0)
 _LINES_AT_ONCE = 1000

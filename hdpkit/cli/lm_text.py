@@ -22,8 +22,6 @@ from hdpkit.errors import DataError, printable
 from hdpkit.formats.text_files import place_of
 from hdpkit.io.sentences import read_sentences
 
-__all__ = ["SentenceOptions", "read_text", "read_words", "reading_options", "without_rare_words"]
-
 
 @attrs.frozen
 class SentenceOptions:

@@ -50,8 +50,6 @@ from hdpkit.schedule import Checkpoint
 from hdpkit.schedule.progress import ProgressBar
 from hdpkit.stores import Detail, at_least
 
-__all__ = ["add", "resume_training", "train"]
-
 
 def _levels(name: str) -> Parsed:
     return Parsed("number|prior,...", lambda text: parse_levels(name, text))

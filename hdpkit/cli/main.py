@@ -40,8 +40,6 @@ from hdpkit.errors import (
     printable,
 )
 
-__all__ = ["FriendlyGroup", "main"]
-
 _FAILURES = (ChainError, CorruptRunError, LockedRunError, StateError, StorageError)
 """Errors that aren't caused by the input."""
 

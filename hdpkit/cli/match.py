@@ -23,8 +23,6 @@ from hdpkit.summaries.matching import MIN_COSINE, TopicMatch, match_topics
 from hdpkit.summaries.run_topics import component_set_of_run
 from hdpkit.summaries.vectors import ComponentSet
 
-__all__ = ["match"]
-
 
 @click.command()
 @click.argument("run", type=path_type, metavar="RUN1", callback=worked_on)

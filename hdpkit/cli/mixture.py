@@ -45,8 +45,6 @@ from hdpkit.schedule import Run, Scheduler
 from hdpkit.summaries.points import PointComponents
 from hdpkit.summaries.settled import states_of_run
 
-__all__ = ["mixture", "new_points", "point_columns", "points_of_run", "read_points"]
-
 
 @click.command(cls=Command)
 @click.argument("points", type=path_type)

@@ -32,50 +32,6 @@ from hdpkit.moves.registry import moves
 from hdpkit.priors import Beta, Each, Gamma, Shifted
 from hdpkit.schedule import Scheduler
 
-__all__ = [
-    "ARGUMENTS",
-    "Command",
-    "Parsed",
-    "ShownTopics",
-    "above_zero",
-    "base_measure_of",
-    "chains_type",
-    "checkpoint_seconds_option",
-    "checkpoint_sweeps_option",
-    "closest",
-    "config_option",
-    "given_limits",
-    "group",
-    "init_option",
-    "kept_options",
-    "limit_options",
-    "model_options",
-    "moves_option",
-    "not_negative",
-    "option_of",
-    "options_of",
-    "out_option",
-    "parse_init",
-    "parse_levels",
-    "parse_moves",
-    "parse_number_or_prior",
-    "parse_selection",
-    "path_type",
-    "positive",
-    "prior_type",
-    "quiet_option",
-    "raw_option",
-    "read_config",
-    "restaurants_of",
-    "root_of",
-    "run_options",
-    "seed_option",
-    "text_type",
-    "topics_type",
-    "until_options",
-]
-
-
 ARGUMENTS = "hdpkit.arguments"
 """Key of the context's ``meta`` for the arguments after the name of the program."""
 

@@ -32,35 +32,6 @@ from hdpkit.signatures.runs import TOPICS, Nouns, Settings
 from hdpkit.summaries import Diagnosis
 from hdpkit.summaries.run_topics import GroupedTopics, RunTopics
 
-__all__ = [
-    "MANY",
-    "PRESENT",
-    "SHOWN",
-    "WORTH_A_ROW",
-    "GroupSummary",
-    "echo_ranks",
-    "echo_signatures",
-    "echo_table",
-    "echo_verdicts",
-    "in_groups",
-    "json_text",
-    "listed",
-    "plain_table",
-    "plural",
-    "run_summaries",
-    "say",
-    "shown_path",
-    "signatures_csv",
-    "signatures_json",
-    "state_facts",
-    "state_topics",
-    "table_console",
-    "topics_csv",
-    "topics_json",
-    "topics_table",
-]
-
-
 _LIGHTS = {"green": "bold green", "amber": "bold yellow", "red": "bold red", "grey": "bold"}
 
 

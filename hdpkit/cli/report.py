@@ -13,8 +13,6 @@ from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.errors import ParameterError
 
-__all__ = ["report", "where"]
-
 
 def where(page: Path) -> str:
     """The line with the location of a page."""

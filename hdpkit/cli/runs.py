@@ -71,18 +71,6 @@ from hdpkit.summaries.boilerplate import boilerplate_hint
 from hdpkit.summaries.run_topics import merged_state, topics_of_run
 from hdpkit.summaries.topic_labels import LABELS, read_topic_labels
 
-__all__ = [
-    "carry_out",
-    "check_until",
-    "first_run",
-    "in_rounds",
-    "open_corpus_run",
-    "resume",
-    "run_argument",
-    "topics",
-    "verify",
-]
-
 run_argument = click.argument("run", type=path_type, metavar="RUN", callback=worked_on)
 terms_option = click.option(
     "--terms", type=positive, default=10, show_default=True, help="Top terms to print for each topic."

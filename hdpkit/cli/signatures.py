@@ -48,8 +48,6 @@ from hdpkit.signatures.known import KnownSignatures, check_channels
 from hdpkit.signatures.runs import Settings, signatures_of_run
 from hdpkit.signatures.spectra import ANY
 
-__all__ = ["signatures"]
-
 _DELIMITER = "The character between fields of {}, or tab.  [default: detected]"
 share = click.FloatRange(0.0, 1.0)
 inside = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)

@@ -16,8 +16,6 @@ from hdpkit.formats.delimited import comma_remedy, number_of, read_rows, without
 from hdpkit.formats.records import Layout, ReadingNotes
 from hdpkit.formats.text_files import place_of
 
-__all__ = ["Table", "is_missing", "options_of_table"]
-
 _MISSING = ("", "na", "nan", "null", "none")
 _UNNAMED = re.compile(r"(Unnamed: [0-9]+)?")  # of the index, as pandas writes and reads it
 options_of_table = group("Layout of the table", *table_options)

@@ -21,8 +21,6 @@ from hdpkit.record.run_folder import GENERATIONS, RUN, ChainFolder, Checkpointed
 from hdpkit.record.samples import stored_sweeps
 from hdpkit.schedule.runs import chains_of
 
-__all__ = ["Check", "is_corpus", "verify_corpus", "verify_run", "verify_shards"]
-
 _COMPARED = ("n_dishes", "n_tables", "log_likelihood", "log_joint")
 
 

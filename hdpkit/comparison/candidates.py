@@ -15,8 +15,6 @@ from hdpkit.franchise.scores import INTEGRATED_OUT
 from hdpkit.franchise.starts import check_start
 from hdpkit.schedule import Scheduler
 
-__all__ = ["Candidate", "candidates_of", "starts_of"]
-
 STARTS = ("auto", "one", "sequential")
 """Default starts of chains: many dishes, one dish, customers seated one after another."""
 

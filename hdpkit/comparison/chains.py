@@ -20,19 +20,6 @@ from hdpkit.random import STARTS, Streams
 from hdpkit.record import Draw, MoveRecord
 from hdpkit.schedule.interrupt import deferred_interrupt
 
-__all__ = [
-    "CLOCKS",
-    "ChainRecord",
-    "Limit",
-    "MoveTotals",
-    "ProgressFailed",
-    "Runs",
-    "Standing",
-    "run_all",
-    "run_chain",
-    "teller",
-]
-
 CLOCKS = ("wall", "processor")
 
 _NO_END = 2**62

@@ -37,8 +37,6 @@ from hdpkit.random import Seed, Streams
 from hdpkit.record.inference_data import load_arviz
 from hdpkit.schedule.interrupt import check_on_interrupt
 
-__all__ = ["compare_schedules"]
-
 
 def compare_schedules(
     schedules: Mapping[str, Any],

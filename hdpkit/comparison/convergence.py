@@ -16,19 +16,6 @@ from hdpkit.comparison.chains import ChainRecord
 from hdpkit.errors import ParameterError
 from hdpkit.record.inference_data import load_arviz
 
-__all__ = [
-    "ConvergenceRule",
-    "LaterDraws",
-    "NumberDiagnosis",
-    "diagnosed",
-    "joint_rhat",
-    "later_draws",
-    "nested_rhat",
-    "reasons_of",
-    "severity_of",
-    "worst_of",
-]
-
 _NAMES = {"log_joint": "log probability", "n_dishes": "K"}
 
 FEWEST_DRAWS = 20  # of a chain; with fewer nothing is estimated

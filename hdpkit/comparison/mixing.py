@@ -47,8 +47,6 @@ from hdpkit.random import Purpose, Seed, Streams
 from hdpkit.record.inference_data import load_arviz
 from hdpkit.schedule import Run, Scheduler
 
-__all__ = ["CheckedChains", "MixingCheck", "check_mixing"]
-
 SECONDS = 10.0
 SHARES = 5
 BURN_IN = 0.5  # of each chain's time

@@ -11,8 +11,6 @@ from hdpkit.comparison.predictive import BEYOND, CELLS, COUNTS, COVARIANCE, FOUR
 from hdpkit.comparison.report import markdown
 from hdpkit.errors import printable
 
-__all__ = ["NAMES", "WORDS", "chains_table", "checks_table", "report", "sentence"]
-
 NAMES = {"data": "data", "simulated": "simulated copy", "redrawn": "redrawn copy"}
 """What the three sides of a check are called, by attribute."""
 

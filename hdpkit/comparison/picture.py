@@ -10,8 +10,6 @@ import numpy as np
 
 from hdpkit.plots.canvas import LINES, check_picture, evenly, plain, save_picture
 
-__all__ = ["draw_picture"]
-
 _MOST_POINTS = 2_000
 
 

@@ -23,8 +23,6 @@ from hdpkit.franchise.simulate_cells import burst_of, dishes_of_documents, redra
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import FrozenCells
 
-__all__ = ["BEYOND", "CELLS", "COUNTS", "StatisticCheck", "check_statistics", "predictive_checks"]
-
 BEYOND = 5.0  # standard deviations of a copy from which a statistic contradicts a state
 
 CELLS, COUNTS = "distinct_cells", "count_variance"

@@ -9,8 +9,6 @@ from typing import Any
 from hdpkit.errors import printable, short_repr
 from hdpkit.formats.delimited import table_of_rows
 
-__all__ = ["CSV_ROWS", "csv_text", "markdown", "moves_table", "report", "schedules_table", "shown"]
-
 _DISTURBED = 0.8  # ratio of the lowest processor share to the highest, below which the report warns
 _CLOCKS = {"wall": "by the wall clock", "processor": "processor time"}
 

@@ -19,8 +19,6 @@ from hdpkit.comparison.report import CSV_ROWS, csv_text, moves_table, report, sc
 from hdpkit.errors import RegistryError
 from hdpkit.formats.writing import save
 
-__all__ = ["Comparison", "ScheduleResult"]
-
 
 @attrs.frozen(eq=False, kw_only=True)
 class ScheduleResult:

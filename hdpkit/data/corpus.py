@@ -27,16 +27,6 @@ from hdpkit.formats.mapped import CHUNK, MappedFiles, array_on_disk
 from hdpkit.formats.shards import Manifest, MappedShard, open_shard, shard_at
 from hdpkit.formats.uci import read_uci
 
-__all__ = [
-    "Cells",
-    "Corpus",
-    "Tokens",
-    "joined_pieces",
-    "piece_of",
-    "reopen",
-    "tokens_of_shard",
-]
-
 
 @attrs.frozen(eq=False)
 class Cells:

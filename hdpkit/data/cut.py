@@ -12,8 +12,6 @@ import numpy as np
 from hdpkit.checks import instance, made_by, whole_number
 from hdpkit.data.corpus import Corpus, piece_of
 
-__all__ = ["CutCorpus", "cut", "cut_at"]
-
 
 @attrs.frozen
 class _Piece:

@@ -13,8 +13,6 @@ from hdpkit.errors import DataError
 from hdpkit.formats.counts import TOKEN_LIMIT
 from hdpkit.random import Purpose, RandomStream, Seed, Streams
 
-__all__ = ["downsample"]
-
 _MOST = 10**9  # limit of NumPy's generator for the tokens of a document
 
 

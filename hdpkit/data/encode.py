@@ -17,26 +17,6 @@ from hdpkit.data.groups import encode
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.counts import check_total
 
-__all__ = [
-    "NO_SYMBOL",
-    "UNKNOWN_SYMBOL",
-    "EncodedPairs",
-    "EncodedSentences",
-    "OutsideIds",
-    "SymbolIds",
-    "WordIds",
-    "as_context",
-    "as_sentences",
-    "check_hashable",
-    "check_markers",
-    "check_vocabulary",
-    "context_labels",
-    "contexts_of",
-    "encode_pairs",
-    "encode_sentences",
-    "outside_sentences",
-]
-
 NO_SYMBOL = -(2**31)
 """Number in contexts for positions before the sentence's start."""
 

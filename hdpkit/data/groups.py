@@ -27,18 +27,6 @@ from hdpkit.checks import (
 )
 from hdpkit.errors import DataError, MissingMethodError, ParameterError, printable
 
-__all__ = [
-    "GroupedData",
-    "Groups",
-    "as_values",
-    "check_label_name",
-    "columns_of",
-    "concatenate",
-    "encode",
-    "encode_all",
-    "spread",
-]
-
 
 def encode(label: str, values: Any, n: int, unit: str) -> Codes:
     """Encode a label's values as integers."""

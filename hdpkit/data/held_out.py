@@ -13,8 +13,6 @@ from hdpkit.arrays import Int32s
 from hdpkit.data.encode import NO_SYMBOL, UNKNOWN_SYMBOL, contexts_of, outside_sentences
 from hdpkit.data.ngrams import NGrams
 
-__all__ = ["HeldOut", "held_out"]
-
 _CHUNK = 1 << 16  # tokens whose contexts are computed at once
 
 

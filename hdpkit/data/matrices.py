@@ -18,8 +18,6 @@ from hdpkit.checks import check_unmasked, is_missing
 from hdpkit.errors import DataError
 from hdpkit.formats.counts import TOKEN_LIMIT, Counts, first_not_whole
 
-__all__ = ["Entries", "as_numbers", "check_whole", "frame_names", "read_matrix", "sparse_entries"]
-
 _MOST_ROWS = 2**31 - 1
 """SciPy makes an array of this length when it converts a matrix to rows."""
 

@@ -23,8 +23,6 @@ from hdpkit.data.groups import (
 from hdpkit.errors import DataError
 from hdpkit.formats.counts import ID_LIMIT
 
-__all__ = ["Sequences"]
-
 Bools = npt.NDArray[np.bool_]
 
 

@@ -13,8 +13,6 @@ from hdpkit.checks import as_sequence
 from hdpkit.errors import DataError
 from hdpkit.formats.counts import ID_LIMIT, check_total, first_not_whole
 
-__all__ = ["check_ids", "locate", "read_documents"]
-
 Words = list[str]
 
 

@@ -25,8 +25,6 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.franchise.fixed_dishes import FixedDishes, complete_groups, sample_groups
 from hdpkit.random import ChoiceSource
 
-__all__ = ["LEAST", "PASSES", "TOLERANCE", "by_em", "by_gibbs", "completion_perplexity", "fit_proportions"]
-
 TOLERANCE = 1e-6  # a smaller step changes scores by less than one in ten thousand
 _LONGEST = 20_000  # steps
 PASSES = 200  # at most, over the terms of a group that change its own dishes

@@ -23,8 +23,6 @@ from hdpkit.franchise.new_labels import Layout, layout_of
 from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = ["evaluate", "log_probabilities_by_group"]
-
 _METHODS = ("auto", "completion", "left-to-right", "predictive", "forward")
 _STEPS = 1_000_000  # customers that are reseated between checks for Ctrl-C
 

@@ -20,8 +20,6 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.evaluation.completion import LEAST, PASSES
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = ["FixedTopics", "completion", "halves", "mean_log_probability", "repeats_in"]
-
 _DOCUMENTS = 512  # that are fitted, or swept over, between checks for Ctrl-C
 _TOKENS = 1 << 20  # that are divided one by one
 _LONGEST = 5_000  # steps

@@ -21,8 +21,6 @@ from hdpkit.franchise.new_labels import Layout
 from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = ["Forecast", "Forward", "forecast"]
-
 
 @attrs.define
 class Forward:

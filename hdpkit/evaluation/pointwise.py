@@ -23,8 +23,6 @@ from hdpkit.franchise.fixed_dishes import (
 from hdpkit.franchise.new_labels import Parents
 from hdpkit.random import ChoiceSource, Purpose, Streams
 
-__all__ = ["GroupLogLikelihood"]
-
 
 def _at_least_one(instance: Any, attribute: Any, value: Any) -> None:
     whole_number(attribute.name, value, 1, 2**31, remedy="20 particles are usual.")

@@ -16,8 +16,6 @@ from hdpkit.franchise.freezing import Look
 from hdpkit.record import ChainTrace, Draw
 from hdpkit.schedule import Run
 
-__all__ = ["Evaluation", "averaged", "states_of"]
-
 _REMEDY = "For instance [chain_1, chain_2], scheduler.sample(franchise, sweeps), or hk.open_run(folder)."
 
 

@@ -30,8 +30,6 @@ from hdpkit.formats.counts import ID_LIMIT, Counts, check_total
 from hdpkit.formats.mapped import CHUNK, ArrayMapping, MappedFiles, check_ids, damaged, read_file, read_head
 from hdpkit.formats.writing import sealed_text, storing
 
-__all__ = ["HEADER", "CorpusFolder", "FolderWriter", "is_corpus_folder", "open_folder"]
-
 HEADER = "corpus.json"
 """The file that makes a folder a corpus."""
 

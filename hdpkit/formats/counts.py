@@ -13,17 +13,6 @@ import scipy
 from hdpkit.checks import flag, whole_number
 from hdpkit.errors import DataError
 
-__all__ = [
-    "ID_LIMIT",
-    "TOKEN_LIMIT",
-    "Counts",
-    "Limits",
-    "add_counts",
-    "check_total",
-    "first_not_whole",
-    "limited",
-]
-
 TOKEN_LIMIT = 2**31
 """A corpus has fewer tokens than this: the compiled layer numbers customers in 32 bits."""
 

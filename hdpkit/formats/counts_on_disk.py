@@ -16,8 +16,6 @@ import numpy.typing as npt
 from hdpkit.formats.counts import Counts
 from hdpkit.formats.mapped import CHUNK
 
-__all__ = ["CellSpool", "by_document"]
-
 
 class CellSpool:
     """Cells of documents on disk, in a new folder that is removed with the spool.

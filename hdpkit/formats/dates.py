@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["PERIODS", "date_keys", "days_of", "iso_date", "periods_of"]
-
 _PATTERNS = (
     (re.compile(r"(\d{4})(?:\.0)?"), (1,)),
     (re.compile(r"(\d{4})[-/.](\d{1,2})"), (1, 2)),

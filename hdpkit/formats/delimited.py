@@ -19,17 +19,6 @@ from hdpkit.errors import DataError, printable
 from hdpkit.formats.records import Document, Fields, Layout, ReadingNotes, find_columns, text_lines
 from hdpkit.formats.text_files import MAX_LINE_BYTES, place_of
 
-__all__ = [
-    "NumberTable",
-    "escaped",
-    "number_of",
-    "read_delimited",
-    "read_number_table",
-    "read_rows",
-    "table_of_rows",
-    "unescaped",
-]
-
 _FORMULA = re.compile("[\\s\xad\u200c\u200d]*[-=+@\uff0d\uff1d\uff0b\uff20].*[^\\W_]", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE | re.ASCII)
 _ESCAPE = re.compile(r"\\(?:(\\)|x([0-9a-f]{2})|u([0-9a-f]{4})|U(000[0-9a-f]{5}|0010[0-9a-f]{4}))")

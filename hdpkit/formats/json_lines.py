@@ -11,8 +11,6 @@ from hdpkit.errors import DataError
 from hdpkit.formats.records import Document, Fields, Layout, ReadingNotes, find_columns, text_lines
 from hdpkit.formats.text_files import place_of
 
-__all__ = ["as_label", "as_name", "as_text", "read_json_lines"]
-
 
 def read_json_lines(path: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
     """Read JSON lines, one object at a time."""

@@ -15,8 +15,6 @@ from hdpkit.errors import DataError
 from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Counts, Limits
 from hdpkit.formats.text_files import line_blocks, split_lines
 
-__all__ = ["TERM_LIMIT", "read_ldac", "read_vocabulary"]
-
 TERM_LIMIT = 1 << 20
 """Largest length of a term in bytes."""
 

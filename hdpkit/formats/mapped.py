@@ -22,20 +22,6 @@ import numpy.typing as npt
 from hdpkit.errors import ChangedDataError, DataError
 from hdpkit.formats.writing import opened_text
 
-__all__ = [
-    "CHUNK",
-    "ArrayMapping",
-    "Damage",
-    "MappedFiles",
-    "array_on_disk",
-    "check_ids",
-    "damaged",
-    "open_file",
-    "read_file",
-    "read_head",
-    "signature",
-]
-
 CHUNK = 1 << 18
 """Number of numbers checked at once."""
 

@@ -22,8 +22,6 @@ from hdpkit.errors import DataError
 from hdpkit.formats.counts import TOKEN_LIMIT, Limits, first_not_whole
 from hdpkit.formats.text_files import line_blocks, split_lines
 
-__all__ = ["matrix_entries", "read_matrix_market"]
-
 Entries = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 _COMMENTS = 1 << 20  # bytes of comments before the sizes

@@ -11,8 +11,6 @@ from hdpkit.formats.json_lines import as_label, as_name, as_text
 from hdpkit.formats.records import Document, Layout, ReadingNotes, find_columns
 from hdpkit.formats.text_files import open_regular, place_of
 
-__all__ = ["read_parquet"]
-
 _ROWS = 1024
 """Number of rows read at once."""
 

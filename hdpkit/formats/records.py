@@ -23,19 +23,6 @@ from hdpkit.formats.text_files import (
     unpacked_beginning,
 )
 
-__all__ = [
-    "NAME_COLUMNS",
-    "TEXT_COLUMNS",
-    "Document",
-    "Fields",
-    "Layout",
-    "ReadingNotes",
-    "find_columns",
-    "read_document_lines",
-    "shown_names",
-    "text_lines",
-]
-
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "document", "message", "review")
 """Names of the column used as text if none is given and there are several columns."""
 NAME_COLUMNS = (

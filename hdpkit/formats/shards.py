@@ -43,31 +43,6 @@ from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, add_counts
 from hdpkit.formats.mapped import CHUNK, ArrayMapping, MappedFiles, damaged, open_file, read_file, read_head
 from hdpkit.formats.writing import sealed_text, storing, sync_folder
 
-__all__ = [
-    "FILES",
-    "FORMAT",
-    "KINDS",
-    "MANIFEST",
-    "NAMES",
-    "VERSION",
-    "Manifest",
-    "MappedShard",
-    "Piece",
-    "ShardInfo",
-    "ShardsContent",
-    "check_shards",
-    "cuts",
-    "folder_aside",
-    "is_shard",
-    "is_sharded_folder",
-    "open_shard",
-    "read_manifest",
-    "shard_at",
-    "shard_name",
-    "storing_shards",
-    "write_shards",
-]
-
 MANIFEST = "manifest.json"
 FORMAT = "hdpkit shards"
 VERSION = 1

@@ -24,25 +24,6 @@ from typing import IO, Any
 from hdpkit.checks import path as checked_path
 from hdpkit.errors import DataError, ParameterError, importing_extra
 
-__all__ = [
-    "BLOCK",
-    "MAX_LINE_BYTES",
-    "SAMPLE",
-    "Progress",
-    "Source",
-    "agrees_with_ascii",
-    "check_encoding",
-    "decode_line",
-    "detect_encoding",
-    "line_blocks",
-    "open_regular",
-    "place_of",
-    "read_lines",
-    "reading",
-    "split_lines",
-    "unpacked_beginning",
-]
-
 BLOCK = 1 << 22
 """Number of bytes of text read at once."""
 

@@ -11,8 +11,6 @@ from hdpkit.errors import DataError
 from hdpkit.formats.records import Document, Layout, ReadingNotes
 from hdpkit.formats.text_files import MAX_LINE_BYTES, detect_encoding, unpacked_beginning
 
-__all__ = ["read_text_folder"]
-
 
 def read_text_folder(folder: Path, layout: Layout, notes: ReadingNotes) -> Iterator[Document]:
     """Read the text files in a folder, at any depth, in the order of their paths, which are their names."""

@@ -20,8 +20,6 @@ from hdpkit.errors import DataError
 from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Counts
 from hdpkit.formats.text_files import line_blocks
 
-__all__ = ["is_uci", "read_uci"]
-
 # At most 18 digits, so that the number fits int64. Possessive (+): no backtracking over megabytes.
 _NUMBER = rb"[ \t]*+[0-9]{1,18}+[ \t\r]*+"
 _HEAD = re.compile(rb"(" + _NUMBER + rb")\n(" + _NUMBER + rb")\n(" + _NUMBER + rb")(?:\n|$)")

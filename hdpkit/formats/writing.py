@@ -19,18 +19,6 @@ from typing import IO, Any
 
 from hdpkit.errors import StorageError
 
-__all__ = [
-    "OPEN_FLAGS",
-    "check_place",
-    "opened_text",
-    "save",
-    "sealed_text",
-    "storing",
-    "sync_folder",
-    "write_aside",
-    "written_aside",
-]
-
 # Flags that the system lacks are zero (Windows doesn't follow links by default, and has no pipes as files).
 OPEN_FLAGS = 0
 for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):

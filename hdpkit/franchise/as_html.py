@@ -9,8 +9,6 @@ import numpy as np
 from hdpkit.errors import BusyError, ClosedError, DataError, StateError
 from hdpkit.html_tables import html_table
 
-__all__ = ["franchise_table", "sample_table"]
-
 _ROWS = 10
 _TERMS = 8
 

@@ -22,8 +22,6 @@ from hdpkit.errors import StateError
 from hdpkit.franchise.state import State
 from hdpkit.random import RandomStream
 
-__all__ = ["Assigned", "Assignment"]
-
 MOVE, TABLES = 0, 1  # last words of the streams of a document
 
 

@@ -16,8 +16,6 @@ from hdpkit.franchise.scores import totals
 from hdpkit.franchise.state import State
 from hdpkit.stores import Detail, FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes
 
-__all__ = ["audit", "check_labelled"]
-
 _CHUNK = 1 << 18  # customers counted at once
 RELATIVE = 1e-9  # tolerance of cached log probabilities against recomputed ones
 

@@ -25,8 +25,6 @@ from hdpkit.parts import Attached
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import Detail, FrozenCells, FrozenCounts, FrozenSeating, FrozenSeats, detail_of
 
-__all__ = ["Customers", "CustomersByCell", "customers_of"]
-
 _STATISTICS = frozenset({"make", "add", "remove", "log_predictive", "log_block", "log_marginal"})
 _NOBODY = np.empty(0, dtype=np.int32)
 _CHUNK = 1 << 18  # customers counted at once

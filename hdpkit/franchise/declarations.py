@@ -18,18 +18,6 @@ from hdpkit.franchise.state_homes import StateHomes
 from hdpkit.priors import Each, Prior, Shifted, mean_of, support_of
 from hdpkit.stores import Detail, detail_of
 
-__all__ = [
-    "FixedWeights",
-    "Hyperparameter",
-    "Restaurant",
-    "check_counts_store",
-    "check_no_discount",
-    "check_weights",
-    "kind_of_root",
-    "number_of",
-    "tables_at_end",
-]
-
 
 @attrs.frozen
 class Hyperparameter:

@@ -23,8 +23,6 @@ from hdpkit.parts import Attached, IntegrablePart, Part
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import ObservesDishes
 
-__all__ = ["LatentDishes", "ObservedDishes", "Parts", "cloned", "dish_kind_of"]
-
 
 def cloned(name: str, part: Part, state: Any) -> Part:
     """Return a clone of a part for a franchise, or raise a ReturnValueError."""

@@ -21,8 +21,6 @@ from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed
 from hdpkit.stores import FrozenSeating
 
-__all__ = ["Extending"]
-
 
 def _grown(franchise: Any, data: Corpus | Groups) -> Any:
     """A franchise like this one with new customers unseated."""

@@ -20,8 +20,6 @@ from hdpkit.errors import DataError, DeclarationError, MissingMethodError
 from hdpkit.franchise.fixed_dishes import log_densities, restaurants_of_sample
 from hdpkit.franchise.sample import Sample
 
-__all__ = ["FixedComponents", "fixed_components"]
-
 _AT_ONCE = 1 << 22  # densities of points under dishes that are in memory at once
 
 

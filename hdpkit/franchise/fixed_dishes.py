@@ -36,20 +36,6 @@ from hdpkit.numerics import exp_each
 from hdpkit.priors import Each
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = [
-    "FixedDishes",
-    "FoldIn",
-    "check_foldable",
-    "complete_groups",
-    "densities",
-    "distinct_values",
-    "fixed_dishes",
-    "fold_in",
-    "restaurants_of_sample",
-    "sample_groups",
-    "without_restaurants",
-]
-
 _NAMED = 5  # most unknown terms listed in an error
 
 

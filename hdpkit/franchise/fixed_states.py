@@ -30,21 +30,6 @@ from hdpkit.franchise.sample import Level, Sample, sample_of
 from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = [
-    "FORMS",
-    "MOST_AHEAD",
-    "Densities",
-    "FixedStates",
-    "StateProbabilities",
-    "batches",
-    "draw_sequences",
-    "fixed_states",
-    "log_probabilities",
-    "probabilities_under",
-    "state_probabilities",
-    "values_of",
-]
-
 FORMS = ("mean", "drawn")
 LEAST = 1e-9  # of the root's weights may be left when states are broken off
 MOST_STATES = 4096

@@ -26,8 +26,6 @@ from hdpkit.franchise.view import RestaurantView
 from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = ["Franchise"]
-
 
 class Franchise(Extending):
     """A tree of restaurants with its data: the state of a chain.

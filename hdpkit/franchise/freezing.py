@@ -43,8 +43,6 @@ from hdpkit.parts import IntegrablePart
 from hdpkit.random import ChoiceSource, Streams
 from hdpkit.stores import detail_of
 
-__all__ = ["Freezing", "Look", "Requests", "Snapshot", "maker"]
-
 # Objects of a franchise that some changes replace, rather than change.
 _REPLACED = ("data", "topology", "measure", "bank", "store", "hyperparameters", "_customers")
 

@@ -17,23 +17,6 @@ from hdpkit.franchise.hyperparameters import Sharers
 from hdpkit.franchise.topology import ContextTopology, Dishes, Topology, Tree
 from hdpkit.stores import FrozenCells, FrozenSeating, FrozenSeats, FrozenSizes
 
-__all__ = [
-    "LARGEST",
-    "Disagreement",
-    "cell_counts",
-    "check_bins",
-    "check_columns",
-    "check_counts",
-    "check_dishes",
-    "check_frozen",
-    "check_opens",
-    "check_tables",
-    "check_values",
-    "data_counts",
-    "ints_of",
-    "with_one_table_each",
-]
-
 _UNCHANGED = "Pass the state unchanged."
 
 

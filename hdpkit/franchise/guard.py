@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 
 from hdpkit._compiled.support.franchise_lock import FranchiseLock, unweighable
 
-__all__ = ["Locked", "changes", "reopens", "unguarded"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

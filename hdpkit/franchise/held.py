@@ -22,8 +22,6 @@ from hdpkit.franchise.guard import changes
 from hdpkit.franchise.seats import Statistics
 from hdpkit.franchise.topology import Topology
 
-__all__ = ["Held"]
-
 _CHUNK = 1 << 18  # customers checked at once
 _REMEDY = "See franchise.keys(name), and franchise.release()."
 

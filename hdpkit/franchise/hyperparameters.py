@@ -25,8 +25,6 @@ from hdpkit.numerics import add_up
 from hdpkit.priors import Prior, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Hyperparameters", "Sharers", "sharers_of"]
-
 _TRIES = 1000
 _CHUNK = 1 << 18
 _versions = itertools.count()

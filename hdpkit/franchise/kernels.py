@@ -16,25 +16,6 @@ from hdpkit.checks import choice, function, instance, text
 from hdpkit.errors import KernelError, RegistryError
 from hdpkit.stores import Detail, detail_of
 
-__all__ = [
-    "BANKS_WITHOUT_TABLES",
-    "COMPILED_BANKS",
-    "COMPILED_STORES",
-    "COUNTING_BANKS",
-    "KERNELS",
-    "VERBS",
-    "AllBut",
-    "Row",
-    "Verb",
-    "available_kernels",
-    "choose_kernel",
-    "register_kernel",
-    "register_verb",
-    "remove_kernel",
-    "remove_verb",
-    "serving_rows",
-]
-
 
 @attrs.frozen
 class Verb:

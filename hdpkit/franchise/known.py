@@ -25,8 +25,6 @@ from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.random import ChoiceSource, RandomStream
 from hdpkit.stores import FrozenCells, FrozenSeating
 
-__all__ = ["Known", "KnownDishes", "KnownValues", "NoKnown", "known_of"]
-
 _OFF = 1e-6  # largest difference of a row's sum from 1
 _LARGEST = 2**31 - 2
 _COUNTS = "A component counts as many observations as its pseudo-counts, for instance counts=1000."

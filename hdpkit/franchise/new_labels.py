@@ -13,8 +13,6 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.data import Corpus, GroupedData
 from hdpkit.errors import DataError, DeclarationError
 
-__all__ = ["Layout", "Parents", "layout_of", "parents_of"]
-
 _NAMED = 5  # most label values listed in an error
 
 

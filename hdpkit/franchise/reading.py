@@ -31,8 +31,6 @@ from hdpkit.priors import log_density_at
 from hdpkit.random import ChoiceSource, Purpose, RandomStream, Seed, as_source
 from hdpkit.stores import ReportsMemory
 
-__all__ = ["Drawn", "Reading"]
-
 _LEAST_SHAPE = 1e-300  # of gamma draws
 _KEYS = 2**62  # a stream is identified by two numbers below this
 

@@ -35,8 +35,6 @@ from hdpkit.numerics import add_up, lgamma, log, log_each
 from hdpkit.parts import Attached, IntegrablePart, Part
 from hdpkit.random import ChoiceSource
 
-__all__ = ["ROOTS", "FixedTable", "Root", "RootKind", "Weights", "check_root", "log_dishes"]
-
 
 def log_dishes(k: int, n_dishes: int, n_customers: int) -> float:
     """Log probability of the partition of the root's customers by dish: K (K-1) ... (K-n+1) / K^m.

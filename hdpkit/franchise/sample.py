@@ -25,25 +25,6 @@ from hdpkit.franchise.scores import columns_of
 from hdpkit.franchise.state import State
 from hdpkit.random import ChoiceSource, Purpose, Seed, as_source
 
-__all__ = [
-    "Level",
-    "Sample",
-    "SeatingSample",
-    "TermMeans",
-    "TopicLaw",
-    "dirichlet",
-    "drawn_weights",
-    "hyperparameter_values",
-    "kept_of",
-    "levels_of",
-    "parameter_key",
-    "rows_at_once",
-    "sample_of",
-    "seating_arrays",
-    "table_counts",
-    "topic_law",
-]
-
 Columns = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 

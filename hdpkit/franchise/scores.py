@@ -15,22 +15,6 @@ from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import CountsDishes, CountsInBulk, CountsSizes, ScoresSeating, TotalsInBulk
 
-__all__ = [
-    "INTEGRATED_OUT",
-    "ROOT_WEIGHTS",
-    "columns_of",
-    "data_sizes",
-    "dish_sizes",
-    "draw_size_counts_in_dishes",
-    "log_joint_of_counts",
-    "log_seating",
-    "log_seating_of_restaurant",
-    "log_stirling",
-    "size_counts",
-    "totals",
-    "totals_in_dishes",
-]
-
 
 def columns_of(store: Any, n_nodes: int) -> Any:
     """Restaurant, dish, customers and tables: four int32 arrays, sorted by restaurant and dish."""

@@ -49,8 +49,6 @@ from hdpkit.stores import (
 from hdpkit.stores.frozen import Draws
 from hdpkit.stores.reference import labelled_seating as reference
 
-__all__ = ["KernelChoice", "Seats", "Statistics", "unserved"]
-
 _FEW = (
     256  # customers or restaurants with fewer of which memory is kept: the next sweep would allocate it again
 )

@@ -19,22 +19,6 @@ from hdpkit.franchise.verbs import check_source
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.random import ChoiceSource
 
-__all__ = [
-    "assign_shards",
-    "assignment",
-    "begin_assigned",
-    "begin_shards",
-    "common_state",
-    "draw_shards",
-    "end_shards",
-    "seat_bursts",
-    "shard_counts",
-    "shard_seating",
-    "share_topics",
-    "sweep_shards",
-    "take_block",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 COLUMNS = ("count_node", "count_dish", "count_customers", "count_tables")
 """Of a seating: a row for each dish of a document."""

@@ -19,18 +19,6 @@ from hdpkit.priors import Prior, draw_from
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import FrozenSeating
 
-__all__ = [
-    "draw_hyperparameters",
-    "draw_in_restaurants",
-    "draw_seating",
-    "draw_values",
-    "redraw_atoms",
-    "redraw_values",
-    "seated_in_turn",
-    "simulate",
-    "simulate_in_place",
-]
-
 Franchise = Any  # the module of that class imports this one
 F = TypeVar("F")
 KEEP = ("hyperparameters", "seating", "dishes")

@@ -18,16 +18,6 @@ from hdpkit.franchise.scores import ROOT_WEIGHTS
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import FrozenCells
 
-__all__ = [
-    "SEATED",
-    "burst_of",
-    "dishes_of_documents",
-    "redraw_cells",
-    "simulate_cells",
-    "terms_of",
-    "topics_of",
-]
-
 Franchise = Any  # the module of that class imports this one
 SEATED = ("seating", "dishes")
 """Values of ``keep`` with which the seating is kept."""

@@ -24,8 +24,6 @@ from hdpkit.franchise.verbs import MOST_LAUNCHES, Blocks, check_source
 from hdpkit.franchise.whole_corpus import Changes, CountedBursts
 from hdpkit.random import ChoiceSource
 
-__all__ = ["MOST_THREADS", "SlicePlan", "Slices", "bursts_here", "opened_here", "take_bursts"]
-
 RESOLUTION = 2.0**-33  # the smallest slice, relative to its upper bound
 BELOW = (
     2.0**-2

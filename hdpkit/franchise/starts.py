@@ -23,27 +23,6 @@ from hdpkit.franchise.known import NoKnown
 from hdpkit.franchise.slices import MOST_THREADS
 from hdpkit.random import STARTS, RandomStream, Streams
 
-__all__ = [
-    "CellStart",
-    "Factors",
-    "Random",
-    "TermClusters",
-    "check_factors",
-    "check_start",
-    "check_term_clusters",
-    "dishes_of_factors",
-    "factor_cells",
-    "factors_of",
-    "law_of_cells",
-    "one_dish",
-    "prefers_term_clusters",
-    "random_dishes",
-    "seat_cells",
-    "start",
-    "term_cluster_cells",
-    "term_clusters",
-]
-
 PLACED = 1 << 14  # terms that are compared with each other, those of most documents
 ROUNDS = 5  # of k-means; more have no benefit
 COPIED = 0.8  # share of customers that begin with the cluster of another customer of their document

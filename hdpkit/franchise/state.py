@@ -43,8 +43,6 @@ from hdpkit.priors import mean_of
 from hdpkit.random import ChoiceSource, Purpose, Seed, Streams, as_source
 from hdpkit.stores import missing_verbs, stores
 
-__all__ = ["State", "measure_of"]
-
 
 class State(Locked):
     """Data, tree, seating, slots, statistics, hyperparameters and the position of the chain of a franchise.

@@ -21,18 +21,6 @@ from hdpkit.parts import Part, PlainRows
 from hdpkit.priors import Prior, draw_from, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
 
-__all__ = [
-    "NEW",
-    "DishRows",
-    "Eaten",
-    "HomeState",
-    "PreviousDish",
-    "StateHomes",
-    "StickyRows",
-    "read_start",
-    "read_sticky",
-]
-
 NEW = -2
 """In place of a dish: one that would be born next."""
 

@@ -35,19 +35,6 @@ from hdpkit.franchise.state_homes import (
 )
 from hdpkit.parts import Part, PlainRows
 
-__all__ = [
-    "START",
-    "ContextTopology",
-    "Dishes",
-    "StateTopology",
-    "Topology",
-    "Tree",
-    "build_topology",
-    "declared",
-    "is_context_chain",
-    "path_of",
-]
-
 _CONTEXTS = 1 << 16  # customers whose contexts are computed at once
 
 

@@ -34,8 +34,6 @@ from hdpkit.random import ChoiceSource
 from hdpkit.random._source import Asked
 from hdpkit.stores import Detail, detail_of
 
-__all__ = ["Blocks", "Verbs", "check_groups", "check_range", "check_source"]
-
 _OF_GROUPS = "Pass what franchise.groups() returned."
 
 

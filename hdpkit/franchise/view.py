@@ -14,8 +14,6 @@ from hdpkit.franchise.guard import Locked, changes
 from hdpkit.franchise.verbs import Verbs
 from hdpkit.random import ChoiceSource, Purpose, Seed
 
-__all__ = ["RestaurantView"]
-
 
 @made_by("Franchise.restaurant")
 class RestaurantView(Locked):

@@ -23,8 +23,6 @@ from hdpkit._compiled.support.count_changes import add_up_sparse
 from hdpkit.arrays import Int64s
 from hdpkit.errors import DataError, StateError
 
-__all__ = ["Changes", "CountedBursts", "WholeCorpus"]
-
 
 @attrs.frozen(eq=False)
 class CountedBursts:

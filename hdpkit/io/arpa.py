@@ -27,8 +27,6 @@ from hdpkit.errors import DataError, StorageError
 from hdpkit.formats.text_files import decode_line, place_of, read_lines
 from hdpkit.formats.writing import written_aside
 
-__all__ = ["ArpaModel", "Row", "read_arpa", "write_arpa"]
-
 Row = tuple[float, tuple[str, ...], float | None]
 """An n-gram: log10 of its probability, its words in reading order, log10 of its back-off weight or None."""
 

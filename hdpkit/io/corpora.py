@@ -34,24 +34,6 @@ from hdpkit.formats.uci import is_uci
 from hdpkit.io.text_options import TextCounter, TextOptions
 from hdpkit.record.files import refusals
 
-__all__ = [
-    "CONVERTED",
-    "FORMATS",
-    "TEXT_FORMATS",
-    "Gathered",
-    "ReadCorpus",
-    "ReadingSettings",
-    "Request",
-    "check_terms",
-    "convert_corpus",
-    "detect_format",
-    "read_any",
-    "read_corpus",
-    "read_documents_of",
-    "read_texts",
-    "skipped_text",
-]
-
 _READERS: dict[str, Callable[[Path, Layout, ReadingNotes], Iterator[Document]]] = {
     "csv": read_delimited,
     "tsv": lambda path, layout, notes: read_delimited(path, layout, notes, "\t"),

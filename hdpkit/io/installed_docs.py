@@ -23,8 +23,6 @@ import attrs
 from hdpkit.errors import DataError
 from hdpkit.io.tokens import count_words, merge_plurals, prose, recurring_lines, tokenise, trim_vocabulary
 
-__all__ = ["CollectedDocs", "DemoDocuments", "collect_docstrings", "demo_documents"]
-
 Progress = Callable[[int, int, str], None]
 """Called as ``progress(done, total, what)``: modules done, all modules, and the name of the next one."""
 

@@ -16,8 +16,6 @@ from hdpkit.formats.records import Layout, ReadingNotes
 from hdpkit.formats.text_files import place_of, reading
 from hdpkit.io.corpora import detect_format, read_documents_of
 
-__all__ = ["check_nested", "read_labels"]
-
 _TABLES = ("csv", "tsv", "parquet", "jsonl")
 _SHOWN = 5
 

@@ -28,8 +28,6 @@ from hdpkit.io.corpora import (
 from hdpkit.record.files import reading as what_is_read
 from hdpkit.record.run_folder import READING, RunFolder
 
-__all__ = ["load_reading", "read_like"]
-
 
 def load_reading(folder: str | os.PathLike[str], allow: Iterable[Any] = ()) -> ReadingSettings:
     """Read ``reading.json`` of a run folder."""

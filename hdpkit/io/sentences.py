@@ -13,8 +13,6 @@ from hdpkit.checks import choice, flag, function, path, text, whole_number
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.formats.text_files import MAX_LINE_BYTES, Progress, Source, decode_line, place_of, read_lines
 
-__all__ = ["read_sentences"]
-
 # Words are separated by ASCII blanks, as in other n-gram tools. str.split() would also split at no-break
 # spaces and U+2028.
 _WORD = re.compile(r"[^ \t\n\v\f\r]+")

@@ -29,10 +29,6 @@ from hdpkit.formats.uci import read_uci
 from hdpkit.io.corpora import TEXT_FORMATS, Gathered, Request, check_terms, read_documents_of, skipped_text
 from hdpkit.io.text_options import TextCounter, TextOptions
 
-__all__ = [
-    "convert_shards",
-]
-
 _WORDS = 1 << 18  # words per block
 _TEXTS = 1 << 10
 

@@ -17,17 +17,6 @@ from hdpkit.formats.delimited import table_of_rows
 from hdpkit.formats.writing import written_aside
 from hdpkit.record.files import refusals
 
-__all__ = [
-    "TABLE_SUFFIXES",
-    "Columns",
-    "rows_of",
-    "table_suffix",
-    "table_text",
-    "write_blocks",
-    "write_table",
-    "write_workbook",
-]
-
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".jsonl")
 """File suffixes of the table formats."""
 

@@ -24,8 +24,6 @@ from hdpkit.formats.writing import written_aside
 from hdpkit.record.describe import Allowed
 from hdpkit.record.files import refusals
 
-__all__ = ["WORD", "TextCounter", "TextOptions", "name_of_function", "stop_words_of", "with_stop_words"]
-
 _JOINED = r"(?:[\u200c\u200d\u00b7\u05f3\u05f4]+[\p{L}\p{M}]+)"
 WORD = rf"\p{{L}}(?:[\p{{L}}\p{{M}}]+{_JOINED}*|{_JOINED}+)"
 """Pattern of a word: two or more letters of any script and their marks (accents, vowel signs).

@@ -13,16 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 
-__all__ = [
-    "STOP_WORDS",
-    "count_words",
-    "merge_plurals",
-    "prose",
-    "recurring_lines",
-    "tokenise",
-    "trim_vocabulary",
-]
-
 _ENGLISH = """
 able about above according after again against all allow allowed allows along already also although always
 among and another any anything appear appears appropriate are aren around available avoid away back based

@@ -14,8 +14,6 @@ from hdpkit.checks import check_unmasked
 from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import DataError, ParameterError
 
-__all__ = ["TopicSummary", "document_shares", "summarise_topics", "token_shares", "top_terms"]
-
 
 @attrs.frozen
 class TopicSummary:

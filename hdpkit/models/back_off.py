@@ -17,8 +17,6 @@ from hdpkit.franchise import Snapshot
 from hdpkit.io.arpa import Row
 from hdpkit.models.predict import Posterior
 
-__all__ = ["arpa_rows"]
-
 START, END, UNKNOWN = "<s>", "</s>", "<unk>"  # names in the format
 
 _START = -1  # number of the start among the symbols of contexts

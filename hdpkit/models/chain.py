@@ -21,8 +21,6 @@ from hdpkit.record.run_folder import RunFolder, holding
 from hdpkit.schedule import Checkpoint, Run, Scheduler, open_run
 from hdpkit.schedule.sweeps import Progress
 
-__all__ = ["ModelChain", "joined", "opened", "spread"]
-
 
 def spread(begun: int, sweeps: Any, burn_in: Any, samples: Any) -> Samples:
     """Spread samples evenly over the sweeps after the burn-in, including the last one.

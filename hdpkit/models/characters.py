@@ -24,8 +24,6 @@ from hdpkit.numerics import exp_each, log, log_each
 from hdpkit.random import ChoiceSource
 from hdpkit.schedule import Scheduler
 
-__all__ = ["Characters", "StringModel"]
-
 _CODE_POINTS = 0x110000  # of Unicode, including surrogates, which a Python string may contain
 _CHUNK = 1 << 16  # characters whose contexts are computed at once
 _IMPOSSIBLE = UNKNOWN_SYMBOL + 1  # the number of a character outside the alphabet

@@ -32,8 +32,6 @@ from hdpkit.random import RandomStream
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.summaries import AlignedTopics, align_topics
 
-__all__ = ["HiddenMarkovModel"]
-
 _DECODERS = ("viterbi", "posterior")
 _DRAWS = 5  # of parameters, in each sample, for scores
 

@@ -26,8 +26,6 @@ from hdpkit.moves import (
 )
 from hdpkit.priors import Gamma
 
-__all__ = ["EMISSIONS", "measure_of", "moves_of_states", "restaurants_of_states"]
-
 EMISSIONS = ("normal", "words", "poisson")
 _STRENGTH, _SHAPE, _SHARE = 0.05, 2.0, 0.25  # of the prior of normal emissions, as in `measure_of`
 

@@ -15,8 +15,6 @@ from hdpkit.franchise import Franchise
 from hdpkit.franchise.fixed_dishes import without_restaurants
 from hdpkit.record import ChainTrace, Samples
 
-__all__ = ["JointScore", "joint_scores"]
-
 _KEY = "probability/held-out"
 
 

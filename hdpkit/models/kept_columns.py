@@ -12,8 +12,6 @@ from hdpkit.arrays import Floats, Int64s
 from hdpkit.base_measures.near_pairs import central
 from hdpkit.errors import LeftOutColumnsWarning
 
-__all__ = ["KeptColumns"]
-
 _EQUAL = 1e-12  # range of a constant column, relative to its largest value
 _FUNCTION = 1e-4  # distance of a column from a linear function of others, relative to its standard deviation
 _ROWS = 20_000  # evenly spaced rows by which columns are compared

@@ -33,8 +33,6 @@ from hdpkit.summaries import AlignedTopics, co_clustering
 from hdpkit.summaries.points import PointComponents, dishes_of
 from hdpkit.summaries.settled import settled_samples
 
-__all__ = ["MixtureModel"]
-
 _GROUP = "group"
 _WORDS = SimpleNamespace(topics="components", tokens="observations", documents="groups")
 _IMPUTE = (

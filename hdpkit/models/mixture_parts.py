@@ -15,15 +15,6 @@ from hdpkit.franchise import Restaurant
 from hdpkit.moves import BaseMeasureParameters, Concentration, DishGibbs, Move, SplitMerge, TableGibbs
 from hdpkit.priors import Gamma
 
-__all__ = [
-    "MEASURES",
-    "directions_of",
-    "measure_of_points",
-    "moves_of_mixture",
-    "restaurants_of_mixture",
-    "warn_of_time",
-]
-
 MEASURES = ("normal", "diagonal", "directions")
 CANDIDATES = 100  # units compared for the second of a pair
 PROPOSALS = 5  # of each kind of split and merge in a sweep

@@ -32,8 +32,6 @@ from hdpkit.schedule import Checkpoint, Scheduler, open_run
 from hdpkit.schedule.interrupt import check_on_interrupt
 from hdpkit.schedule.sweeps import Progress
 
-__all__ = ["NGramModel"]
-
 
 class NGramModel:
     """A language model of n-grams: the hierarchical Pitman-Yor process of Teh (2006), any order.

@@ -19,8 +19,6 @@ from hdpkit.errors import BusyError, DataError
 from hdpkit.franchise import Franchise, Snapshot
 from hdpkit.random import ChoiceSource, Purpose, Streams
 
-__all__ = ["Posterior", "Scores", "generate"]
-
 
 @attrs.frozen(eq=False, repr=False)
 class Scores:

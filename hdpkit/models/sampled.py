@@ -25,8 +25,6 @@ from hdpkit.record.samples import Samples
 from hdpkit.schedule import Scheduler
 from hdpkit.summaries import Diagnosis, diagnose
 
-__all__ = ["NotNumbersError", "SampledModel", "at_once", "best_chain", "go_on", "seed_of", "seed_of_chain"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -13,8 +13,6 @@ from hdpkit.record.describe import Allowed, describe, rebuild
 from hdpkit.record.files import pack, reading, unpack
 from hdpkit.record.run_folder import MODEL, RunFolder, kept
 
-__all__ = ["keeping", "load"]
-
 _KIND = "ngram"
 _PLACES = {
     "base": "base measure",

@@ -40,8 +40,6 @@ from hdpkit.schedule.collect import Plan
 from hdpkit.schedule.runs import begin_folder
 from hdpkit.summaries.topic_labels import LABELS, read_topic_labels, write_topic_labels
 
-__all__ = ["SavedModel", "load", "save"]
-
 _PLACES = {
     "eta": "part of a base measure",
     "smoothing": "part of a base measure",

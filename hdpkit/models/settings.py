@@ -17,8 +17,6 @@ from hdpkit.moves import Concentration, Discount, Move, TableGibbs
 from hdpkit.priors import Beta, Gamma
 from hdpkit.stores import stores
 
-__all__ = ["ORDER_LIMIT", "ModelSettings", "as_declared", "context_restaurants", "levels", "moves_for"]
-
 ORDER_LIMIT = 100
 """Largest order of a model; limited because declarations are nested."""
 

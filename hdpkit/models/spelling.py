@@ -22,8 +22,6 @@ from hdpkit.priors import Beta, Gamma
 from hdpkit.random import Purpose, Seed, as_source
 from hdpkit.stores import stores
 
-__all__ = ["Spelling"]
-
 Words = tuple[str, ...]
 
 

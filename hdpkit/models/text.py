@@ -14,8 +14,6 @@ from hdpkit.errors import DataError
 from hdpkit.io.sentences import read_sentences
 from hdpkit.models.settings import ModelSettings
 
-__all__ = ["first_data", "more_data", "sentences_of"]
-
 
 def sentences_of(text: Any) -> Any:
     """Sentences of a file (its path, "-" for standard input, or an open file); anything else unchanged."""

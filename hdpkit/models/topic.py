@@ -33,8 +33,6 @@ from hdpkit.priors import Each
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.summaries.topic_labels import LabelRow, heaviest_terms, match_labels
 
-__all__ = ["SparseTopicModel", "TopicModel"]
-
 
 class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel):
     """Topic model with an inferred number of topics: a scikit-learn estimator.

@@ -19,8 +19,6 @@ from hdpkit.errors import DataError, ParameterError
 from hdpkit.io.text_options import TextCounter, TextOptions
 from hdpkit.models.sampled import NotNumbersError
 
-__all__ = ["are_texts", "checked_counts", "counter_of", "whole_counts"]
-
 
 def are_texts(X: Any) -> bool:
     """Whether this is a sequence of strings: a list, a column of a data frame, a one-dimensional array."""

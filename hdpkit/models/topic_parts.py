@@ -21,8 +21,6 @@ from hdpkit.moves import (
 )
 from hdpkit.priors import Gamma
 
-__all__ = ["default_moves", "root_of", "topic_measure", "topic_restaurants", "updates_of"]
-
 
 def topic_measure(eta: Any, sparse: bool, bursty: Any = False, **of_sparse: Any) -> BaseMeasure:
     """The base measure of topics: Dirichlet or, with `sparse`, one whose topics select terms.

@@ -18,8 +18,6 @@ from hdpkit.numerics import add_up
 from hdpkit.priors import log_density_at, support_of
 from hdpkit.random import ChoiceSource
 
-__all__ = ["BaseMeasureParameters", "update_parameter", "updated_on_line"]
-
 
 @attrs.define
 class BaseMeasureParameters(Move):

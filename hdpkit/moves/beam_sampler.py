@@ -12,8 +12,6 @@ from hdpkit.moves.protocol import Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
-__all__ = ["BeamSampler", "ForwardBackward", "needs_chain"]
-
 _threads = validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
 
 

@@ -31,8 +31,6 @@ from hdpkit.moves.sticky import Rows, slice_alpha
 from hdpkit.priors import Gamma, draw_from, log_density_at
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Concentration", "by_numbers", "draw_concentration", "slice_concentration"]
-
 
 @attrs.define
 class Concentration(ByMethod):

@@ -19,8 +19,6 @@ from hdpkit.numerics import add_up
 from hdpkit.priors import Beta, draw_beta, log_density_at
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Discount", "draw_discount", "slice_discount"]
-
 
 @attrs.define
 class Discount(ByMethod):

@@ -10,8 +10,6 @@ from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
-__all__ = ["DishGibbs"]
-
 
 class DishGibbs(Move):
     """Remove each table from its parent restaurant, with all customers below it, and redraw its dish.

@@ -16,8 +16,6 @@ from hdpkit.moves.registry import moves
 from hdpkit.moves.slice import slice_sample
 from hdpkit.random import ChoiceSource
 
-__all__ = ["DishParameters", "proposed_from_prior", "update_dishes"]
-
 
 class DishParameters(Move):
     """Update the parameter of every dish given its data, in the order of the dishes.

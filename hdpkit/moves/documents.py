@@ -18,8 +18,6 @@ from hdpkit.moves.registry import moves
 from hdpkit.moves.root_weights import RootWeights
 from hdpkit.random import ChoiceSource
 
-__all__ = ["CountGibbs", "DrawProportions", "DrawRootWeights", "DrawTopics", "SliceGibbs"]
-
 _threads = validator(whole_number, 1, MOST_THREADS, remedy="One per processor is usual.")
 
 

@@ -27,8 +27,6 @@ from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.numerics import rising_sum
 from hdpkit.random import ChoiceSource
 
-__all__ = ["ByMethod", "Declared", "Openings", "Sharing", "counted", "exceeding", "log_rising"]
-
 Declared = tuple[Hyperparameter, Hyperparameter]
 """Concentration and discount."""
 

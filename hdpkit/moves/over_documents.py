@@ -18,8 +18,6 @@ from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, checked_info
 from hdpkit.random import ChoiceSource
 
-__all__ = ["ByDocument", "Common", "Document", "OverDocuments"]
-
 
 @attrs.frozen(eq=False)
 class Common:

@@ -29,24 +29,6 @@ from hdpkit.franchise.kernels import BY_STATE
 from hdpkit.numerics import exp
 from hdpkit.random import ChoiceSource
 
-__all__ = [
-    "BLOCKS",
-    "EVERYWHERE",
-    "MODELS",
-    "Move",
-    "MoveInfo",
-    "Scheduled",
-    "accepts",
-    "applied",
-    "called",
-    "check_arguments",
-    "check_move",
-    "checked_info",
-    "models_of",
-    "needs_latent_dishes",
-    "needs_marginals",
-]
-
 
 def accepts(log_ratio: float, rng: ChoiceSource) -> bool:
     """Accept with probability min(1, exp(log_ratio)).

@@ -3,6 +3,4 @@
 from hdpkit.moves.protocol import Move
 from hdpkit.registry import Registry
 
-__all__ = ["moves"]
-
 moves: Registry[type[Move]] = Registry("move")

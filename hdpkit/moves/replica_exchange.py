@@ -21,8 +21,6 @@ from hdpkit.franchise import Franchise, Part
 from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo, accepts
 from hdpkit.random import ChoiceSource
 
-__all__ = ["ReplicaExchange", "Replicas"]
-
 
 def _powers(value: Any) -> tuple[float, ...]:
     remedy = "For instance (1.0, 0.9, 0.8)."

@@ -13,8 +13,6 @@ from hdpkit.moves.protocol import BLOCKS, Move, MoveInfo, needs_marginals, needs
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
-__all__ = ["ReseatGroups"]
-
 
 def _scans(instance: Any, attribute: Any, value: Any) -> None:
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)

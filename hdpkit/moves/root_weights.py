@@ -8,8 +8,6 @@ from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
-__all__ = ["RootWeights"]
-
 
 class RootWeights(Move):
     """Draw the weights of all dishes and the remaining weight, given the seating.

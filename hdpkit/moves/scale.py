@@ -6,8 +6,6 @@ import math
 
 from hdpkit.numerics import exp, log
 
-__all__ = ["Scale"]
-
 
 class Scale:
     """Map from an open interval to the real line.

@@ -10,8 +10,6 @@ from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
-__all__ = ["SelectorCounts", "Selectors"]
-
 
 def proportions_of(move: Move, state: Franchise) -> Any:
     """The part that has the proportions; raises a ScheduleError if there is none."""

@@ -9,8 +9,6 @@ from hdpkit.errors import StateError
 from hdpkit.numerics import log
 from hdpkit.random import ChoiceSource
 
-__all__ = ["slice_sample"]
-
 _STEPS_OUT = 50  # at most, divided at random between the two sides, which keeps the update exact
 _SHRINKAGES = 500
 

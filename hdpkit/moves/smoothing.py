@@ -20,8 +20,6 @@ from hdpkit.moves.scale import Scale
 from hdpkit.priors import Each, Prior, support_of
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Smoothing"]
-
 
 @attrs.define
 class Smoothing(Move):

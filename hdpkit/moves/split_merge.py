@@ -19,8 +19,6 @@ from hdpkit.moves.registry import moves
 from hdpkit.numerics import add_up, lgamma, log
 from hdpkit.random import ChoiceSource
 
-__all__ = ["SplitMerge", "SplitMergeStates"]
-
 Sides = npt.NDArray[np.int8]
 _KINDS = ("split", "merge", "exchange")  # of proposals from candidates
 

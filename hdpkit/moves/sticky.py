@@ -22,8 +22,6 @@ from hdpkit.numerics import log
 from hdpkit.priors import Prior, log_density_at
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Rows", "Sticky", "slice_alpha"]
-
 
 @attrs.frozen
 class Rows:

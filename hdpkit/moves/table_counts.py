@@ -13,8 +13,6 @@ from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
-__all__ = ["TableCounts"]
-
 METHODS = ("bernoulli", "binomial")
 
 

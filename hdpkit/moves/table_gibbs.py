@@ -7,8 +7,6 @@ from hdpkit.moves.protocol import EVERYWHERE, Move, MoveInfo
 from hdpkit.moves.registry import moves
 from hdpkit.random import ChoiceSource
 
-__all__ = ["TableGibbs"]
-
 
 class TableGibbs(Move):
     """Remove each data customer, in data order, and reseat it from its full conditional.

@@ -14,18 +14,6 @@ from hdpkit.checks import instance
 from hdpkit.errors import ParameterError, importing_extra, printable
 from hdpkit.formats.writing import check_place, save
 
-__all__ = [
-    "LINES",
-    "check_picture",
-    "colours",
-    "evenly",
-    "given_axes",
-    "given_figure",
-    "load_matplotlib",
-    "plain",
-    "save_picture",
-]
-
 LINES = ("-", "--", ":", "-.")
 """Line styles, so that chains can be told apart without colour."""
 

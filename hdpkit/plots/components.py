@@ -15,8 +15,6 @@ from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError
 from hdpkit.franchise import Franchise
 from hdpkit.plots.canvas import colours, evenly, given_axes, plain
 
-__all__ = ["RADIUS", "Plane", "components", "ellipse", "group_weights"]
-
 _MOST_POINTS = 20_000
 _MOST_GROUPS = 40
 RADIUS = 2.0

@@ -11,8 +11,6 @@ from hdpkit.errors import DataError, RegistryError
 from hdpkit.plots.canvas import LINES, colours, given_axes, plain
 from hdpkit.plots.readings import chains_of
 
-__all__ = ["acceptance", "move_times"]
-
 
 def acceptance(trace: Any, *, moves: Any = None, parts: int = 40, ax: Any = None) -> Any:
     """Plot the acceptance rate of each move by sweep.

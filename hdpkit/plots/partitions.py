@@ -12,8 +12,6 @@ from hdpkit.data.matrices import sparse_entries
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.plots.canvas import given_axes, plain
 
-__all__ = ["dendrogram", "posterior_similarity"]
-
 _MOST = 5_000
 _MOST_NAMED = 60
 

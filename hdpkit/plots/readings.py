@@ -15,8 +15,6 @@ from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError
 from hdpkit.franchise import Franchise
 from hdpkit.record import ChainTrace, Trace
 
-__all__ = ["chains_of", "named", "scalar", "shares_of", "term_names", "topic_weights"]
-
 
 def chains_of(trace: Any) -> list[tuple[int, Trace]]:
     """The chains of a Trace or a ChainTrace, with their numbers."""

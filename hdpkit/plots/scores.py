@@ -11,8 +11,6 @@ from hdpkit.errors import ParameterError
 from hdpkit.plots.canvas import LINES, colours, given_axes, plain
 from hdpkit.plots.readings import named
 
-__all__ = ["perplexity"]
-
 
 def perplexity(curves: Any, *, logarithmic: bool = True, ax: Any = None) -> Any:
     """Plot perplexity by computing time.

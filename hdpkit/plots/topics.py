@@ -13,8 +13,6 @@ from hdpkit.franchise import Franchise
 from hdpkit.plots.canvas import colours, evenly, given_axes, given_figure, plain
 from hdpkit.plots.readings import named, term_names, topic_weights
 
-__all__ = ["match", "similarity", "topics"]
-
 _COLUMNS = 4
 _MOST_PAIRS = 20_000
 _MOST_NAMED = 60

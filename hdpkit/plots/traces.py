@@ -11,8 +11,6 @@ from hdpkit.errors import DataError
 from hdpkit.plots.canvas import LINES, colours, evenly, given_axes, given_figure, plain
 from hdpkit.plots.readings import chains_of, scalar, shares_of
 
-__all__ = ["topic_shares", "trace", "traces"]
-
 _MOST_POINTS = 2_000
 _NAMES = {"n_dishes": "K", "log_joint": "log probability (nats)"}
 _FIRST = ("log_joint", "n_dishes")

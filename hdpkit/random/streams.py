@@ -20,8 +20,6 @@ from hdpkit.errors import ParameterError
 from hdpkit.random._source import ChoiceSource
 from hdpkit.random.random_stream import RandomStream
 
-__all__ = ["STARTS", "Purpose", "Seed", "Streams", "as_source"]
-
 _MOST = 2**32 - 1
 STARTS = 0  # the place in the schedule for draws of initial states; moves are counted from 1
 

@@ -19,17 +19,6 @@ from hdpkit.formats.writing import sync_folder
 from hdpkit.record.files import FORMAT_VERSION, open_own, pack, reading, refusals, refuse_others, unpack
 from hdpkit.record.trace import OF_ANY_SHAPE, MoveRecord, Trace, is_standard
 
-__all__ = [
-    "HEADER_BYTES",
-    "BlockReader",
-    "BlockWriter",
-    "Position",
-    "append_block",
-    "check_columns",
-    "pack_rows",
-]
-
-
 _KINDS = "biufc"
 
 

@@ -15,8 +15,6 @@ from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
 from hdpkit.record.tables import trace_frame, trace_table
 from hdpkit.record.trace import Trace, is_standard
 
-__all__ = ["ChainTrace"]
-
 
 class ChainTrace(Mapping[str, npt.NDArray[Any]]):
     """The traces of several chains: ``trace[key]`` has shape (chains, sweeps, ...).

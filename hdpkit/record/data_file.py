@@ -18,8 +18,6 @@ from hdpkit.errors import DataError, RunError
 from hdpkit.formats.counts import ID_LIMIT, TOKEN_LIMIT, Limits
 from hdpkit.record.files import pack, reading, unpack
 
-__all__ = ["DATA_MAGIC", "RunData", "pack_data", "unpack_data"]
-
 DATA_MAGIC = b"hdp-DATA"
 _ORDERS = 10_000  # more than any model has
 _TERMS_PER_TOKEN = 64  # limit for a vocabulary without a list of terms, if it is above the limit of files

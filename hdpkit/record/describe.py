@@ -24,18 +24,6 @@ from hdpkit.record.files import pack, to_json
 from hdpkit.registry import Registry
 from hdpkit.stores import missing_verbs, stores
 
-__all__ = [
-    "REGISTRIES",
-    "Allowed",
-    "NotAllowed",
-    "describe",
-    "described_franchise",
-    "described_start",
-    "function_name",
-    "rebuild",
-]
-
-
 REGISTRIES: dict[str, Registry[Any]] = {"move": moves, "measure": base_measures, "store": stores}
 _HOUSES = (
     "hdpkit.base_measures",

@@ -22,25 +22,6 @@ import numpy.typing as npt
 from hdpkit.errors import CorruptRunError, MissingExtraError, RunError, RunVersionError, StorageError
 from hdpkit.formats.writing import OPEN_FLAGS, opened_text, sealed_text, write_aside
 
-__all__ = [
-    "FORMAT_VERSION",
-    "from_json",
-    "open_own",
-    "pack",
-    "read_bytes",
-    "read_sealed",
-    "read_text",
-    "reading",
-    "refusals",
-    "refuse_others",
-    "seal",
-    "text_of",
-    "to_json",
-    "unpack",
-    "write_whole",
-]
-
-
 Put = Callable[[bytes], Any]
 Get = Callable[[Any, int], bytes]
 

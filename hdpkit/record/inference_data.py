@@ -14,8 +14,6 @@ import numpy.typing as npt
 from hdpkit.checks import text, whole_number
 from hdpkit.errors import DataError, ParameterError, importing_extra
 
-__all__ = ["POINTWISE", "SEPARATOR", "inference_data", "load_arviz", "summary"]
-
 POINTWISE = "log_likelihood/"
 """Prefix of keys of a trace with one log likelihood per observation, as needed by ``arviz.loo``."""
 SEPARATOR = "_"

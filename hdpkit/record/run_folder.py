@@ -58,30 +58,6 @@ from hdpkit.record.files import (
 from hdpkit.record.samples import SampleFile, Samples, stored_sweeps
 from hdpkit.record.trace import Trace
 
-__all__ = [
-    "BESIDE",
-    "COMMAND",
-    "ESTIMATOR",
-    "MODEL",
-    "READING",
-    "RUN",
-    "SIGNATURES",
-    "ChainFolder",
-    "ChainWriter",
-    "Checkpointed",
-    "RunFolder",
-    "Settings",
-    "Start",
-    "check_free",
-    "holding",
-    "kept",
-    "load_command",
-    "locked_folder",
-    "take_lock",
-    "versions",
-]
-
-
 _MAGIC = b"hdpSTATE"
 GENERATIONS = ("state-0", "state-1")
 SECONDS_BETWEEN_BLOCKS = 1.0

@@ -17,9 +17,6 @@ from hdpkit.errors import ParameterError
 from hdpkit.franchise import Level, Sample, SeatingSample, TermMeans
 from hdpkit.record.files import pack, read_sealed, reading, refuse_others, seal, unpack, write_whole
 
-__all__ = ["SampleFile", "Samples", "StoredSamples", "sparse_of", "sparse_rows", "stored_sweeps"]
-
-
 _MAGIC = b"hdpDRAWN"
 _PREFIX = "sample-"
 

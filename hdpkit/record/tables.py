@@ -10,8 +10,6 @@ import numpy as np
 from hdpkit.errors import importing_extra
 from hdpkit.html_tables import html_table
 
-__all__ = ["data_frame", "trace_frame", "trace_table"]
-
 
 def data_frame(columns: Mapping[str, Any]) -> Any:
     """A pandas.DataFrame of these columns, or a MissingExtraError that names the extra."""

@@ -18,19 +18,6 @@ from hdpkit.record.inference_data import SEPARATOR, inference_data, summary
 from hdpkit.record.samples import SampleFile
 from hdpkit.record.tables import trace_frame, trace_table
 
-__all__ = [
-    "OF_ANY_SHAPE",
-    "Draw",
-    "MoveRecord",
-    "Trace",
-    "is_standard",
-    "largest_shares",
-    "last_of_burn_in",
-    "make_draw",
-    "own_functions",
-    "scalars",
-]
-
 _SHARES = 5
 _KEYS = ("sweep", "n_dishes", "n_tables", "largest_shares", "log_likelihood", "log_joint")
 OF_ANY_SHAPE = ("largest_shares", "concentration/", "discount/", "base/")

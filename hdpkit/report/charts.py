@@ -12,26 +12,6 @@ from typing import Any
 
 from hdpkit.signatures.runs import Nouns
 
-__all__ = [
-    "AREAS",
-    "bars",
-    "boxes",
-    "by_rank",
-    "channel_bars",
-    "cosines",
-    "heat",
-    "intervals",
-    "lines",
-    "plane",
-    "samples",
-    "scatter",
-    "stacked",
-    "strips",
-    "together",
-    "tree",
-    "trend",
-]
-
 _ROW = 20
 AREAS = (25, 1600)
 """Areas of the circles for share zero and for the largest share, in square pixels."""

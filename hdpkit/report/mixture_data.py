@@ -17,8 +17,6 @@ from hdpkit.report.report_data import ReportData
 from hdpkit.summaries import AlignedTopics
 from hdpkit.summaries.points import components_in_common
 
-__all__ = ["MixtureData"]
-
 
 @attrs.define(slots=False, kw_only=True)
 class MixtureData(ReportData):

@@ -20,8 +20,6 @@ from hdpkit.report.report_data import ReportData
 from hdpkit.report.section import Section
 from hdpkit.signatures.runs import Nouns
 
-__all__ = ["as_json", "check_extra", "rendered"]
-
 _SCRIPTS = ("elements.js", "charts.js", "topics.js", "documents.js", "search.js", "page.js")
 
 

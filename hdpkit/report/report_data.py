@@ -27,15 +27,6 @@ from hdpkit.summaries.grouping import frequent_terms, jensen_shannon
 from hdpkit.summaries.run_topics import GroupedTopics, RunTopics
 from hdpkit.summaries.settled import settled_samples, states_of_run
 
-__all__ = [
-    "ReportData",
-    "coordinates",
-    "diagnosis_of",
-    "distinct",
-    "progress_of",
-    "rounded",
-]
-
 _GROUP_TERMS = 6
 _SMALLEST = 0.00005
 """Topics with a smaller share, which would be shown as 0.00 %, are only counted."""

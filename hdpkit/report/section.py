@@ -12,8 +12,6 @@ from hdpkit.checks import function, instance, text, validator
 from hdpkit.errors import ParameterError
 from hdpkit.report.report_data import ReportData
 
-__all__ = ["Content", "Section"]
-
 _KEY = re.compile(r"[a-z][a-z0-9-]*")
 
 

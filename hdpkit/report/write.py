@@ -27,8 +27,6 @@ from hdpkit.schedule.states import state_of
 from hdpkit.signatures.runs import nouns_of
 from hdpkit.summaries.run_topics import merged_state, topics_of_run, topics_of_state
 
-__all__ = ["write_report"]
-
 _REMEDY = "Give a franchise, an open run, or its folder."
 
 

@@ -33,8 +33,6 @@ from hdpkit.schedule.interrupt import deferred_interrupt
 from hdpkit.schedule.progress import Tick
 from hdpkit.schedule.sweeps import Progress
 
-__all__ = ["STOP", "Recipe", "read_frame", "run_chains", "run_chains_in_folder", "write_frame"]
-
 
 def run_chains(
     moves: Sequence[Move],

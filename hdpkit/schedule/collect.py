@@ -20,9 +20,6 @@ from hdpkit.record.run_folder import ChainWriter
 from hdpkit.schedule.interrupt import deferred_interrupt
 from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
 
-__all__ = ["Checkpoint", "CheckpointWriter", "Plan", "checked_callbacks", "collect"]
-
-
 DEFAULT_SECONDS = 60.0
 
 

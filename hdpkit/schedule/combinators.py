@@ -12,8 +12,6 @@ from hdpkit.moves import Move, MoveInfo, Scheduled
 from hdpkit.moves.protocol import EVERYWHERE, applied, check_arguments, check_move
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Mixture"]
-
 _DEEPEST = 50  # limit of nesting of mixtures
 
 

@@ -13,16 +13,6 @@ from hdpkit.errors import InterruptedRunWarning, ManyTopicsWarning
 from hdpkit.franchise import Franchise
 from hdpkit.franchise.starts import serves_term_clusters
 
-__all__ = [
-    "FEWEST_TOKENS",
-    "check_on_interrupt",
-    "deferred_interrupt",
-    "ended",
-    "too_many_topics",
-    "warn_of_many_topics",
-]
-
-
 FEWEST_TOKENS = 2_000  # with fewer, the square root is a handful of topics, and a few more mean nothing
 
 

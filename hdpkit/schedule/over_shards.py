@@ -36,8 +36,6 @@ from hdpkit.shards.local import Local
 from hdpkit.shards.runs import go_on, stored_state, whole_state
 from hdpkit.shards.scores import log_joint_of_all
 
-__all__ = ["OverShards", "refuse_options"]
-
 _BYTES = 24  # of a franchise for each token, about
 _CHUNK = 1 << 20
 

@@ -20,17 +20,6 @@ if TYPE_CHECKING:  # only progress bars need them, and they take a tenth of the 
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-__all__ = [
-    "Clock",
-    "NotebookBars",
-    "ProgressBar",
-    "Tick",
-    "bar_of",
-    "format_seconds",
-    "format_tick",
-    "notebook_bars",
-]
-
 
 @attrs.frozen
 class Tick:

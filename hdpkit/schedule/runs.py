@@ -34,8 +34,6 @@ from hdpkit.schedule.sweeps import Ensemble, Progress
 if TYPE_CHECKING:
     from hdpkit.schedule.over_shards import OverShards
 
-__all__ = ["InOneProcess", "Job", "Run", "begin_folder", "chains_of", "open_run", "run_in_folder"]
-
 
 class Job:
     """A run folder with its lock taken, until the end of the block.

@@ -23,8 +23,6 @@ from hdpkit.schedule.progress import bar_of
 from hdpkit.schedule.runs import begin_folder
 from hdpkit.schedule.sweeps import Draws, Progress, sweep_by_sweep
 
-__all__ = ["Scheduler"]
-
 _SWEEPS = "Say how many to run now."
 
 

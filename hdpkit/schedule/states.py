@@ -15,8 +15,6 @@ from hdpkit.errors import DataError
 from hdpkit.franchise import Franchise, Sample
 from hdpkit.record.data_file import RunData
 
-__all__ = ["ChainState", "Documents", "state_of"]
-
 _CHUNK = 1 << 22
 
 

@@ -21,8 +21,6 @@ from hdpkit.record.trace import make_draw
 from hdpkit.schedule.interrupt import deferred_interrupt
 from hdpkit.schedule.progress import Clock, Tick
 
-__all__ = ["Draws", "Ensemble", "Progress", "sweep_by_sweep"]
-
 
 @attrs.frozen
 class Ensemble:

@@ -25,8 +25,6 @@ from hdpkit.schedule.collect import collect
 from hdpkit.schedule.runs import run_in_folder
 from hdpkit.schedule.sweeps import Ensemble
 
-__all__ = ["main", "work"]
-
 
 def work(job: dict[str, Any], number: int) -> tuple[Trace, dict[str, Any]]:
     """Do a job; returns the trace and the final state."""

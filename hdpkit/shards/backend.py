@@ -10,8 +10,6 @@ from hdpkit.errors import SlowPartError
 from hdpkit.shards.job import ShardedJob
 from hdpkit.shards.messages import Failed, Swept
 
-__all__ = ["Backend", "checked", "too_slow"]
-
 
 class Backend(abc.ABC):
     """Workers of a run in threads or processes, each with the documents of some shards.

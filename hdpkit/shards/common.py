@@ -16,8 +16,6 @@ from hdpkit.franchise.whole_corpus import Changes, CountedBursts, WholeCorpus
 from hdpkit.random import STARTS, Streams
 from hdpkit.shards.files import Stored
 
-__all__ = ["begin_without_documents", "check_served", "one_document"]
-
 
 def one_document(source: Any) -> Corpus:
     """A corpus of one token over the terms of a corpus in shards: a franchise needs a document."""

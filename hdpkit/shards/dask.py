@@ -13,8 +13,6 @@ from hdpkit.shards.job import ShardedJob
 from hdpkit.shards.source import spread
 from hdpkit.shards.worker import Worker
 
-__all__ = ["Dask"]
-
 
 class Dask(Backend):
     """Workers of a run as actors of the workers of a Dask cluster.

@@ -28,20 +28,6 @@ from hdpkit.record.samples import sparse_of, sparse_rows
 from hdpkit.shards.source import Info
 from hdpkit.shards.starts import checked_seating
 
-__all__ = [
-    "FromFolder",
-    "Stored",
-    "Written",
-    "remove_others",
-    "seating_folder",
-    "shard_file",
-    "stored_sweeps",
-    "summed",
-    "totals_of",
-    "write_counts",
-    "write_shard",
-]
-
 MAGIC = b"hdpSHARD"
 _SLOTS_PER_DISH = 1_000_000
 _PREFIX = "sweep-"

@@ -16,8 +16,6 @@ from hdpkit.random import Streams
 from hdpkit.shards.source import Source
 from hdpkit.shards.starts import ShardedStart
 
-__all__ = ["ShardedJob", "as_moves", "as_seed", "check_job", "check_moves", "differs", "needs_lengths"]
-
 
 @attrs.frozen(eq=False)
 class ShardedJob:

@@ -11,8 +11,6 @@ from hdpkit.shards.job import ShardedJob
 from hdpkit.shards.source import spread
 from hdpkit.shards.worker import Worker
 
-__all__ = ["Local"]
-
 
 class Local(Backend):
     """Workers of a run in threads of this process.

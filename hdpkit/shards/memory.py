@@ -20,8 +20,6 @@ import numpy as np
 from hdpkit.errors import StorageError
 from hdpkit.formats.writing import OPEN_FLAGS
 
-__all__ = ["CommonMemory", "Meeting"]
-
 FOLDER = Path("/dev/shm")
 NUMBER = 20  # bytes of a worker's number in the file
 

@@ -13,8 +13,6 @@ from hdpkit.errors import ScheduleError
 from hdpkit.franchise.whole_corpus import Changes
 from hdpkit.numerics import add_up
 
-__all__ = ["CountBlock", "Done", "Failed", "Message", "Opening", "Swept"]
-
 
 class Message(Protocol):
     """A summand. A sum with a `Failed` message is `Failed`."""

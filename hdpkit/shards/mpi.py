@@ -19,8 +19,6 @@ from hdpkit.shards.messages import CountBlock, Failed, Swept
 from hdpkit.shards.source import spread
 from hdpkit.shards.worker import Worker
 
-__all__ = ["MPI"]
-
 COMING = 1  # tag of the messages by which a rank says that it has done its step
 PAUSE = 5e-4  # seconds between two looks at who has
 MPICH = re.compile(r"/dev/shm/mpich_shm_[0-9a-f]+_0$", re.MULTILINE)

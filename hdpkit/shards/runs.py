@@ -32,8 +32,6 @@ from hdpkit.shards.local import Local
 from hdpkit.shards.source import Source
 from hdpkit.shards.starts import ShardedStart, as_start
 
-__all__ = ["Progress", "ShardedRun", "go_on", "run", "stored_state", "whole_state"]
-
 MOST_LOSSES = 5  # consecutive losses of workers without a sweep in between
 
 Progress = Callable[[int, dict[str, Any]], Any]

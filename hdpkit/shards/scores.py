@@ -14,8 +14,6 @@ from hdpkit.franchise.root import log_dishes
 from hdpkit.franchise.scores import columns_of, log_seating_of_restaurant
 from hdpkit.numerics import add_up, lgamma, log
 
-__all__ = ["log_joint_of_all", "seated_logs"]
-
 
 def seated_logs(franchise: Franchise, documents: Sequence[int]) -> list[float]:
     """Sum over documents and dishes of log S(customers, tables), for consecutive ranges of documents.

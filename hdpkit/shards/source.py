@@ -10,8 +10,6 @@ import numpy as np
 
 from hdpkit.data import Corpus
 
-__all__ = ["Info", "Source", "spread"]
-
 
 class Info(Protocol):
     """One shard: consecutive documents of a corpus."""

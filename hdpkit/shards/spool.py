@@ -13,8 +13,6 @@ from hdpkit.data.corpus import Tokens
 from hdpkit.errors import StorageError
 from hdpkit.formats.mapped import array_on_disk
 
-__all__ = ["spooled"]
-
 CHUNK = 1 << 20  # tokens or cells at a time
 
 

@@ -20,8 +20,6 @@ from hdpkit.franchise.starts import COPIED, TermClusters, labels_of_terms
 from hdpkit.random import STARTS, RandomStream, Streams
 from hdpkit.shards.source import Info, Source
 
-__all__ = ["FromState", "ShardedStart", "StartByDocument", "Whole", "as_start"]
-
 SAMPLE = 1 << 20  # tokens used for the clusters of terms, and tokens sorted at once
 DOCUMENTS = 1  # place of the documents' streams, different from that of the start itself
 

@@ -40,8 +40,6 @@ from hdpkit.shards.messages import CountBlock, Done, Failed, Opening, Swept
 from hdpkit.shards.scores import log_joint_of_all, seated_logs
 from hdpkit.shards.spool import spooled
 
-__all__ = ["Worker"]
-
 _CHUNK = 1 << 20  # tokens counted at once
 
 

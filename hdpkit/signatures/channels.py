@@ -15,8 +15,6 @@ import numpy.typing as npt
 from hdpkit.checks import choice, instance, items
 from hdpkit.errors import ParameterError
 
-__all__ = ["CHANNELS", "Channels", "channels_of", "plain_channels"]
-
 _BASES = "ACGT"
 _SUBSTITUTIONS = ("C>A", "C>G", "C>T", "T>A", "T>C", "T>G")
 _DOUBLETS = {

@@ -14,8 +14,6 @@ from hdpkit.signatures.extraction import Signatures
 from hdpkit.signatures.known import KnownSignatures
 from hdpkit.summaries.export import new_folder
 
-__all__ = ["signature_tables", "write_signatures"]
-
 
 def write_signatures(
     signatures: Signatures,

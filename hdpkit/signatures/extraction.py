@@ -19,8 +19,6 @@ from hdpkit.signatures.known import Decomposition, KnownSignatures, Matches, che
 from hdpkit.summaries import Consensus, Exposures, exposures, extract_components, reconstruction
 from hdpkit.summaries.vectors import ComponentSet, first_terms
 
-__all__ = ["REST", "Signatures", "extract_signatures", "names_of_signatures"]
-
 REST = "0"
 """Name of the component of mutations in no signature, as in the R packages."""
 

@@ -17,8 +17,6 @@ from hdpkit.signatures.channels import Channels
 from hdpkit.signatures.spectra import arranged, given_channels, read_table, side_of
 from hdpkit.summaries.vectors import unit_rows
 
-__all__ = ["Decomposition", "KnownSignatures", "Matches", "check_channels", "read_signatures"]
-
 _ROUNDING = 0.01
 """Largest deviation from one of the sum of a signature's shares, which are rounded in files."""
 

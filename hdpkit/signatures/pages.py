@@ -19,8 +19,6 @@ from hdpkit.signatures.extraction import Signatures
 from hdpkit.signatures.known import KnownSignatures, check_channels
 from hdpkit.signatures.pictures import draw_spectrum, plot_activity, plot_exposures
 
-__all__ = ["write_pages"]
-
 _A4 = (11.69, 8.27)
 _LARGEST = 30  # samples with the largest exposures
 

@@ -18,18 +18,6 @@ from hdpkit.signatures.extraction import REST, Signatures
 from hdpkit.signatures.known import KnownSignatures
 from hdpkit.summaries.vectors import unit_rows
 
-__all__ = [
-    "QUANTILES",
-    "draw_spectrum",
-    "labels_of",
-    "levels_of",
-    "ordered_samples",
-    "plot_activity",
-    "plot_cosines",
-    "plot_exposures",
-    "plot_spectra",
-]
-
 _MOST_TICKS = 100
 _REST_COLOUR = "#d9d9d9"
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

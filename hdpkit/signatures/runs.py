@@ -20,17 +20,6 @@ from hdpkit.signatures.known import KnownSignatures
 from hdpkit.signatures.starts import RankChoice
 from hdpkit.summaries.settled import states_of_run
 
-__all__ = [
-    "POINTS",
-    "STATES",
-    "TOPICS",
-    "Nouns",
-    "Settings",
-    "load_settings",
-    "nouns_of",
-    "signatures_of_run",
-]
-
 
 @attrs.frozen
 class Nouns:

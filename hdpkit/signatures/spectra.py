@@ -20,8 +20,6 @@ from hdpkit.formats.delimited import NumberTable, read_number_table
 from hdpkit.formats.text_files import reading
 from hdpkit.signatures.channels import CHANNELS, Channels, channels_of
 
-__all__ = ["ANY", "arranged", "given_channels", "in_order", "read_spectra", "read_table", "side_of"]
-
 ANY = "any"
 """Used instead of a classification: channels with any names, in the order of the file."""
 

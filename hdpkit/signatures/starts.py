@@ -22,8 +22,6 @@ from hdpkit.io.tables import Columns
 from hdpkit.random import Purpose, Streams
 from hdpkit.summaries.vectors import unit_rows
 
-__all__ = ["RankChoice", "choose_rank"]
-
 _TINY = 1e-300
 _SHARE = 0.03  # Dirichlet parameter of each signature in a sample
 # Plain updates, then those of a mean field: of a random start, of a trial, after a signature was removed.

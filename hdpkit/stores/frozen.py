@@ -35,18 +35,6 @@ from hdpkit.random import ChoiceSource
 from hdpkit.stores.protocol import Detail, Frozen
 from hdpkit.stores.reference import labelled_seating as readable
 
-__all__ = [
-    "COMPILED",
-    "READABLE",
-    "Draws",
-    "FrozenCells",
-    "FrozenCounts",
-    "FrozenSeating",
-    "FrozenSeats",
-    "FrozenSizes",
-    "lump",
-]
-
 
 class Tree(Protocol):
     """The restaurants of a franchise: a `Topology`, or any object with these arrays."""

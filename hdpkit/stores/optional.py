@@ -10,18 +10,6 @@ from typing import Any, Protocol, runtime_checkable
 from hdpkit.arrays import Floats, Int32s, Int64s
 from hdpkit.checks import ByClass
 
-__all__ = [
-    "Compacts",
-    "CountsDishes",
-    "CountsInBulk",
-    "CountsSizes",
-    "KeepsCells",
-    "ObservesDishes",
-    "ReportsMemory",
-    "ScoresSeating",
-    "TotalsInBulk",
-]
-
 
 @runtime_checkable
 class CountsInBulk(Protocol, metaclass=ByClass):

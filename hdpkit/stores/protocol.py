@@ -16,17 +16,6 @@ from hdpkit.arrays import Int32s
 from hdpkit.errors import ParameterError
 from hdpkit.random import ChoiceSource
 
-__all__ = [
-    "Detail",
-    "Frozen",
-    "SeatingStore",
-    "TableStore",
-    "TallyStore",
-    "declared_detail",
-    "detail_of",
-    "missing_verbs",
-]
-
 Frozen = dict[str, npt.NDArray[np.int32]]
 
 

@@ -10,8 +10,6 @@ from hdpkit.stores.reference.explicit import ExplicitReference
 from hdpkit.stores.reference.histogram import HistogramReference
 from hdpkit.stores.reference.tallies import CountsReference
 
-__all__ = ["at_least", "stores"]
-
 stores: Registry[type] = Registry("store")
 stores.register("explicit", ExplicitStore)
 stores.register("histogram", HistogramStore)

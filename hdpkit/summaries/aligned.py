@@ -20,8 +20,6 @@ from hdpkit.summaries.intervals import central, central_of_terms, holding, topic
 from hdpkit.summaries.settled import sweeps_text
 from hdpkit.summaries.vectors import ComponentSet, TermVectors, Vectors
 
-__all__ = ["AlignedTopics"]
-
 _AT_ONCE = 1 << 24  # shares of groups that are in memory at once
 _DRAWS = 400  # of the shares of each group, for intervals
 _DRAWS_OF_A_STATE = 5  # at least

@@ -20,19 +20,6 @@ from hdpkit.summaries.intervals import checked_level
 from hdpkit.summaries.settled import settled_samples
 from hdpkit.summaries.vectors import MemberVectors, ParameterVectors, TermVectors, Vectors
 
-__all__ = [
-    "MIN_OCCURRENCE",
-    "Distance",
-    "align_topics",
-    "aligned_to_partition",
-    "assigned",
-    "distance_of",
-    "matched",
-    "samples_of",
-    "vectors_of",
-]
-
-
 _DISTANCES = 1 << 22  # distances that are in memory at once, where each is used by itself
 ROUNDS = 5  # at most; labels usually stop changing after two or three
 

@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike
 from hdpkit.record.run_folder import READING, RunFolder
 from hdpkit.schedule.states import ChainState
 
-__all__ = ["Boilerplate", "boilerplate", "boilerplate_hint"]
-
 _COMMON = 0.3  # a term of boilerplate is in more than this share of the documents
 _FIRST = 3  # such a term leads a topic if it is among its first three
 _LED_TOPICS, _LED_TOKENS, _THEIR_TOKENS = 5, 0.4, 0.05  # the fewest for a hint

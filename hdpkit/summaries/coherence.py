@@ -16,11 +16,6 @@ from hdpkit.franchise import Franchise
 from hdpkit.plots.readings import topic_weights
 from hdpkit.summaries.vectors import first_terms
 
-__all__ = [
-    "Together",
-    "coherence",
-]
-
 _ENTRIES = 4_000_000  # of the matrix of windows by words that is in memory at once
 
 Together = tuple[list[Floats], int]

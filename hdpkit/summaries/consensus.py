@@ -21,8 +21,6 @@ from hdpkit.evaluation.fixed_topics import FixedTopics, completion, repeats_in
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.vectors import TermVectors
 
-__all__ = ["Consensus", "consensus"]
-
 
 class Consensus(AlignedTopics):
     """The topics that enough samples of enough chains have. See `consensus`, which makes it.

@@ -23,20 +23,6 @@ from hdpkit.summaries.run_topics import GroupedTopics, RunTopics
 if TYPE_CHECKING:  # exports of topics don't need it
     from hdpkit.summaries.points import PointComponents
 
-__all__ = [
-    "EXPORTS",
-    "component_tables",
-    "document_tables",
-    "export_components",
-    "export_topics",
-    "export_trace",
-    "group_table",
-    "new_folder",
-    "share_columns",
-    "term_tables",
-    "topic_table",
-]
-
 EXPORTS = ("csv", "parquet", "excel", "json", "pyldavis", "arviz")
 """Formats to which a run can be exported."""
 

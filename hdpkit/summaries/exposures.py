@@ -16,8 +16,6 @@ from hdpkit.random import Purpose, as_source
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.intervals import central, holding
 
-__all__ = ["Exposures", "exposures", "reconstruction"]
-
 _AT_ONCE = 1 << 24  # numbers that are in memory at once
 _SEED = 0
 _LARGEST = 2.0**53  # largest float up to which all integers are exact

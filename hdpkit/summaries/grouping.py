@@ -17,8 +17,6 @@ from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.salso import canonical_by
 from hdpkit.summaries.vectors import first_terms
 
-__all__ = ["TopicGroups", "frequent_terms", "group_topics", "jensen_shannon", "usual_groups"]
-
 _METHODS = ("average", "complete", "ward")
 _DISTANCES = ("jensen-shannon", "cosine")
 _TERMS = 2_000

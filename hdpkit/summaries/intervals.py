@@ -14,8 +14,6 @@ from hdpkit.franchise import Sample, TopicLaw
 from hdpkit.random import Purpose, as_source
 from hdpkit.summaries.vectors import Rows
 
-__all__ = ["central", "central_of_terms", "checked_level", "holding", "topic_interval"]
-
 
 def checked_level(level: Any) -> float:
     """The probability of intervals, after checking it."""

@@ -19,8 +19,6 @@ from hdpkit.summaries.alignment import assigned
 from hdpkit.summaries.run_topics import component_set_of_run
 from hdpkit.summaries.vectors import ComponentSet, Matchable, unit_rows
 
-__all__ = ["TopicMatch", "match_topics"]
-
 MIN_COSINE = 0.5
 """The smallest cosine of two components that are the same; `align_topics` has the same limit."""
 _REMEDY = "hk.open_run(folder), the folder, or align_topics(run)."

@@ -17,8 +17,6 @@ from hdpkit.summaries.alignment import Distance, align_topics, distance_of, samp
 from hdpkit.summaries.consensus import Consensus, consensus
 from hdpkit.summaries.vectors import Vectors
 
-__all__ = ["extract_components", "merge_components", "merge_topics", "merged_sample"]
-
 SIMILAR = 0.1
 """Default cosine distance below which components are merged: a cosine similarity of 0.9."""
 

@@ -18,8 +18,6 @@ from hdpkit.schedule import Run
 from hdpkit.summaries.salso import Search, canonical
 from hdpkit.summaries.settled import settled_samples
 
-__all__ = ["PointPartition", "co_clustering", "point_partition"]
-
 _MOST = 10_000  # items; their matrix takes 800 MB
 _BLOCK = 256
 _ALLOWED = "whole numbers, shape (n_samples, n_items), or samples of a run"

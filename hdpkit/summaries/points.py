@@ -19,8 +19,6 @@ from hdpkit.summaries.alignment import align_topics, aligned_to_partition
 from hdpkit.summaries.consensus import consensus
 from hdpkit.summaries.partitions import point_partition
 
-__all__ = ["PointComponents", "components_in_common", "dishes_of"]
-
 _MANY = 2_000  # points, of whose partition two searches are enough: the first begins from the best sample
 
 

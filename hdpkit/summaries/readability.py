@@ -20,8 +20,6 @@ from hdpkit.summaries.alignment import align_topics
 from hdpkit.summaries.settled import far_enough
 from hdpkit.summaries.vectors import TermVectors
 
-__all__ = ["ALIKE", "COSINE", "PARTLY", "READABLE", "SCORES", "Agreement", "agreement", "pieces_of", "shared"]
-
 COSINE = 0.8
 """Two chains share a component if the cosine of their means of it is at least this."""
 READABLE = 0.8

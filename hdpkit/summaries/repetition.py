@@ -11,8 +11,6 @@ from hdpkit.franchise.simulate import seated_in_turn
 from hdpkit.franchise.simulate_cells import terms_of
 from hdpkit.random import Purpose, as_source
 
-__all__ = ["Repetition", "repetition"]
-
 
 @attrs.frozen
 class Repetition:

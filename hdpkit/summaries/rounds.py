@@ -16,8 +16,6 @@ from hdpkit.record import ChainTrace, Samples, Trace
 from hdpkit.record.inference_data import load_arviz
 from hdpkit.summaries.verdicts import PROGRESS, Diagnosis
 
-__all__ = ["FEWEST_CHAINS", "VERDICTS", "Until", "run_in_rounds", "samples_of_round", "seconds_of"]
-
 VERDICTS = ("readable", "quotable")
 FEWEST_CHAINS = 2
 """Chains that a verdict needs to be green."""

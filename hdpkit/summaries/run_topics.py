@@ -29,19 +29,6 @@ from hdpkit.summaries.topic_labels import LABELS, LabelRow, heaviest_terms, labe
 from hdpkit.summaries.trends import Trends, trends
 from hdpkit.summaries.vectors import ComponentSet
 
-__all__ = [
-    "DocumentShares",
-    "GroupedTopics",
-    "RunComponents",
-    "RunTopics",
-    "component_set_of_run",
-    "components_of_run",
-    "merged_state",
-    "topics_of_run",
-    "topics_of_state",
-]
-
-
 _BLOCK = 1 << 14  # documents of which there are shares at once, at most
 _SHARES = 1 << 22  # shares of documents that are in memory at once
 _FEWEST = 4  # topics that are grouped

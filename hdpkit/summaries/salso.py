@@ -14,8 +14,6 @@ import numpy as np
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Search", "canonical", "canonical_by", "expected_loss"]
-
 _STARTS = 100  # number of samples whose expected loss is computed, to start from the best one
 _LEAST = 1e-10  # smallest improvement that counts, relative to the sum
 

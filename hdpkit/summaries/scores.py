@@ -13,8 +13,6 @@ from hdpkit.errors import ParameterError
 from hdpkit.plots.readings import topic_weights
 from hdpkit.summaries.vectors import first_terms
 
-__all__ = ["diversity", "exclusivity"]
-
 
 def diversity(topics: Any, *, n_terms: int = 25) -> float:
     """Share of distinct terms among the first terms of all topics.

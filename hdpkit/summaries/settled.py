@@ -13,8 +13,6 @@ from hdpkit.record.trace import last_of_burn_in
 from hdpkit.schedule import Run
 from hdpkit.schedule.states import ChainState
 
-__all__ = ["burn_in", "far_enough", "settled_samples", "states_of_run", "sweeps_text"]
-
 
 def far_enough(trace: Trace | ChainTrace) -> dict[int, Trace]:
     """The chains by number, without those that were stopped before half of the draws of the longest one."""

@@ -21,18 +21,6 @@ from hdpkit.formats.writing import save
 from hdpkit.summaries.alignment import assigned
 from hdpkit.summaries.vectors import first_terms
 
-__all__ = [
-    "LABELS",
-    "LabelRow",
-    "MatchedLabels",
-    "heaviest_terms",
-    "label_rows",
-    "labels_for",
-    "match_labels",
-    "read_topic_labels",
-    "write_topic_labels",
-]
-
 LABELS = "labels.csv"
 """Name of the file in the folder of a run."""
 

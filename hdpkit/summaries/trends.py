@@ -17,8 +17,6 @@ from hdpkit.record.tables import data_frame
 from hdpkit.summaries.aligned import AlignedTopics
 from hdpkit.summaries.intervals import central, checked_level, holding
 
-__all__ = ["Trends", "trends"]
-
 
 @attrs.frozen(eq=False, kw_only=True)
 class Trends:

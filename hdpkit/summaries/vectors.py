@@ -15,18 +15,6 @@ from hdpkit.errors import DataError, ReturnValueError
 from hdpkit.franchise import Sample
 from hdpkit.franchise.sample import rows_at_once
 
-__all__ = [
-    "ComponentSet",
-    "Matchable",
-    "MemberVectors",
-    "ParameterVectors",
-    "Rows",
-    "TermVectors",
-    "Vectors",
-    "first_terms",
-    "unit_rows",
-]
-
 
 def unit_rows(rows: Floats) -> Floats:
     """The rows divided by their lengths, by whose products cosines are found; a row of zeros stays."""

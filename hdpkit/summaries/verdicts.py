@@ -29,8 +29,6 @@ from hdpkit.record.trace import last_of_burn_in
 from hdpkit.schedule import Run
 from hdpkit.summaries.settled import far_enough
 
-__all__ = ["PROGRESS", "Diagnosis", "Verdict", "diagnose"]
-
 _SHARES = "largest_shares"
 _REMEDY = "Scheduler.run returns a trace, hk.open_run(folder) a run."
 PROGRESS = 0.75

@@ -17,8 +17,6 @@ from hdpkit.franchise import Franchise
 from hdpkit.testing.enumeration import LogMarginal
 from hdpkit.testing.measure_checks import MeasureFailure, check_frequencies, close, statistics_of
 
-__all__ = ["atomic_log_marginal", "check_atomic_contract"]
-
 MOST = 200  # largest number of atoms that are all tested
 
 

@@ -16,17 +16,6 @@ from hdpkit.franchise import FixedWeights, Franchise, Known, KnownValues, Previo
 from hdpkit.franchise.starts import start
 from hdpkit.random import STARTS, Streams
 
-__all__ = [
-    "CORNERS",
-    "SHAPES",
-    "Corner",
-    "TinyShape",
-    "check_keys",
-    "hidden_markov",
-    "repeated",
-    "tiny_franchise",
-]
-
 
 @attrs.frozen
 class Corner:

@@ -19,18 +19,6 @@ from hdpkit.moves.registry import moves
 from hdpkit.stores import Detail, at_least, stores
 from hdpkit.testing.cases import SHAPES, TinyShape, hidden_markov, repeated, tiny_franchise
 
-__all__ = [
-    "every_cell",
-    "example_measures",
-    "example_moves",
-    "fewer_units",
-    "kernels_of",
-    "served_franchises",
-    "serves",
-    "serving_stores",
-    "stores_and_kernels",
-]
-
 
 def example_moves(continuous: bool | None = None) -> list[Move]:
     """Examples of every registered move; optionally only those with or without a continuous part."""

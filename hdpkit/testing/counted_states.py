@@ -12,8 +12,6 @@ from hdpkit.errors import AuditError
 from hdpkit.testing.enumeration import Key, Shape
 from hdpkit.testing.histogram_states import lump_to_histograms
 
-__all__ = ["Counts", "counts_key", "counts_of", "lump_to_counts"]
-
 Counts = tuple[tuple[int, ...], tuple[tuple[int, int, int, int], ...]]
 """The state of a store of counts: the dish of each data customer, and (node, dish, customers, tables)."""
 

@@ -10,8 +10,6 @@ from hypothesis.stateful import invariant, precondition, rule
 from hdpkit.random import RandomStream
 from hdpkit.testing.machines import StoreMachine
 
-__all__ = ["CountsMachine"]
-
 
 class CountsMachine(StoreMachine):
     """Drives a store of counts; the model has customers and tables by restaurant and dish, and no sizes."""

@@ -19,23 +19,6 @@ import attrs
 
 from hdpkit.errors import AuditError, DataError, DeclarationError, ParameterError
 
-__all__ = [
-    "Key",
-    "LogMarginal",
-    "Shape",
-    "canonical_key",
-    "exact_posterior",
-    "listed",
-    "log_labels",
-    "log_likelihood",
-    "log_prior",
-    "log_root",
-    "n_dishes",
-    "n_tables",
-    "seatings",
-    "table_sizes",
-]
-
 Key = tuple[tuple[int, ...], ...]
 """A seating. ``key[i][p]`` is the smallest data customer beneath the table under which data customer i sits
 at the p-th restaurant of its path home..root. Two seatings are equal if and only if their keys are."""

@@ -28,20 +28,6 @@ from hdpkit.testing.enumeration import Shape, canonical_key, exact_posterior, li
 from hdpkit.testing.histogram_states import histogram_key, lump, lump_to_histograms
 from hdpkit.testing.transitions import detailed_balance_error, is_irreducible, row_error, stationary_error
 
-__all__ = [
-    "TOLERANCE",
-    "ExactFailure",
-    "ExactModel",
-    "chain_rule_of",
-    "check_exact",
-    "check_irreducible",
-    "check_matrix",
-    "observations",
-    "step_matrices",
-    "steps_of",
-    "where",
-]
-
 TOLERANCE = 1e-12
 Apply = Callable[[Franchise, ChoiceSource], Any]
 

@@ -16,8 +16,6 @@ from hdpkit.franchise import Franchise
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact import ExactModel, Seen, with_known
 
-__all__ = ["ExactBurstyModel"]
-
 Tables = dict[tuple[int, Any], int]
 """Numbers of tables by restaurant and term."""
 Law = list[tuple[Tables, float, float]]

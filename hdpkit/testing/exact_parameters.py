@@ -17,8 +17,6 @@ from hdpkit.priors import Each
 from hdpkit.stores import FrozenSeating
 from hdpkit.testing.exact import ExactFailure, ExactModel
 
-__all__ = ["ExactParameterModel", "exact_model", "grid_of"]
-
 LogLikelihood = Callable[[list[Any], Any], float]
 
 

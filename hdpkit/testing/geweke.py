@@ -34,8 +34,6 @@ from hdpkit.testing.combinations import serves, serving_stores
 from hdpkit.testing.exact import ExactFailure
 from hdpkit.testing.pvalues import SampledTests, two_sample_p
 
-__all__ = ["apply_moves", "check_geweke", "geweke", "statistics"]
-
 Statistics = Callable[[Franchise], Mapping[str, float]]
 
 _FRESH, _MOVED = 1, 2  # places of the streams of the two samples

@@ -21,8 +21,6 @@ from hdpkit.random import ScriptedSource
 from hdpkit.testing.enumeration import log_root
 from hdpkit.testing.exact import TOLERANCE, ExactFailure, ExactModel, check_matrix, steps_of
 
-__all__ = ["GivenWeightsModel", "check_given_weights"]
-
 
 class GivenWeightsModel(ExactModel):
     """A tiny franchise whose root has the weights of given atoms: every seating, the atom of each dish."""

@@ -22,8 +22,6 @@ from hdpkit.testing.enumeration import (
 )
 from hdpkit.testing.exact import ExactModel, chain_rule_of, frozen_key, labelled_arrays, reduced_seatings
 
-__all__ = ["HiddenMarkovModel"]
-
 _FIRST = 1  # number of the restaurant of first observations, after the root; those of dishes follow
 
 

@@ -9,8 +9,6 @@ from typing import TypeVar
 from hdpkit.errors import AuditError
 from hdpkit.testing.enumeration import Key, Shape, table_sizes
 
-__all__ = ["Histograms", "histogram_key", "lump", "lump_to_histograms"]
-
 Histograms = tuple[tuple[int, ...], tuple[tuple[int, int, tuple[int, ...]], ...]]
 """The state of a histogram store: the dish of each data customer, and (node, dish, sorted table sizes)."""
 

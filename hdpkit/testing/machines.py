@@ -25,14 +25,6 @@ from hypothesis.stateful import (
 from hdpkit.random import RandomStream
 from hdpkit.stores import Compacts, Detail, TotalsInBulk, detail_of
 
-__all__ = [
-    "StoreMachine",
-    "deterministic",
-    "run_store_machine",
-    "same",
-    "seeds",
-]
-
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from hdpkit.base_measures import BaseMeasure
 
-__all__ = ["MeasureFailure", "check_frequencies", "close", "statistics_of", "value_key"]
-
 RELATIVE = 1e-9
 
 

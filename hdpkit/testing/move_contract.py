@@ -30,8 +30,6 @@ from hdpkit.testing.exact_parameters import exact_model
 from hdpkit.testing.given_weights import GivenWeightsModel, check_given_weights
 from hdpkit.testing.hidden_markov import HiddenMarkovModel
 
-__all__ = ["check_further", "check_move"]
-
 SHAPES = ("flat 4", "2+2", "2+1 with one at the root", "three levels", "three levels, inner customers")
 
 

@@ -17,8 +17,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import integrate
 
-__all__ = ["EXACT", "NUMERICAL", "Total", "integral", "sum_of_whole_numbers", "totals"]
-
 Density = Callable[[Any], npt.NDArray[np.float64]]
 """Predictive probabilities or densities of a value under several dishes; NaN if it isn't a valid value."""
 

@@ -20,8 +20,6 @@ from hdpkit.testing.geweke import geweke, statistics
 from hdpkit.testing.machines import same
 from hdpkit.testing.pvalues import SampledTests
 
-__all__ = ["check_part"]
-
 
 def check_part(
     make: Callable[[], Part],

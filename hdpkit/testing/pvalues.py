@@ -25,14 +25,6 @@ from scipy import special, stats
 from hdpkit.checks import flag, seed_number, text, whole_number
 from hdpkit.errors import ParameterError, RegistryError, StateError
 
-__all__ = [
-    "Outcome",
-    "SampledTestFailure",
-    "SampledTests",
-    "one_sample_p",
-    "two_sample_p",
-]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 PValues = Mapping[str, float] | ArrayLike

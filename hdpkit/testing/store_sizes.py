@@ -11,8 +11,6 @@ import numpy as np
 from hdpkit.random import RandomStream
 from hdpkit.stores import Compacts, Detail, FrozenSeating, FrozenSeats, detail_of
 
-__all__ = ["StoreFailure", "canonical", "check_capacity", "check_growth", "require", "seen"]
-
 
 class StoreFailure(AssertionError):
     """A seating store breaks its contract."""

@@ -14,8 +14,6 @@ from hdpkit.checks import choice, log_densities, refuse
 from hdpkit.testing.measure_checks import MeasureFailure
 from hdpkit.testing.normalisation import EXACT, NUMERICAL, integral, sum_of_whole_numbers
 
-__all__ = ["SUPPORTS", "check_support"]
-
 Density = Callable[[Any], Floats]
 Total = tuple[Floats | None, Any]
 """Totals (None if they could not be computed) and their tolerance."""

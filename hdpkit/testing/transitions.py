@@ -14,13 +14,6 @@ from scipy.sparse.csgraph import connected_components
 
 from hdpkit.errors import ParameterError
 
-__all__ = [
-    "detailed_balance_error",
-    "is_irreducible",
-    "row_error",
-    "stationary_error",
-]
-
 FloatArray = NDArray[np.float64]
 
 

@@ -12,8 +12,6 @@ from types import ModuleType
 from hdpkit._compiled.fused_sweeps.processor import has_avx2, has_avx512
 from hdpkit.errors import ParameterError
 
-__all__ = ["available", "chosen", "instruction_set", "scripts"]
-
 VARIABLE = "HDPKIT_ISA"
 WIDEST_FIRST = {"avx512": has_avx512, "avx2": has_avx2, "baseline": lambda: True}
 

@@ -15,8 +15,6 @@ from hdpkit.base_measures.protocol import by_entry
 from hdpkit.base_measures.vectors import VectorMeasure, diagonal, positive
 from hdpkit.random import ChoiceSource
 
-__all__ = ["BetaBernoulliReference", "BitCounts"]
-
 
 @attrs.define
 class BitCounts:

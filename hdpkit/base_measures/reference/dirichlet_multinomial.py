@@ -17,8 +17,6 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError, DeclarationError, ParameterError
 from hdpkit.random import ChoiceSource
 
-__all__ = ["DirichletMultinomialReference", "TermCounts", "known_terms"]
-
 _SMALLEST, _LARGEST = 1e-100, 1e100  # so that products of a few factors neither underflow nor overflow
 
 

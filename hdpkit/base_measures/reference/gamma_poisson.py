@@ -17,8 +17,6 @@ from hdpkit.data import GroupedData
 from hdpkit.errors import DataError
 from hdpkit.random import ChoiceSource
 
-__all__ = ["CountSums", "GammaPoissonReference"]
-
 
 @attrs.define
 class CountSums:

@@ -29,8 +29,6 @@ from hdpkit.checks import number_array
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.random import ChoiceSource
 
-__all__ = ["NormalGammaReference"]
-
 LOG_ENDS = 600.0  # limit of drawn log variances, so that their squares are in the range of floats
 
 

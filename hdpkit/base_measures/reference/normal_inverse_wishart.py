@@ -27,8 +27,6 @@ from hdpkit.checks import number_array
 from hdpkit.errors import DataError, ParameterError
 from hdpkit.random import ChoiceSource
 
-__all__ = ["DrawnNormal", "NormalInverseWishartReference"]
-
 _LEAST = 1e-290  # of the diagonal of a multiplied scale, so that it doesn't underflow
 ONE_THREAD = 1 << 18  # multiplications of a product of matrices that OpenBLAS doesn't share out among threads
 LOG_LEAST = -300.0  # smallest log of square roots of chi-square variates, so that none of them is 0

@@ -20,14 +20,6 @@ from hdpkit.checks import as_float, whole_number
 from hdpkit.errors import DeclarationError, ParameterError
 from hdpkit.random import ChoiceSource
 
-__all__ = [
-    "SelectionReference",
-    "check_n_terms",
-    "check_proportion",
-    "check_shape",
-    "draw_topic",
-]
-
 _MOST_TERMS = 2**31 - 1
 
 

@@ -32,8 +32,6 @@ from hdpkit.parts import Part
 from hdpkit.priors import Beta, Each, Prior, Shifted, draw_from, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
 
-__all__ = ["SelectedCounts", "SelectionPrior", "SparseDirichletMultinomialReference"]
-
 MOST_DRAWS = 1000  # most prior draws until one is in the domain
 
 

@@ -30,8 +30,6 @@ from hdpkit.parts import Part
 from hdpkit.priors import Each, Gamma, Prior, Shifted, draw_from, log_density_at, mean_of, support_of
 from hdpkit.random import ChoiceSource
 
-__all__ = ["Resultant", "VonMisesFisherReference"]
-
 FROM_ONE = 1e-5  # how far the length of a unit vector may be from 1
 MOST_DRAWS = 10_000  # of a concentration in its range
 

@@ -27,8 +27,6 @@ from hdpkit.random import ChoiceSource
 from hdpkit.stirling import one_alone, one_opens, one_shares
 from hdpkit.stores import Detail
 
-__all__ = ["CountsReferenceWalk", "reseat"]
-
 ANONYMOUS = -1  # a table as a customer of the parent
 
 

@@ -26,8 +26,6 @@ from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.numerics import add_up, exp
 from hdpkit.random import ChoiceSource
 
-__all__ = ["reseat_groups"]
-
 
 def reseat_groups(
     walk: ReferenceWalk,

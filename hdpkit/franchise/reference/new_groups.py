@@ -14,8 +14,6 @@ import numpy as np
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.random import ChoiceSource
 
-__all__ = ["NewGroups"]
-
 
 class NewGroups:
     """Groups of customers whose parents' rows and whose dishes' densities are fixed.

@@ -12,8 +12,6 @@ import numpy as np
 from hdpkit._compiled.walk.root import WeightTable
 from hdpkit.arrays import Floats, Int32s
 
-__all__ = ["AtomRoot", "FixedRoot", "LatentRoot", "ReferenceRoot", "WeightedRoot"]
-
 
 class ReferenceRoot:
     """A root restaurant of latent dishes: each of its tables is a new dish."""

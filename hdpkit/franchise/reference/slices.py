@@ -34,8 +34,6 @@ from hdpkit.franchise.reference.table_counts import draw_tables_given
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
 
-__all__ = ["slice_sweep"]
-
 
 def slice_sweep(walk: ReferenceWalk, bank: Any, workspace: Any, plan: Any, source: ChoiceSource) -> None:
     """Draw the dishes of all customers given the topics and weights of a plan, and then their tables.

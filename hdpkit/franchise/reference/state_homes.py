@@ -29,8 +29,6 @@ from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.franchise.state_homes import NEW, Eaten
 from hdpkit.random import ChoiceSource
 
-__all__ = ["leave", "reseat"]
-
 
 @attrs.frozen
 class _Tried:

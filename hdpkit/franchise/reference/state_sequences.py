@@ -32,19 +32,6 @@ from hdpkit.random import ChoiceSource
 from hdpkit.random.streams import RandomStream
 from hdpkit.stores import Detail
 
-__all__ = [
-    "Rows",
-    "SequencePlan",
-    "StateSequences",
-    "concentrations",
-    "distinct_numbers",
-    "labels_of",
-    "scaled_rows",
-    "sequence_sweep",
-    "shares",
-    "write_states",
-]
-
 KEYS = 2**62  # a stream is identified by two numbers below this
 BATCH = 1 << 12  # observations whose likelihoods are computed at once, but those of a sequence that is not
 LONG = 1 << 14  # longer than this

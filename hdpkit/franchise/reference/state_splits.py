@@ -39,8 +39,6 @@ from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.numerics import add_up, exp, exp_each, gamma_ratio, lgamma, log, log_each
 from hdpkit.random import ChoiceSource
 
-__all__ = ["draw_sides", "split_states"]
-
 Sides = npt.NDArray[np.int8]
 LEAST = 1e-200  # transition probability in a proposal
 LOWEST = -600.0  # log weight of a side of an observation, relative to the other side

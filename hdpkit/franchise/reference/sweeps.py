@@ -41,21 +41,6 @@ from hdpkit.franchise.reference.table_counts import draw_tables_of
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
 
-__all__ = [
-    "Units",
-    "add_units",
-    "enter",
-    "enter_given",
-    "index_units",
-    "leave",
-    "log_units",
-    "move_units",
-    "resample_dish",
-    "reseat",
-    "scan_units",
-    "unit_dishes",
-]
-
 
 def _add(walk: ReferenceWalk, bank: StatisticsBank, dish: int, block: Any) -> None:
     """Add a block to a dish, which may be new; if the measure fails, no empty dish is left."""

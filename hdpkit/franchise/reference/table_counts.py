@@ -26,8 +26,6 @@ from hdpkit.franchise.kernels import (
 from hdpkit.franchise.reference.walk import ReferenceWalk
 from hdpkit.random import ChoiceSource
 
-__all__ = ["draw_tables", "draw_tables_by_dish", "draw_tables_given", "draw_tables_of", "draw_totals"]
-
 
 def draw_tables_of(walk: ReferenceWalk, nodes: Iterable[int], source: ChoiceSource) -> None:
     """At the end of a verb: draw the tables of these restaurants, if they are drawn at the end."""

@@ -12,8 +12,6 @@ from hdpkit.franchise.topology import Tree
 from hdpkit.random import ChoiceSource
 from hdpkit.stores import Detail, SeatingStore, detail_of
 
-__all__ = ["ReferenceWalk"]
-
 
 class ReferenceWalk:
     """Seats customers of a franchise over any store.

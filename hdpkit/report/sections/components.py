@@ -17,8 +17,6 @@ from hdpkit.report.section import Content
 from hdpkit.summaries import co_clustering
 from hdpkit.summaries.points import dishes_of
 
-__all__ = ["read_components", "read_mixture", "read_together", "read_weights"]
-
 _MOST_POINTS = 2_500
 _MOST_PARAMETERS = 60
 _IN_A_LABEL = 2

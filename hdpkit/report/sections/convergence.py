@@ -11,8 +11,6 @@ from hdpkit.report.charts import bars, lines
 from hdpkit.report.report_data import ReportData, diagnosis_of, rounded
 from hdpkit.report.section import Content
 
-__all__ = ["read_convergence"]
-
 _POINTS = 400
 
 

@@ -7,8 +7,6 @@ import numpy as np
 from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
 
-__all__ = ["read_documents"]
-
 _MOST = 10_000
 _TOPICS = 4
 _IN_PAGE = 15

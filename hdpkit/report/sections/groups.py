@@ -12,8 +12,6 @@ from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
 from hdpkit.summaries.run_topics import GroupedTopics
 
-__all__ = ["read_groups"]
-
 
 def read_groups(report: ReportData) -> Content | None:
     """Groups with their topics and shares, and a tree of the groups; None for fewer than four topics."""

@@ -12,8 +12,6 @@ from hdpkit.report.charts import heat
 from hdpkit.report.report_data import ReportData, distinct, rounded
 from hdpkit.report.section import Content
 
-__all__ = ["read_labels"]
-
 _MOST_KEYS = 24
 _MOST_TOPICS = 20
 _MOST_LABELS = 4

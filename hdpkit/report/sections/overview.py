@@ -11,8 +11,6 @@ from hdpkit.report.section import Content
 from hdpkit.summaries.boilerplate import boilerplate_hint
 from hdpkit.summaries.repetition import repetition
 
-__all__ = ["read_overview"]
-
 _BURSTS = "concentration/bursts"
 
 

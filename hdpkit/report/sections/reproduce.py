@@ -14,8 +14,6 @@ from hdpkit.record.run_folder import versions
 from hdpkit.report.report_data import ReportData
 from hdpkit.report.section import Content
 
-__all__ = ["read_reproduce"]
-
 
 def read_reproduce(report: ReportData) -> Content:
     """Model, schedule, seed, versions, digest of the data."""

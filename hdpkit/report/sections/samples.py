@@ -13,8 +13,6 @@ from hdpkit.report.section import Content
 from hdpkit.summaries import consensus
 from hdpkit.summaries.alignment import MIN_OCCURRENCE
 
-__all__ = ["read_samples"]
-
 _TERMS = 8
 _IN_CHART = 30
 _MOST = 500

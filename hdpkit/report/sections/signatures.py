@@ -18,8 +18,6 @@ from hdpkit.signatures.pictures import QUANTILES, labels_of, levels_of, ordered_
 from hdpkit.signatures.runs import Settings
 from hdpkit.summaries.vectors import unit_rows
 
-__all__ = ["read_cohort", "read_cohort_samples", "read_exposures", "read_signatures_section"]
-
 _MOST = 40  # signatures that are drawn
 _MOST_LEVELS = 40
 _MOST_SAMPLES = 500  # rows of the table of samples

@@ -14,8 +14,6 @@ from hdpkit.report.mixture_data import MixtureData
 from hdpkit.report.report_data import ReportData, distinct
 from hdpkit.report.section import Content
 
-__all__ = ["read_states", "read_transitions"]
-
 _MOST_SEQUENCES = 40  # in the picture
 _MOST_RUNS = 4_000  # of observations of one state in a row
 _NOBODY = "none"

@@ -8,8 +8,6 @@ from hdpkit.report.charts import AREAS, scatter
 from hdpkit.report.report_data import ReportData, coordinates, rounded
 from hdpkit.report.section import Content
 
-__all__ = ["read_map"]
-
 _MOST = 150
 _NAMED = 60  # at most; the page leaves out those that would overlap larger ones
 

@@ -11,8 +11,6 @@ from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
 from hdpkit.summaries.vectors import unit_rows
 
-__all__ = ["read_topics"]
-
 _PRESENT = 0.05
 _RELEVANCE = 0.4  # Sievert & Shirley 2014: lambda; 1 is the weight alone
 _SIMILAR = 5

@@ -13,8 +13,6 @@ from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
 from hdpkit.summaries.trends import Trends, trends
 
-__all__ = ["read_trends"]
-
 _MOST = 12  # topics, those whose shares change most
 
 

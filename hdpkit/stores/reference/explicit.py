@@ -13,8 +13,6 @@ from hdpkit.random import ChoiceSource
 from hdpkit.stores.protocol import Detail, Frozen
 from hdpkit.stores.reference.counts import CountedStore
 
-__all__ = ["ExplicitReference"]
-
 
 @attrs.define
 class _Table:

@@ -13,8 +13,6 @@ from hdpkit.random import ChoiceSource
 from hdpkit.stores.protocol import Detail, Frozen
 from hdpkit.stores.reference.counts import CountedStore
 
-__all__ = ["HistogramReference"]
-
 ANONYMOUS = -1  # a table as a customer of the parent: the store has no numbers of tables
 
 

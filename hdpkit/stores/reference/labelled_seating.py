@@ -17,8 +17,6 @@ from hdpkit.random import ChoiceSource
 from hdpkit.stores.protocol import Frozen
 from hdpkit.stores.reference.partitions import draw_table_sizes
 
-__all__ = ["draw_sizes", "lump", "seat_out"]
-
 
 def lump(labelled: Frozen) -> Frozen:
     """Dishes and histograms of a labelled seating, sorted by restaurant, dish and size. Nothing is drawn."""

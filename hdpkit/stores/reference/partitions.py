@@ -16,8 +16,6 @@ from hdpkit.numerics import log
 from hdpkit.random import ChoiceSource
 from hdpkit.stirling import one_alone
 
-__all__ = ["SMALL", "draw_table_sizes", "openings", "openings_by_trial", "openings_in_turn", "trial"]
-
 SMALL = 64
 """Largest number of customers for which Stirling numbers are used; for more, openings are drawn by trials."""
 

@@ -16,8 +16,6 @@ from hdpkit.stirling import log_stirling
 from hdpkit.stores.protocol import Detail, Frozen
 from hdpkit.stores.reference.counts import CountedStore
 
-__all__ = ["CountsReference"]
-
 ANONYMOUS = -1  # a table as a customer of the parent: the store has no numbers of tables
 _NAMES = ("count_node", "count_dish", "count_customers", "count_tables")
 
