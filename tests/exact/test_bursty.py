@@ -151,8 +151,10 @@ def test_the_fused_sweeps_leave_the_posterior_invariant(store, root, law, kept, 
     b, a = law
     if KEPT[kept]:
         hashed(monkeypatch, **KEPT[kept])
-    words = (0, 0, 0, 1), (0, 0, 0, 0), (0, 1, 0, 1)
-    for shape, terms in (("2+2", TERMS), ("2+2", UNSORTED), *((REPEATED, these) for these in words)):
+    documents = [("2+2", UNSORTED), (REPEATED, (0, 0, 0, 1))]
+    if law == LAWS[3]:
+        documents += [("2+2", TERMS), (REPEATED, (0, 0, 0, 0)), (REPEATED, (0, 1, 0, 1))]
+    for shape, terms in documents:
         options = {"store": store, "root": root, "kernel": "fused"}
         franchise = tiny(shape, b, a, inner=hk.DirichletMultinomial, terms=list(terms), **options)
         for verb in ("reseat", "resample_dish"):

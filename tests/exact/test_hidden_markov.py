@@ -159,7 +159,7 @@ STARTS_ALONE = hk.Sequences.from_arrays([[0], [1, 0], [1]], n_terms=3)
 def test_a_start_row_with_a_concentration_of_its_own(sticky, store):
     """Single sites, tables, and splits and merges; the enumeration has the concentration of each row."""
     for data in (TWO, STARTS_ALONE):
-        model = StateHomesModel(sticky_franchise(hk.FixedWeights(3), sticky, data, store, begin=5.0))
+        model = StateHomesModel(sticky_franchise(hk.FixedWeights(4), sticky, data, store, begin=5.0))
         check_exact(model, moves.TableGibbs())
         check_exact(model, moves.TableCounts())
         if store == "counts":
