@@ -17,15 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-# Pages whose fits take long have at most so many sweeps here. That fits find what they should, others test.
-MOST_SWEEPS = {"mixtures.md": 40, "texts_as_points.md": 20}
-
-
 def blocks_of(page):
-    text = page.read_text(encoding="utf-8")
-    if most := MOST_SWEEPS.get(page.name):
-        text = re.sub(r"\bsweeps=(\d+)", lambda found: f"sweeps={min(int(found[1]), most)}", text)
-    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
 # Pages that are one program each.
