@@ -19,7 +19,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint64_t
 
 from hdpkit._compiled.fused_sweeps.slices cimport share_out
 from hdpkit._compiled.support.arguments cimport check_length, check_numbers32, refuse
-from hdpkit.numerics cimport det_exp, det_log
+from hdpkit.numerics cimport det_exp, det_log, det_log1p
 from hdpkit.random._source cimport ChoiceSource
 from hdpkit.random.philox cimport philox, philox_next_double, philox_rekey
 from hdpkit.vectors cimport has_room, vector
@@ -28,6 +28,7 @@ PIECE = PIECE_OF
 
 LEAST = 1e-250
 
+cdef double ENOUGH = 1e-200     # beside a sum of at least this, weights that are kept as logarithms don't count
 cdef double TINY = 1e-290
 cdef double LOG_TINY = -667.0     # slightly above its logarithm
 
@@ -62,25 +63,31 @@ cdef double log_prediction(Job *job, const double *f, int64_t k, int64_t i) noex
     return top + det_log(total)
 
 
+cdef inline double log_sum(double a, double b) noexcept nogil:
+    cdef double away = a - b if a > b else b - a
+    return max(a, b) + (det_log1p(det_exp(-away)) if away < 40.0 else 0.0)
+
+
 cdef bint predict_tiny(Job *job, const double *f, int64_t i, double *out) noexcept nogil:
     """Replace weights of states by their logarithms where logarithms in the filter before count; whether there are any."""
     cdef int64_t K = job.n_states, row, p, k
     cdef bint found = False
-    for row in range(K if f != NULL else 0):
-        if f[row] < 0.0 and job.slices:
+    for row in range(K if job.slices and f != NULL else 0):
+        if f[row] < 0.0:
             p = row * K
             while p < (row + 1) * K and job.sorted[p] > job.slice[i]:
-                if out[job.order[p]] < LEAST:
-                    out[job.order[p]] = -1.0
+                k = job.order[p]
+                if out[k] < LEAST:
+                    out[k] = log_sum(log_entry(out[k]), f[row])
+                    found = True
                 p += 1
-        elif f[row] < 0.0:
-            for k in range(K):
-                if out[k] < LEAST and job.pi[row * K + k] > 0.0:
-                    out[k] = -1.0
-    for k in range(K):
-        if out[k] < LEAST and out[k] != 0.0:
-            out[k] = log_way(job, NULL, K, k, i) if f == NULL else log_prediction(job, f, k, i)
-            found = True
+    for k in range(0 if job.slices else K):
+        if out[k] < LEAST:
+            out[k] = log_prediction(job, f, k, i) if f != NULL else log_way(job, f, K, k, i)
+            if out[k] > -INFINITY:
+                found = True
+            else:
+                out[k] = 0.0
     return found
 
 
@@ -88,7 +95,7 @@ cdef double advance(Job *job, const double *f, const int32_t *active, int64_t n_
                     double *out) noexcept nogil:
     """The filter of customer i, normalised, from that of the one before; 0 if no state is possible."""
     cdef int64_t K = job.n_states, a, p, k, row
-    cdef double w, u, seen, total = 0.0, top = -1e308
+    cdef double w, u, seen, log_total = 0.0, total = 0.0, top = -1e308
     cdef const double *by_row
     cdef const double *logs = NULL
     cdef int32_t place = job.index[i - job.base]
@@ -112,19 +119,23 @@ cdef double advance(Job *job, const double *f, const int32_t *active, int64_t n_
     tiny = predict_tiny(job, <const double *>NULL if begins else f, i, out)
     if place >= 0:
         logs = job.logs + place * K
-    if place >= 0 and job.likelihoods != NULL and not tiny:
+    if place >= 0 and job.likelihoods != NULL:
         by_row = job.likelihoods + place * K
         for k in range(K):
-            total += out[k] * by_row[k]
-        if total >= LEAST:
-            for k in range(K):
-                top = max(top, logs[k])
+            total += max(out[k], 0.0) * by_row[k]
+        if total >= (ENOUGH if tiny else LEAST):
             w = 1.0 / total
             for k in range(K):
                 u = out[k]
-                out[k] *= by_row[k] * w
-                if u > 0.0 and out[k] < TINY:
-                    out[k] = entry_of(det_log(u) + (logs[k] - top) - det_log(total)) if logs[k] > -1e308 else 0.0
+                if u > 0.0:
+                    out[k] *= by_row[k] * w
+                if u == 0.0 or out[k] >= TINY:
+                    continue
+                if top == -1e308:
+                    for a in range(K):
+                        top = max(top, logs[a])
+                    log_total = det_log(total)
+                out[k] = entry_of(log_entry(u) + (logs[k] - top) - log_total) if logs[k] > -1e308 else 0.0
             if job.norms != NULL:
                 job.norms[i - job.base] = job.tops[place] + det_log(total)
             return total
