@@ -6,6 +6,7 @@ import math
 from types import SimpleNamespace
 from typing import Any, Self
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
@@ -368,7 +369,7 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
         if data is not None and _same(data, own):
             data = None
         seed = seed_of(self.random_state if random_state is None else random_state)
-        return forecast(
+        found = forecast(
             self.franchise_,
             horizon,
             data,
@@ -378,6 +379,8 @@ class HiddenMarkovModel(DensityMixin, SampledModel):
             threads=effective_n_jobs(self.n_jobs),
             rng=0 if seed is None else seed,
         )
+        columns = self._columns
+        return found if columns is None else attrs.evolve(found, draws=columns.rows(found.draws))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[npt.NDArray[Any], Int64s]:
         """Draw a new sequence.

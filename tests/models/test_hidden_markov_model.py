@@ -299,7 +299,7 @@ def test_bad_data_are_refused(fitted):
         fitted.predict(hk.Sequences.from_arrays([np.zeros((3, 2))]))
     with pytest.raises(HdpkitError):
         fitted.sample(0)
-    with pytest.raises(HdpkitError, match="decoder"):
+    with pytest.raises(HdpkitError, match="algorithm"):
         fitted.decode(X, algorithm="map")
 
 

@@ -290,7 +290,7 @@ class NormalInverseWishartReference(VectorMeasure):
         for k, statistics in enumerate(many):
             mean, strength, dof, scale = self._posterior(statistics)
             factor = np.linalg.cholesky(scale * (strength + 1.0) / strength)
-            distance = scipy.linalg.blas.dtrsv(factor, x - mean, lower=1)
+            distance = scipy.linalg.blas.dtrsv(factor, (x - mean).reshape(D), lower=1)
             out[k] = (
                 scipy.special.gammaln((dof + 1.0) / 2)
                 - scipy.special.gammaln((dof + 1.0 - D) / 2)
