@@ -211,14 +211,15 @@ class NormalInverseWishartReference(VectorMeasure):
             If the data's covariance matrix is not positive definite.
         """
         X = number_array(values)
-        if X is None or X.ndim != 2 or len(X) == 0 or not np.all(finite(X)):
+        least = 2 if covariance is None else 1
+        if X is None or X.ndim != 2 or len(X) < least or not np.all(finite(X)):
             raise DataError("values", values, "finite vectors, shape (n, D)", "Give an array.")
         X, D = central(X), X.shape[1]
         short = 0.0
         if covariance is None:
             number = _number("n_dishes", n_dishes)
             short = max(0.0, D - len(X) / (2.0 * number))
-            whole = np.cov(X, rowvar=False).reshape(D, D) if len(X) > 1 else np.zeros((D, D))
+            whole = np.cov(X, rowvar=False).reshape(D, D)
             whole = (whole + short / D * (np.diag(np.diag(whole)) - whole)) / number ** (2.0 / D)
             try:
                 covariance = near_covariance(X, _scale(whole))
