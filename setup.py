@@ -28,7 +28,7 @@ if sys.platform == "win32":
 else:
     # No contraction: a fused multiply-add rounds once where two operations round twice, so that the chain
     # would depend on the processor.
-    compile_args = ["-O2", "-std=c++17", "-ffp-contract=off", "-fno-fast-math", "-pthread"]
+    compile_args = ["-O3", "-std=c++17", "-ffp-contract=off", "-fno-fast-math", "-pthread"]
     if not (debug or sanitize):
         # Python's own flags ask for debugging information: compiling then takes 1.4 to 1.7 times as long.
         compile_args.append("-g0")
@@ -36,7 +36,7 @@ if debug:
     macros.append(("_GLIBCXX_ASSERTIONS", "1"))
     compile_args += [] if sys.platform == "win32" else ["-O1", "-g"]
 if not optimize:
-    compile_args = ["-O0" if flag == "-O2" else "/Od" if flag == "/O2" else flag for flag in compile_args]
+    compile_args = ["-O0" if flag == "-O3" else "/Od" if flag == "/O2" else flag for flag in compile_args]
 # The sweep over observed dishes is compiled for streams and for scripts. GCC would merge functions that are
 # the same in both, and so not inline them: 1.4 % more instructions.
 compilers = [os.environ.get(name) or sysconfig.get_config_var(name) or "" for name in ("CC", "CXX")]
@@ -124,7 +124,7 @@ fused = [
         [f"hdpkit/_compiled/fused_sweeps/isa_{name}.cpp"],
         include_dirs=folders,
         # Loops to unroll are marked. With -O3 others are unrolled too, which takes 7 % more time.
-        extra_compile_args=[*compile_args, *no_traps, *flags],
+        extra_compile_args=[*("-O2" if flag == "-O3" else flag for flag in compile_args), *no_traps, *flags],
         extra_link_args=link_args,
         language="c++",
         depends=headers,
