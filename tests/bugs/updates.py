@@ -69,8 +69,8 @@ BUGS: tuple[PlantedBug, ...] = (
         "streams not keyed by sweep",
         "Every sweep draws the same words.",
         "hdpkit.schedule.sweeps",
-        "move.apply(self.franchise, streams.source(place, sweep)",
-        "move.apply(self.franchise, streams.source(place)",
+        "applied(move, self.franchise, streams.source(place, sweep))",
+        "applied(move, self.franchise, streams.source(place))",
         "check_streams",
     ),
     PlantedBug(
