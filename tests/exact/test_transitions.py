@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-
-import marginals
 import re
 
+import marginals
 import numpy as np
 import pytest
 from lumping import lump_matrix
