@@ -34,7 +34,6 @@ from hdpkit.comparison.result import Comparison, ScheduleResult
 from hdpkit.errors import InterruptedRunWarning, ParameterError
 from hdpkit.franchise import Franchise
 from hdpkit.random import Seed, Streams
-from hdpkit.record.inference_data import load_arviz
 from hdpkit.schedule.interrupt import check_on_interrupt
 
 
@@ -114,8 +113,6 @@ def compare_schedules(
     Exception
         The error that a move raised, if no schedule has a chain without errors; otherwise the error is in
         ``comparison.failures``, and the other schedules are compared.
-    MissingExtraError
-        Without ArviZ, which computes R-hat and effective sample sizes: ``pip install 'hdpkit[arviz]'``.
 
     Notes
     -----
@@ -141,7 +138,6 @@ def compare_schedules(
     candidates = candidates_of(schedules, franchise)
     starts = starts_of(inits, candidates)
     seed = Streams(rng).seed
-    load_arviz()
     runs = run_all(candidates, seconds, chains, seed, starts, shares, clock, progress)
     if not runs.whole:
         if runs.interrupted:

@@ -14,7 +14,6 @@ from hdpkit.arrays import Floats
 from hdpkit.checks import positive_number
 from hdpkit.comparison.chains import ChainRecord
 from hdpkit.errors import ParameterError
-from hdpkit.record.inference_data import load_arviz
 
 _NAMES = {"log_joint": "log probability", "n_dishes": "K"}
 
@@ -143,6 +142,13 @@ def diagnosed(values: Floats, nested: int | None = None) -> NumberDiagnosis:
     return NumberDiagnosis(mean, sd, joint_rhat(values), _ess(values), _drift(values))
 
 
+def _array_stats() -> Any:
+    """Diagnostics of arrays; imported when they are needed, which takes half a second."""
+    from arviz_stats.base import array_stats
+
+    return array_stats
+
+
 def joint_rhat(values: Floats) -> float:
     """Rank-normalised R-hat; for a single chain, that of its two halves."""
     if len(values) == 1:
@@ -151,7 +157,7 @@ def joint_rhat(values: Floats) -> float:
     if np.all(np.ptp(values, axis=1) == 0.0):
         return math.nan if np.ptp(values) == 0.0 else math.inf
     with np.errstate(all="ignore"):
-        return float(load_arviz().rhat(values, method="rank"))
+        return float(_array_stats().rhat(values, chain_axis=0, draw_axis=1, method="rank"))
 
 
 def nested_rhat(values: Floats, each: int) -> float:
@@ -186,7 +192,7 @@ def _diagnosed_nested(values: Floats, each: int) -> NumberDiagnosis:
 
 def _ess(values: Floats) -> float:
     with np.errstate(all="ignore"):
-        return float(load_arviz().ess(values, method="bulk"))
+        return float(_array_stats().ess(values, chain_axis=0, draw_axis=1, method="bulk"))
 
 
 def _drift(values: Floats) -> float:

@@ -44,7 +44,6 @@ from hdpkit.moves import (
 )
 from hdpkit.moves.protocol import check_move
 from hdpkit.random import Purpose, Seed, Streams
-from hdpkit.record.inference_data import load_arviz
 from hdpkit.schedule import Run, Scheduler
 
 SECONDS = 10.0
@@ -268,8 +267,6 @@ def check_mixing(
     ParameterError, ScheduleError, StateError
         If an argument is out of range, the franchise doesn't support a move or a start, customers are
         unseated, or groups are held.
-    MissingExtraError
-        Without ArviZ, which computes R-hat and effective sample sizes: ``pip install 'hdpkit[arviz]'``.
     """
     instance(
         "franchise", franchise, (Franchise, Run), "a Franchise or a Run",
@@ -298,7 +295,6 @@ def check_mixing(
     for move in scheduler.moves:
         franchise._within(check_move, move, franchise)
     starts = starts_of(inits, {"data": fitted})
-    load_arviz()
     seed = Streams(rng).seed
     candidates = {
         "data": fitted,

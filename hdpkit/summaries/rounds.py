@@ -13,7 +13,6 @@ import attrs
 from hdpkit.checks import choice, positive_number
 from hdpkit.errors import ParameterError
 from hdpkit.record import ChainTrace, Samples, Trace
-from hdpkit.record.inference_data import load_arviz
 from hdpkit.summaries.verdicts import PROGRESS, Diagnosis
 
 VERDICTS = ("readable", "quotable")
@@ -67,8 +66,6 @@ class Until:
 
     def __init__(self, verdict: Any, at_most: Any, sweeps: int) -> None:
         self.verdict = choice("until", verdict, VERDICTS, remedy="Leave it out to run a number of sweeps.")
-        if self.verdict == "quotable":
-            load_arviz()  # without which no round could end the run
         self._sweeps = sweeps
         self._last = math.inf if at_most is None else time.time() + seconds_of("at_most", at_most)
         self._most = sweeps if at_most is None else math.inf

@@ -23,7 +23,7 @@ from hdpkit.comparison.convergence import (
     severity_of,
 )
 from hdpkit.data import Sequences
-from hdpkit.errors import DataError, MissingExtraError, ParameterError
+from hdpkit.errors import DataError, ParameterError, importing_extra
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.record.trace import last_of_burn_in
 from hdpkit.schedule import Run
@@ -158,14 +158,10 @@ class Diagnosis:
         Raises
         ------
         MissingExtraError
-            Without pandas, which comes with ArviZ.
+            Without pandas: ``pip install 'hdpkit[pandas]'``.
         """
-        try:
+        with importing_extra("pandas", "pandas"):
             import pandas
-        except ImportError as error:
-            raise MissingExtraError(
-                "pandas", None, "installed", "It comes with an extra: pip install 'hdpkit[arviz]'."
-            ) from error
         return pandas.DataFrame.from_dict(
             {key: attrs.asdict(one) for key, one in self.numbers.items()}, orient="index"
         )
@@ -222,9 +218,8 @@ def diagnose(
 
     Notes
     -----
-    ArviZ (``pip install 'hdpkit[arviz]'``) computes R-hat and effective sample sizes. Without it these are
-    NaN, and the second verdict is grey. With fewer than 20 draws per chain neither is computed, and the
-    sentence says so.
+    R-hat and effective sample sizes are ArviZ's. With fewer than 20 draws per chain neither is computed, and
+    the sentence says so.
     """
     nested = None
     if isinstance(trace, Sequence) and not isinstance(trace, str):
@@ -319,7 +314,6 @@ class _Facts:
     rule: ConvergenceRule
     asked: int  # chains of which effective draws are asked for
     begun: int  # chains of the run
-    missing: str = ""  # the package without which R-hat and effective draws are unknown, and its remedy
 
     @classmethod
     def of(
@@ -335,18 +329,10 @@ class _Facts:
         n = len(sweeps)
         kept = LaterDraws(_values(chains, first, n), math.nan)
         asked = min(len(chains) // (nested or 1), _MOST_CHAINS)
-        after, missing = int(sweeps[first - 1]) if first else 0, ""
-        try:
-            numbers = {key: diagnosed(values, nested) for key, values in kept.values.items()}
-            reasons = reasons_of(kept, numbers, asked, rule, nested is not None)
-        except MissingExtraError as error:
-            missing = f"{error.parameter} is missing. {error.remedy}"
-            numbers = {
-                key: NumberDiagnosis(float(values.mean()), float(values.std()), *[math.nan] * 3)
-                for key, values in kept.values.items()
-            }
-            reasons = ("R-hat and effective draws are unknown",)
-        return cls(len(chains), kept, numbers, reasons, after, int(sweeps[-1]), rule, asked, begun, missing)
+        after = int(sweeps[first - 1]) if first else 0
+        numbers = {key: diagnosed(values, nested) for key, values in kept.values.items()}
+        reasons = reasons_of(kept, numbers, asked, rule, nested is not None)
+        return cls(len(chains), kept, numbers, reasons, after, int(sweeps[-1]), rule, asked, begun)
 
     @property
     def where(self) -> str:
@@ -419,8 +405,6 @@ def _quotable(facts: _Facts, words: _Words) -> Verdict:
     """Whether intervals and K can be quoted."""
     figures = {"rhat": facts.rhat, "ess": facts.ess, "drift": facts.drift, "severity": facts.severity}
     over = f"over {facts.where} of {facts.who}"
-    if facts.missing:
-        return Verdict(light="grey", sentence=f"Not judged: {facts.missing}", figures=figures)
     if not facts.judged:
         return Verdict(
             light="red",
@@ -590,8 +574,6 @@ class _Helps:
     @property
     def constant(self) -> bool:
         """Whether the log joint never changes in a chain."""
-        if self.facts.missing:
-            return False
         return math.isnan(self.facts.numbers["log_joint"].ess) and self.facts.kept.n_draws >= FEWEST_DRAWS
 
     @property
@@ -609,8 +591,6 @@ class _Helps:
                 f"One chain has converged by itself over {facts.where} (split {found}), but it can't show "
                 f"if other chains agree with it: run several ({self.chains})."
             )
-        if facts.missing:
-            return f"Convergence could not be judged. {facts.missing}"
         begin = f"Not converged over {facts.where} of {facts.who} ({'; '.join(facts.reasons)}): "
         if facts.kept.n_draws < FEWEST_DRAWS:
             return f"{begin}{self.more}."
@@ -653,8 +633,6 @@ class _Helps:
         facts, light = self.facts, self.readable.verdict.light
         if not facts.reasons and facts.n_chains > 1 and light in ("green", "grey"):
             return ""
-        if facts.missing:
-            return "" if light in ("green", "grey") else f"{self.others}."
         if self.constant:
             return "Add a move that changes K to the schedule."
         told = "This is enough for reading. For intervals and K " if light == "green" else ""

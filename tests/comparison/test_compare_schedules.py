@@ -1,7 +1,6 @@
 """`hk.compare_schedules`: measurements, errors, reports."""
 
 import csv
-import importlib.util
 import io
 import math
 import signal
@@ -17,9 +16,6 @@ from hdpkit import errors, moves
 from hdpkit.comparison import chains as chains_module
 from hdpkit.comparison.chains import ChainRecord, MoveTotals, Runs
 from hdpkit.comparison.compare import _compared
-
-# ArviZ is looked for and not imported: it takes seconds, in each worker that collects tests.
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("arviz") is None, reason="ArviZ is not installed")
 
 CORPUS = hk.Corpus.from_documents([[0, 0, 1], [1, 2], [2, 2, 0]], n_terms=3)
 FIRST = hk.Scheduler([moves.TableGibbs(), moves.DishGibbs()])
@@ -400,12 +396,6 @@ def test_a_move_that_is_not_served_is_refused_before_anything_runs():
 def test_equal_declarations_are_one_model():
     candidates = {name: hk.Candidate(franchise(hk.Gamma(1.0, 1.0)), FIRST) for name in "ab"}
     assert len(hk.compare_schedules(candidates, seconds=0.01)) == 2
-
-
-def test_without_arviz_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "arviz", None)
-    with pytest.raises(errors.MissingExtraError, match=r"hdpkit\[arviz\]"):
-        compare({"a": FIRST})
 
 
 def test_a_model_of_observed_dishes_is_compared_too():

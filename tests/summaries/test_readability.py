@@ -1,7 +1,5 @@
 """Two verdicts: what chains have in common, R-hat of many short chains, and advice that isn't given twice."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,8 +10,6 @@ from hdpkit.comparison.convergence import joint_rhat, nested_rhat
 from hdpkit.franchise import Level, Sample, TermMeans
 from hdpkit.summaries import diagnose
 from hdpkit.summaries.readability import agreement, shared
-
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("arviz") is None, reason="ArviZ is not installed")
 
 N_TERMS, N_GROUPS = 60, 24
 LAWS = np.kron(np.eye(12), np.random.default_rng(1).dirichlet(np.full(5, 2.0)))  # without a term in common

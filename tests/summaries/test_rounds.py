@@ -1,7 +1,5 @@
 """Runs in rounds, judged in between: until a verdict is green, or no time is left."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 
@@ -10,8 +8,6 @@ from hdpkit import moves
 from hdpkit.errors import ParameterError
 from hdpkit.summaries import diagnose
 from hdpkit.summaries.rounds import Until, run_in_rounds, samples_of_round, seconds_of
-
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("arviz") is None, reason="ArviZ is not installed")
 
 WORDS = np.array([[6, 5, 4, 3, 0, 0, 0, 0], [0, 0, 0, 1, 4, 5, 4, 4]]) / 18
 COUNTS = np.array([np.random.default_rng(d).multinomial(25, WORDS[d % 2]) for d in range(30)])
