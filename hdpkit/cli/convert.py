@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from hdpkit.cli.corpus import corpus_argument, corpus_options, given_layout, given_text
+from hdpkit.cli.corpus import corpus_argument, corpus_options, given_layout, given_text, say_notes
 from hdpkit.cli.options import Command, given_limits, path_type, positive, quiet_option
 from hdpkit.cli.output import say, shown_path
 from hdpkit.data import Corpus, ShardedCorpus
+from hdpkit.formats.records import ReadingNotes
 from hdpkit.io.corpora import convert_corpus
 from hdpkit.io.shards import convert_shards
 
@@ -41,13 +42,19 @@ def convert(corpus: Path, folder: Path, shards: int | None, quiet: bool, **optio
       hdpkit convert corpus.ldac shards --shards 8
       hdpkit convert posts.csv posts --text-column body --id-column post
     """
-    limits, layout, text = given_limits(options), given_layout(options), given_text(options)
-    given = (options["format"], options["vocabulary"], text, limits, layout)
+    limits, layout, text, notes = (
+        given_limits(options),
+        given_layout(options),
+        given_text(options),
+        ReadingNotes(),
+    )
+    given = (options["format"], options["vocabulary"], text, limits, layout, notes)
     made: Corpus | ShardedCorpus
     if shards is None:
         made, where = convert_corpus(corpus, folder, *given), ""
     else:
         made, where = convert_shards(corpus, folder, shards, *given), f", {shards:,} shards"
+    say_notes(notes, quiet)
     if not quiet:
         sizes = f"{made.n_documents:,} documents, {made.n_tokens:,} tokens, {made.n_terms:,} terms"
         say(f"{sizes}{where} in {shown_path(folder)}")

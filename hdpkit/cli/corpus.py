@@ -49,10 +49,12 @@ words_options = group(
     ),
     click.option(
         "--stop-words", metavar="LANGUAGE,...",
-        help="Leave out function words of these languages (english, german, ...; none).",
+        help="Leave out function words of these languages (english, german, ...; none).  [default: of the "
+        "language of the texts]",
     ),
     click.option(
-        "--stop-words-file", type=path_type, metavar="FILE", help="Leave out these words, one per line."
+        "--stop-words-file", type=path_type, metavar="FILE",
+        help="Leave out these words, one per line; alone, or beside the languages of --stop-words.",
     ),
     click.option(
         "--tokenizer", metavar="MODULE:FUNCTION",
@@ -98,6 +100,8 @@ def given_text(options: dict[str, Any]) -> TextOptions | None:
         return None
     if "tokenizer" in given:
         given["tokenizer"] = Allowed(options["allow"]).find(TextOptions(**given).tokenizer, "function")
+    if languages is None and file is None:
+        return TextOptions(**given)
     listed = [] if languages is None else [name.strip() for name in languages.split(",")]
     return with_stop_words(TextOptions(**given), stop_words_of(listed, file))
 
@@ -138,9 +142,12 @@ def group_labels(read: ReadCorpus, options: dict[str, Any]) -> list[str]:
 
 
 def say_notes(notes: ReadingNotes, quiet: bool) -> None:
-    """Print the column of the texts, which files were left out, and which encodings were detected."""
+    """Print the column of the texts, what was left out (words, files), and which encodings were detected."""
     if notes.text is not None and not quiet:
         say_table([notes.text], notes.delimiter, notes.n_columns)
+    if notes.function_words is not None and not quiet:
+        language, n_words = notes.function_words
+        say(f"{n_words:,} function words ({language}) left out; --stop-words none keeps them", err=True)
     if notes.encodings and not quiet:
         found = [
             encoding if n_files == 1 else f"{encoding} ({n_files:,} files)"

@@ -126,7 +126,7 @@ def fit(corpus: Path, **options: Any) -> None:
 
     \b
     Examples:
-      hdpkit fit reports/ --stop-words english --min-documents 5 --out run
+      hdpkit fit reports/ --min-documents 5 --out run
       hdpkit fit posts.csv --text-column body --id-column post --group-column author --out run
       hdpkit fit ap.dat --vocabulary vocab.txt --chains 4 --sweeps 1000 --out run
       hdpkit fit posts.csv --text-column body --until readable --at-most 10min --out run

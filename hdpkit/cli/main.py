@@ -111,7 +111,7 @@ def main() -> None:
     \b
     Examples:
       hdpkit demo
-      hdpkit fit reports/ --stop-words english --out run
+      hdpkit fit reports/ --out run
       hdpkit topics run
       hdpkit labels run
       hdpkit infer run new-reports/ --out shares.csv

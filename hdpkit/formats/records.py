@@ -164,6 +164,7 @@ class ReadingNotes:
     delimiter: str = ""  # of a table
     text: str | None = None  # its column of the texts
     n_columns: int = 0
+    function_words: tuple[str, int] | None = None  # the language found, and how many were left out
 
     def detected(self, encoding: str) -> None:
         """Count a file with a detected encoding."""

@@ -131,12 +131,13 @@ def read_texts(
     *,
     count_unknown: bool = False,
     known_labels: dict[str, set[Any]] | None = None,
+    notes: ReadingNotes | None = None,
 ) -> ReadCorpus:
     """Read texts and count their words."""
     layout, counter = settings.layout, settings.counter
     assert layout is not None
     assert counter is not None
-    notes = ReadingNotes()
+    notes = ReadingNotes() if notes is None else notes
     gathered = Gathered(path, settings.format, layout, limits or Limits(), notes)
     texts = gathered.texts(read_documents_of(path, settings.format, layout, notes))
     n_words = None
@@ -144,6 +145,7 @@ def read_texts(
         counts, n_words = counter.count_all(texts)
     else:
         counts = counter.fit_count(texts)
+    notes.function_words = counter.function_words
     gathered.limits.check(f"corpus {path}", n_terms=counts.shape[1])
     gathered.limits.check_tokens(f"corpus {path}", int(counts.sum()), counts.nnz)
     groups = gathered.groups(notes.groups, known_labels)
@@ -316,6 +318,7 @@ def read_any(
     text: TextOptions | None = None,
     limits: Limits | None = None,
     layout: Layout | None = None,
+    notes: ReadingNotes | None = None,
 ) -> ReadCorpus:
     """Read a corpus, and return how it was read. Parameters and errors as in `read_corpus`."""
     request = Request.of(path, format, vocabulary, text, limits, layout)
@@ -324,7 +327,7 @@ def read_any(
         if format in TEXT_FORMATS:
             counter = TextCounter(text, vocabulary=words)
             settings = ReadingSettings(format=format, layout=layout or Layout(), counter=counter)
-            return read_texts(place, settings, limits)
+            return read_texts(place, settings, limits, notes=notes)
         corpus = _read_counts(place, format, words, limits)
         return ReadCorpus(corpus=corpus, settings=ReadingSettings(format=format))
 
@@ -385,11 +388,13 @@ def convert_corpus(
     text: TextOptions | None = None,
     limits: Limits | None = None,
     layout: Layout | None = None,
+    notes: ReadingNotes | None = None,
 ) -> Corpus:
     """Write a corpus to a folder of arrays, from which `read_corpus` maps it into memory.
 
     LDA-C and bags of words are read block by block, and may be larger than memory; other formats are read
     completely. Parameters and errors as in `read_corpus`; also a StorageError if the folder can't be written.
+    What was noticed about the files is added to `notes`, if given.
     """
     instance("limits", limits, (Limits, type(None)), "an hk.Limits, or None", remedy="Leave it out.")
     place, format = _place_and_format(path, format)
@@ -399,7 +404,8 @@ def convert_corpus(
             pass
         with refusals(folder, "write a corpus"):
             return Corpus.convert(place, folder, format, vocabulary=words, limits=limits)
-    corpus = read_corpus(place, format, vocabulary, text, limits, layout)
+    given = (place, format, vocabulary, text, limits, layout)
+    corpus = read_corpus(*given) if notes is None else read_any(*given, notes).corpus
     with refusals(folder, "write a corpus"):
         corpus.save(folder)
     return Corpus.open(folder, verify=False)

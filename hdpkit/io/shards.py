@@ -54,6 +54,7 @@ def text_blocks(
             yield read_matrix(counter.count(batch), None)
         return
     numbers = _Numbers()
+    texts = counter._without_function_words(texts)
     with CellSpool(folder, refusals) as spool:
         spool.fill(_numbered(texts, counter.analyzer(), numbers))
         n_texts, n_words = np.zeros((2, len(numbers)), np.int64)
@@ -99,6 +100,7 @@ def convert_shards(
     text: TextOptions | None = None,
     limits: Limits | None = None,
     layout: Layout | None = None,
+    notes: ReadingNotes | None = None,
 ) -> ShardedCorpus:
     """Write a corpus in shards of consecutive documents, with about equal numbers of cells (or tokens).
 
@@ -114,6 +116,8 @@ def convert_shards(
         New or empty.
     shards : int
         Number of shards, at most the number of documents with tokens.
+    notes : ReadingNotes, optional
+        What was noticed about the files is added to it; without it files that were left out are warned of.
 
     Returns
     -------
@@ -129,7 +133,7 @@ def convert_shards(
     n = check_shards(shards)
     place = path_of("folder", folder, remedy="Name a folder, for instance Path('shards').")
     request = Request.of(path, format, vocabulary, text, limits, layout)
-    notes = ReadingNotes()
+    noted = ReadingNotes() if notes is None else notes
     if request.format == "shards":
         with reading(request.place):
             before = ShardedCorpus.open(request.place)
@@ -139,11 +143,11 @@ def convert_shards(
             corpus = Corpus.open(request.place)
         made = ShardedCorpus.write(corpus, place, n)
     elif request.format in TEXT_FORMATS:
-        made = _of_texts(request, place, n, notes)
+        made = _of_texts(request, place, n, noted)
     else:
         made = _of_counts(request, place, n)
-    if notes.skipped:
-        warnings.warn(skipped_text(notes), SkippedFilesWarning, stacklevel=2)
+    if notes is None and noted.skipped:
+        warnings.warn(skipped_text(noted), SkippedFilesWarning, stacklevel=2)
     return made
 
 
@@ -188,6 +192,7 @@ def _of_texts(request: Request, folder: Path, shards: int, notes: ReadingNotes) 
             texts = gathered.texts(read_documents_of(request.place, request.format, layout, notes))
             counts = text_blocks(texts, counter, scratch / "texts", partial(storing_shards, folder))
             yield from limited(f"corpus {request.place}", counts, limits, in_shards=True)
+        notes.function_words = counter.function_words
 
     def described() -> Described:
         return counter.vocabulary, gathered.names, gathered.groups(notes.groups, None)

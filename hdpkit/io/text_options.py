@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import unicodedata
 import warnings
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,12 +27,23 @@ from hdpkit.record.describe import Allowed
 from hdpkit.record.files import refusals
 
 _JOINED = r"(?:[\u200c\u200d\u00b7\u05f3\u05f4]+[\p{L}\p{M}]+)"
-WORD = rf"\p{{L}}(?:[\p{{L}}\p{{M}}]+{_JOINED}*|{_JOINED}+)"
+_ENDING = r"(?<=\p{L}['’])(?:ve|ll|re)(?![\p{L}\p{M}])"
+WORD = rf"(?i:\p{{L}}++(?<=n)['’]t(?!\p{{L}})|(?!{_ENDING})\p{{L}}(?:[\p{{L}}\p{{M}}]+{_JOINED}*|{_JOINED}+))"
 """Pattern of a word: two or more letters of any script and their marks (accents, vowel signs).
 
 Zero-width joiners, the middle dot (Catalan), geresh and gershayim (Hebrew) join letters, as in the word
-boundaries of Unicode (UAX 29). Apostrophes and full stops don't, other than there.
+boundaries of Unicode (UAX 29). Apostrophes and full stops don't, other than there: the English endings 've,
+'ll and 're aren't words, and "don't" is one.
 """
+
+_NEGATED = """
+ain aren can couldn daren didn doesn don hadn hasn haven isn mayn mightn mustn needn oughtn shan shouldn wasn
+weren won wouldn
+"""
+_SAMPLE = 1000  # texts in which the language is looked for
+_FEWEST = 100  # words, below which it isn't
+_FUNCTION_WORDS = 0.15  # share of them above which the language is claimed
+_ENGLISH_ONLY = 0.25  # the same where no other list is there: Dutch and Italian have up to 0.2 of English
 
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}]{6}|[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]{16}"
 _MANY = 0.3  # share of terms so long that they are sentences
@@ -43,9 +56,9 @@ def _share(instance: Any, attribute: Any, value: Any) -> None:
 
 
 def _stop_words(value: Any) -> Any:
-    allowed = '"none", "english", or a list of words'
+    allowed = '"auto", "none", "english", or a list of words'
     if isinstance(value, str):
-        if value not in ("none", "english"):
+        if value not in ("auto", "none", "english"):
             raise ParameterError("stop_words", value, allowed, "For another language, give its words.")
         return value
     words = items("stop_words", value, allowed, remedy='stop_words=["der", "die", "das"].')
@@ -112,8 +125,11 @@ class TextOptions:
     max_terms : int, optional
         Keep only this many words, the most frequent ones [max_features].
     stop_words : str or list of str
-        "none"; "english": leave out scikit-learn's list of English function words; or the words to leave
-        out, in the form that they have after conversion to lower case and removal of accents.
+        "auto": leave out the function words of the language whose list has most of the words of the first
+        1,000 texts, at least 15 % (25 % if the package stop-words isn't installed, and English is the only
+        list); otherwise, or in less than 100 words, none. "none"; "english": leave out scikit-learn's list of
+        English function words, and contractions such as "don't"; or the words to leave out, in the form that
+        they have after conversion to lower case and removal of accents.
     lowercase : bool
         Whether to convert the text to lower case.
     strip_accents : {"unicode", "ascii"}, optional
@@ -134,7 +150,7 @@ class TextOptions:
     )
     max_document_share: float = attrs.field(default=1.0, validator=_share)
     max_terms: int | None = attrs.field(default=None, validator=_max_terms)
-    stop_words: str | tuple[str, ...] = attrs.field(default="none", converter=_stop_words)
+    stop_words: str | tuple[str, ...] = attrs.field(default="auto", converter=_stop_words)
     lowercase: bool = attrs.field(default=True, validator=validator(flag))
     strip_accents: str | None = attrs.field(default=None, validator=_accents)
     token_pattern: str = attrs.field(default=WORD, validator=_pattern)
@@ -215,13 +231,21 @@ class TextCounter:
         self._options: TextOptions = given
         self._vocabulary: tuple[str, ...] | None = None
         self._counter: Any = None
+        self._language: str | None = None
         if vocabulary is not None:
             self._take(vocabulary, chosen=True)
 
     @property
     def options(self) -> TextOptions:
-        """The options: what counts as a word, and which words are left out."""
+        """The options: what counts as a word, and which words are left out. After the first texts
+        `stop_words` are the words that "auto" found.
+        """
         return self._options
+
+    @property
+    def function_words(self) -> tuple[str, int] | None:
+        """The language found by ``stop_words="auto"``, and how many function words of it are left out."""
+        return None if self._language is None else (self._language, len(self._options.stop_words))
 
     @property
     def vocabulary(self) -> tuple[str, ...] | None:
@@ -254,9 +278,10 @@ class TextCounter:
         """
         if self._vocabulary is not None:
             return self.count(texts)
+        texts = self._without_function_words(texts)
         counter = self._vectorizer(None)
         try:
-            counts = counter.fit_transform(_strings(texts))
+            counts = counter.fit_transform(texts)
         except DataError:
             raise
         except ValueError as error:
@@ -318,6 +343,22 @@ class TextCounter:
             return analyze(given)
 
         return words_of
+
+    def _without_function_words(self, texts: Iterable[str]) -> Iterator[str]:
+        """Set `stop_words` from the first texts if they are "auto", and return all texts in composed form."""
+        rest = _strings(texts)
+        if self._options.stop_words != "auto":
+            return rest
+        sample = list(itertools.islice(rest, _SAMPLE))
+        self._options = attrs.evolve(self._options, stop_words="none")
+        analyze = self._vectorizer(None).set_params(ngram_range=(1, 1)).build_analyzer()
+        self._language, words = _function_words(
+            Counter(map(str.lower, itertools.chain(*map(analyze, sample))))
+        )
+        if not self._options.lowercase:
+            words = words.union(map(str.upper, words), map(str.capitalize, words))
+        self._options = with_stop_words(self._options, tuple(sorted(words)) or "none")
+        return itertools.chain(sample, rest)
 
     def _choose(
         self,
@@ -478,7 +519,7 @@ class TextCounter:
         return cls.from_data(data, allow, where=f"file {place}")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_options": self._options, "_vocabulary": self._vocabulary, "_counter": None}
+        return {**vars(self), "_counter": None}
 
     def __repr__(self) -> str:
         terms = "no vocabulary yet" if self._vocabulary is None else f"{len(self._vocabulary)} terms"
@@ -492,7 +533,9 @@ class TextCounter:
 
         options = self._options
         stop_words: Any = options.stop_words
-        if not isinstance(stop_words, str):
+        if stop_words == "english" and options.tokenizer is None and options.token_pattern == WORD:
+            stop_words = sorted(_english())
+        elif not isinstance(stop_words, str):
             stop_words = [unicodedata.normalize("NFC", word) for word in stop_words]
         fitting = vocabulary is None
         return CountVectorizer(
@@ -500,7 +543,7 @@ class TextCounter:
             strip_accents=options.strip_accents,
             token_pattern=None,
             tokenizer=options.tokenizer or regex.compile(options.token_pattern).findall,
-            stop_words=None if stop_words in ("none", []) else stop_words,
+            stop_words=None if stop_words in ("auto", "none", []) else stop_words,
             ngram_range=options.ngrams,
             min_df=int(options.min_documents) if fitting else 1,
             max_df=float(options.max_document_share) if fitting else 1.0,
@@ -530,6 +573,8 @@ class TextCounter:
             seen.add(term)
         if chosen and self._options.tokenizer is None:  # a user's may depend on the context
             self._check_words(terms)
+        if self._options.stop_words == "auto":
+            self._options = attrs.evolve(self._options, stop_words="none")
         self._vocabulary = tuple(str(term) for term in terms)
         self._counter = None
 
@@ -572,7 +617,7 @@ def stop_words_of(languages: Sequence[str] = (), file: str | os.PathLike[str] | 
     names = items("languages", languages, "a sequence of languages", remedy='["german", "english"].')
     wanted = [text("languages", name, remedy='["german", "english"].').lower() for name in names]
     wanted = [name for name in wanted if name != "none"]
-    if file is None and wanted in ([], ["english"]):
+    if file is None and wanted in ([], ["english"], ["auto"]):
         return wanted[0] if wanted else "none"
     words: set[str] = set()
     if file is not None:
@@ -593,13 +638,30 @@ def with_stop_words(options: TextOptions, words: Any) -> TextOptions:
     return attrs.evolve(options, stop_words=tuple(sorted(set(TextCounter(plain).words("\n".join(words))))))
 
 
-def _english() -> Iterable[str]:
+def _english() -> frozenset[str]:
     with importing_extra("scikit-learn", "text", ", to read text"):
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-    return ENGLISH_STOP_WORDS
+    negated = {f"{word}{mark}t" for word in _NEGATED.split() for mark in "'’"}
+    return ENGLISH_STOP_WORDS | negated
 
 
-def _other(language: str) -> Iterable[str]:
+def _function_words(found: Counter[str]) -> tuple[str | None, frozenset[str]]:
+    """The language whose list of function words has most of the words found, and the list."""
+    lists = {"english": _english()}
+    try:
+        import stop_words
+    except ImportError:
+        least = _ENGLISH_ONLY
+    else:
+        least = _FUNCTION_WORDS
+        lists.update((name, _other(name)) for name in stop_words.AVAILABLE_LANGUAGES if name != "english")
+    total = sum(found.values())
+    share = {name: sum(found[word] for word in words) / max(total, 1) for name, words in lists.items()}
+    best = max(share, key=share.__getitem__)
+    return (best, lists[best]) if total >= _FEWEST and share[best] >= least else (None, frozenset())
+
+
+def _other(language: str) -> frozenset[str]:
     purpose, way_out = f", for stop words of {language}", " Or give a file with a word per line."
     with importing_extra("stop-words", "text", purpose, way_out):
         import stop_words
@@ -609,4 +671,4 @@ def _other(language: str) -> Iterable[str]:
             "stop_words", language, f"one of none, {', '.join(known)}",
             "For another language, give a file with a word per line: --stop-words-file.",
         )  # fmt: skip
-    return [word for word in stop_words.get_stop_words(language) if word.strip()]
+    return frozenset(word for word in stop_words.get_stop_words(language) if word.strip())

@@ -82,7 +82,8 @@ class TopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SampledModel
     known : Known, optional
         Topics that are known in advance, with the terms in the order of the columns: see `Known`.
     text : TextOptions or TextCounter, optional
-        How raw texts become counts.
+        How raw texts become counts; by default without the function words of their language, which
+        ``counter_.function_words`` names.
     transform_method : "em" or "gibbs"
         How proportions of new documents are computed: the fixed point of EM, or posterior means by
         collapsed Gibbs sampling, which takes about ten times as long.

@@ -41,7 +41,7 @@ def counter_of(text: Any) -> TextCounter:
         return TextCounter(text)
     raise ParameterError(
         "text", text, "hdpkit.io.text_options.TextOptions, a TextCounter, or None",
-        'text=TextOptions(stop_words="english", min_documents=2).',
+        'text=TextOptions(min_documents=2).',
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import random
+import re
 import shutil
 import sys
 from threading import Thread
@@ -91,6 +92,30 @@ def test_new_texts_are_counted_as_the_run_counted_its_own(folder):
     assert (again.corpus.to_counts() != data.to_counts()).nnz == 0
     assert again.corpus.names == data.names
     assert again.n_unknown == 0
+
+
+def test_function_words_are_left_out_and_the_output_says_how_to_keep_them(tmp_path):
+    with open(tmp_path / "raw.csv", "w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["date", "party", "text"])
+        for i in range(20):
+            said = "We don't and they've been to the " + " of the ".join(WORDS[i % 2][:4])
+            rows.writerow([f"{1990 + i}-01-02", "ab"[i % 2], said])
+    plain = ("fit", tmp_path / "raw.csv", "--text-column", "text", "--sweeps", 2, "--out")
+    shown = done(*plain, tmp_path / "run").stderr
+    (line,) = [line for line in shown.splitlines() if "function words" in line]
+    assert re.fullmatch(r"3\d\d function words \(english\) left out; --stop-words none keeps them", line)
+    vocabulary = set(hk.open_run(tmp_path / "run").data.vocabulary)
+    assert vocabulary == {word for words in WORDS for word in words[:4]}
+    kept = done(*plain, tmp_path / "kept", "--stop-words", "none")
+    assert "function words" not in kept.stderr
+    assert {"the", "don't", "of"} < set(hk.open_run(tmp_path / "kept").data.vocabulary)
+    for more in ((), ("--shards", 2)):
+        folder = tmp_path / f"converted{len(more)}"
+        assert line in done("convert", tmp_path / "raw.csv", folder, "--text-column", "text", *more).stderr
+    model = hk.TopicModel(sweeps=2).fit([row["text"] for row in read_table(tmp_path / "raw.csv")])
+    assert set(model.terms_) == vocabulary
+    assert model.counter_.function_words[0] == "english"
 
 
 def test_labels_that_the_run_does_not_know_are_missing(folder, tmp_path):

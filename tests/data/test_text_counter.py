@@ -85,13 +85,71 @@ def test_counts_are_those_of_count_vectorizer_also_after_a_file(case, tmp_path):
         ("שָׁלוֹם עוֹלָם, צה״ל צ״ל", "שָׁלוֹם עוֹלָם צה״ל צ״ל"),
         ("می\u200cخواهم کتاب\u200cها\u200c", "می\u200cخواهم کتاب\u200cها"),
         ("ന്\u200dറെ", "ന്\u200dറെ"),
-        ("col·lecció l'homme d’été don't", "col·lecció homme été don"),
+        ("col·lecció l'homme d’été don't", "col·lecció homme été don't"),
         ("Wo\u0308rter tie\u0302\u0301ng Vie\u0323\u0302t", "wörter tiếng việt"),
         ("한국어 문장 x1 a_b 👍🏽 ok", "한국어 문장 ok"),
     ],
 )
 def test_words_are_letters_with_their_marks_and_joiners(text, words):
     assert TextCounter().words(text) == unicodedata.normalize("NFC", words).split()
+
+
+RUNNING = {
+    "english": "We've said they'll meet and you're late. We don't know whether the government's plan will "
+    "pass, it isn't certain, and the opposition doesn’t want it to be discussed before this week is over. ",
+    "german": "Die Regierung hat am Dienstag den neuen Haushalt vorgestellt. Es ist nicht sicher, ob das "
+    "Parlament dem Plan zustimmt, und die Opposition will in dieser Woche darüber beraten. ",
+    "french": "Le gouvernement a présenté mardi le nouveau budget. Il n'est pas certain que l'Assemblée "
+    "adopte ce plan, et l'opposition veut qu'il soit débattu cette semaine. ",
+    "spanish": "El gobierno presentó el martes el nuevo presupuesto. No es seguro que el parlamento apruebe "
+    "el plan y la oposición quiere debatirlo durante esta semana. ",
+    "russian": "Правительство во вторник представило новый бюджет. Неизвестно, одобрит ли парламент этот "
+    "план, и оппозиция хочет обсудить его на этой неделе. ",
+}
+FUNCTIONAL = {
+    *("we", "ve", "ll", "re", "don", "don't", "isn't", "isn", "doesn’t", "the", "they", "die", "und", "das"),
+    *("le", "il", "qu", "que", "et", "el", "no", "la", "во", "на", "его"),
+}
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+@pytest.mark.parametrize("language", RUNNING)
+def test_function_words_of_the_language_of_the_texts_are_left_out(language, lowercase, tmp_path):
+    options = TextOptions(lowercase=lowercase)
+    counter = TextCounter(options).fit([RUNNING[language]] * 10)
+    assert counter.function_words == (language, len(counter.options.stop_words))
+    assert not FUNCTIONAL & {term.lower() for term in counter.vocabulary}
+    assert {"plan", "government", "Plan", "план"} & set(counter.vocabulary)
+    again = TextCounter.from_data(counter.as_data())
+    assert again.options == counter.options
+    sharded = TextCounter(options)
+    list(text_blocks(iter([RUNNING[language]] * 10), sharded, tmp_path / "spool", contextlib.nullcontext))
+    assert sharded.vocabulary == counter.vocabulary
+    kept = TextCounter(TextOptions(stop_words="none")).fit([RUNNING[language]] * 10)
+    assert FUNCTIONAL & set(kept.vocabulary)
+    assert not {"ve", "ll", "don"} & set(kept.vocabulary)
+
+
+def test_nothing_is_left_out_where_no_language_is_found():
+    names = ["budget tax revenue deficit", "treaty vessel navy of war", "health care hospital"] * 20
+    few, latin = (
+        [RUNNING["english"]],
+        ["Gallia est omnis divisa in partes tres quarum unam incolunt Belgae"] * 20,
+    )
+    for texts in (names, few, latin):
+        counter = TextCounter().fit(texts)
+        assert (counter.function_words, counter.options.stop_words) == (None, "none")
+    chosen = TextCounter(vocabulary=["the", "plan"])
+    assert chosen.fit_count([RUNNING["english"]] * 10).sum(axis=0).tolist() == [[20, 10]]
+
+
+def test_english_needs_no_list_of_other_languages(monkeypatch):
+    monkeypatch.setitem(sys.modules, "stop_words", None)
+    english = TextCounter().fit([RUNNING["english"]] * 10)
+    assert english.function_words[0] == "english"
+    assert TextCounter().fit([RUNNING["german"]] * 10).function_words is None
+    listed = TextCounter(TextOptions(stop_words="english")).fit([RUNNING["english"]])
+    assert listed.vocabulary == english.vocabulary
 
 
 UNSPACED = [
