@@ -105,8 +105,9 @@ def carry_out(
     failures = getattr(trace, "failures", {})
     if interrupted:
         failures = {chain: error for chain, error in failures.items() if error.original is not None}
+    hint = None
     try:
-        _report(folder, trace, n_terms, allow)
+        hint = _report(folder, trace, n_terms, allow)
     except Exception as error:  # for instance a MemoryError; the run itself has ended well
         what = printable(f"{type(error).__name__}: {error}".rstrip(": "))
         say(
@@ -115,6 +116,8 @@ def carry_out(
         say(f"To print its topics: hdpkit topics {shlex.quote(str(folder))}", err=True)
     if not (interrupted or failures) and trace is not None and trace.n_draws:
         echo_verdicts(_verdicts(open_run(folder, allow)))
+    if hint is not None:
+        say(hint)
     for failure in failures.values():
         say(f"Error: {failure}", err=True)
     if failures:
@@ -195,7 +198,9 @@ def in_rounds(
     return run
 
 
-def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...]) -> None:
+def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...]) -> str | None:
+    """Print topics and facts of a run, and return a hint at terms of most documents, if they lead topics."""
+    hint = None
     numbers = getattr(trace, "numbers", (0,)) if trace is not None else ()
     there = open_run(folder, allow) if numbers else None
     shown = n_terms is None
@@ -217,10 +222,10 @@ def _report(folder: Path, trace: Any, n_terms: int | None, allow: tuple[str, ...
                 say(found.text)
             # With few topics there is nothing to hide.
             many = nouns is FIELD_OF_TOPICS and state.franchise.n_dishes > _FEW
-            if many and (hint := boilerplate_hint(state, folder, nouns)):
-                say(hint)
+            hint = boilerplate_hint(state, folder, nouns) if many else None
         which = f"chain {number}: " if hasattr(trace, "numbers") else ""
         say(which + _facts_text(state, trace.seed, nouns))
+    return hint
 
 
 @attrs.frozen

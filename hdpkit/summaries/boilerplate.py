@@ -29,8 +29,8 @@ class Boilerplate:
     n_topics: int  # that they lead
     token_share: float  # of these topics
 
-    def hint(self, nouns: Any, texts: bool) -> str:
-        """What was found, and what leaves the terms out of texts, or of counts."""
+    def hint(self, nouns: Any, counter: Any) -> str:
+        """What was found, and what leaves the terms out: of texts, with the run's counter, or of counts."""
         shown = ", ".join(self.terms[:6]) + (", ..." if len(self.terms) > 6 else "")
         many = len(self.terms) > 1
         found = (
@@ -38,8 +38,10 @@ class Boilerplate:
             f"at least {self.share:.0%} of the {nouns.documents}, {'lead' if many else 'leads'} "
             f"{self.n_topics} {nouns.topics} with {self.token_share:.0%} of the {nouns.tokens}"
         )
-        if texts:
-            return f"{found}. To leave them out: hdpkit fit ... --max-document-share {_COMMON}."
+        if counter is not None:
+            kept = counter["options"]["stop_words"] in ("none", [])
+            language = ", and --stop-words LANGUAGE for function words" if kept else ""
+            return f"{found}. To leave them out: hdpkit fit ... --max-document-share {_COMMON}{language}."
         return f"{found}. Topics are easier to read without them: leave them out of the counts."
 
 
@@ -85,12 +87,12 @@ def boilerplate_hint(state: ChainState, folder: Path | None, nouns: Any) -> str 
         return None
     data, sample = cast(Any, state.data), state.sample
     found = boilerplate(sample.counts, often, data.n_documents, data.vocabulary, sample.topic_counts)
-    return None if found is None else found.hint(nouns, folder is not None and _of_texts(folder))
+    return None if found is None else found.hint(nouns, _counter_of(folder))
 
 
-def _of_texts(folder: Path) -> bool:
-    """Whether the run was begun by a command that counted the words of texts."""
-    if not os.path.lexists(folder / READING):
-        return False
+def _counter_of(folder: Path | None) -> Any:
+    """How the command that began the run counted the words of texts; None if it read counts."""
+    if folder is None or not os.path.lexists(folder / READING):
+        return None
     content = RunFolder.open(folder).read(READING)
-    return isinstance(content, dict) and content.get("layout") is not None
+    return content.get("counter") if isinstance(content, dict) else None

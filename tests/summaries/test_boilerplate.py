@@ -23,18 +23,32 @@ def test_the_terms_topics_and_shares_are_counted():
     assert boilerplate(counts, [60, 45, *[10] * 18], 100, None) is None  # they lead nothing
 
 
-@pytest.mark.parametrize("common", [True, False])
-def test_the_end_of_a_fit_names_the_option_that_lifts_it(tmp_path, common):
+@pytest.mark.parametrize(
+    ("common", "more", "lines_with"),
+    [
+        (["budget", "treaty"], [], ["--max-document-share 0.3."]),
+        (["hereby", "whereas"], [], []),  # function words are left out
+        (
+            ["hereby", "whereas"],
+            ["--stop-words", "none"],
+            ["--max-document-share 0.3, and --stop-words LANGUAGE"],
+        ),
+        ([], [], []),
+    ],
+)
+def test_the_end_of_a_fit_names_the_options_that_lift_it(tmp_path, common, more, lines_with):
     rng = np.random.default_rng(0)
     lines = []
     for d in range(96):
         words = [f"{chr(97 + d % 12)}word{v}".replace("0", "zero").replace("1", "one") for v in range(2)]
         own = rng.choice(words, 20).tolist()
-        lines.append(" ".join([*own, *(["hereby", "whereas"] * 8 if common else [])]))
+        lines.append(" ".join([*own, *common * 8]))
     (tmp_path / "texts.txt").write_text("\n".join(lines))
     options = ["--min-documents", "1", "--sweeps", "10", "--eta", "0.01", "--quiet"]
-    options += ["--init", "clusters:12", "--moves", "concentration"]
+    options += ["--init", "clusters:12", "--moves", "concentration", *more]
     arguments = ["fit", str(tmp_path / "texts.txt"), "--out", str(tmp_path / "run"), *options]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
-    assert ("--max-document-share 0.3" in result.output) is common
+    last = result.output.splitlines()[-1]
+    assert all(part in last for part in lines_with), result.output
+    assert ("To leave them out" in result.output) is bool(lines_with)
