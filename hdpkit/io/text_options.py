@@ -352,7 +352,7 @@ class TextCounter:
         sample = list(itertools.islice(rest, _SAMPLE))
         self._options = attrs.evolve(self._options, stop_words="none")
         analyze = self._vectorizer(None).set_params(ngram_range=(1, 1)).build_analyzer()
-        self._language, words = _function_words(
+        self._language, words = function_words(
             Counter(map(str.lower, itertools.chain(*map(analyze, sample))))
         )
         if not self._options.lowercase:
@@ -645,7 +645,7 @@ def _english() -> frozenset[str]:
     return ENGLISH_STOP_WORDS | negated
 
 
-def _function_words(found: Counter[str]) -> tuple[str | None, frozenset[str]]:
+def function_words(found: Counter[str]) -> tuple[str | None, frozenset[str]]:
     """The language whose list of function words has most of the words found, and the list."""
     lists = {"english": _english()}
     try:

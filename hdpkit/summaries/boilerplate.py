@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +13,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from hdpkit.io.text_options import function_words
 from hdpkit.record.run_folder import READING, RunFolder
 from hdpkit.schedule.states import ChainState
 
@@ -29,8 +31,10 @@ class Boilerplate:
     n_topics: int  # that they lead
     token_share: float  # of these topics
 
-    def hint(self, nouns: Any, counter: Any) -> str:
-        """What was found, and what leaves the terms out: of texts, with the run's counter, or of counts."""
+    def hint(self, nouns: Any, texts: bool, language: str | None) -> str:
+        """What was found, and what leaves the terms out of texts (of which function words of a language were
+        kept), or of counts.
+        """
         shown = ", ".join(self.terms[:6]) + (", ..." if len(self.terms) > 6 else "")
         many = len(self.terms) > 1
         found = (
@@ -38,10 +42,9 @@ class Boilerplate:
             f"at least {self.share:.0%} of the {nouns.documents}, {'lead' if many else 'leads'} "
             f"{self.n_topics} {nouns.topics} with {self.token_share:.0%} of the {nouns.tokens}"
         )
-        if counter is not None:
-            kept = counter["options"]["stop_words"] in ("none", [])
-            language = ", and --stop-words LANGUAGE for function words" if kept else ""
-            return f"{found}. To leave them out: hdpkit fit ... --max-document-share {_COMMON}{language}."
+        if texts:
+            words = f", and --stop-words {language} for function words" if language is not None else ""
+            return f"{found}. To leave them out: hdpkit fit ... --max-document-share {_COMMON}{words}."
         return f"{found}. Topics are easier to read without them: leave them out of the counts."
 
 
@@ -87,7 +90,13 @@ def boilerplate_hint(state: ChainState, folder: Path | None, nouns: Any) -> str 
         return None
     data, sample = cast(Any, state.data), state.sample
     found = boilerplate(sample.counts, often, data.n_documents, data.vocabulary, sample.topic_counts)
-    return None if found is None else found.hint(nouns, _counter_of(folder))
+    if found is None:
+        return None
+    counter, language = _counter_of(folder), None
+    if counter is not None and counter["options"]["stop_words"] in ("none", []):
+        n_words = np.asarray(sample.counts.sum(axis=0)).ravel().tolist()
+        language, _ = function_words(Counter(dict(zip(data.vocabulary, n_words, strict=True))))
+    return found.hint(nouns, counter is not None, language)
 
 
 def _counter_of(folder: Path | None) -> Any:

@@ -31,7 +31,7 @@ def test_the_terms_topics_and_shares_are_counted():
         (
             ["hereby", "whereas"],
             ["--stop-words", "none"],
-            ["--max-document-share 0.3, and --stop-words LANGUAGE"],
+            ["--max-document-share 0.3, and --stop-words english"],
         ),
         ([], [], []),
     ],
