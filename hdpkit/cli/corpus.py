@@ -32,8 +32,8 @@ layout_options = group(
     *options_of(Layout, unset=True, text_column="NAME|N", id_column="NAME|N"),
     click.option(
         "--group-column", multiple=True, metavar="NAME|N",
-        help="Tables, JSON lines: a column of groups of documents, which become a level of the model; "
-        "may be given several times, the widest groups first. Arrays, shards: a label.",
+        help="Tables, JSON lines: a column of groups of documents, for shares by group; levels of the model "
+        "with --group-concentration, the widest groups first. Arrays, shards: a label.",
     ),
     *options_of(Layout, unset=True, date_column="NAME|N"),
     *table_options,

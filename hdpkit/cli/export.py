@@ -11,6 +11,7 @@ from hdpkit.cli.options import (
     ShownTopics,
     not_negative,
     path_type,
+    periods_option,
     positive,
     quiet_option,
     raw_option,
@@ -40,6 +41,7 @@ from hdpkit.summaries.run_topics import topics_of_run
     "--topics", "n_topics", type=topics_type, metavar="about:N",
     help="Merge similar topics until N are left.",
 )  # fmt: skip
+@periods_option
 @raw_option
 @allow_option
 @quiet_option
@@ -50,6 +52,7 @@ def export(
     terms: int,
     chain: int | None,
     n_topics: ShownTopics | None,
+    by: str | None,
     raw: bool,
     allow: tuple[str, ...],
     quiet: bool,
@@ -58,12 +61,13 @@ def export(
 
     \b
     csv, parquet  a folder with tables: topics (share, group, top terms), terms (their probabilities),
-                  groups of similar topics, and documents (one column per topic); if the run kept samples,
-                  also credible intervals of shares and probabilities, and the share of the samples that
-                  have a topic
+                  groups of similar topics, documents (date, groups, one column per topic), trends (shares
+                  by date) and document_groups (shares by group of documents); if the run kept samples, also
+                  credible intervals of shares and probabilities, and the share of the samples that have a
+                  topic
     excel         one workbook (.xlsx) with the same tables as sheets; of a run of hdpkit signatures, those
                   of the format signatures
-    json          one file with the same content as csv, without the shares over time
+    json          one file with the same content as csv, without the shares by date and by group
     pyldavis      one JSON file with the arguments of pyLDAvis.prepare(**data)
     arviz         the trace, for arviz.from_netcdf
     signatures    a folder with signatures and exposures in the format of SigProfiler, and tables with
@@ -124,6 +128,6 @@ def export(
     else:
         topics, _ = topics_of_run(there, chain, intervals=True, about=about)
         told = f"{topics.n_topics} {nouns_of(there.data, run).dishes} of {topics.source}"
-        written = export_topics(topics, to, out, terms, raw=raw)
+        written = export_topics(topics, to, out, terms, raw=raw, by=by)
     if not quiet:
         say(f"{told}: {', '.join(shown_path(path) for path in written)}", err=True)

@@ -151,7 +151,7 @@ def fit(corpus: Path, **options: Any) -> None:
     read = given_corpus(corpus, options, quiet)
     data = read.corpus
     groups = group_labels(read, options)
-    restaurant = restaurants_of(base, options, groups)
+    restaurant = restaurants_of(base, options, groups if options["group_concentration"] is not None else ())
     store, kernel = options["store"], options["kernel"]
     franchise = Franchise(restaurant, data, store=store, kernel=kernel, root=root)
     moves = options["moves"] or default_moves(restaurant)

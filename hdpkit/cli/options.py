@@ -23,6 +23,7 @@ from hdpkit.base_measures import BaseMeasure
 from hdpkit.checks import LARGEST, LARGEST_SEED, MOST_CHAINS
 from hdpkit.data import Limits
 from hdpkit.errors import DataError, HdpkitError, ParameterError, short_repr
+from hdpkit.formats.dates import PERIODS
 from hdpkit.franchise import FixedWeights, Restaurant
 from hdpkit.init import Factors, Random, TermClusters
 from hdpkit.models.topic_parts import root_of as root_above
@@ -234,6 +235,10 @@ def _parse_duration(text: str) -> float:
     return seconds_of("at-most", text)
 
 
+periods_option = click.option(
+    "--by", type=click.Choice(PERIODS),
+    help="Length of the periods of shares over time.  [default: by the dates]",
+)  # fmt: skip
 raw_option = click.option(
     "--raw", is_flag=True,
     help="CSV, TSV files: don't escape texts that a spreadsheet would evaluate, or control characters.",
@@ -650,7 +655,8 @@ model_options = group(
     click.option(
         "--group-concentration",
         type=prior_type("group-concentration"),
-        help="With --group-column: concentration of groups at each level.  [default: gamma(1,1)]",
+        help="Makes the groups of --group-column levels of the model, with this concentration, such as "
+        "gamma(1,1); sweeps take 3 to 5 times as long.",
     ),
 )
 """Adds the options of the topic model; `base_measure_of` and `restaurants_of` read them."""

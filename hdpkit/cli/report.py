@@ -8,7 +8,15 @@ from typing import Any
 import click
 
 from hdpkit.cli.folders import allow_option
-from hdpkit.cli.options import Parsed, ShownTopics, not_negative, path_type, positive, topics_type
+from hdpkit.cli.options import (
+    Parsed,
+    ShownTopics,
+    not_negative,
+    path_type,
+    periods_option,
+    positive,
+    topics_type,
+)
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.errors import ParameterError
@@ -51,6 +59,7 @@ def _parse_axes(text: str) -> list[int | str]:
     help="Dimensions in which to draw components of numbers, by name or number from 0.  [default: principal "
     "components]",
 )  # fmt: skip
+@periods_option
 @allow_option
 def report(run: Path, out: Path | None, topics: ShownTopics, allow: tuple[str, ...], **options: Any) -> None:
     """Write a report of a run: topics, documents, groups, a map, traces, and how to reproduce it.

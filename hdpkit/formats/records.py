@@ -93,10 +93,10 @@ class Layout:
         named by a column called "title", "name", "id" or similar (`NAME_COLUMNS`), or else by the first
         column, unless it has the text; a name that occurs twice gets the number of its line.
     group_columns : sequence of str or int
-        Columns that become labels of the corpus; a name that is also a number is a name.
+        Columns that become labels of the corpus, for shares by group; a name that is also a number is a name.
     date_column : str or int, optional
         Column with the date or the year of each document, for shares over time: a label of the corpus, in ISO
-        8601. It is no level of the model unless it is a group column, too.
+        8601.
     encoding : str, optional
         Encoding of the texts, by default detected. It is UTF-8, the encoding given by a byte order mark, or
         else the most probable of the encodings in use, by charset-normalizer.

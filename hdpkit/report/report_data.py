@@ -71,6 +71,8 @@ class ReportData:
     title : str
     command : str or None
         The command line that reproduces this run.
+    by : str or None
+        Length of the periods of shares over time.
     kept : dict
         Results of sections that others can use.
     most_topics, n_terms, n_documents : int
@@ -88,6 +90,7 @@ class ReportData:
     most_topics: int
     n_terms: int
     n_documents: int
+    by: str | None = None
     kept: dict[str, Any] = attrs.field(factory=dict, init=False)
 
     @property

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from hdpkit.checks import absolute_path, instance, items, text, whole_number
+from hdpkit.checks import absolute_path, choice, instance, items, text, whole_number
 from hdpkit.errors import RUN_FIRST, ParameterError, StateError, printable
+from hdpkit.formats.dates import PERIODS
 from hdpkit.formats.writing import check_place, save
 from hdpkit.franchise import Franchise
 from hdpkit.record import ChainTrace, Trace
@@ -43,6 +44,7 @@ def write_report(
     terms: int = 30,
     documents: int = 20,
     axes: Any = None,
+    by: str | None = None,
     sections: Iterable[Section] = SECTIONS,
     allow: Iterable[Any] = (),
 ) -> Path:
@@ -75,6 +77,8 @@ def write_report(
         For a run over vectors: the two dimensions in which components are drawn, by number or by name. By
         default the dimensions themselves if there are at most two, otherwise the first two principal
         components.
+    by : str, optional
+        Length of the periods of shares over time, as for `hk.summaries.trends`.
     sections : iterable of Section
         The sections of the page; ``hdpkit.report.SECTIONS`` has those of the package.
     allow : iterable of str, class or function
@@ -99,6 +103,8 @@ def write_report(
         whole_number(name, value, 1, remedy="Leave it out.")
     if about is not None:
         whole_number("about", about, 1, remedy="About 30 can be read at once.")
+    if by is not None:
+        choice("by", by, PERIODS, remedy="Leave it out.")
     for name, given in (("title", title), ("command", command)):
         if given is not None:
             text(name, given, remedy="Leave it out.")
@@ -112,7 +118,7 @@ def write_report(
     check_place(file)
     check_extra()
     report = _report_data(
-        run, trace, chain, allow, axes, title=title, command=command, most_topics=topics, n_terms=terms,
+        run, trace, chain, allow, axes, by, title=title, command=command, most_topics=topics, n_terms=terms,
         n_documents=documents, about=about,
     )  # fmt: skip
     written = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
@@ -122,7 +128,7 @@ def write_report(
 
 
 def _report_data(
-    run: Any, trace: Any, chain: Any, allow: Any, axes: Any, about: int | None, **options: Any
+    run: Any, trace: Any, chain: Any, allow: Any, axes: Any, by: Any, about: int | None, **options: Any
 ) -> ReportData:
     if isinstance(run, str | os.PathLike):
         run = open_run(run, allow)
@@ -180,7 +186,7 @@ def _report_data(
         to = topics.places[place].copy()
         to[to < 0] = topics.n_topics + np.arange(int((to < 0).sum()))
         shared["state"] = merged_state(state, to)
-    return ReportData(**shared, run_topics=topics, place=place)
+    return ReportData(**shared, run_topics=topics, place=place, by=by)
 
 
 def _number(trace: Any, chain: int | None) -> int | None:

@@ -98,10 +98,24 @@ def _joined(blocks: list[Columns]) -> Columns:
 
 
 def document_tables(topics: RunTopics) -> Iterator[Columns]:
-    """A row per document, in blocks of documents: its name, number of tokens and shares of the topics."""
+    """A row per document, in blocks: its name, tokens, labels (date, groups) and shares of topics."""
+    first, found = 0, topics.document_labels
     for block in topics.documents():
         columns = share_columns(block.names, block.shares)
-        yield {"document": columns.pop("document"), "tokens": block.lengths, **columns}
+        head = {"document": columns.pop("document"), "tokens": block.lengths}
+        of = slice(first, first := first + len(block.lengths))
+        for name, (codes, keys) in found.items():
+            free = name if name not in head | columns else f"{name}_label"
+            head[free] = ["" if code < 0 else str(keys[code]) for code in codes[of].tolist()]
+        yield head | columns
+
+
+def label_table(topics: RunTopics) -> Iterator[Columns]:
+    """A row for each value of each label of documents and each topic: its share of the value's tokens."""
+    for name, shares in topics.shares_by_label().items():
+        columns = shares.columns()
+        values = columns.pop("period")
+        yield {"column": [name] * len(values), "value": values, **columns}
 
 
 def export_topics(
@@ -111,8 +125,9 @@ def export_topics(
     n_terms: int = 100,
     *,
     raw: bool = False,
+    by: str | None = None,
 ) -> list[Path]:
-    """Write topics and the shares of the documents."""
+    """Write topics and the shares of the documents; periods of the shares over time are as in `trends`."""
     choice("to", to, EXPORTS[:-1], remedy="export_trace writes for ArviZ.")
     n_terms = whole_number("n_terms", n_terms, 1, remedy="How many terms of a topic are written.")
     path = Path(out)
@@ -126,9 +141,11 @@ def export_topics(
             "terms": term_tables(topics, n_terms),
             "documents": document_tables(topics),
         }
-        if (over_time := topics.trends()) is not None:
+        if by_label := list(label_table(topics)):
+            tables["document_groups"] = by_label
+        if (over_time := topics.trends(by=by)) is not None:
             tables["trends"] = [over_time.columns()]
-            if grouped is not None and (of_groups := topics.trends(grouped.group)) is not None:
+            if grouped is not None and (of_groups := topics.trends(grouped.group, by)) is not None:
                 tables["group_trends"] = [of_groups.columns("group")]
         if to == "excel":
             write_workbook(path, tables)

@@ -13,7 +13,7 @@ import scipy
 
 from hdpkit.arrays import Floats, Int64s
 from hdpkit.errors import DataError
-from hdpkit.formats.dates import date_keys
+from hdpkit.formats.dates import date_keys, periods_of
 from hdpkit.franchise import Sample
 from hdpkit.franchise.sample import rows_at_once
 from hdpkit.schedule import Run
@@ -26,12 +26,13 @@ from hdpkit.summaries.merging import merged_alignment, merged_sample
 from hdpkit.summaries.salso import canonical_by
 from hdpkit.summaries.settled import states_of_run
 from hdpkit.summaries.topic_labels import LABELS, LabelRow, heaviest_terms, labels_for, read_topic_labels
-from hdpkit.summaries.trends import Trends, trends
+from hdpkit.summaries.trends import Trends, shares_in
 from hdpkit.summaries.vectors import ComponentSet
 
 _BLOCK = 1 << 14  # documents of which there are shares at once, at most
 _SHARES = 1 << 22  # shares of documents that are in memory at once
 _FEWEST = 4  # topics that are grouped
+_VALUES = 1000  # of a label by which shares are written, at most
 _IN_TREE = 500  # topics whose distances are computed; each further one joins the nearest group
 
 
@@ -109,20 +110,40 @@ class RunTopics:
             return np.empty((0, 1), np.int64), np.empty((0, 1))
         return np.concatenate([ids for ids, _ in found]), np.concatenate([weights for _, weights in found])
 
-    def trends(self, labels: Int64s | None = None) -> Trends | None:
+    @property
+    def document_labels(self) -> dict[str, tuple[Int64s, Sequence[Any]]]:
+        """Labels of the documents, such as dates and groups: name -> (codes, keys)."""
+        names = [name for name in getattr(self.data, "label_names", ()) if name != "document"]
+        return {name: self.data.document_labels[name] for name in names}
+
+    def trends(self, labels: Int64s | None = None, by: str | None = None) -> Trends | None:
         """Shares of the topics, or of their groups, by the first label of documents that has dates.
 
-        None if there is none, or the groups of the deepest level aren't documents.
+        None if there is none, or the groups of the deepest level aren't documents. Periods: see `trends`.
         """
-        names = [name for name in getattr(self.data, "label_names", ()) if name != "document"]
-        found = {name: self.data.document_labels[name] for name in names}
-        dated = [own for own in found.values() if date_keys(own[1])]
-        topics = self.sample if self.aligned is None else self.aligned
-        if not dated or topics is None:
+        dated = next((own for own in self.document_labels.values() if date_keys(own[1])), None)
+        if dated is None:
             return None
-        codes, keys = dated[0]
+        codes, keys = dated
+        return self._shares_in(*periods_of([None if c < 0 else keys[c] for c in codes.tolist()], by), labels)
+
+    def shares_by_label(self) -> dict[str, Trends]:
+        """Shares of the topics by each other label that has at most 1,000 values."""
+        found = dict(self.document_labels)
+        dated = next((name for name, own in found.items() if date_keys(own[1])), None)
+        made = {
+            name: self._shares_in(list(map(str, keys)), codes)
+            for name, (codes, keys) in found.items()
+            if name != dated and 0 < len(keys) <= _VALUES
+        }
+        return {name: shares for name, shares in made.items() if shares is not None}
+
+    def _shares_in(self, names: Sequence[str], which: Int64s, labels: Int64s | None = None) -> Trends | None:
+        topics = self.sample if self.aligned is None else self.aligned
+        if topics is None:
+            return None
         samples = (topics,) if isinstance(topics, Sample) else topics.samples
-        if any(sample.n_groups != len(codes) for sample in samples):
+        if any(sample.n_groups != len(which) for sample in samples):
             return None
         own = np.arange(self.n_topics) if labels is None else labels
         n = int(own.max()) + 1
@@ -132,7 +153,7 @@ class RunTopics:
             # Aligned topics that aren't of the run have the number n, which is left out below.
             to = np.full(len(topics), n, dtype=np.int64)
             to[self.common] = own
-        made = trends(topics, [None if code < 0 else keys[code] for code in codes.tolist()], labels=to)
+        made = shares_in(topics, names, which, to)
         ends = [None if end is None else end[:, :n] for end in (made.lower, made.upper)]
         return attrs.evolve(made, shares=made.shares[:, :n], lower=ends[0], upper=ends[1])
 

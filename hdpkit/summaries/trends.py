@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -143,7 +144,13 @@ def trends(
     periods, which = periods_of(texts, by)
     if not periods:
         raise DataError("dates", "None for each document", "at least one date", "Give the dates.")
-    n_columns = int(to.max(initial=-1)) + 1
+    return shares_in(topics, periods, which, to, level)
+
+
+def shares_in(topics: Any, periods: Sequence[str], which: Int64s, to: Int64s, level: float = 0.9) -> Trends:
+    """As `trends`, given the number of each document's period, or group, and of each topic's column."""
+    samples = (topics,) if isinstance(topics, Sample) else topics.samples
+    k, n_columns = len(to), int(to.max(initial=-1)) + 1
     found = []
     for sample in samples:
         own = np.arange(k) if isinstance(topics, Sample) else topics.which(sample)

@@ -70,7 +70,7 @@ def test_dates_become_a_label_and_no_level(tmp_path):
     assert result.exit_code == 0, result.output
     run = hk.open_run(tmp_path / "run")
     levels = [declaration.name for declaration in run.franchise().declarations]
-    assert levels == ["root", "author", "document"]
+    assert levels == ["root", "document"]
     codes, keys = run.data.document_labels["when"]
     assert [keys[code] for code in codes[:2]] == ["1998-05-31", "1999-05-31"]
     assert codes[8] == -1
@@ -79,6 +79,18 @@ def test_dates_become_a_label_and_no_level(tmp_path):
     with open(tmp_path / "tables" / "trends.csv", encoding="utf-8") as file:
         trends = list(csv.DictReader(file))
     assert {row["period"] for row in trends} == {str(year) for year in range(1998, 2006)}
+    with open(tmp_path / "tables" / "documents.csv", encoding="utf-8") as file:
+        documents = list(csv.DictReader(file))
+    assert [(row["when"], row["author"]) for row in documents[-2:]] == [("2005-05-31", "x"), ("", "x")]
+    with open(tmp_path / "tables" / "document_groups.csv", encoding="utf-8") as file:
+        authors = list(csv.DictReader(file))
+    assert {(row["column"], row["value"], row["documents"]) for row in authors} == {
+        ("author", "x", "5"), ("author", "y", "4"),
+    }  # fmt: skip
+    assert all(float(row["lower"]) <= float(row["share"]) <= float(row["upper"]) for row in authors)
+    decades = [*exported[:-1], str(tmp_path / "decades"), "--by", "decade"]
+    assert CliRunner().invoke(main, decades).exit_code == 0
+    assert "1990–1999" in (tmp_path / "decades" / "trends.csv").read_text(encoding="utf-8")
     for period in {row["period"] for row in trends}:
         total = sum(float(row["share"]) for row in trends if row["period"] == period)
         assert 0.5 < total < 1.001  # topics that only older states have are left out
@@ -88,9 +100,30 @@ def test_dates_become_a_label_and_no_level(tmp_path):
     data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])
     assert "trends-0" in data["charts"]
     assert "from 1998 to 2005" in page
+    assert CliRunner().invoke(main, ["report", str(tmp_path / "run"), "--by", "decade"]).exit_code == 0
+    assert "from 1990–1999 to 2000–2009" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     # New texts are read in the same way.
     inferred = CliRunner().invoke(main, ["infer", str(tmp_path / "run"), str(path), "--quiet"])
     assert inferred.exit_code == 0, inferred.output
+
+
+def test_a_group_is_a_level_with_a_concentration(tmp_path):
+    rows = [["x" if d % 2 else "y", TEXTS[d % 4]] for d in range(8)]
+    path = table(tmp_path / "t.csv", ["author", "text"], rows)
+    arguments = [
+        "fit",
+        str(path),
+        "--out",
+        str(tmp_path / "run"),
+        "--sweeps",
+        "4",
+        "--group-column",
+        "author",
+    ]
+    result = CliRunner().invoke(main, [*arguments, "--group-concentration", "gamma(1,1)"])
+    assert result.exit_code == 0, result.output
+    levels = [declaration.name for declaration in hk.open_run(tmp_path / "run").franchise().declarations]
+    assert levels == ["root", "author", "document"]
 
 
 def test_a_date_that_cannot_be_read_is_named_with_its_line(tmp_path):

@@ -67,6 +67,7 @@ def folder(tmp_path_factory):
     done(
         "fit", place / "posts.csv", "--id-column", "post", "--group-column", "author", "--stop-words",
         "english,german", "--sweeps", 20, "--chains", 2, "--samples", 4, "--quiet", "--out", place / "run",
+        "--group-concentration", "gamma(1,1)",
     )  # fmt: skip
     return place
 

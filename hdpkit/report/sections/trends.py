@@ -31,12 +31,12 @@ def read_trends(report: ReportData) -> Content | None:
     table: dict[str, Any] | None = None
     if report.groups is not None and report.groups.n_groups > 1:
         n = report.shown.n_dishes if aligned is None else len(aligned)
-        of_groups = trends(topics, dates, labels=_groups(report, place, n))
+        of_groups = trends(topics, dates, by=report.by, labels=_groups(report, place, n))
         names = [f"{g}  {name}" for g, name in enumerate(report.group_names(3, " · "), start=1)]
         names = names[: of_groups.shares.shape[1]]
         panels += _panels(charts, of_groups, names, range(len(names)), "group")
         table = {"names": names, "rows": _rows(of_groups)}
-    single = trends(topics, dates)
+    single = trends(topics, dates, by=report.by)
     shown = [k for k in range(report.n_topics) if place[k] >= 0]
     change = np.nanmax(single.shares, axis=0) - np.nanmin(single.shares, axis=0)
     most = sorted(sorted(shown, key=lambda k: -float(change[place[k]]))[:_MOST])
