@@ -551,7 +551,7 @@ def test_a_workbook_has_the_tables_as_sheets(folder, tmp_path):
     done("export", folder / "run", "--to", "csv", "--out", tmp_path / "csv")
     done("export", folder / "run", "--to", "excel", "--out", tmp_path / "run.xlsx")
     book = openpyxl.load_workbook(tmp_path / "run.xlsx")
-    assert book.sheetnames == ["groups", "topics", "terms", "documents"]
+    assert book.sheetnames == ["groups", "topics", "terms", "documents", "document_groups"]
     for sheet in book:
         head, *rows = sheet.iter_rows(values_only=True)
         table = read_table(tmp_path / "csv" / f"{sheet.title}.csv")
