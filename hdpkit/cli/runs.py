@@ -363,9 +363,9 @@ def topics(
 ) -> None:
     """Print the topics of a run at its newest checkpoint, signatures of a cohort, or components of numbers.
 
-    Topics of several chains are aligned. A topic is printed if at least half of the chains have it in at
-    least half of their samples. Shares are means over the samples. Of a run of hdpkit signatures this
-    prints its signatures; with --chain the components of one chain.
+    Topics of several chains are aligned. A topic is printed if at least half of the chains (both of two)
+    have it in at least half of their samples. Shares are means over the samples. Of a run of hdpkit
+    signatures this prints its signatures; with --chain the components of one chain.
 
     If there are many topics, the table begins with groups of similar ones, as the report does. With --topics
     about:N the tree of these groups is cut into N, and each group is counted as one topic: merged topics

@@ -42,6 +42,7 @@ weren won wouldn
 """
 _SAMPLE = 1000  # texts in which the language is looked for
 _FEWEST = 100  # words, below which it isn't
+_DIFFERENT = 5  # words of the list that must occur: "sea" alone is no Spanish
 _FUNCTION_WORDS = 0.15  # share of them above which the language is claimed
 _ENGLISH_ONLY = 0.25  # the same where no other list is there: Dutch and Italian have up to 0.2 of English
 
@@ -126,10 +127,11 @@ class TextOptions:
         Keep only this many words, the most frequent ones [max_features].
     stop_words : str or list of str
         "auto": leave out the function words of the language whose list has most of the words of the first
-        1,000 texts, at least 15 % (25 % if the package stop-words isn't installed, and English is the only
-        list); otherwise, or in less than 100 words, none. "none"; "english": leave out scikit-learn's list of
-        English function words, and contractions such as "don't"; or the words to leave out, in the form that
-        they have after conversion to lower case and removal of accents.
+        1,000 texts: at least 15 % (25 % if the package stop-words isn't installed, and English is the only
+        list), and five different ones. Otherwise, and in less than 100 words, none is left out. "none";
+        "english": leave out scikit-learn's list of English function words, and contractions such as "don't";
+        or the words to leave out, in the form that they have after conversion to lower case and removal of
+        accents.
     lowercase : bool
         Whether to convert the text to lower case.
     strip_accents : {"unicode", "ascii"}, optional
@@ -658,7 +660,8 @@ def function_words(found: Counter[str]) -> tuple[str | None, frozenset[str]]:
     total = sum(found.values())
     share = {name: sum(found[word] for word in words) / max(total, 1) for name, words in lists.items()}
     best = max(share, key=share.__getitem__)
-    return (best, lists[best]) if total >= _FEWEST and share[best] >= least else (None, frozenset())
+    clear = total >= _FEWEST and share[best] >= least and len(lists[best] & found.keys()) >= _DIFFERENT
+    return (best, lists[best]) if clear else (None, frozenset())
 
 
 def _other(language: str) -> frozenset[str]:

@@ -527,7 +527,7 @@ class AlignedTopics:
         vocabulary: Any = None,
         measure: BaseMeasure | None = None,
     ) -> Any:
-        """A tidy table: one row per observation.
+        """A tidy table: one row per observation; topics are numbered from 1, as in exports and on the page.
 
         Parameters
         ----------
@@ -573,7 +573,7 @@ class AlignedTopics:
         n = len(found)
         values = np.array(list(found.values())).reshape(n, len(self), 3)
         return {
-            "topic": np.repeat(np.arange(len(self)), n),
+            "topic": np.repeat(np.arange(1, len(self) + 1), n),
             "parameter": list(found) * len(self),
             **{key: values[:, :, i].T.ravel() for i, key in enumerate(("value", "lower", "upper"))},
         }
@@ -599,7 +599,7 @@ class AlignedTopics:
         words = terms.ravel()
         probability, lower, upper = (values.ravel() for values in numbers)
         return {
-            "topic": np.repeat(np.arange(len(self)), most),
+            "topic": np.repeat(np.arange(1, len(self) + 1), most),
             "term": words if vocabulary is None else [vocabulary[term] for term in words.tolist()],
             "probability": probability,
             "lower": lower,
@@ -608,7 +608,7 @@ class AlignedTopics:
 
     def _shares_table(self) -> dict[str, Any]:
         return {
-            "topic": np.arange(len(self)),
+            "topic": np.arange(1, len(self) + 1),
             "share": self.shares,
             "lower": self.shares_lower,
             "upper": self.shares_upper,
@@ -621,7 +621,7 @@ class AlignedTopics:
         n, width = self.group_shares.shape
         return {
             self.label: [name for name in self.names for _ in range(width)],
-            "topic": [*range(width - 1), "rest"] * n,
+            "topic": [*range(1, width), "rest"] * n,
             "share": self.group_shares.ravel(),
             "lower": self.group_shares_lower.ravel(),
             "upper": self.group_shares_upper.ravel(),
@@ -630,8 +630,8 @@ class AlignedTopics:
     def _transitions_table(self) -> dict[str, Any]:
         n = len(self) + 1
         return {
-            "from": [name for name in [*range(n - 1), "start"] for _ in range(n)],
-            "to": [*range(n - 1), "rest"] * n,
+            "from": [name for name in [*range(1, n), "start"] for _ in range(n)],
+            "to": [*range(1, n), "rest"] * n,
             "probability": self.transitions.ravel(),
             "lower": self.transitions_lower.ravel(),
             "upper": self.transitions_upper.ravel(),
@@ -643,7 +643,7 @@ class AlignedTopics:
         return {
             "chain": [one.chain for one in of],
             "sweep": [one.sweep for one in of],
-            "topic": topic,
+            "topic": topic + 1,
             "id": self.ids_by_sample[sample, topic],
             "share": self.shares_by_sample[sample, topic],
         }

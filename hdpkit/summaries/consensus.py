@@ -188,11 +188,8 @@ def consensus(aligned: AlignedTopics, *, occurrence: float = 0.5, chains: float 
     """Keep the topics that enough chains have.
 
     A chain has a topic if the topic occurs in at least the share ``occurrence`` of the chain's samples. The
-    topic is kept if at least the share ``chains`` of the chains have it. Everything else, and all that is
-    new, is the rest.
-
-    One of two chains is half of them: with the default ``chains=0.5`` the consensus of two chains has the
-    topics of either. Use ``chains=1.0`` for those of both, and a number above 0.5 for those of most chains.
+    topic is kept if at least the share ``chains`` of the chains have it, and at least two if there are
+    several: of two chains both. Everything else, and all that is new, is the rest.
 
     Parameters
     ----------
@@ -200,7 +197,7 @@ def consensus(aligned: AlignedTopics, *, occurrence: float = 0.5, chains: float 
     occurrence : float
         The smallest share of a chain's samples, from 0 to 1. A topic must occur in at least one sample.
     chains : float
-        The smallest share of the chains, from 0 to 1. 1 means all chains, 0 at least one.
+        The smallest share of the chains, from 0 to 1. 1 means all chains, 0 at least one, also of several.
 
     Returns
     -------
@@ -216,7 +213,8 @@ def consensus(aligned: AlignedTopics, *, occurrence: float = 0.5, chains: float 
         if not 0.0 <= real_number(name, value) <= 1.0:
             raise ParameterError(name, value, "from 0 to 1", "It is a share.")
     has = (aligned.occurrence_by_chain >= occurrence) & (aligned.occurrence_by_chain > 0)
-    enough = has.any(axis=0) & (has.mean(axis=0) >= chains - 1e-12)
+    fewest = max(min(2, len(has)) if chains > 0 else 1, chains * len(has) - 1e-9)
+    enough = has.sum(axis=0) >= fewest
     number = np.flatnonzero(enough)
     made = Consensus(aligned.samples, aligned._kept(number), aligned._vectors, aligned.level)
     made.number = number

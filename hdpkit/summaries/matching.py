@@ -19,8 +19,8 @@ from hdpkit.summaries.alignment import assigned
 from hdpkit.summaries.run_topics import component_set_of_run
 from hdpkit.summaries.vectors import ComponentSet, Matchable, unit_rows
 
-MIN_COSINE = 0.5
-"""The smallest cosine of two components that are the same; `align_topics` has the same limit."""
+MIN_COSINE = 0.8
+"""The smallest cosine of two components that are the same: of two runs, or of the chains of one."""
 _REMEDY = "hk.open_run(folder), the folder, or align_topics(run)."
 _ALLOWED = "a run, its folder, or components that samples have in common"
 _WORDS = 8

@@ -17,11 +17,10 @@ from hdpkit.franchise import Sample
 from hdpkit.record import ChainTrace, Trace
 from hdpkit.schedule import Run
 from hdpkit.summaries.alignment import align_topics
+from hdpkit.summaries.matching import MIN_COSINE
 from hdpkit.summaries.settled import far_enough
 from hdpkit.summaries.vectors import TermVectors
 
-COSINE = 0.8
-"""Two chains share a component if the cosine of their means of it is at least this."""
 READABLE = 0.8
 """Share of the data in shared components from which a run can be read."""
 PARTLY = 0.5
@@ -101,7 +100,7 @@ def agreement(pieces: Pieces, halves: bool, data: Any = None) -> Agreement:
     return Agreement(len(pieces), halves, share, n, alike, scores, tuple(unseen), of_customers)
 
 
-def shared(pieces: Pieces, cosine: float = COSINE) -> tuple[float, int]:
+def shared(pieces: Pieces, cosine: float = MIN_COSINE) -> tuple[float, int]:
     """Share of the data in components that all pieces have, and their number.
 
     A piece has a component if at least half of its samples have it. Its means over the samples of any two

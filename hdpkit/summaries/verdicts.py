@@ -487,6 +487,7 @@ def _unread(why: str) -> _Read:
 
 def _read_as(found: Any, words: _Words) -> Verdict:
     """The verdict for what pieces of a run have in common (`hdpkit.summaries.readability.Agreement`)."""
+    from hdpkit.summaries.matching import MIN_COSINE
     from hdpkit.summaries.readability import PARTLY, READABLE
 
     who = "both halves of the chain" if found.halves else "both chains" if found.n_pieces == 2 else (
@@ -495,8 +496,8 @@ def _read_as(found: Any, words: _Words) -> Verdict:
     parts = []
     if not math.isnan(found.shared):
         parts.append(
-            f"the {found.components:,} {words.topics} that {who} have hold {found.shared:.0%} of the "
-            f"{words.tokens}"
+            f"the {found.components:,} {words.topics} that {who} have (cosine at least {MIN_COSINE:g}) hold "
+            f"{found.shared:.0%} of the {words.tokens}"
         )
     if not math.isnan(found.documents):
         grouped = words.tokens if found.of_customers else words.documents

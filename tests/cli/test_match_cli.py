@@ -35,7 +35,7 @@ def test_the_table_says_what_is_in_both_and_what_in_one(folders, monkeypatch):
     result = run("match", "first", "second", "--terms", 3)
     assert result.exit_code == 0, result.output
     assert "sea" in result.stdout
-    assert "in both (cosine at least 0.5)" in result.stdout
+    assert "in both (cosine at least 0.8)" in result.stdout
     assert "of the tokens of first" in result.stdout
     assert "only in second" in result.stdout
 

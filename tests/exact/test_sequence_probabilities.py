@@ -396,7 +396,7 @@ def test_aligned_states_have_transitions_with_intervals():
     assert np.all((states.transitions_lower <= means) & (means <= states.transitions_upper))
     table = aligned.to_pandas("transitions")
     assert table["probability"].to_numpy() == pytest.approx(aligned.transitions.ravel())
-    assert set(table["from"]) == {*range(len(aligned)), "start"}
+    assert set(table["from"]) == {*range(1, len(aligned) + 1), "start"}
     alone = align_topics([trace.samples[0]])
     own = trace.samples[0]
     order = np.argsort(alone.which(own))

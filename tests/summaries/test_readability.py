@@ -64,7 +64,9 @@ def test_chains_with_the_same_topics_can_be_read():
     assert found.readable.figures["shared"] == pytest.approx(1.0)
     assert found.readable.figures["components"] == 7
     assert found.readable.figures["documents"] > 0.9
-    assert found.readable.sentence.startswith("Yes: the 7 topics that all 3 chains have hold 100% of the")
+    assert found.readable.sentence.startswith(
+        "Yes: the 7 topics that all 3 chains have (cosine at least 0.8) hold 100% of the"
+    )
     assert "not looked at: scores of left-out words" in found.readable.sentence
     assert found.quotable.light == "green"
     assert found.advice == ""

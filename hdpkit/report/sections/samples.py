@@ -26,7 +26,9 @@ def read_samples(report: ReportData) -> Content | None:
     here = {
         int(j): number for number, j in zip(report.numbers, report.common.tolist(), strict=True) if j >= 0
     }
-    agreed = set(consensus(aligned).number.tolist())
+    agreed = consensus(aligned).number.tolist()
+    if report.run_topics.everything is not None:
+        here |= {j: number for number, j in enumerate(agreed, start=1)}
     n = min(len(aligned), _MOST)
     has = aligned.occurrence_by_chain > 0
     rows: list[dict[str, Any]] = [

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hdpkit.errors import printable
 from hdpkit.report.charts import bars
 from hdpkit.report.report_data import ReportData, rounded
 from hdpkit.report.section import Content
@@ -24,17 +25,26 @@ def read_topics(report: ReportData) -> Content:
     shares, nouns = report.document_shares, report.nouns
     lengths = report.document_lengths
     present = np.asarray((shares >= _PRESENT).sum(axis=0)).ravel() / max(int((lengths > 0).sum()), 1)
-    rows = [
+    topics = report.run_topics
+    agreed = topics.shares if topics.occurrence is not None else np.empty(0)
+    rows: list[dict[str, Any]] = [
         {
             "number": report.numbers[k],
             "label": report.given_labels[k],
             "terms": [report.words[v] for v in report.top_terms(k, _IN_TABLE)],
-            "tokens": int(report.sizes[k]),
             "share": float(report.shares[k]),
             "documents": float(present[k]),
         }
         for k in range(report.n_topics)
     ]
+    for row in rows:  # what chains agree on has one share everywhere
+        if row["number"] <= len(agreed):
+            row["share"] = float(agreed[row["number"] - 1])
+    for number in sorted({*range(1, min(len(agreed), report.most_topics) + 1)} - {*report.numbers}):
+        terms = [report.words[v] for v in topics.top_terms(number - 1, _IN_TABLE).tolist()]
+        share, label = float(agreed[number - 1]), printable(topics.labels[number - 1])
+        rows.append({"number": number, "label": label, "terms": terms, "share": share, "documents": None})
+    rows.sort(key=lambda row: row["number"])
     data = {"topics": _details(report), "words": _used(report), "searched": _searched(report)}
     return Content(
         values={
@@ -43,7 +53,7 @@ def read_topics(report: ReportData) -> Content:
             "n_agreed": None if report.run_topics.occurrence is None else report.run_topics.n_topics,
             "n_hidden": report.franchise.n_dishes - report.n_topics,
             "has_common": report.aligned is not None and len(report.aligned) > 0,
-            "largest_share": float(report.shares.max(initial=0.0)),
+            "largest_share": max(row["share"] for row in rows),
         },
         charts={
             "topic-terms": bars(

@@ -6,7 +6,7 @@ function showTopic(number, focus) {
   const topics = page.data.topics, at = topicPlace(number), topic = topics && topics[at];
   if (!topic || !byId("topic")) return false;
   page.topic = number;
-  for (const row of document.querySelectorAll("#topic-table tbody tr")) {
+  for (const row of document.querySelectorAll("#topic-table tr[data-topic]")) {
     const chosen = Number(row.dataset.topic) === number, link = row.querySelector("a");
     row.classList.toggle("chosen", chosen);
     if (chosen) link.setAttribute("aria-current", "true");
