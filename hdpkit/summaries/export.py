@@ -41,8 +41,7 @@ def topic_table(topics: RunTopics, n_terms: int, grouped: GroupedTopics | None =
     columns: dict[str, Any] = {"topic": np.arange(1, topics.n_topics + 1)}
     if grouped is not None:
         columns["group"] = grouped.group + 1
-    if topics.given_labels:
-        columns["label"] = list(topics.given_labels)
+    columns["label"] = topics.names
     columns["share"] = topics.shares
     if topics.intervals is not None:
         columns |= {"share_low": topics.intervals[:, 0], "share_high": topics.intervals[:, 1]}
@@ -56,10 +55,9 @@ def topic_table(topics: RunTopics, n_terms: int, grouped: GroupedTopics | None =
 
 def group_table(grouped: GroupedTopics, n_terms: int) -> Columns:
     """A row per group of similar topics: its share, its topics, and its top terms."""
-    labels = grouped.labels
     return {
         "group": np.arange(1, grouped.n_groups + 1),
-        **({"label": list(labels)} if any(labels) else {}),
+        "label": grouped.names,
         "share": grouped.shares,
         "topics": [" ".join(map(str, topics)) for topics in grouped.members],
         "terms": [" ".join(map(str, grouped.topics.words(terms))) for terms in grouped.top_terms(n_terms)],
@@ -69,9 +67,11 @@ def group_table(grouped: GroupedTopics, n_terms: int) -> Columns:
 def term_tables(topics: RunTopics, n_terms: int) -> Iterator[Columns]:
     """A row for each top term of each topic: topic, term, probability and, with samples, its interval."""
     found: list[Columns] = []
+    names = topics.names
     for k, terms, probability in topics.top_by_topic(n_terms):
         columns: dict[str, Any] = {
             "topic": np.full(len(terms), k + 1),
+            "label": [names[k]] * len(terms),
             "rank": np.arange(1, len(terms) + 1),
             "term": [str(word) for word in topics.words(terms)],
             "probability": probability,
@@ -85,7 +85,7 @@ def term_tables(topics: RunTopics, n_terms: int) -> Iterator[Columns]:
             found = []
     if not topics.n_topics:
         none = np.empty(0)
-        yield {"topic": none, "rank": none, "term": [], "probability": none}
+        yield {"topic": none, "label": [], "rank": none, "term": [], "probability": none}
 
 
 def _joined(blocks: list[Columns]) -> Columns:
@@ -98,11 +98,14 @@ def _joined(blocks: list[Columns]) -> Columns:
 
 
 def document_tables(topics: RunTopics) -> Iterator[Columns]:
-    """A row per document, in blocks: its name, tokens, labels (date, groups) and shares of topics."""
-    first, found = 0, topics.document_labels
+    """A row per document, in blocks: its name, tokens, labels (date, groups), largest topic and shares."""
+    first, found, names = 0, topics.document_labels, topics.names
     for block in topics.documents():
         columns = share_columns(block.names, block.shares)
-        head = {"document": columns.pop("document"), "tokens": block.lengths}
+        head: dict[str, Any] = {"document": columns.pop("document"), "tokens": block.lengths}
+        if names:
+            largest = block.shares[:, :-1].argmax(axis=1)
+            head |= {"topic": largest + 1, "label": [names[k] for k in largest.tolist()]}
         of = slice(first, first := first + len(block.lengths))
         for name, (codes, keys) in found.items():
             free = name if name not in head | columns else f"{name}_label"
@@ -113,7 +116,7 @@ def document_tables(topics: RunTopics) -> Iterator[Columns]:
 def label_table(topics: RunTopics) -> Iterator[Columns]:
     """A row for each value of each label of documents and each topic: its share of the value's tokens."""
     for name, shares in topics.shares_by_label().items():
-        columns = shares.columns()
+        columns = shares.columns(labels=topics.names)
         values = columns.pop("period")
         yield {"column": [name] * len(values), "value": values, **columns}
 
@@ -144,9 +147,9 @@ def export_topics(
         if by_label := list(label_table(topics)):
             tables["document_groups"] = by_label
         if (over_time := topics.trends(by=by)) is not None:
-            tables["trends"] = [over_time.columns()]
+            tables["trends"] = [over_time.columns(labels=topics.names)]
             if grouped is not None and (of_groups := topics.trends(grouped.group, by)) is not None:
-                tables["group_trends"] = [of_groups.columns("group")]
+                tables["group_trends"] = [of_groups.columns("group", grouped.names)]
         if to == "excel":
             write_workbook(path, tables)
             return [path]
@@ -305,13 +308,13 @@ def _json(topics: RunTopics, n_terms: int) -> Iterator[str]:
         table |= {"group": table["group"].tolist(), "topics": grouped.members}
         table["share"] = [_short(share) for share in table["share"]]
         yield ', "groups": ' + json.dumps(rows_of(table), ensure_ascii=False)
+    names = topics.names
     yield ', "topics": ['
     for k, top, probability in topics.top_by_topic(n_terms):
         topic: dict[str, Any] = {"topic": k + 1, "share": _short(topics.shares[k])}
         if grouped is not None:
             topic["group"] = int(grouped.group[k]) + 1
-        if topics.given_labels:
-            topic["label"] = topics.given_labels[k]
+        topic["label"] = names[k]
         if topics.intervals is not None:
             topic["share_interval"] = [_short(end) for end in topics.intervals[k]]
         if topics.occurrence is not None:

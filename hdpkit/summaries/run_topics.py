@@ -31,6 +31,7 @@ from hdpkit.summaries.vectors import ComponentSet
 
 _BLOCK = 1 << 14  # documents of which there are shares at once, at most
 _SHARES = 1 << 22  # shares of documents that are in memory at once
+_NAMED_BY = 3  # words
 _FEWEST = 4  # topics that are grouped
 _VALUES = 1000  # of a label by which shares are written, at most
 _IN_TREE = 500  # topics whose distances are computed; each further one joins the nearest group
@@ -102,6 +103,12 @@ class RunTopics:
     def labels(self) -> tuple[str, ...]:
         """Label that somebody gave to each topic, "" for none."""
         return self.given_labels or ("",) * self.n_topics
+
+    @property
+    def names(self) -> list[str]:
+        """The label of each topic, or else its first three words."""
+        top = self.top_by_topic(_NAMED_BY)
+        return [label or _words(self, terms) for label, (_, terms, _) in zip(self.labels, top, strict=True)]
 
     def heaviest(self) -> tuple[Int64s, Floats]:
         """The heaviest terms of each topic, by which labels find their topics."""
@@ -249,6 +256,12 @@ class GroupedTopics:
         return heaviest_terms(self.means())
 
     @property
+    def names(self) -> list[str]:
+        """The label of each group, or else its first three words."""
+        both = zip(self.labels, self.top_terms(_NAMED_BY), strict=True)
+        return [label or _words(self.topics, terms) for label, terms in both]
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """Label that somebody gave to each group, "" for none."""
         rows = [row for row in self.topics.label_rows if row.topic is None]
@@ -266,11 +279,16 @@ class GroupedTopics:
         return np.asarray(to[jensen_shannon(compared, self.tree.means()).argmin(axis=1)])
 
 
+def _words(topics: RunTopics, terms: Int64s) -> str:
+    return " ".join(map(str, topics.words(terms)))
+
+
 def _largest(row: Floats, n_terms: int) -> Int64s:
     """The terms with the largest values, in descending order; ties by lower id."""
     n_terms = min(n_terms, len(row))
-    some = np.argpartition(-row, n_terms - 1)[:n_terms] if n_terms < len(row) else np.arange(len(row))
-    return np.asarray(some[np.lexsort((some, -row[some]))], dtype=np.int64)
+    least = np.partition(row, len(row) - n_terms)[len(row) - n_terms] if n_terms else np.inf
+    some = np.flatnonzero(row >= least)
+    return np.asarray(some[np.argsort(-row[some], kind="stable")][:n_terms], dtype=np.int64)
 
 
 def topics_of_run(

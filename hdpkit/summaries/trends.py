@@ -42,18 +42,20 @@ class Trends:
     lower: Floats | None = attrs.field(default=None, repr=False)
     upper: Floats | None = attrs.field(default=None, repr=False)
 
-    def columns(self, name: str = "topic") -> dict[str, Any]:
+    def columns(self, name: str = "topic", labels: Sequence[str] = ()) -> dict[str, Any]:
         """A table with a row for each period and topic.
 
         Parameters
         ----------
         name : str
             Name of the column of topics, which are numbered from 1.
+        labels : sequence of str, optional
+            A label for each topic.
 
         Returns
         -------
         dict of sequences
-            period, documents, tokens, the topic, share and, with several samples, lower and upper.
+            period, documents, tokens, the topic, its label, share and, with several samples, lower and upper.
         """
         n, k = self.shares.shape
         table: dict[str, Any] = {
@@ -61,6 +63,7 @@ class Trends:
             "documents": np.repeat(self.documents, k),
             "tokens": np.repeat(self.tokens, k),
             name: np.tile(np.arange(1, k + 1), n),
+            **({"label": [*labels] * n} if labels else {}),
             "share": self.shares.ravel(),
         }
         if self.lower is not None and self.upper is not None:
