@@ -20,6 +20,7 @@ from hdpkit.cli.options import (
 from hdpkit.cli.output import say, shown_path
 from hdpkit.cli.runs import open_corpus_run, run_argument
 from hdpkit.errors import ParameterError
+from hdpkit.io.reading import texts_like
 
 
 def where(page: Path) -> str:
@@ -60,23 +61,33 @@ def _parse_axes(text: str) -> list[int | str]:
     "components]",
 )  # fmt: skip
 @periods_option
+@click.option(
+    "--texts",
+    type=path_type,
+    metavar="FILE",
+    help="The texts of the corpus: show the beginnings of the documents of each topic.",
+)
 @allow_option
 def report(run: Path, out: Path | None, topics: ShownTopics, allow: tuple[str, ...], **options: Any) -> None:
     """Write a report of a run: topics, documents, groups, a map, traces, and how to reproduce it.
 
     The report is one HTML file that needs no network: open it in a browser, or send it to others. It
-    contains terms, names of documents and shares, but no texts. For a mixture of numbers it shows the
-    components in the plane, their parameters, and their weights by group. Needs the extra hdpkit[report].
+    contains terms, names of documents and shares, and texts only with --texts. For a mixture of numbers it
+    shows the components in the plane, their parameters, and their weights by group. Needs the extra
+    hdpkit[report].
 
     \b
     Examples:
       hdpkit report run
+      hdpkit report run --texts posts.csv
       hdpkit report run --out topics.html --title "Reports of 2025"
     """
     from hdpkit.report import write_report
 
     if topics.most is not None:
         options["topics"] = topics.most
+    if options["texts"] is not None:
+        options["texts"] = texts_like(run, options["texts"], allow)
     place = run / "report.html" if out is None else out
     page = write_report(open_corpus_run(run, allow), place, about=topics.about, **options)
     say(where(page))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from hdpkit.io.corpora import (
     ReadCorpus,
     ReadingSettings,
     detect_format,
+    read_documents_of,
     read_texts,
 )
 from hdpkit.record.files import reading as what_is_read
@@ -111,6 +112,17 @@ def read_like(
         labels = {name: set(data.key_view(name)) for name in data.label_names if name != "document"}
         settings = attrs.evolve(known, format=format, layout=layout)
         return read_texts(place, settings, limits, count_unknown=True, known_labels=labels)
+
+
+def texts_like(
+    run_folder: str | os.PathLike[str], path: str | os.PathLike[str], allow: Iterable[Any] = ()
+) -> Iterator[str]:
+    """The texts of a run's corpus, one by one, read again as the run read them; errors as in `read_like`."""
+    known, place = load_reading(run_folder, allow), path_of("path", path)
+    if known.layout is None:
+        raise DataError(f"corpus {place}", "counts", "texts, as the run's corpus", "Leave out --texts.")
+    with reading(place):
+        yield from (document.text for document in read_documents_of(place, known.format, known.layout))
 
 
 def _counts_like(data: Any, place: Path, format: str, limits: Limits | None) -> Corpus:

@@ -73,6 +73,8 @@ class ReportData:
         The command line that reproduces this run.
     by : str or None
         Length of the periods of shares over time.
+    texts : tuple of str or None
+        Beginnings of the documents.
     kept : dict
         Results of sections that others can use.
     most_topics, n_terms, n_documents : int
@@ -91,6 +93,7 @@ class ReportData:
     n_terms: int
     n_documents: int
     by: str | None = None
+    texts: tuple[str, ...] | None = None
     kept: dict[str, Any] = attrs.field(factory=dict, init=False)
 
     @property

@@ -7,12 +7,12 @@ import os
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from hdpkit.checks import absolute_path, choice, instance, items, text, whole_number
-from hdpkit.errors import RUN_FIRST, ParameterError, StateError, printable
+from hdpkit.errors import RUN_FIRST, DataError, ParameterError, StateError, printable
 from hdpkit.formats.dates import PERIODS
 from hdpkit.formats.writing import check_place, save
 from hdpkit.franchise import Franchise
@@ -28,6 +28,7 @@ from hdpkit.schedule.states import state_of
 from hdpkit.signatures.runs import nouns_of
 from hdpkit.summaries.run_topics import merged_state, topics_of_run, topics_of_state
 
+_EXCERPT = 300  # characters
 _REMEDY = "Give a franchise, an open run, or its folder."
 
 
@@ -45,6 +46,7 @@ def write_report(
     documents: int = 20,
     axes: Any = None,
     by: str | None = None,
+    texts: Iterable[str] | None = None,
     sections: Iterable[Section] = SECTIONS,
     allow: Iterable[Any] = (),
 ) -> Path:
@@ -79,6 +81,9 @@ def write_report(
         components.
     by : str, optional
         Length of the periods of shares over time, as for `hk.summaries.trends`.
+    texts : iterable of str, optional
+        Text of each document, in the order of the corpus: the page shows the first 300 characters of those
+        that are listed for a topic.
     sections : iterable of Section
         The sections of the page; ``hdpkit.report.SECTIONS`` has those of the package.
     allow : iterable of str, class or function
@@ -118,8 +123,8 @@ def write_report(
     check_place(file)
     check_extra()
     report = _report_data(
-        run, trace, chain, allow, axes, by, title=title, command=command, most_topics=topics, n_terms=terms,
-        n_documents=documents, about=about,
+        run, trace, chain, allow, axes, by, texts, title=title, command=command, most_topics=topics,
+        n_terms=terms, n_documents=documents, about=about,
     )  # fmt: skip
     written = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
     page = rendered(report, chosen, written).encode("utf-8", errors="backslashreplace")
@@ -128,7 +133,15 @@ def write_report(
 
 
 def _report_data(
-    run: Any, trace: Any, chain: Any, allow: Any, axes: Any, by: Any, about: int | None, **options: Any
+    run: Any,
+    trace: Any,
+    chain: Any,
+    allow: Any,
+    axes: Any,
+    by: Any,
+    texts: Any,
+    about: int | None,
+    **options: Any,
 ) -> ReportData:
     if isinstance(run, str | os.PathLike):
         run = open_run(run, allow)
@@ -186,7 +199,21 @@ def _report_data(
         to = topics.places[place].copy()
         to[to < 0] = topics.n_topics + np.arange(int((to < 0).sum()))
         shared["state"] = merged_state(state, to)
-    return ReportData(**shared, run_topics=topics, place=place, by=by)
+    excerpts = None if texts is None else tuple(_excerpt(text) for text in texts)
+    n = cast(Any, state.data).n_documents
+    if excerpts is not None and len(excerpts) != n:
+        raise DataError(
+            "texts", f"{len(excerpts)} texts", f"{n}, one per document", "Give those of the corpus."
+        )
+    return ReportData(**shared, run_topics=topics, place=place, by=by, texts=excerpts)
+
+
+def _excerpt(text: Any) -> str:
+    """The beginning of a text, on one line and without control characters."""
+    line = " ".join(
+        instance("texts", text, str, "a string per document", remedy="A list of strings.").split()
+    )
+    return printable(line if len(line) <= _EXCERPT else f"{line[:_EXCERPT]} ...")
 
 
 def _number(trace: Any, chain: int | None) -> int | None:

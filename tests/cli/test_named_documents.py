@@ -102,6 +102,16 @@ def test_dates_become_a_label_and_no_level(tmp_path):
     assert "from 1998 to 2005" in page
     assert CliRunner().invoke(main, ["report", str(tmp_path / "run"), "--by", "decade"]).exit_code == 0
     assert "from 1990–1999 to 2000–2009" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "salt bread wine salt" not in page
+    with_texts = ["report", str(tmp_path / "run"), "--texts", str(path)]
+    assert CliRunner().invoke(main, with_texts).exit_code == 0
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page)[1])
+    assert data["texts"]["0"] == TEXTS[0]
+    table(tmp_path / "fewer.csv", ["when", "author", "text"], rows[:3])
+    refused = CliRunner().invoke(main, [*with_texts[:-1], str(tmp_path / "fewer.csv")])
+    assert refused.exit_code == 2
+    assert "3 texts" in refused.stderr
     # New texts are read in the same way.
     inferred = CliRunner().invoke(main, ["infer", str(tmp_path / "run"), str(path), "--quiet"])
     assert inferred.exit_code == 0, inferred.output

@@ -45,7 +45,10 @@ def read_topics(report: ReportData) -> Content:
         share, label = float(agreed[number - 1]), printable(topics.labels[number - 1])
         rows.append({"number": number, "label": label, "terms": terms, "share": share, "documents": None})
     rows.sort(key=lambda row: row["number"])
-    data = {"topics": _details(report), "words": _used(report), "searched": _searched(report)}
+    details = _details(report)
+    data = {"topics": details, "words": _used(report), "searched": _searched(report)}
+    if report.texts is not None:
+        data["texts"] = {d: report.texts[d] for one in details for d, _ in one["documents"]}
     return Content(
         values={
             "rows": rows,

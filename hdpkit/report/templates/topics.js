@@ -22,8 +22,10 @@ function showTopic(number, focus) {
   showCommon(at);
   byId("topic-previous").disabled = at === 0;
   byId("topic-next").disabled = at === topics.length - 1;
-  byId("topic-documents").replaceChildren(...topic.documents.map(([document_, share]) =>
-    element("li", { class: "meter", share }, documentLink(document_), element("span", { class: "quiet" }, percent(share, 0)))));
+  const texts = page.data.texts || {};
+  byId("topic-documents").replaceChildren(...topic.documents.flatMap(([document_, share]) => [
+    element("li", { class: "meter", share }, documentLink(document_), element("span", { class: "quiet" }, percent(share, 0))),
+    ...(texts[document_] ? [element("li", { class: "quiet" }, bdi(texts[document_]))] : [])]));
   byId("topic-similar").replaceChildren(...topic.similar.map(([other, cosine]) =>
     element("li", {}, topicLink(other, topicOf(other).label), element("span", { class: "quiet" }, " cosine " + cosine.toFixed(2)))));
   byId("topic").hidden = false;
