@@ -633,7 +633,8 @@ model_options = group(
     click.option(
         "--bursty/--no-bursty",
         default=False,
-        help="Topics that differ by document: terms repeat within a document.  [default: no-bursty]",
+        help="Terms repeat within a document: one that has occurred once is likelier to come again, so what "
+        "one document repeats counts little in a topic.  [default: no-bursty]",
     ),
     click.option(
         "--burst-concentration",
