@@ -101,7 +101,9 @@ def main():
         seed, _, kind, n_states, stay = own[0][:5]
         cells = " | ".join(f"{one[5]} ({one[6]:.3f})" for one in own)
         print(f"| {seed} | {kind} | {stay:.2f} | {n_states} | {cells} |")
-    print("\n| prior | right | mean accuracy | by emission | processor s a fit |\n| --- | --- | --- | --- | --- |")
+    print(
+        "\n| prior | right | mean accuracy | by emission | processor s a fit |\n| --- | --- | --- | --- | --- |"
+    )
     for prior in options.priors:
         own = [one for one in results if one[1] == prior]
         by_kind = ", ".join(
