@@ -4,8 +4,8 @@
 
 Normal, multivariate normal, Poisson and word emissions in turn, with two to six states, 600 to 1,500
 observations in one to three sequences, and probabilities of staying between 0.5 and 0.98 (four of sixteen
-series: 1 / K, no favour for staying). A state counts as found if it has observations. Accuracy is the share of
-the observations in their own state after the best one-to-one matching of states.
+series: 1 / K, no favour for staying). A state counts as found if it has observations. Accuracy is the share
+of the observations in their own state after the best one-to-one matching of states.
 """
 
 import argparse
