@@ -135,7 +135,10 @@ fused = [
 
 
 class BuildExtensions(build_ext):
-    """Cython runs when extensions are built, and not each of the three times that `pip` runs this file."""
+    """Cython and the compiler, on all processors: an editable installation loses the option ``parallel``.
+
+    `pip` runs this file three times, and builds once.
+    """
 
     def build_extensions(self):
         """Compile."""
@@ -160,11 +163,11 @@ class BuildExtensions(build_ext):
         )
         for extension, found in zip(self.extensions[len(fused) :], cythonized, strict=True):
             extension.sources, extension.depends = found.sources, found.depends
+        self.parallel = os.cpu_count() or 1
         super().build_extensions()
 
 
 setup(
-    options={"build_ext": {"parallel": os.cpu_count() or 1}},
     cmdclass={"build_ext": BuildExtensions},
     ext_modules=[*fused, *extensions],
 )
