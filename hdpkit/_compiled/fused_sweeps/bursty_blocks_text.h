@@ -29,7 +29,7 @@ constexpr double EQUAL = 1e-14;                                /* scripts: unifo
 template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
     typedef Blocks<Scripted> Base;
     using Base::look_at_all, Base::weigh_few, Base::multiply_all, Base::scale_weights, Base::is_short, Base::draw, Base::ask;
-    using Base::share_of_new, Base::share_without, Base::retotal;
+    using Base::share_of_new, Base::share_without, Base::retotal, Base::add_line, Base::own_or_new;
 
     HDPKIT_INLINE static bool ends_group(const hdpkit_blocks *s, int64_t i) {
         return s->every < 8 || i % FEW_FACTORS == FEW_FACTORS - 1;
@@ -92,7 +92,7 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
         b->n_met = 0;
         for (int64_t d = 0; d < s->n_product; d++) {
             const int64_t before = b->n_met;
-            int64_t first, last, j;
+            int64_t first, last;
             find_pair(w, s->terms, s->now[d].customer, node, &first, &last);
             b->own[d] = b->own_tables[d] = b->less[d] = 0;
             b->asks[d] = last - first > s->now[d].times;
@@ -105,15 +105,17 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
                     b->own_tables[d] += w->opens[i];
                     continue;
                 }
-                for (j = before; j < b->n_met && b->met[j].dish != k; j++) {}
-                if (j == b->n_met) {
-                    b->met[j].dish = k;
-                    b->met[j].place = (int32_t)d;
-                    b->met[j].customers = b->met[j].tables = 0;
-                    b->n_met += 1;
+                if (w->cell[k]++ == 0) {
+                    b->met[b->n_met].dish = k;
+                    b->met[b->n_met++].place = (int32_t)d;
                 }
-                b->met[j].customers += 1;
-                b->met[j].tables += w->opens[i];
+                w->cell_tables[k] += w->opens[i];
+            }
+            for (int64_t j = before; j < b->n_met; j++) {
+                const int32_t k = b->met[j].dish;
+                b->met[j].customers = w->cell[k];
+                b->met[j].tables = w->cell_tables[k];
+                w->cell[k] = w->cell_tables[k] = 0;
             }
         }
     }
@@ -378,28 +380,40 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
         }
     }
 
-    /* Compute the weights of all dishes and return that of a new one, up to a common factor. */
-    static double weigh(hdpkit_blocks *s, int32_t own) {
-        hdpkit_block_words *b = s->bursts;
+    /* The probabilities of the block under its own dish and a new one. */
+    static void own_and_new(const hdpkit_blocks *s, double *ratio, int64_t *exponent) {
+        ratio[0] = ratio[1] = s->bursts->of_own;
+        exponent[0] = exponent[1] = s->bursts->exponent_of_own;
+        if (!s->outside) ratio[1] = probability(s, -1, exponent + 1);
+    }
+
+    static bool is_looked_at(const hdpkit_blocks *s, int32_t k) {
+        if (Base::looks_at_all(s)) return true;
+        for (int64_t i = 0; i < s->n_looked; i++)
+            if (s->looked[i] == k / LANES) return true;
+        return false;
+    }
+
+    /* Compute the weights of the dishes that are looked at and return that of a new one, up to a common factor. */
+    static double weigh(hdpkit_blocks *s, int32_t own, const double *ratio, const int64_t *exponent) {
+        const hdpkit_block_words *b = s->bursts;
         const bool few = is_short(s, s->n_now) && s->n_product == s->n_now;
-        int64_t exponent = b->exponent_of_own;
-        const double ratio = s->outside ? b->of_own : probability(s, -1, &exponent);
-        double fresh = share_of_new(s) * ratio, share = 0.0;
-        load(s, b->home[s->now[0].customer]);
+        double fresh = share_of_new(s) * ratio[1], share = 0.0;
         if (few) {
             weigh_few(s);
         } else {
             multiply_all(s);
             if (s->n_product < s->n_now) {
                 constexpr int N = LANES / PIECE < 4 ? LANES / PIECE : 4;
-                for (int64_t slot = 0; slot < s->n_all; slot += N * PIECE) multiply_others<N>(s, slot);
+                for (int64_t i = 0; i < s->n_looked * LANES; i += N * PIECE)
+                    multiply_others<N>(s, s->looked[i / LANES] * LANES + i % LANES);
             }
         }
         for (int64_t j = 0; j < b->n_present; j++) {
             const int32_t k = b->present[j];
-            int64_t below = b->exponent_of_own;
-            if (s->outside && k == own) continue;
-            const double one = k == own ? b->of_own : probability(s, k, &below);
+            int64_t below = exponent[0];
+            if ((s->outside && k == own) || !is_looked_at(s, k)) continue;
+            const double one = k == own ? ratio[0] : probability(s, k, &below);
             if (few) {
                 s->weights[k] = (k == own ? share_without(s, own) : s->share[k]) * one * power_of_two(below);
                 continue;
@@ -408,26 +422,95 @@ template <bool Scripted> struct BurstyBlocks : Blocks<Scripted> {
             s->bottom[k] = 1.0;
             s->exponent[k] = below;
         }
-        if (few) return fresh * power_of_two(exponent);
+        if (few) return fresh * power_of_two(exponent[1]);
         if (!s->outside) {
             share = s->share[own];
             s->share[own] = share_without(s, own);
         }
-        fresh = scale_weights(s, fresh, exponent);
+        fresh = scale_weights(s, fresh, exponent[1]);
         if (!s->outside) s->share[own] = share;
         return fresh;
     }
 
+    /* A bound of the factors of the words after the first of each term, in dishes whose tables in the document have none of
+       these terms: mantissa and exponent. It is ((1 + i a / b) max_k (n_kv + e + eta_v) / (n_k + sum eta) + (e - a) / b)
+       for word i of the block. */
+    static double most_of_others(const hdpkit_blocks *s, int64_t *exponent) {
+        const hdpkit_factor *f = s->now;
+        const hdpkit_block_words *b = s->bursts;
+        double product = 1.0, largest = 0.0;
+        for (int64_t j = s->n_product; j < s->n_now; j++) {
+            const double words = (double)f[j].earlier;
+            if (f[j].earlier == 1) {
+                double most[LANES] = {};
+                for (int64_t k = 0; k < s->n_all; k += LANES)
+                    for (int i = 0; i < LANES; i++) {
+                        const double one = ((double)s->counts[f[j].row + k + i] + f[j].eta) * s->inverse[k + i];
+                        most[i] = one > most[i] ? one : most[i];
+                    }
+                largest = 0.0;
+                for (const double one : most) largest = one > largest ? one : largest;
+            }
+            product *= (1.0 + b->step * (double)j) * (largest + words / s->eta_sum) + b->scale * (words - b->words->discount);
+            if (ends_group(s, j)) take_exponent(&product, exponent);
+        }
+        take_exponent(&product, exponent);
+        return product;
+    }
+
+    /* Look at the lines of dishes with words of the block's terms in the document, if their weights are less than some bits
+       below that of the block's own dish. Returns the sum of the others, as a multiple of this weight. */
+    static double look_at_met(hdpkit_blocks *s, double of_own, int64_t exponent, int64_t bits) {
+        hdpkit_block_words *b = s->bursts;
+        double missing = 0.0;
+        for (int64_t j = 0; j < b->n_met; j++) {
+            const int32_t k = b->met[j].dish;
+            int64_t below = 0;
+            if (b->words->cell[k]++ > 0) continue;
+            const double one = s->share[k] * probability(s, k, &below) / of_own * power_of_two(below - exponent);
+            if (one > power_of_two(-bits)) add_line(s, k / LANES);
+            else missing += one;
+        }
+        for (int64_t j = 0; j < b->n_met; j++) b->words->cell[b->met[j].dish] = 0;
+        return missing;
+    }
+
     static int64_t draw_dish(hdpkit_blocks *s, int32_t own) {
-        look_at_all(s);
-        const double fresh = weigh(s, own);
+        const double uniform = hdpkit_philox_double(s->stream);
+        double ratio[2];
+        int64_t exponent[2];
+        load(s, s->bursts->home[s->now[0].customer]);
+        own_and_new(s, ratio, exponent);
+        if (s->excess != 0 && !s->outside && s->n_product >= FEWEST) {
+            int64_t of_others = 0;
+            const double of_own = share_without(s, own) * ratio[0], others = most_of_others(s, &of_others);
+            for (int64_t bits = BITS; bits <= MOST_BITS; bits += MORE_BITS) {
+                double missing = BlockBounds::look_for(s, own, of_own / others, exponent[0] - of_others, bits, 0);
+                int64_t k;
+                missing += look_at_met(s, of_own, exponent[0], bits);
+                if (s->n_looked == 0) {
+                    k = own_or_new(s, own, ratio, exponent, uniform, missing);
+                } else if (2 * s->n_looked <= s->n_all / LANES) {
+                    add_line(s, own / LANES);
+                    k = draw(s, weigh(s, own, ratio, exponent), uniform, missing);
+                } else {
+                    break;
+                }
+                if (k >= 0) return k;
+            }
+        }
         s->passes += 1;
-        return draw(s, fresh, hdpkit_philox_double(s->stream), 0.0);
+        look_at_all(s);
+        return draw(s, weigh(s, own, ratio, exponent), uniform, 0.0);
     }
 
     static int64_t choose(hdpkit_blocks *s, int32_t own) {
+        double ratio[2];
+        int64_t exponent[2];
         look_at_all(s);
-        return ask(s, weigh(s, own));
+        load(s, s->bursts->home[s->now[0].customer]);
+        own_and_new(s, ratio, exponent);
+        return ask(s, weigh(s, own, ratio, exponent));
     }
 
     /* ---------------------------------------------------------------- changes */

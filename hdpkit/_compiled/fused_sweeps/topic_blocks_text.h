@@ -455,7 +455,7 @@ template <bool Scripted> struct Blocks {
         const int32_t own = s->pool[~s->code[s->unit]].dish;
         double ratio[2];
         int64_t exponent[2];
-        s->n_now = collect(s, s->unit, s->now);
+        s->n_product = s->n_now = collect(s, s->unit, s->now);
         own_and_new(s, own, ratio, exponent);
         const double weight = share_without(s, own) * ratio[0];
         double more = BlockBounds::log2_of_eta(s);
